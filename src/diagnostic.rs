@@ -1,0 +1,164 @@
+//! What we tell a person: a message, a place in a file, notes and a hint. Rendered here and nowhere else, so that
+//! script, config and extension errors look alike.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    Error,
+    Warning,
+}
+
+/// A stretch of a file, with the text of the file so that the line can be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub file: String,
+    pub source: Arc<str>,
+    /// Byte offsets into `source`.
+    pub span: Range<usize>,
+}
+
+impl Place {
+    pub fn new(file: impl Into<String>, source: impl Into<Arc<str>>, span: Range<usize>) -> Self {
+        let source = source.into();
+        let end = span.end.min(source.len());
+        let start = span.start.min(end);
+        Place { file: file.into(), source, span: start..end }
+    }
+
+    /// The line the place begins on, counted from 1.
+    pub fn line(&self) -> usize {
+        self.before().matches('\n').count() + 1
+    }
+
+    /// The column the place begins on, in characters, counted from 1.
+    pub fn column(&self) -> usize {
+        let before = self.before();
+        before[before.rfind('\n').map_or(0, |newline| newline + 1)..].chars().count() + 1
+    }
+
+    /// `name.star:12`, without the folder: what a client may see.
+    pub fn short(&self) -> String {
+        let name = self.file.rsplit(['/', '\\']).next().unwrap_or(&self.file);
+        format!("{name}:{}", self.line())
+    }
+
+    fn before(&self) -> &str {
+        self.source.get(..self.span.start).unwrap_or("")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    pub message: String,
+    pub place: Option<Place>,
+    /// The way here, outermost first: `file:line in function`.
+    pub trace: Vec<String>,
+    pub notes: Vec<String>,
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message.into())
+    }
+
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message.into())
+    }
+
+    fn new(severity: Severity, message: String) -> Self {
+        Diagnostic { severity, message, place: None, trace: Vec::new(), notes: Vec::new(), hint: None }
+    }
+
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    pub fn render(&self, colour: bool) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let mut group = Group::with_title(level.primary_title(self.message.as_str()));
+        if let Some(place) = &self.place {
+            group = group.element(
+                Snippet::source(place.source.as_ref())
+                    .path(place.file.as_str())
+                    .annotation(AnnotationKind::Primary.span(place.span.clone())),
+            );
+        }
+        for note in &self.notes {
+            group = group.element(Level::NOTE.message(note.as_str()));
+        }
+        if let Some(hint) = &self.hint {
+            group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
+        }
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let body = renderer.render(&[group]);
+        if self.trace.is_empty() {
+            return body;
+        }
+        let trace: String = self.trace.iter().map(|frame| format!("  {frame}\n")).collect();
+        format!("{body}\ncall stack:\n{}", trace.trim_end_matches('\n'))
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// The known word nearest to a misspelt one, if any is near enough to be meant.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diagnostic_shows_file_line_caret_and_hint() {
+        let place = Place::new("proxy.yaml", "serve:\n  htp: 1\n", 9..12);
+        let text = Diagnostic::error("unknown key `htp`").at(place).hint("did you mean `http`?").render(false);
+        assert!(text.contains("error: unknown key `htp`"), "{text}");
+        assert!(text.contains("proxy.yaml:2:3"), "{text}");
+        assert!(text.contains("^^^"), "{text}");
+        assert!(text.contains("hint: did you mean `http`?"), "{text}");
+    }
+
+    #[test]
+    fn only_near_words_are_suggested() {
+        assert_eq!(nearest("comand", ["command", "args"]), Some("command"));
+        assert_eq!(nearest("zebra", ["command", "args"]), None);
+    }
+}

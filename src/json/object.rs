@@ -1,0 +1,242 @@
+//! An object read shallowly: its members stay raw, and an edit changes one member and nothing else.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+use super::{Raw, RawRef, quote};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    #[error("not a JSON object")]
+    NotAnObject,
+    #[error("the member `{0}` occurs twice")]
+    Duplicate(String),
+    #[error("not valid JSON: {0}")]
+    Invalid(#[from] serde_json::Error),
+}
+
+/// The members of one object, in order, borrowed from its text.
+#[derive(Debug)]
+pub struct Object<'a> {
+    text: &'a str,
+    members: Vec<(Cow<'a, str>, &'a RawRef)>,
+}
+
+impl<'a> Object<'a> {
+    /// Reads the members. A member that occurs twice is refused: parsers differ about which one counts, and what
+    /// policy saw must be what the other side acts on.
+    pub fn parse(text: &'a str) -> Result<Self, ObjectError> {
+        if !text.trim_start().starts_with('{') {
+            return Err(ObjectError::NotAnObject);
+        }
+        let Members(members) = serde_json::from_str(text)?;
+        // Quadratic, but the objects read here have a handful of members; long ones go by a set.
+        if members.len() <= 16 {
+            for (index, (key, _)) in members.iter().enumerate() {
+                if members[..index].iter().any(|(earlier, _)| earlier == key) {
+                    return Err(ObjectError::Duplicate(key.to_string()));
+                }
+            }
+        } else {
+            let mut seen = std::collections::HashSet::with_capacity(members.len());
+            for (key, _) in &members {
+                if !seen.insert(key.as_ref()) {
+                    return Err(ObjectError::Duplicate(key.to_string()));
+                }
+            }
+        }
+        Ok(Object { text, members })
+    }
+
+    pub fn get(&self, key: &str) -> Option<&'a RawRef> {
+        self.members.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
+    }
+
+    /// A member that must be a string; `None` if it is absent or something else.
+    pub fn string(&self, key: &str) -> Option<String> {
+        serde_json::from_str(self.get(key)?.get()).ok()
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|(key, _)| key.as_ref())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawRef)> {
+        self.members.iter().map(|(key, value)| (key.as_ref(), *value))
+    }
+
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    pub fn edit(&'a self) -> Edit<'a> {
+        Edit { object: self, changes: Vec::new(), additions: Vec::new() }
+    }
+
+    fn range_of(&self, value: &RawRef) -> Range<usize> {
+        let start = value.get().as_ptr() as usize - self.text.as_ptr() as usize;
+        start..start + value.get().len()
+    }
+}
+
+/// Changes to an object, written as splices into its text.
+#[derive(Debug)]
+pub struct Edit<'a> {
+    object: &'a Object<'a>,
+    changes: Vec<(usize, Option<String>)>,
+    additions: Vec<(String, String)>,
+}
+
+impl Edit<'_> {
+    /// Replaces the member, or adds it at the end.
+    pub fn set(&mut self, key: &str, value: impl Into<String>) -> &mut Self {
+        match self.object.members.iter().position(|(name, _)| name == key) {
+            Some(index) => self.changes.push((index, Some(value.into()))),
+            None => self.additions.push((key.to_owned(), value.into())),
+        }
+        self
+    }
+
+    pub fn remove(&mut self, key: &str) -> &mut Self {
+        if let Some(index) = self.object.members.iter().position(|(name, _)| name == key) {
+            self.changes.push((index, None));
+        }
+        self
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.additions.is_empty()
+    }
+
+    /// The text of the changed object. Without removals every untouched byte stays, white space included; with one,
+    /// the members are written anew, their values untouched.
+    pub fn finish(&self) -> String {
+        let removes = self.changes.iter().any(|(_, change)| change.is_none());
+        if removes || !self.additions.is_empty() { self.rebuilt() } else { self.spliced() }
+    }
+
+    pub fn finish_raw(&self) -> Raw {
+        super::valid(self.finish()).unwrap_or_else(|_| RawRef::NULL.to_owned())
+    }
+
+    fn spliced(&self) -> String {
+        let text = self.object.text;
+        let mut order: Vec<_> = self.changes.iter().collect();
+        order.sort_by_key(|(index, _)| *index);
+        let mut out = String::with_capacity(text.len() + 64);
+        let mut done = 0;
+        for (index, change) in order {
+            let range = self.object.range_of(self.object.members[*index].1);
+            out.push_str(&text[done..range.start]);
+            out.push_str(change.as_deref().unwrap_or("null"));
+            done = range.end;
+        }
+        out.push_str(&text[done..]);
+        out
+    }
+
+    fn rebuilt(&self) -> String {
+        let mut out = String::with_capacity(self.object.text.len() + 64);
+        out.push('{');
+        for (index, (key, value)) in self.object.members.iter().enumerate() {
+            let change = self.changes.iter().rev().find(|(changed, _)| *changed == index);
+            match change {
+                Some((_, None)) => {}
+                Some((_, Some(new))) => push_member(&mut out, key, new),
+                None => push_member(&mut out, key, value.get()),
+            }
+        }
+        for (key, value) in &self.additions {
+            push_member(&mut out, key, value);
+        }
+        out.push('}');
+        out
+    }
+}
+
+fn push_member(out: &mut String, key: &str, value: &str) {
+    if out.len() > 1 {
+        out.push(',');
+    }
+    out.push_str(&quote(key));
+    out.push(':');
+    out.push_str(value);
+}
+
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawRef)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::with_capacity(8);
+                while let Some((key, value)) = map.next_entry::<Key<'de>, &'de RawRef>()? {
+                    members.push((key.0, value));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+/// A key, borrowed where it has no escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replacing_a_member_keeps_every_other_byte() {
+        let object = Object::parse(r#"{ "name" : "a", "x":1e400,  "n": 1.10 }"#).unwrap();
+        assert_eq!(object.edit().set("name", "\"b\"").finish(), r#"{ "name" : "b", "x":1e400,  "n": 1.10 }"#);
+    }
+
+    #[test]
+    fn removing_and_adding_keep_the_values_of_the_others() {
+        let object = Object::parse(r#"{"a":1, "b":[1.0 ,2], "c":3}"#).unwrap();
+        assert_eq!(object.edit().remove("a").set("d", "4").finish(), r#"{"b":[1.0 ,2],"c":3,"d":4}"#);
+    }
+
+    #[test]
+    fn a_member_that_occurs_twice_is_refused() {
+        assert!(matches!(Object::parse(r#"{"a":1,"\u0061":2}"#), Err(ObjectError::Duplicate(key)) if key == "a"));
+    }
+}

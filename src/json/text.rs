@@ -1,0 +1,75 @@
+//! Small things about JSON text.
+
+use super::{Raw, RawRef};
+
+/// Deeper nesting than this is refused: somebody's recursive parser behind us would fall over.
+pub const MAX_DEPTH: usize = 128;
+
+/// A value serialised once and then carried. Falls back to `null` for what JSON cannot say (a map with odd keys).
+pub fn raw(value: &impl serde::Serialize) -> Raw {
+    serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawRef::NULL.to_owned())
+}
+
+/// Text that is known to be JSON, checked all the same.
+pub fn valid(text: String) -> Result<Raw, serde_json::Error> {
+    RawRef::from_string(text)
+}
+
+/// A string as a JSON string.
+pub fn quote(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Whether brackets nest deeper than [`MAX_DEPTH`]. Reads bytes only: no recursion, no allocation.
+pub fn too_deep(text: &[u8]) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for byte in text {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return true;
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The text with every line break replaced by a space, as line framing and event streams need it. A raw control
+/// character cannot stand inside a valid JSON string, so this changes white space only.
+pub fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
+    if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_none() {
+        return text.into();
+    }
+    text.replace(['\n', '\r'], " ").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_brackets_outside_strings() {
+        assert!(!too_deep(format!("\"{}\"", "[".repeat(500)).as_bytes()));
+        assert!(!too_deep(format!("{}{}", "[".repeat(128), "]".repeat(128)).as_bytes()));
+        assert!(too_deep(format!("{}{}", "[".repeat(129), "]".repeat(129)).as_bytes()));
+    }
+
+    #[test]
+    fn pretty_printed_json_becomes_one_line() {
+        assert_eq!(one_line("{\r\n \"a\": 1\n}"), "{   \"a\": 1 }");
+    }
+}

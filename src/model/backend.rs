@@ -1,0 +1,109 @@
+//! What is known of a backend at one moment.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Definition, ItemKind};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackendKind {
+    Stdio,
+    Http,
+    Extension,
+}
+
+impl BackendKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BackendKind::Stdio => "stdio",
+            BackendKind::Http => "http",
+            BackendKind::Extension => "extension",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Connected and listed.
+    Ready,
+    /// On its way, nothing known of it yet.
+    Starting,
+    /// Not connected; what is shown is what it last offered.
+    Cached,
+    /// Not connected, and the last attempt failed.
+    Failed,
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Ready => "ready",
+            Status::Starting => "starting",
+            Status::Cached => "cached",
+            Status::Failed => "failed",
+        }
+    }
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerInfo {
+    pub name: String,
+    pub version: String,
+    pub title: String,
+    pub instructions: String,
+    pub protocol_version: String,
+    /// The server's capabilities object.
+    pub capabilities: Value,
+}
+
+/// Everything a server lists, in its order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lists {
+    pub tools: Vec<Arc<Definition>>,
+    pub resources: Vec<Arc<Definition>>,
+    pub resource_templates: Vec<Arc<Definition>>,
+    pub prompts: Vec<Arc<Definition>>,
+}
+
+impl Lists {
+    pub fn of(&self, kind: ItemKind) -> &[Arc<Definition>] {
+        match kind {
+            ItemKind::Tool => &self.tools,
+            ItemKind::Resource => &self.resources,
+            ItemKind::ResourceTemplate => &self.resource_templates,
+            ItemKind::Prompt => &self.prompts,
+        }
+    }
+
+    pub fn of_mut(&mut self, kind: ItemKind) -> &mut Vec<Arc<Definition>> {
+        match kind {
+            ItemKind::Tool => &mut self.tools,
+            ItemKind::Resource => &mut self.resources,
+            ItemKind::ResourceTemplate => &mut self.resource_templates,
+            ItemKind::Prompt => &mut self.prompts,
+        }
+    }
+}
+
+/// A backend as the catalog shows it: plain data, shared by reference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackendView {
+    pub name: Arc<str>,
+    pub kind: BackendKind,
+    pub status: Status,
+    /// Why it is not ready; empty if there is nothing to say.
+    pub error: String,
+    pub info: Arc<ServerInfo>,
+    pub lists: Arc<Lists>,
+    /// What was left out of the lists, and why.
+    pub reports: Arc<Vec<String>>,
+}
+
+/// A tool of a backend, by its original name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ToolRef {
+    pub backend: Arc<str>,
+    pub name: Arc<str>,
+}

@@ -1,0 +1,163 @@
+//! A tool, resource, template or prompt as its server defined it: one JSON object, kept as it came.
+
+use serde_json::Value;
+
+use crate::json::{Object, Raw, RawRef, quote};
+
+/// The four kinds of thing a server lists, and where each kind keeps its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ItemKind {
+    Tool,
+    Resource,
+    ResourceTemplate,
+    Prompt,
+}
+
+impl ItemKind {
+    pub const ALL: [ItemKind; 4] = [ItemKind::Tool, ItemKind::Resource, ItemKind::ResourceTemplate, ItemKind::Prompt];
+
+    pub fn list_method(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tools/list",
+            ItemKind::Resource => "resources/list",
+            ItemKind::ResourceTemplate => "resources/templates/list",
+            ItemKind::Prompt => "prompts/list",
+        }
+    }
+
+    /// The member of a list result that holds the items.
+    pub fn list_member(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tools",
+            ItemKind::Resource => "resources",
+            ItemKind::ResourceTemplate => "resourceTemplates",
+            ItemKind::Prompt => "prompts",
+        }
+    }
+
+    /// The server capability that promises this list.
+    pub fn capability(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tools",
+            ItemKind::Resource | ItemKind::ResourceTemplate => "resources",
+            ItemKind::Prompt => "prompts",
+        }
+    }
+
+    /// The member that identifies an item among its kind.
+    pub fn key_member(self) -> &'static str {
+        match self {
+            ItemKind::Tool | ItemKind::Prompt => "name",
+            ItemKind::Resource => "uri",
+            ItemKind::ResourceTemplate => "uriTemplate",
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DefinitionError {
+    #[error("it is not an object: {0}")]
+    NotAnObject(String),
+    #[error("it has no `{0}`")]
+    NoKey(&'static str),
+    #[error("`{0}` has no `inputSchema` object")]
+    NoSchema(String),
+}
+
+/// One item. Members the proxy does not know survive: every edit is a splice into the original text.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    key: String,
+    raw: Raw,
+}
+
+impl Definition {
+    pub fn parse(kind: ItemKind, raw: Raw) -> Result<Self, DefinitionError> {
+        let object = Object::parse(raw.get()).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
+        let member = kind.key_member();
+        let key = object.string(member).ok_or(DefinitionError::NoKey(member))?;
+        if kind == ItemKind::Tool {
+            let schema = object.get("inputSchema").map(RawRef::get).unwrap_or_default();
+            if !schema.trim_start().starts_with('{') {
+                return Err(DefinitionError::NoSchema(key));
+            }
+        }
+        Ok(Definition { key, raw })
+    }
+
+    /// The name of a tool or prompt, the URI of a resource or template.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub fn raw(&self) -> &RawRef {
+        &self.raw
+    }
+
+    /// A member as a value; `None` where it is absent or `null`.
+    pub fn member(&self, name: &str) -> Option<Value> {
+        let object = Object::parse(self.raw.get()).ok()?;
+        let value: Value = serde_json::from_str(object.get(name)?.get()).ok()?;
+        (!value.is_null()).then_some(value)
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        match self.member(name) {
+            Some(Value::String(text)) => text,
+            _ => String::new(),
+        }
+    }
+
+    /// A copy in which those members are replaced (or, for `None`, gone) and all others are the same bytes.
+    pub fn with(&self, kind: ItemKind, changes: &[(&str, Option<Raw>)]) -> Result<Self, DefinitionError> {
+        let text = {
+            let object = Object::parse(self.raw.get()).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
+            let mut edit = object.edit();
+            for (member, value) in changes {
+                match value {
+                    Some(value) => edit.set(member, value.get()),
+                    None => edit.remove(member),
+                };
+            }
+            edit.finish()
+        };
+        let raw = crate::json::valid(text).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
+        Self::parse(kind, raw)
+    }
+
+    /// A copy under another name.
+    pub fn renamed(&self, kind: ItemKind, name: &str) -> Result<Self, DefinitionError> {
+        let quoted = crate::json::valid(quote(name)).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
+        self.with(kind, &[(kind.key_member(), Some(quoted))])
+    }
+}
+
+impl PartialEq for Definition {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw.get() == other.raw.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(text: &str) -> Result<Definition, DefinitionError> {
+        Definition::parse(ItemKind::Tool, crate::json::valid(text.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn a_renamed_tool_keeps_unknown_members_and_number_spelling() {
+        let original = tool(r#"{"name":"a","x-vendor":{"n":1.10},"inputSchema":{"type":"object"}}"#).unwrap();
+        let renamed = original.renamed(ItemKind::Tool, "b").unwrap();
+        assert_eq!(renamed.raw().get(), r#"{"name":"b","x-vendor":{"n":1.10},"inputSchema":{"type":"object"}}"#);
+        assert_eq!(renamed.key(), "b");
+    }
+
+    #[test]
+    fn a_tool_without_schema_or_name_is_malformed() {
+        assert!(tool(r#"{"name":"a"}"#).is_err());
+        assert!(tool(r#"{"inputSchema":{}}"#).is_err());
+        assert!(tool(r#"[1]"#).is_err());
+    }
+}

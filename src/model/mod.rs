@@ -1,0 +1,11 @@
+//! Plain data that every layer speaks: what servers offer, who asks. No input or output, no Starlark.
+
+mod backend;
+mod definition;
+mod principal;
+mod secret;
+
+pub use backend::{BackendKind, BackendView, Lists, ServerInfo, Status, ToolRef};
+pub use definition::{Definition, DefinitionError, ItemKind};
+pub use principal::Principal;
+pub use secret::Secret;

@@ -1,0 +1,22 @@
+//! Who makes a request.
+
+use std::sync::Arc;
+
+/// An identity. Two requests with equal principals are made by the same person as far as the proxy can know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Principal {
+    pub sub: Arc<str>,
+    pub email: Arc<str>,
+    pub groups: Arc<[String]>,
+    pub anonymous: bool,
+}
+
+impl Principal {
+    pub fn anonymous() -> Self {
+        Principal { sub: "anonymous".into(), email: "".into(), groups: Arc::new([]), anonymous: true }
+    }
+
+    pub fn named(sub: &str) -> Self {
+        Principal { sub: sub.into(), email: "".into(), groups: Arc::new([]), anonymous: false }
+    }
+}
