@@ -16,10 +16,7 @@ pub struct Schema(jsonschema::Validator);
 
 impl Schema {
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        jsonschema::options()
-            .build(schema)
-            .map(Schema)
-            .map_err(|error| SchemaError::Schema(error.to_string()))
+        jsonschema::options().build(schema).map(Schema).map_err(|error| SchemaError::Schema(error.to_string()))
     }
 
     /// Says every mismatch, up to five, each with the path of its field.

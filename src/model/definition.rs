@@ -111,7 +111,8 @@ impl Definition {
     /// A copy in which those members are replaced (or, for `None`, gone) and all others are the same bytes.
     pub fn with(&self, kind: ItemKind, changes: &[(&str, Option<Raw>)]) -> Result<Self, DefinitionError> {
         let text = {
-            let object = Object::parse(self.raw.get()).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
+            let object =
+                Object::parse(self.raw.get()).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
             let mut edit = object.edit();
             for (member, value) in changes {
                 match value {
@@ -127,7 +128,8 @@ impl Definition {
 
     /// A copy under another name.
     pub fn renamed(&self, kind: ItemKind, name: &str) -> Result<Self, DefinitionError> {
-        let quoted = crate::json::valid(quote(name)).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
+        let quoted =
+            crate::json::valid(quote(name)).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
         self.with(kind, &[(kind.key_member(), Some(quoted))])
     }
 }
