@@ -1,0 +1,105 @@
+//! Who may talk to the listener at all: `Host` and `Origin`, against pages in a browser that aim at local servers.
+
+use std::net::SocketAddr;
+
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, HeaderValue};
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum GuardError {
+    #[error("the Host header is not one this server answers to")]
+    Host,
+    #[error("the Origin is not allowed; list it under `serve.allowedOrigins`")]
+    Origin,
+}
+
+/// The names and origins a listener answers to.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    /// `None`: any name. A listener open to the network cannot know by which names it is reached.
+    hosts: Option<Vec<String>>,
+    origins: Vec<String>,
+}
+
+impl Guard {
+    pub fn new(bound: SocketAddr, allowed_origins: &[String]) -> Self {
+        let port = bound.port();
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned(), host_name(bound)];
+        let mut origins = allowed_origins.to_vec();
+        if !bound.ip().is_loopback() {
+            return Guard { hosts: None, origins };
+        }
+        origins.extend(names.iter().map(|name| format!("http://{name}:{port}")));
+        let hosts = names.iter().flat_map(|name| [name.clone(), format!("{name}:{port}")]).collect();
+        Guard { hosts: Some(hosts), origins }
+    }
+
+    pub fn check(&self, headers: &HeaderMap) -> Result<(), GuardError> {
+        let mut hosts = headers.get_all(HOST).iter();
+        if let Some(allowed) = &self.hosts {
+            let known = |value: &HeaderValue| {
+                value.to_str().is_ok_and(|host| allowed.iter().any(|name| name.eq_ignore_ascii_case(host)))
+            };
+            // HTTP/2 has no Host header; there the authority was routed by it already.
+            if let Some(host) = hosts.next()
+                && (!known(host) || hosts.next().is_some())
+            {
+                return Err(GuardError::Host);
+            }
+        }
+        if headers.contains_key(ORIGIN) && self.allowed_origin(headers).is_none() {
+            return Err(GuardError::Origin);
+        }
+        Ok(())
+    }
+
+    /// The request's origin, if there is exactly one and it is allowed.
+    pub fn allowed_origin<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        let mut values = headers.get_all(ORIGIN).iter();
+        let origin = values.next()?;
+        if values.next().is_some() {
+            return None;
+        }
+        let text = origin.to_str().ok()?;
+        self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(text)).then_some(origin)
+    }
+}
+
+fn host_name(bound: SocketAddr) -> String {
+    match bound {
+        SocketAddr::V4(address) => address.ip().to_string(),
+        SocketAddr::V6(address) => format!("[{}]", address.ip()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(guard: &Guard, pairs: &[(&'static str, &str)]) -> Result<(), GuardError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_str(value).unwrap());
+        }
+        guard.check(&headers)
+    }
+
+    #[test]
+    fn loopback_names_and_origins_are_answered_and_others_are_not() {
+        let guard = Guard::new("127.0.0.1:80".parse().unwrap(), &["https://ok.example".to_owned()]);
+        assert_eq!(verdict(&guard, &[("host", "localhost:80")]), Ok(()));
+        assert_eq!(verdict(&guard, &[("host", "127.0.0.1:80"), ("origin", "http://localhost:80")]), Ok(()));
+        assert_eq!(verdict(&guard, &[("host", "127.0.0.1:80"), ("origin", "https://ok.example")]), Ok(()));
+        assert_eq!(verdict(&guard, &[("host", "evil.example")]), Err(GuardError::Host));
+        assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("host", "localhost:80")]), Err(GuardError::Host));
+        assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("origin", "null")]), Err(GuardError::Origin));
+        assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("origin", "http://evil")]), Err(GuardError::Origin));
+    }
+
+    #[test]
+    fn an_open_listener_checks_origins_only() {
+        let guard = Guard::new("0.0.0.0:80".parse().unwrap(), &[]);
+        assert_eq!(verdict(&guard, &[("host", "mcp.example")]), Ok(()));
+        assert_eq!(verdict(&guard, &[("host", "mcp.example"), ("origin", "http://localhost:80")]), Err(GuardError::Origin));
+    }
+}

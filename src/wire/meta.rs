@@ -1,0 +1,111 @@
+//! `_meta`: the keys the protocol itself uses are hop by hop; everything else is carried.
+
+use std::borrow::Cow;
+
+use super::RpcError;
+use crate::json::{Object, Raw, RawRef};
+
+/// Names of the reserved keys.
+pub mod key {
+    pub const META: &str = "_meta";
+    pub const PROGRESS_TOKEN: &str = "progressToken";
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+    pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+    pub const RESERVED: [&str; 8] = [
+        PROGRESS_TOKEN,
+        PROTOCOL_VERSION,
+        CLIENT_CAPABILITIES,
+        CLIENT_INFO,
+        LOG_LEVEL,
+        SERVER_INFO,
+        SUBSCRIPTION_ID,
+        RELATED_TASK,
+    ];
+}
+
+/// What the reserved keys of a request say about its sender.
+#[derive(Clone, Debug, Default)]
+pub struct ClientMeta {
+    pub version: Option<Raw>,
+    pub capabilities: Option<Raw>,
+    pub client_info: Option<Raw>,
+    pub log_level: Option<Raw>,
+    pub progress_token: Option<Raw>,
+}
+
+impl ClientMeta {
+    /// Reads `_meta` of a request's params.
+    pub fn read(params: &Object<'_>) -> Result<Self, RpcError> {
+        let Some(meta) = params.get(key::META) else { return Ok(Self::default()) };
+        let meta = Object::parse(meta.get()).map_err(|error| RpcError::invalid_params(&format!("`_meta`: {error}")))?;
+        let take = |name: &str| meta.get(name).map(RawRef::to_owned);
+        Ok(ClientMeta {
+            version: take(key::PROTOCOL_VERSION),
+            capabilities: take(key::CLIENT_CAPABILITIES),
+            client_info: take(key::CLIENT_INFO),
+            log_level: take(key::LOG_LEVEL),
+            progress_token: take(key::PROGRESS_TOKEN),
+        })
+    }
+}
+
+/// `_meta` without the reserved keys; `None` if nothing is left of it.
+pub fn carried_meta(meta: &RawRef) -> Option<Cow<'_, str>> {
+    let object = Object::parse(meta.get()).ok()?;
+    let mut edit = object.edit();
+    for name in key::RESERVED {
+        edit.remove(name);
+    }
+    if object.keys().all(|name| key::RESERVED.contains(&name)) {
+        return None;
+    }
+    Some(if edit.is_empty() { Cow::Borrowed(meta.get()) } else { Cow::Owned(edit.finish()) })
+}
+
+/// An object (params or result) whose `_meta` has lost its reserved keys. Untouched bytes if it had none.
+pub fn without_reserved(body: &RawRef) -> Cow<'_, RawRef> {
+    let text = body.get();
+    let suspicious = memchr::memmem::find(text.as_bytes(), b"io.modelcontextprotocol/").is_some()
+        || memchr::memmem::find(text.as_bytes(), b"progressToken").is_some()
+        // A key may be spelled with escapes.
+        || memchr::memchr(b'\\', text.as_bytes()).is_some();
+    if !suspicious {
+        return Cow::Borrowed(body);
+    }
+    let Ok(object) = Object::parse(text) else { return Cow::Borrowed(body) };
+    let Some(meta) = object.get(key::META) else { return Cow::Borrowed(body) };
+    match carried_meta(meta) {
+        Some(Cow::Borrowed(_)) => Cow::Borrowed(body),
+        Some(Cow::Owned(rest)) => Cow::Owned(object.edit().set(key::META, rest).finish_raw()),
+        None => Cow::Owned(object.edit().remove(key::META).finish_raw()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Raw {
+        crate::json::valid(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn reserved_keys_go_and_all_others_stay() {
+        let body = raw(r#"{"x":1.0,"_meta":{"io.modelcontextprotocol/serverInfo":{},"vendor/k":[1e2]}}"#);
+        assert_eq!(without_reserved(&body).get(), r#"{"x":1.0,"_meta":{"vendor/k":[1e2]}}"#);
+        let body = raw(r#"{"_meta":{"progressToken":0},"x":1}"#);
+        assert_eq!(without_reserved(&body).get(), r#"{"x":1}"#);
+    }
+
+    #[test]
+    fn a_body_without_reserved_keys_keeps_every_byte() {
+        let body = raw(r#"{ "_meta" : { "a" : 1 } , "text":"\n" }"#);
+        assert_eq!(without_reserved(&body).get(), body.get());
+    }
+}

@@ -1,0 +1,20 @@
+//! The protocol on the wire, both directions, both eras: messages whose bodies stay raw, line framing, event streams,
+//! HTTP. Nothing here decides what a message means for the proxy.
+
+mod error;
+pub mod headers;
+pub mod http;
+mod lines;
+mod message;
+mod meta;
+pub mod params;
+mod revision;
+pub mod sse;
+mod stdio;
+
+pub use error::{RpcError, code};
+pub use lines::{Line, LineReader, LineSender, line_writer};
+pub use message::{Fault, Id, Message, Notification, Request, Response, batch, encode};
+pub use meta::{ClientMeta, carried_meta, key, without_reserved};
+pub use revision::Revision;
+pub use stdio::standard_streams;

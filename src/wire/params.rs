@@ -1,0 +1,184 @@
+//! Arguments that travel as `Mcp-Param-*` headers too: which ones a schema marks, and how they are sent and checked.
+
+use serde_json::Value;
+
+use super::headers;
+
+/// One marked argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamHeader {
+    /// Keys from the root of the arguments.
+    pub path: Vec<String>,
+    /// The header's name behind `Mcp-Param-`.
+    pub suffix: String,
+}
+
+const MARK: &str = "x-mcp-header";
+/// Members of a schema that hold data, not schemas.
+const DATA: [&str; 5] = ["default", "const", "enum", "examples", "example"];
+
+/// The marked arguments of a tool's input schema; an error says which rule a mark breaks.
+pub fn marked(schema: &Value) -> Result<Vec<ParamHeader>, String> {
+    let mut found = Vec::new();
+    visit(schema, &mut Vec::new(), true, &mut found)?;
+    Ok(found)
+}
+
+fn visit(schema: &Value, path: &mut Vec<String>, by_name: bool, found: &mut Vec<ParamHeader>) -> Result<(), String> {
+    match schema {
+        Value::Object(members) => {
+            if let Some(mark) = members.get(MARK) {
+                found.push(accept(mark, members, path, by_name, found)?);
+            }
+            for (member, value) in members {
+                match (member.as_str(), value) {
+                    ("properties", Value::Object(properties)) => {
+                        for (name, property) in properties {
+                            path.push(name.clone());
+                            visit(property, path, by_name, found)?;
+                            path.pop();
+                        }
+                    }
+                    (member, _) if DATA.contains(&member) || member == MARK => {}
+                    (_, value) => visit(value, path, false, found)?,
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                visit(item, path, false, found)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn accept(
+    mark: &Value,
+    members: &serde_json::Map<String, Value>,
+    path: &[String],
+    by_name: bool,
+    found: &[ParamHeader],
+) -> Result<ParamHeader, String> {
+    let place = path.join(".");
+    let suffix = mark.as_str().ok_or_else(|| format!("`{MARK}` of `{place}` is not a string"))?;
+    if suffix.is_empty() || !suffix.bytes().all(is_token_byte) {
+        return Err(format!("`{MARK}` of `{place}` is not a header name"));
+    }
+    if !by_name || path.is_empty() {
+        return Err(format!("`{MARK}` `{suffix}` stands where an argument cannot be found by name"));
+    }
+    if !matches!(members.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+        return Err(format!("`{MARK}` of `{place}` is only for string, integer and boolean"));
+    }
+    if found.iter().any(|other| other.suffix.eq_ignore_ascii_case(suffix)) {
+        return Err(format!("`{MARK}` `{suffix}` occurs twice"));
+    }
+    Ok(ParamHeader { path: path.to_vec(), suffix: suffix.to_owned() })
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn lookup<'a>(arguments: &'a Value, path: &[String]) -> Option<&'a Value> {
+    let value = path.iter().try_fold(arguments, |value, key| value.get(key))?;
+    (!value.is_null()).then_some(value)
+}
+
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The headers to send with those arguments.
+pub fn to_send(marked: &[ParamHeader], arguments: &Value) -> Vec<(String, String)> {
+    marked
+        .iter()
+        .filter_map(|param| {
+            let text = as_text(lookup(arguments, &param.path)?)?;
+            Some((format!("{}{}", headers::PARAM_PREFIX, param.suffix.to_ascii_lowercase()), headers::encode(&text)))
+        })
+        .collect()
+}
+
+/// Checks received headers against the arguments; `values` gives all values of a header.
+pub fn check<'h>(
+    marked: &[ParamHeader],
+    arguments: &Value,
+    values: impl Fn(&str) -> Vec<&'h [u8]>,
+) -> Result<(), String> {
+    for param in marked {
+        let name = format!("{}{}", headers::PARAM_PREFIX, param.suffix.to_ascii_lowercase());
+        let shown = format!("Mcp-Param-{}", param.suffix);
+        let received = values(&name);
+        let expected = lookup(arguments, &param.path);
+        match (received.as_slice(), expected) {
+            ([], None) => {}
+            ([], Some(_)) => return Err(format!("the header `{shown}` is missing")),
+            ([value], Some(expected)) => {
+                let text = headers::decode(value).ok_or_else(|| format!("the header `{shown}` cannot be decoded"))?;
+                if !same(&text, expected) {
+                    return Err(format!("the header `{shown}` differs from the argument `{}`", param.path.join(".")));
+                }
+            }
+            ([_], None) => return Err(format!("the header `{shown}` is there but its argument is not")),
+            _ => return Err(format!("the header `{shown}` occurs twice")),
+        }
+    }
+    Ok(())
+}
+
+fn same(text: &str, expected: &Value) -> bool {
+    match expected {
+        Value::Number(number) => match (text.parse::<f64>(), number.to_string().parse::<f64>()) {
+            // Beyond 2^53 floats no longer tell integers apart, so equal text is asked for there.
+            (Ok(left), Ok(right)) if right.abs() <= 9_007_199_254_740_991.0 => left == right,
+            _ => text == number.to_string(),
+        },
+        other => as_text(other).as_deref() == Some(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_lawful_marks_are_accepted() {
+        let good = json!({"type":"object","properties":{
+            "region":{"type":"string","x-mcp-header":"Region"},
+            "deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}});
+        assert_eq!(marked(&good).unwrap().len(), 2);
+        for bad in [
+            json!({"properties":{"a":{"type":"number","x-mcp-header":"A"}}}),
+            json!({"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}),
+            json!({"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}),
+            json!({"properties":{"a":{"type":"string","x-mcp-header":""}}}),
+            json!({"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}),
+            json!({"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}),
+        ] {
+            assert!(marked(&bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn headers_are_compared_with_the_arguments() {
+        let schema = json!({"properties":{"n":{"type":"integer","x-mcp-header":"N"}}});
+        let params = marked(&schema).unwrap();
+        let with = |values: Vec<&'static [u8]>, arguments: Value| check(&params, &arguments, |_| values.clone()).is_ok();
+        assert!(with(vec![b"42"], json!({"n": 42})));
+        assert!(with(vec![b"42.0"], json!({"n": 42})));
+        assert!(with(vec![], json!({"n": null})));
+        assert!(!with(vec![], json!({"n": 42})));
+        assert!(!with(vec![b"42"], json!({"n": null})));
+        assert!(!with(vec![b"42", b"42"], json!({"n": 42})));
+        assert_eq!(to_send(&params, &json!({"n": 42})), [("mcp-param-n".to_owned(), "42".to_owned())]);
+    }
+}

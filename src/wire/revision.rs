@@ -1,0 +1,56 @@
+//! The protocol revisions and their two eras.
+
+/// A revision of the protocol, oldest first, so that they compare by age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Revision {
+    V2024_11_05,
+    V2025_03_26,
+    V2025_06_18,
+    V2025_11_25,
+    V2026_07_28,
+}
+
+impl Revision {
+    /// What we speak, newest first: what `server/discover` and version errors list.
+    pub const SUPPORTED: [Revision; 5] = [
+        Revision::V2026_07_28,
+        Revision::V2025_11_25,
+        Revision::V2025_06_18,
+        Revision::V2025_03_26,
+        Revision::V2024_11_05,
+    ];
+    pub const LATEST: Revision = Revision::V2026_07_28;
+    /// The newest revision that has a handshake.
+    pub const LATEST_SESSION: Revision = Revision::V2025_11_25;
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Revision::V2024_11_05 => "2024-11-05",
+            Revision::V2025_03_26 => "2025-03-26",
+            Revision::V2025_06_18 => "2025-06-18",
+            Revision::V2025_11_25 => "2025-11-25",
+            Revision::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::SUPPORTED.into_iter().find(|revision| revision.as_str() == text)
+    }
+
+    /// Whether this is the stateless era.
+    pub fn is_stateless(self) -> bool {
+        self >= Revision::V2026_07_28
+    }
+
+    /// The revision a handshake that asks for `wanted` is answered with.
+    pub fn negotiate(wanted: &str) -> Self {
+        match Self::parse(wanted) {
+            Some(revision) if !revision.is_stateless() => revision,
+            _ => Self::LATEST_SESSION,
+        }
+    }
+
+    pub fn supported_names() -> Vec<&'static str> {
+        Self::SUPPORTED.iter().map(|revision| revision.as_str()).collect()
+    }
+}

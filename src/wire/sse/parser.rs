@@ -1,0 +1,197 @@
+//! Reading an event stream, chunk by chunk.
+
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Event {
+    /// `message` where the stream does not say.
+    pub kind: String,
+    pub data: String,
+}
+
+/// One event was larger than the cap.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Overflow;
+
+/// Lines end with LF, CR or CRLF, and a character may be split over chunks; an unterminated last event never appears.
+#[derive(Debug)]
+pub struct Parser {
+    line: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    kind: String,
+    last_id: Option<String>,
+    retry: Option<Duration>,
+    cap: usize,
+    after_cr: bool,
+    first_line: bool,
+}
+
+impl Parser {
+    pub fn new(cap: usize) -> Self {
+        Parser {
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            kind: String::new(),
+            last_id: None,
+            retry: None,
+            cap,
+            after_cr: false,
+            first_line: true,
+        }
+    }
+
+    /// The id to resume from.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the server wants a client to wait before it comes back.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// Takes the next chunk and appends the events it completes.
+    pub fn push(&mut self, chunk: &[u8], events: &mut Vec<Event>) -> Result<(), Overflow> {
+        let mut rest = chunk;
+        if self.after_cr && rest.first() == Some(&b'\n') {
+            rest = &rest[1..];
+        }
+        if !chunk.is_empty() {
+            self.after_cr = false;
+        }
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
+            self.line.extend_from_slice(&rest[..end]);
+            let was_cr = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            if was_cr {
+                match rest.first() {
+                    Some(b'\n') => rest = &rest[1..],
+                    None => self.after_cr = true,
+                    Some(_) => {}
+                }
+            }
+            self.end_of_line(events);
+            self.check()?;
+        }
+        self.line.extend_from_slice(rest);
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), Overflow> {
+        if self.line.len() + self.data.len() > self.cap { Err(Overflow) } else { Ok(()) }
+    }
+
+    fn end_of_line(&mut self, events: &mut Vec<Event>) {
+        let line = std::mem::take(&mut self.line);
+        let line = if std::mem::take(&mut self.first_line) {
+            line.strip_prefix(b"\xEF\xBB\xBF").map(<[u8]>::to_vec).unwrap_or(line)
+        } else {
+            line
+        };
+        if line.is_empty() {
+            self.dispatch(events);
+            return;
+        }
+        let (field, value) = match memchr::memchr(b':', &line) {
+            Some(0) => return,
+            Some(colon) => (&line[..colon], line[colon + 1..].strip_prefix(b" ").unwrap_or(&line[colon + 1..])),
+            None => (line.as_slice(), &b""[..]),
+        };
+        let text = || String::from_utf8_lossy(value).into_owned();
+        match field {
+            b"data" => {
+                if self.has_data {
+                    self.data.push(b'\n');
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            b"event" => self.kind = text(),
+            b"id" if !value.contains(&0) => self.last_id = Some(text()),
+            b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                self.retry = text().parse().ok().map(Duration::from_millis);
+            }
+            _ => {}
+        }
+    }
+
+    fn dispatch(&mut self, events: &mut Vec<Event>) {
+        let data = std::mem::take(&mut self.data);
+        let kind = std::mem::take(&mut self.kind);
+        self.has_data = false;
+        if data.is_empty() {
+            return;
+        }
+        let kind = if kind.is_empty() { "message".to_owned() } else { kind };
+        events.push(Event { kind, data: String::from_utf8_lossy(&data).into_owned() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(chunks: &[&[u8]]) -> (Parser, Vec<Event>) {
+        let mut parser = Parser::new(1024);
+        let mut events = Vec::new();
+        for chunk in chunks {
+            parser.push(chunk, &mut events).unwrap();
+        }
+        (parser, events)
+    }
+
+    fn data(chunks: &[&[u8]]) -> Vec<String> {
+        parse(chunks).1.into_iter().map(|event| event.data).collect()
+    }
+
+    #[test]
+    fn every_line_ending_works() {
+        assert_eq!(data(&[b"data: a\n\ndata: b\r\rdata: c\r\n\r\n"]), ["a", "b", "c"]);
+        assert_eq!(data(&[b"data: a\r", b"\n\r", b"\ndata: b\n\n"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn data_lines_join_and_one_space_goes() {
+        assert_eq!(data(&[b"data:x\ndata:  y\n\n"]), ["x\n y"]);
+    }
+
+    #[test]
+    fn a_character_split_over_chunks_is_whole_again() {
+        let text = "data: é\n\n".as_bytes();
+        assert_eq!(data(&[&text[..7], &text[7..]]), ["é"]);
+    }
+
+    #[test]
+    fn an_event_without_data_only_sets_the_id() {
+        let (parser, events) = parse(&[b"id: 7\nretry: 1500\ndata:\n\n: comment\n\nretry: x\n\n"]);
+        assert!(events.is_empty());
+        assert_eq!(parser.last_id(), Some("7"));
+        assert_eq!(parser.retry(), Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn an_unterminated_event_is_dropped_and_a_bom_ignored() {
+        assert_eq!(data(&[b"\xEF\xBB\xBFdata: a\n\ndata: b"]), ["a"]);
+    }
+
+    #[test]
+    fn other_event_types_are_named() {
+        assert_eq!(parse(&[b"event: ping\ndata: 1\n\n"]).1[0].kind, "ping");
+    }
+
+    #[test]
+    fn an_event_over_the_cap_is_an_overflow() {
+        let mut parser = Parser::new(64);
+        assert_eq!(parser.push(&[b'x'; 100], &mut Vec::new()), Err(Overflow));
+    }
+
+    #[test]
+    fn a_flood_of_comments_is_no_overflow() {
+        let mut parser = Parser::new(64);
+        for _ in 0..1000 {
+            parser.push(b": comment\n", &mut Vec::new()).unwrap();
+        }
+    }
+}
