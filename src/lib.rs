@@ -1,5 +1,6 @@
 //! The MCP proxy that you program. The modules, lowest layer first; each uses only those above it in this list.
 
+pub mod process;
 pub mod wire;
 pub mod catalog;
 pub mod diagnostic;

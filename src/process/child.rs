@@ -1,0 +1,117 @@
+//! One child and its process group.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+
+use super::{tree, watchdog};
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    /// The whole environment: nothing is inherited.
+    pub environment: Vec<(String, String)>,
+    pub folder: Option<PathBuf>,
+}
+
+/// A running child, leader of a process group of its own. Dropping it kills the group.
+#[derive(Debug)]
+pub struct Child {
+    inner: tokio::process::Child,
+    group: Option<Pid>,
+}
+
+impl Child {
+    /// Starts it with all three standard streams as pipes.
+    #[expect(unsafe_code, reason = "the child must register with the watchdog before it can run anything of its own")]
+    pub fn start(launch: &Launch) -> io::Result<(Self, ChildStdin, ChildStdout, ChildStderr)> {
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.args)
+            .env_clear()
+            .envs(launch.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(folder) = &launch.folder {
+            command.current_dir(folder);
+        }
+        if let Some(register) = watchdog::registrar() {
+            // SAFETY: between fork and exec only async-signal-safe calls are allowed; this one writes four bytes of
+            // the stack to a pipe.
+            unsafe {
+                command.pre_exec(register);
+            }
+        }
+        let mut inner = command.spawn()?;
+        let group = inner.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let streams = (inner.stdin.take(), inner.stdout.take(), inner.stderr.take());
+        let child = Child { inner, group };
+        match streams {
+            (Some(stdin), Some(stdout), Some(stderr)) => Ok((child, stdin, stdout, stderr)),
+            _ => Err(io::Error::other("the child has no pipes")),
+        }
+    }
+
+    pub fn id(&self) -> Option<u32> {
+        self.inner.id()
+    }
+
+    /// Waits for the leader to end, then ends what is left of its group.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.inner.wait().await?;
+        self.end_group();
+        Ok(status)
+    }
+
+    /// Ends the child: its input is closed already; after `patience` it is asked to terminate, after as long again it
+    /// is killed.
+    pub async fn stop(mut self, patience: Duration) {
+        let Some(group) = self.group else { return };
+        let family = tree::descendants(group);
+        if tokio::time::timeout(patience, self.inner.wait()).await.is_err() {
+            signal(group, Signal::TERM);
+            tree::signal(&family, Signal::TERM);
+            if tokio::time::timeout(patience, self.inner.wait()).await.is_err() {
+                signal(group, Signal::KILL);
+                if let Err(error) = self.inner.wait().await {
+                    tracing::warn!(%error, "waiting for a killed server");
+                }
+            }
+        }
+        self.end_group();
+        tree::signal(&family, Signal::KILL);
+    }
+
+    fn end_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            signal(group, Signal::KILL);
+            watchdog::forget(group);
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let Some(group) = self.group {
+            tree::signal(&tree::descendants(group), Signal::KILL);
+        }
+        self.end_group();
+    }
+}
+
+fn signal(group: Pid, signal: Signal) {
+    // Nobody left to signal is what we want.
+    if let Err(error) = kill_process_group(group, signal)
+        && error != rustix::io::Errno::SRCH
+    {
+        tracing::debug!(%error, group = group.as_raw_nonzero(), "signalling a process group");
+    }
+}

@@ -1,0 +1,10 @@
+//! Children: started in a process group of their own, ended with everything they started, also when the proxy itself
+//! is killed.
+
+mod child;
+mod environment;
+mod tree;
+pub mod watchdog;
+
+pub use child::{Child, Launch};
+pub use environment::base_environment;

@@ -1,0 +1,53 @@
+//! Descendants that left their process group, found by parentage.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A process, told apart from a later one of the same number by its start time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    id: i32,
+    parent: i32,
+    started: u64,
+}
+
+/// Every process below `root`, at this moment. Empty where there is no `/proc`.
+pub(super) fn descendants(root: Pid) -> Vec<Process> {
+    let all = processes();
+    let mut family: Vec<Process> = Vec::new();
+    let mut parents = vec![root.as_raw_nonzero().get()];
+    while let Some(parent) = parents.pop() {
+        for process in all.iter().filter(|process| process.parent == parent) {
+            parents.push(process.id);
+            family.push(*process);
+        }
+    }
+    family
+}
+
+/// Signals those that are still the processes they were.
+pub(super) fn signal(family: &[Process], signal: Signal) {
+    for process in family {
+        if read(process.id).is_some_and(|now| now.started == process.started)
+            && let Some(id) = Pid::from_raw(process.id)
+        {
+            // It may end between the look and the signal; then there is nothing to do.
+            let _ = kill_process(id, signal);
+        }
+    }
+}
+
+fn processes() -> Vec<Process> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(read)
+        .collect()
+}
+
+fn read(id: i32) -> Option<Process> {
+    let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name, in brackets, may hold anything; the fields are counted behind it.
+    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
+    Some(Process { id, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
+}
