@@ -78,6 +78,23 @@ fn accept(
     Ok(ParamHeader { path: path.to_vec(), suffix: suffix.to_owned() })
 }
 
+/// Takes every mark out of a schema.
+pub fn unmark(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (name, value) in members.iter_mut() {
+                match value {
+                    Value::Object(properties) if name == "properties" => properties.values_mut().for_each(unmark),
+                    value => unmark(value),
+                }
+            }
+            members.shift_remove(MARK);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unmark),
+        _ => {}
+    }
+}
+
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -1,0 +1,81 @@
+//! The one internal call, whatever era and transport the backend speaks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::json::Raw;
+use crate::model::BackendView;
+use crate::wire::RpcError;
+
+/// Anything that offers tools and can be called: a server, or local scripts.
+pub trait Backend: Send + Sync {
+    fn view(&self) -> Arc<BackendView>;
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>>;
+}
+
+/// A request on its way to a backend. `params` hold the backend's own names and no reserved `_meta` keys.
+#[derive(Debug)]
+pub struct Call {
+    pub method: &'static str,
+    pub params: Raw,
+    /// Shorter than the backend's own timeout, if somebody wants that.
+    pub timeout: Option<Duration>,
+    /// Where progress goes; without it the backend is not asked for any.
+    pub progress: Option<ProgressSink>,
+    pub cancel: CancellationToken,
+    /// What the client can answer, as a stateless client declared it for this very request.
+    pub capabilities: Option<Raw>,
+    /// The log level a stateless client asked for.
+    pub log_level: Option<Raw>,
+}
+
+/// A final result as the backend sent it.
+#[derive(Debug)]
+pub struct Answer {
+    pub result: Raw,
+}
+
+/// The params of one progress notification.
+pub type Progress = Raw;
+
+/// The way progress takes back to whoever waits for the call.
+#[derive(Clone, Debug)]
+pub struct ProgressSink(mpsc::Sender<Progress>);
+
+impl ProgressSink {
+    /// Never blocks: a reader that does not keep up loses progress, not results, and holds up nobody else.
+    pub fn push(&self, progress: Progress) {
+        if self.0.try_send(progress).is_err() {
+            tracing::debug!("progress dropped: its reader does not keep up");
+        }
+    }
+}
+
+pub fn progress_channel() -> (ProgressSink, mpsc::Receiver<Progress>) {
+    let (sender, receiver) = mpsc::channel(1024);
+    (ProgressSink(sender), receiver)
+}
+
+/// Why a call has no result. The texts are for the client: no paths, no secrets.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    /// The backend answered with an error of its own.
+    #[error("{0}")]
+    Rpc(RpcError),
+    #[error("server `{backend}` is not available: {reason}")]
+    Down { backend: Arc<str>, reason: String },
+    #[error("server `{backend}` did not answer within {} s", after.as_secs_f32())]
+    Timeout { backend: Arc<str>, after: Duration },
+    #[error("server `{backend}` ended before it answered: {reason}")]
+    Lost { backend: Arc<str>, reason: String },
+    #[error("server `{backend}` sent an answer larger than {limit} bytes")]
+    TooLarge { backend: Arc<str>, limit: usize },
+    #[error("server `{backend}` sent something that is not MCP: {reason}")]
+    Protocol { backend: Arc<str>, reason: String },
+    #[error("the call was cancelled")]
+    Cancelled,
+}

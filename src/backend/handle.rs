@@ -1,0 +1,110 @@
+//! The way to a backend for everybody else: answers at once when it is down.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use futures::future::BoxFuture;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::call::{Answer, Backend, Call, CallError};
+use super::connection::{Connection, Failure, Patience};
+use crate::model::BackendView;
+
+/// Where a backend stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    pub(super) connection: Option<Arc<Connection>>,
+    /// How many attempts to connect have failed so far.
+    pub(super) failures: u64,
+    pub(super) error: String,
+}
+
+/// A supervised server. Cloning it gives another way to the same one.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    pub(super) name: Arc<str>,
+    pub(super) view: Arc<ArcSwap<BackendView>>,
+    pub(super) state: watch::Receiver<State>,
+    pub(super) kick: Arc<Notify>,
+    pub(super) patience: Patience,
+    pub(super) stop: CancellationToken,
+    pub(super) stopped: CancellationToken,
+}
+
+impl Handle {
+    /// Ends the server and waits until it is gone.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.stopped.cancelled().await;
+    }
+
+    async fn deliver(&self, call: &Call) -> Result<Answer, CallError> {
+        let patience = Patience {
+            quiet: call.timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit)),
+            limit: call.timeout.unwrap_or(self.patience.limit).min(self.patience.limit),
+        };
+        let mut stale: Option<Arc<Connection>> = None;
+        loop {
+            let connection = self.connection(call, patience, stale.as_ref()).await?;
+            match connection.call(call, patience).await {
+                Ok(answer) => return Ok(answer),
+                Err(Failure::Final(error)) => return Err(error),
+                // The server did not act on it; once more on a fresh connection, and only once.
+                Err(Failure::Stale) if stale.is_none() => stale = Some(connection),
+                Err(Failure::Stale) => return Err(self.down("its session or protocol version keeps changing")),
+            }
+        }
+    }
+
+    /// The live connection. While there is none, asks for one and waits for the next attempt to succeed or fail.
+    async fn connection(
+        &self,
+        call: &Call,
+        patience: Patience,
+        stale: Option<&Arc<Connection>>,
+    ) -> Result<Arc<Connection>, CallError> {
+        if let Some(connection) = self.live(stale) {
+            return Ok(connection);
+        }
+        let mut state = self.state.clone();
+        let failures = state.borrow_and_update().failures;
+        self.kick.notify_one();
+        let wait = async {
+            loop {
+                if let Some(connection) = self.live(stale) {
+                    return Ok(connection);
+                }
+                if state.borrow().failures > failures || state.changed().await.is_err() {
+                    return Err(self.down(&state.borrow().error));
+                }
+            }
+        };
+        tokio::select! {
+            outcome = wait => outcome,
+            () = call.cancel.cancelled() => Err(CallError::Cancelled),
+            () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
+            () = tokio::time::sleep(patience.quiet) => Err(self.down("it is still starting")),
+        }
+    }
+
+    fn live(&self, stale: Option<&Arc<Connection>>) -> Option<Arc<Connection>> {
+        let connection = self.state.borrow().connection.clone()?;
+        stale.is_none_or(|stale| !Arc::ptr_eq(stale, &connection)).then_some(connection)
+    }
+
+    fn down(&self, reason: &str) -> CallError {
+        let reason = if reason.is_empty() { "it is not connected" } else { reason };
+        CallError::Down { backend: Arc::clone(&self.name), reason: reason.to_owned() }
+    }
+}
+
+impl Backend for Handle {
+    fn view(&self) -> Arc<BackendView> {
+        self.view.load_full()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
+        Box::pin(async move { self.deliver(&call).await })
+    }
+}

@@ -1,0 +1,219 @@
+//! Which era a server speaks, and what it says of itself.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::assemble::{self, Additions};
+use super::link::{Link, LinkError, Outgoing};
+use crate::config::ProtocolChoice;
+use crate::model::ServerInfo;
+use crate::wire::{Revision, code, key};
+
+/// What was settled with a server.
+#[derive(Clone, Debug)]
+pub(super) struct Settled {
+    pub(super) revision: Revision,
+    pub(super) info: ServerInfo,
+}
+
+/// What earlier starts of the same server taught us.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// It dies of the probe or leaves it unanswered: go straight to `initialize`.
+    pub(super) skip_probe: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HandshakeError {
+    /// The process ended when it saw the probe: start it again, without.
+    #[error("it ended when it was asked for its protocol version")]
+    DiedOfProbe,
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<LinkError> for HandshakeError {
+    fn from(error: LinkError) -> Self {
+        HandshakeError::Failed(error.to_string())
+    }
+}
+
+/// Settles the era. The probe is `server/discover`: harmless where it is not understood.
+pub(super) async fn settle(
+    link: &Link,
+    choice: &ProtocolChoice,
+    probe_timeout: Duration,
+    memory: &mut Memory,
+) -> Result<Settled, HandshakeError> {
+    match choice {
+        ProtocolChoice::Pinned(version) => match Revision::parse(version) {
+            Some(revision) if revision.is_stateless() => pinned_stateless(link, revision).await,
+            Some(revision) => initialize(link, revision).await,
+            None => Err(HandshakeError::Failed(format!("the protocol version `{version}` is not known"))),
+        },
+        ProtocolChoice::Auto if memory.skip_probe => match initialize(link, Revision::LATEST_SESSION).await {
+            Ok(settled) => Ok(settled),
+            Err(error) => {
+                memory.skip_probe = false;
+                Err(error)
+            }
+        },
+        ProtocolChoice::Auto => probe(link, probe_timeout, memory).await,
+    }
+}
+
+async fn pinned_stateless(link: &Link, revision: Revision) -> Result<Settled, HandshakeError> {
+    match discover(link, revision).await {
+        Ok(result) => Ok(Settled { revision, info: discovered(&result, revision) }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn probe(link: &Link, patience: Duration, memory: &mut Memory) -> Result<Settled, HandshakeError> {
+    let mut probe = std::pin::pin!(discover(link, Revision::LATEST));
+    match tokio::time::timeout(patience, &mut probe).await {
+        Ok(outcome) => verdict(link, outcome).await,
+        Err(_) => {
+            // The server may be slow to start rather than deaf: ask the other way too, and the first success decides.
+            tokio::select! {
+                outcome = &mut probe => match verdict(link, outcome).await {
+                    Ok(settled) => Ok(settled),
+                    Err(_) => initialize(link, Revision::LATEST_SESSION).await,
+                },
+                settled = initialize(link, Revision::LATEST_SESSION) => match settled {
+                    Ok(settled) => {
+                        memory.skip_probe = true;
+                        Ok(settled)
+                    }
+                    Err(refusal) => match probe.await {
+                        Ok(result) => chosen(link, &result).await,
+                        Err(_) => Err(refusal),
+                    },
+                },
+            }
+        }
+    }
+}
+
+async fn verdict(link: &Link, outcome: Result<Value, LinkError>) -> Result<Settled, HandshakeError> {
+    match outcome {
+        Ok(result) => chosen(link, &result).await,
+        Err(LinkError::Rpc(error)) => match error.code() {
+            code::UNSUPPORTED_VERSION => {
+                let data = error.data().unwrap_or_default();
+                refused_version(link, &data["supported"]).await
+            }
+            // It knows the modern rules; what it can do will show when its lists are asked for.
+            code::HEADER_MISMATCH | code::MISSING_CAPABILITY => Ok(Settled {
+                revision: Revision::LATEST,
+                info: ServerInfo {
+                    protocol_version: Revision::LATEST.as_str().to_owned(),
+                    capabilities: json!({"tools": {}, "resources": {}, "prompts": {}}),
+                    ..ServerInfo::default()
+                },
+            }),
+            // Whatever the code: a server of the older era may say anything to a method it does not know.
+            _ => fall_back(link, &error.to_string()).await,
+        },
+        Err(LinkError::Unexpected(answer)) if !matches!(answer.status, 401 | 403 | 429 | 500..) => {
+            fall_back(link, &LinkError::Unexpected(answer).to_string()).await
+        }
+        Err(LinkError::Closed(_)) if matches!(link, Link::Stdio(_)) => Err(HandshakeError::DiedOfProbe),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Chooses among the versions a server says it supports.
+async fn chosen(link: &Link, result: &Value) -> Result<Settled, HandshakeError> {
+    let supported = mutual(&result["supportedVersions"]);
+    match supported.first() {
+        // A server that answers and lists nothing has answered in the era it was asked in.
+        None if !result["supportedVersions"].is_array() => {
+            Ok(Settled { revision: Revision::LATEST, info: discovered(result, Revision::LATEST) })
+        }
+        Some(revision) if revision.is_stateless() => {
+            Ok(Settled { revision: *revision, info: discovered(result, *revision) })
+        }
+        Some(revision) => initialize(link, *revision).await,
+        None => Err(no_mutual_version(&result["supportedVersions"])),
+    }
+}
+
+async fn refused_version(link: &Link, supported: &Value) -> Result<Settled, HandshakeError> {
+    match mutual(supported).first() {
+        Some(revision) if revision.is_stateless() => pinned_stateless(link, *revision).await,
+        Some(revision) => initialize(link, *revision).await,
+        None => Err(no_mutual_version(supported)),
+    }
+}
+
+fn mutual(supported: &Value) -> Vec<Revision> {
+    let theirs: Vec<&str> = supported.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    Revision::SUPPORTED.into_iter().filter(|revision| theirs.contains(&revision.as_str())).collect()
+}
+
+fn no_mutual_version(supported: &Value) -> HandshakeError {
+    HandshakeError::Failed(format!("it supports none of our protocol versions, only {supported}"))
+}
+
+async fn fall_back(link: &Link, first_refusal: &str) -> Result<Settled, HandshakeError> {
+    initialize(link, Revision::LATEST_SESSION).await.map_err(|error| match error {
+        HandshakeError::Failed(second) => {
+            HandshakeError::Failed(format!("{second} (and `server/discover`: {first_refusal})"))
+        }
+        other => other,
+    })
+}
+
+async fn discover(link: &Link, revision: Revision) -> Result<Value, LinkError> {
+    if let Link::Http(link) = link {
+        link.agree(Some(revision));
+    }
+    let additions = Additions { stateless: Some(revision), ..Additions::default() };
+    let params = assemble::params(&crate::json::raw(&json!({})), &additions);
+    let result = link.request(Outgoing::plain(link.next_id(), "server/discover", params)).await?;
+    let result: Value = serde_json::from_str(result.get()).map_err(|error| LinkError::Protocol(error.to_string()))?;
+    if result.get("capabilities").is_some() {
+        Ok(result)
+    } else {
+        Err(LinkError::Rpc(crate::wire::RpcError::method_not_found("server/discover")))
+    }
+}
+
+async fn initialize(link: &Link, revision: Revision) -> Result<Settled, HandshakeError> {
+    if let Link::Http(link) = link {
+        link.agree(None);
+    }
+    let client: Value = serde_json::from_str(&assemble::client_info()).unwrap_or_default();
+    let params =
+        json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client}).to_string();
+    let result = link.request(Outgoing::plain(link.next_id(), "initialize", params)).await?;
+    let result: Value =
+        serde_json::from_str(result.get()).map_err(|error| HandshakeError::Failed(error.to_string()))?;
+    let version = result["protocolVersion"].as_str().unwrap_or_default();
+    let revision = Revision::parse(version).filter(|revision| !revision.is_stateless()).ok_or_else(|| {
+        HandshakeError::Failed(format!("it answered `initialize` with the protocol version `{version}`"))
+    })?;
+    if let Link::Http(link) = link {
+        link.agree(Some(revision));
+    }
+    link.notify("notifications/initialized", None).await?;
+    Ok(Settled { revision, info: described(&result, &result["serverInfo"], revision) })
+}
+
+fn discovered(result: &Value, revision: Revision) -> ServerInfo {
+    described(result, &result["_meta"][key::SERVER_INFO], revision)
+}
+
+fn described(result: &Value, server: &Value, revision: Revision) -> ServerInfo {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    ServerInfo {
+        name: text(&server["name"]),
+        version: text(&server["version"]),
+        title: text(&server["title"]),
+        instructions: text(&result["instructions"]),
+        protocol_version: revision.as_str().to_owned(),
+        capabilities: result["capabilities"].clone(),
+    }
+}

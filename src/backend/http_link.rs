@@ -1,0 +1,332 @@
+//! A server reached by HTTP: a POST for every message, answers as JSON or as an event stream.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::inbound::{self, Inbound};
+use super::link::{LinkError, Outgoing, UnexpectedAnswer};
+use super::signals::Signals;
+use crate::json::Raw;
+use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
+use crate::wire::{Id, Revision, batch, encode, headers};
+
+/// Where a server does not say how long to wait before its stream is taken up again.
+const RESUME_AFTER: Duration = Duration::from_secs(1);
+/// How often one stream is taken up again without a single new event.
+const RESUME_LIMIT: u32 = 5;
+
+/// What was agreed with the server.
+#[derive(Clone, Debug, Default)]
+struct Agreement {
+    revision: Option<Revision>,
+    session: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct HttpLink {
+    inner: Arc<Inner>,
+    listener: Mutex<Option<tokio::task::JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    name: Arc<str>,
+    client: HttpClient,
+    agreement: Mutex<Agreement>,
+    next_id: AtomicU64,
+    signals: Arc<Signals>,
+    closed: watch::Sender<Option<String>>,
+}
+
+impl HttpLink {
+    pub(super) fn new(name: &Arc<str>, client: HttpClient, signals: Arc<Signals>) -> Self {
+        let inner = Inner {
+            name: Arc::clone(name),
+            client,
+            agreement: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            signals,
+            closed: watch::Sender::new(None),
+        };
+        HttpLink { inner: Arc::new(inner), listener: Mutex::new(None) }
+    }
+
+    pub(super) fn next_id(&self) -> u64 {
+        self.inner.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The revision whose headers are sent from now on.
+    pub(super) fn agree(&self, revision: Option<Revision>) {
+        self.inner.lock().revision = revision;
+    }
+
+    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
+        let stateless = self.inner.agreed().revision.is_some_and(Revision::is_stateless);
+        let mut guard = CancelOnDrop {
+            inner: &self.inner,
+            id: outgoing.id,
+            // A stateless request is cancelled by closing its stream, which dropping it does.
+            armed: outgoing.cancellable && !stateless,
+        };
+        let outcome = self.inner.request(&outgoing).await;
+        guard.armed = false;
+        outcome
+    }
+
+    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), LinkError> {
+        self.inner.post(method, &[], encode::notification(method, params)).await.map(drop)
+    }
+
+    /// Opens the stream on which a session-based server speaks unasked.
+    pub(super) fn listen(&self) {
+        let inner = Arc::clone(&self.inner);
+        let task = tokio::spawn(async move { inner.listen().await });
+        if let Some(old) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).replace(task) {
+            old.abort();
+        }
+    }
+
+    pub(super) async fn closed(&self) -> String {
+        let mut closed = self.inner.closed.subscribe();
+        let reason = closed.wait_for(Option::is_some).await;
+        reason.ok().and_then(|reason| reason.clone()).unwrap_or_default()
+    }
+
+    pub(super) async fn stop(&self) {
+        if let Some(listener) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            listener.abort();
+        }
+        if self.inner.agreed().session.is_some() {
+            let delete = self.inner.client.delete(&self.inner.session_headers());
+            if tokio::time::timeout(Duration::from_secs(2), delete).await.is_err() {
+                tracing::debug!(server = %self.inner.name, "the session was not ended in time");
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Agreement> {
+        self.agreement.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn agreed(&self) -> Agreement {
+        self.lock().clone()
+    }
+
+    fn close(&self, reason: &str) {
+        self.closed.send_if_modified(|closed| {
+            let first = closed.is_none();
+            if first {
+                *closed = Some(reason.to_owned());
+            }
+            first
+        });
+    }
+
+    fn session_headers(&self) -> Vec<(&'static str, String)> {
+        let agreed = self.agreed();
+        let mut out = Vec::new();
+        if let Some(session) = agreed.session {
+            out.push((headers::SESSION_ID, session));
+        }
+        if let Some(revision) = agreed.revision.filter(|revision| *revision >= Revision::V2025_06_18) {
+            out.push((headers::PROTOCOL_VERSION, revision.as_str().to_owned()));
+        }
+        out
+    }
+
+    async fn post(&self, method: &str, extra: &[(String, String)], body: String) -> Result<Answer, LinkError> {
+        let agreed = self.agreed();
+        let mut sent: Vec<(&str, String)> = self.session_headers();
+        if agreed.revision.is_some_and(Revision::is_stateless) {
+            sent.push((headers::METHOD, method.to_owned()));
+            sent.extend(extra.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        }
+        let answer = match self.client.post(&sent, body).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                if matches!(error, HttpError::Connect(_)) {
+                    self.close(&error.to_string());
+                }
+                return Err(error.into());
+            }
+        };
+        match answer.status.as_u16() {
+            404 if agreed.session.is_some() => {
+                self.close("the server ended its session");
+                Err(LinkError::SessionExpired)
+            }
+            status @ (401 | 403) => Err(unexpected(status, &answer)),
+            _ => Ok(answer),
+        }
+    }
+
+    async fn request(&self, outgoing: &Outgoing<'_>) -> Result<Raw, LinkError> {
+        let body = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
+        let answer = self.post(outgoing.method, &outgoing.headers, body).await?;
+        if outgoing.method == "initialize"
+            && let Some(session) = answer.headers.get(headers::SESSION_ID).and_then(|value| value.to_str().ok())
+        {
+            self.lock().session = Some(session.to_owned());
+        }
+        if answer.is_events() {
+            return self.follow(outgoing, answer.events()).await;
+        }
+        let failure = unexpected(answer.status.as_u16(), &answer);
+        let body = answer.body().await?;
+        match inbound::sort(&self.name, &self.signals, &body) {
+            Ok(Inbound::Answer(response)) => response.outcome.map_err(LinkError::Rpc),
+            _ => Err(failure),
+        }
+    }
+
+    /// Reads a stream until the answer is there, taking it up again where the server closed it on purpose.
+    async fn follow(&self, outgoing: &Outgoing<'_>, mut stream: EventStream) -> Result<Raw, LinkError> {
+        let (mut last_id, mut tries) = (None::<String>, 0);
+        loop {
+            let ended = match stream.next().await {
+                Ok(Some(event)) => {
+                    tries = 0;
+                    if let Some(outcome) = self.take(outgoing, &event.kind, &event.data).await {
+                        return outcome;
+                    }
+                    continue;
+                }
+                Ok(None) => "the stream ended before the answer".to_owned(),
+                Err(error @ HttpError::TooLarge(_)) => return Err(error.into()),
+                Err(error) => error.to_string(),
+            };
+            last_id = stream.last_id().map(str::to_owned).or(last_id);
+            let stateless = self.agreed().revision.is_some_and(Revision::is_stateless);
+            let Some(id) = last_id.clone().filter(|_| !stateless && tries < RESUME_LIMIT) else {
+                return Err(LinkError::Closed(ended));
+            };
+            tries += 1;
+            tokio::time::sleep(stream.retry().unwrap_or(RESUME_AFTER)).await;
+            stream = self.resume(&id).await?;
+        }
+    }
+
+    async fn resume(&self, last_id: &str) -> Result<EventStream, LinkError> {
+        let mut sent = self.session_headers();
+        sent.push((headers::LAST_EVENT_ID, last_id.to_owned()));
+        let answer = self.client.get(&sent).await?;
+        if answer.status.is_success() && answer.is_events() {
+            Ok(answer.events())
+        } else {
+            Err(unexpected(answer.status.as_u16(), &answer))
+        }
+    }
+
+    /// One event of a request's own stream; its outcome if this was the answer.
+    async fn take(&self, outgoing: &Outgoing<'_>, kind: &str, data: &str) -> Option<Result<Raw, LinkError>> {
+        if kind != "message" {
+            return None;
+        }
+        let items = match batch(data.as_bytes()) {
+            Some(Ok(items)) => items,
+            _ => vec![crate::json::valid(data.to_owned()).ok()?],
+        };
+        for item in items {
+            match inbound::sort(&self.name, &self.signals, item.get().as_bytes()) {
+                Ok(Inbound::Answer(response)) if answers(response.id.as_ref(), outgoing.id) => {
+                    return Some(response.outcome.map_err(LinkError::Rpc));
+                }
+                Ok(Inbound::Reply(reply)) => self.reply(reply).await,
+                Ok(Inbound::Progress(token, params)) if token == outgoing.id => {
+                    if let Some(pulse) = &outgoing.pulse {
+                        pulse.beat();
+                    }
+                    if let Some(progress) = &outgoing.progress {
+                        progress.push(params);
+                    }
+                }
+                Ok(_) => {}
+                Err(fault) => tracing::warn!(server = %self.name, "not a message: {}", fault.error.message()),
+            }
+        }
+        None
+    }
+
+    async fn reply(&self, reply: String) {
+        if let Err(error) = self.post("", &[], reply).await {
+            tracing::debug!(server = %self.name, %error, "answering the server");
+        }
+    }
+
+    /// The standalone stream of a session. A server without one says 405, and that is fine.
+    async fn listen(&self) {
+        let (mut last_id, mut pause) = (None::<String>, RESUME_AFTER);
+        loop {
+            let mut sent = self.session_headers();
+            sent.extend(last_id.clone().map(|id| (headers::LAST_EVENT_ID, id)));
+            match self.client.get(&sent).await {
+                Ok(answer) if answer.status.is_success() && answer.is_events() => {
+                    let mut stream = answer.events();
+                    while let Ok(Some(event)) = stream.next().await {
+                        pause = RESUME_AFTER;
+                        self.take_unasked(&event.kind, &event.data).await;
+                    }
+                    last_id = stream.last_id().map(str::to_owned).or(last_id);
+                    pause = stream.retry().unwrap_or(pause);
+                }
+                Ok(answer) if answer.status.as_u16() == 404 && self.agreed().session.is_some() => {
+                    return self.close("the server ended its session");
+                }
+                Ok(_) => return,
+                Err(HttpError::Connect(reason)) => return self.close(&format!("cannot connect: {reason}")),
+                Err(_) => {}
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(30));
+            if last_id.is_none() {
+                // Nothing will be replayed, so a change may have been missed.
+                self.signals.mark_all();
+            }
+        }
+    }
+
+    async fn take_unasked(&self, kind: &str, data: &str) {
+        if kind != "message" {
+            return;
+        }
+        if let Ok(Inbound::Reply(reply)) = inbound::sort(&self.name, &self.signals, data.as_bytes()) {
+            self.reply(reply).await;
+        }
+    }
+}
+
+/// An error may come without id where the server could not read ours; on this stream it can only mean us.
+fn answers(id: Option<&Id>, ours: u64) -> bool {
+    id.is_none() || inbound::number(id) == Some(ours)
+}
+
+fn unexpected(status: u16, answer: &Answer) -> LinkError {
+    LinkError::Unexpected(UnexpectedAnswer { status, content_type: answer.content_type().to_owned() })
+}
+
+struct CancelOnDrop<'a> {
+    inner: &'a Arc<Inner>,
+    id: u64,
+    armed: bool,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if !self.armed {
+            return;
+        }
+        let (inner, id) = (Arc::clone(self.inner), self.id);
+        tokio::spawn(async move {
+            let params = format!("{{\"requestId\":{id}}}");
+            let message = encode::notification("notifications/cancelled", Some(&params));
+            if let Err(error) = inner.post("notifications/cancelled", &[], message).await {
+                tracing::debug!(server = %inner.name, %error, "cancelling");
+            }
+        });
+    }
+}

@@ -1,0 +1,155 @@
+//! A connected transport: requests go out, answers come back, whichever way the bytes travel.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::call::ProgressSink;
+use super::http_link::HttpLink;
+use super::stdio_link::StdioLink;
+use crate::json::Raw;
+use crate::wire::RpcError;
+use crate::wire::http::HttpError;
+
+/// Why a request on a link has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum LinkError {
+    #[error("{0}")]
+    Rpc(RpcError),
+    #[error("{0}")]
+    Closed(String),
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
+    #[error("the server ended its session")]
+    SessionExpired,
+    /// An HTTP answer that is no JSON-RPC: its status and what it looked like.
+    #[error("{0}")]
+    Unexpected(UnexpectedAnswer),
+    #[error("{0}")]
+    Protocol(String),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct UnexpectedAnswer {
+    pub(super) status: u16,
+    pub(super) content_type: String,
+}
+
+impl std::fmt::Display for UnexpectedAnswer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = if self.content_type.is_empty() { "no content type" } else { &self.content_type };
+        match self.status {
+            401 | 403 => write!(
+                formatter,
+                "it answered HTTP {} and wants authorization: set `headers` for this server (OAuth is not supported yet)",
+                self.status
+            ),
+            status => write!(formatter, "it answered HTTP {status} ({kind}), which is not an MCP answer"),
+        }
+    }
+}
+
+impl From<HttpError> for LinkError {
+    fn from(error: HttpError) -> Self {
+        match error {
+            HttpError::TooLarge(limit) => LinkError::TooLarge(limit),
+            other => LinkError::Closed(other.to_string()),
+        }
+    }
+}
+
+/// When a request last showed a sign of life.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    started: Instant,
+    last: AtomicU64,
+}
+
+impl Pulse {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Pulse { started: Instant::now(), last: AtomicU64::new(0) })
+    }
+
+    pub(super) fn beat(&self) {
+        self.last.store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Ends when there was no sign of life for `patience`, or when `limit` has passed in all.
+    pub(super) async fn silence(&self, patience: Duration, limit: Duration) -> Duration {
+        loop {
+            let quiet_until = Duration::from_millis(self.last.load(Ordering::Relaxed)) + patience;
+            let end = quiet_until.min(limit);
+            let now = self.started.elapsed();
+            if now >= end {
+                return now;
+            }
+            tokio::time::sleep(end - now).await;
+        }
+    }
+}
+
+/// One request as a link sends it.
+#[derive(Debug)]
+pub(super) struct Outgoing<'a> {
+    pub(super) id: u64,
+    pub(super) method: &'a str,
+    pub(super) params: String,
+    pub(super) progress: Option<ProgressSink>,
+    pub(super) pulse: Option<Arc<Pulse>>,
+    /// `Mcp-Name` and `Mcp-Param-*`, for stateless HTTP.
+    pub(super) headers: Vec<(String, String)>,
+    /// Handshakes must not be cancelled.
+    pub(super) cancellable: bool,
+}
+
+impl<'a> Outgoing<'a> {
+    pub(super) fn plain(id: u64, method: &'a str, params: String) -> Self {
+        Outgoing { id, method, params, progress: None, pulse: None, headers: Vec::new(), cancellable: false }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Link {
+    Stdio(StdioLink),
+    Http(HttpLink),
+}
+
+impl Link {
+    /// An id no other request of this link has; progress tokens are the same number.
+    pub(super) fn next_id(&self) -> u64 {
+        match self {
+            Link::Stdio(link) => link.next_id(),
+            Link::Http(link) => link.next_id(),
+        }
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future cancels it by the rule of the transport.
+    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
+        match self {
+            Link::Stdio(link) => link.request(outgoing).await,
+            Link::Http(link) => link.request(outgoing).await,
+        }
+    }
+
+    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), LinkError> {
+        match self {
+            Link::Stdio(link) => link.notify(method, params).await,
+            Link::Http(link) => link.notify(method, params).await,
+        }
+    }
+
+    /// Ends when the link is dead, with the reason.
+    pub(super) async fn closed(&self) -> String {
+        match self {
+            Link::Stdio(link) => link.closed().await,
+            Link::Http(link) => link.closed().await,
+        }
+    }
+
+    pub(super) async fn stop(&self) {
+        match self {
+            Link::Stdio(link) => link.stop().await,
+            Link::Http(link) => link.stop().await,
+        }
+    }
+}

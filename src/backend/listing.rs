@@ -1,0 +1,87 @@
+//! Everything a server lists, all pages, without what is malformed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::connection::Connection;
+use super::link::LinkError;
+use crate::json::{Object, Raw, RawRef, quote};
+use crate::model::{Definition, ItemKind};
+use crate::wire::params;
+
+/// A server that pages for ever is stopped here.
+const MAX_PAGES: usize = 1000;
+const MAX_ITEMS: usize = 100_000;
+
+/// All items of a kind, and what was left out.
+pub(super) async fn list(
+    connection: &Connection,
+    kind: ItemKind,
+) -> Result<(Vec<Arc<Definition>>, Vec<String>), LinkError> {
+    let (mut items, mut reports) = (Vec::new(), Vec::new());
+    let (mut cursor, mut seen) = (None::<String>, HashSet::new());
+    let method = kind.list_method();
+    for _ in 0..MAX_PAGES {
+        let body = match &cursor {
+            Some(cursor) => format!("{{\"cursor\":{}}}", quote(cursor)),
+            None => "{}".to_owned(),
+        };
+        let body = crate::json::valid(body).map_err(|error| LinkError::Protocol(error.to_string()))?;
+        let page = connection.ask(method, &body).await?;
+        cursor = take_page(connection, kind, &page, &mut items, &mut reports)?;
+        match &cursor {
+            None => return Ok((items, reports)),
+            Some(cursor) if !seen.insert(cursor.clone()) => {
+                reports.push(format!("`{method}` repeats the cursor {}: the list ends there", quote(cursor)));
+                return Ok((items, reports));
+            }
+            Some(_) if items.len() > MAX_ITEMS => break,
+            Some(_) => {}
+        }
+    }
+    reports.push(format!("`{method}` does not end: only the first {} items are used", items.len()));
+    Ok((items, reports))
+}
+
+/// Takes a page's items; the cursor of the next page. An empty cursor is one too, only its absence ends a list.
+fn take_page(
+    connection: &Connection,
+    kind: ItemKind,
+    page: &Raw,
+    items: &mut Vec<Arc<Definition>>,
+    reports: &mut Vec<String>,
+) -> Result<Option<String>, LinkError> {
+    let (method, member) = (kind.list_method(), kind.list_member());
+    let protocol = |reason: String| LinkError::Protocol(format!("`{method}`: {reason}"));
+    let object = Object::parse(page.get()).map_err(|error| protocol(error.to_string()))?;
+    let list = object.get(member).ok_or_else(|| protocol(format!("the result has no `{member}`")))?;
+    let list: Vec<&RawRef> =
+        Deserialize::deserialize(&mut serde_json::Deserializer::from_str(list.get())).map_err(|error| protocol(error.to_string()))?;
+    for (index, raw) in list.into_iter().enumerate() {
+        match Definition::parse(kind, raw.to_owned()).map_err(|error| error.to_string()).and_then(|item| usable(connection, kind, item)) {
+            Ok(item) => items.push(Arc::new(item)),
+            Err(reason) => reports.push(format!("item {index} of `{method}` was left out: {reason}")),
+        }
+    }
+    Ok(object.get("nextCursor").and_then(|cursor| serde_json::from_str(cursor.get()).ok()))
+}
+
+/// A tool whose header marks break the rules must not be offered where the marks count; elsewhere the proxy's own
+/// clients would drop it for its marks, so the marks go and the tool stays.
+fn usable(connection: &Connection, kind: ItemKind, item: Definition) -> Result<Definition, String> {
+    if kind != ItemKind::Tool || memchr::memmem::find(item.raw().get().as_bytes(), b"x-mcp-header").is_none() {
+        return Ok(item);
+    }
+    let Some(mut schema) = item.member("inputSchema") else { return Ok(item) };
+    match params::marked(&schema) {
+        Ok(_) => Ok(item),
+        Err(reason) if connection.sends_headers() => Err(format!("`{}`: {reason}", item.key())),
+        Err(_) => {
+            params::unmark(&mut schema);
+            let schema = Some(crate::json::raw(&schema));
+            item.with(kind, &[("inputSchema", schema)]).map_err(|error| error.to_string())
+        }
+    }
+}

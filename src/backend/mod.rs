@@ -1,0 +1,20 @@
+//! The servers we call: one supervised handle each. Either era becomes one internal call.
+
+mod assemble;
+mod cache;
+mod call;
+mod connection;
+mod handle;
+mod handshake;
+mod http_link;
+mod inbound;
+mod link;
+mod listing;
+mod signals;
+mod stdio_link;
+mod supervisor;
+
+pub use cache::Cache;
+pub use call::{Answer, Backend, Call, CallError, Progress, ProgressSink, progress_channel};
+pub use handle::Handle;
+pub use supervisor::{Environment, start};

@@ -1,0 +1,315 @@
+//! One task per server that owns its connection: connect, list, watch, reconnect.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::cache::Cache;
+use super::connection::{Connection, Patience};
+use super::handle::{Handle, State};
+use super::handshake::{self, HandshakeError, Memory};
+use super::http_link::HttpLink;
+use super::link::Link;
+use super::listing;
+use super::signals::Signals;
+use super::stdio_link::StdioLink;
+use crate::config::{Server, Transport};
+use crate::model::{BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status};
+use crate::process::{Launch, base_environment};
+use crate::wire::http::HttpClient;
+
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+/// Calls to a dead server start it again at once, but not more often than this.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+
+/// What all servers share.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    pub pool: reqwest::Client,
+    pub cache: Cache,
+    /// What `command: proxy` means.
+    pub executable: PathBuf,
+    pub variables: Vec<(String, String)>,
+    /// Told whenever a server's view changed.
+    pub changes: Arc<Notify>,
+}
+
+/// Starts the supervision of a server. Returns at once.
+pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
+    let name: Arc<str> = name.into();
+    let kind = match server.transport {
+        Transport::Stdio { .. } => BackendKind::Stdio,
+        Transport::Http { .. } => BackendKind::Http,
+    };
+    let cached = environment.cache.load(&name, server);
+    let status = if cached.is_some() { Status::Cached } else { Status::Starting };
+    let (info, lists) = cached.unwrap_or_default();
+    let view = BackendView {
+        name: Arc::clone(&name),
+        kind,
+        status,
+        error: String::new(),
+        info: Arc::new(info),
+        lists: Arc::new(lists),
+        reports: Arc::default(),
+    };
+    let (state_sender, state) = watch::channel(State::default());
+    let handle = Handle {
+        name: Arc::clone(&name),
+        view: Arc::new(ArcSwap::from_pointee(view)),
+        state,
+        kick: Arc::default(),
+        patience: Patience { quiet: server.timeout, limit: server.max_timeout.max(server.timeout) },
+        stop: CancellationToken::new(),
+        stopped: CancellationToken::new(),
+    };
+    let supervisor = Supervisor {
+        name,
+        server: server.clone(),
+        environment: environment.clone(),
+        handle: handle.clone(),
+        state: state_sender,
+        memory: Memory::default(),
+        down_since: Instant::now(),
+        last_attempt: None,
+    };
+    tokio::spawn(supervisor.run());
+    handle
+}
+
+struct Supervisor {
+    name: Arc<str>,
+    server: Server,
+    environment: Environment,
+    handle: Handle,
+    state: watch::Sender<State>,
+    memory: Memory,
+    down_since: Instant,
+    last_attempt: Option<Instant>,
+}
+
+impl Supervisor {
+    async fn run(mut self) {
+        let stop = self.handle.stop.clone();
+        // Told however this task ends, so that nobody waits for a supervisor that is gone.
+        let _stopped = self.handle.stopped.clone().drop_guard();
+        let mut backoff = FIRST_BACKOFF;
+        loop {
+            self.last_attempt = Some(Instant::now());
+            let attempt = tokio::select! {
+                outcome = self.connect() => outcome,
+                () = stop.cancelled() => return,
+            };
+            match attempt {
+                Ok(connection) => {
+                    backoff = FIRST_BACKOFF;
+                    let reason = self.serve(connection, &stop).await;
+                    if stop.is_cancelled() {
+                        return;
+                    }
+                    tracing::warn!(server = %self.name, "lost: {reason}");
+                    self.went_down(&reason);
+                }
+                Err(reason) => {
+                    tracing::warn!(server = %self.name, "cannot be used: {reason}");
+                    self.failed(&reason);
+                }
+            }
+            tokio::select! {
+                () = self.pause(backoff) => {}
+                () = stop.cancelled() => return,
+            }
+            backoff = (backoff * 2).min(self.server.max_backoff);
+        }
+    }
+
+    async fn connect(&mut self) -> Result<Arc<Connection>, String> {
+        let limit = self.server.start_timeout;
+        match tokio::time::timeout(limit, self.try_connect()).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32())),
+        }
+    }
+
+    async fn try_connect(&mut self) -> Result<Arc<Connection>, String> {
+        loop {
+            let signals = Arc::new(Signals::default());
+            let link = self.link(&signals)?;
+            let settled =
+                handshake::settle(&link, &self.server.protocol, self.server.probe_timeout, &mut self.memory).await;
+            match settled {
+                Ok(settled) => {
+                    let connection = Connection::new(&self.name, link, settled.revision, settled.info, signals);
+                    return Ok(Arc::new(connection));
+                }
+                Err(HandshakeError::DiedOfProbe) if !self.memory.skip_probe => {
+                    link.stop().await;
+                    self.memory.skip_probe = true;
+                }
+                Err(error) => {
+                    link.stop().await;
+                    return Err(error.to_string());
+                }
+            }
+        }
+    }
+
+    fn link(&self, signals: &Arc<Signals>) -> Result<Link, String> {
+        let cap = usize::try_from(self.server.max_message_bytes).unwrap_or(usize::MAX);
+        match &self.server.transport {
+            Transport::Stdio { command, args, env, cwd } => {
+                let mut variables = base_environment(self.environment.variables.iter().cloned());
+                variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
+                let program =
+                    if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
+                let launch =
+                    Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
+                StdioLink::start(&self.name, &launch, cap, Arc::clone(signals))
+                    .map(Link::Stdio)
+                    .map_err(|error| cannot_start(command, cwd.as_deref(), &error))
+            }
+            Transport::Http { url, headers } => {
+                HttpClient::new(self.environment.pool.clone(), url, headers, cap)
+                    .map(|client| Link::Http(HttpLink::new(&self.name, client, Arc::clone(signals))))
+                    .map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// Lists, then watches until the connection ends; why it did.
+    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> String {
+        self.state.send_modify(|state| state.connection = Some(Arc::clone(&connection)));
+        let listener = tokio::spawn(Arc::clone(&connection).listen());
+        let reason = self.follow(&connection, stop).await;
+        listener.abort();
+        let _ = listener.await;
+        self.state.send_modify(|state| state.connection = None);
+        connection.stop().await;
+        reason
+    }
+
+    async fn follow(&mut self, connection: &Arc<Connection>, stop: &CancellationToken) -> String {
+        let mut kinds = ItemKind::ALL.to_vec();
+        loop {
+            let listed = tokio::select! {
+                listed = self.list(connection, &kinds) => listed,
+                reason = connection.closed() => return reason,
+                () = stop.cancelled() => return String::new(),
+            };
+            if let Err(reason) = listed {
+                return reason;
+            }
+            kinds = tokio::select! {
+                kinds = connection.signals().changed() => kinds,
+                reason = connection.closed() => return reason,
+                () = stop.cancelled() => return String::new(),
+            };
+            tracing::debug!(server = %self.name, ?kinds, "lists changed");
+        }
+    }
+
+    async fn list(&mut self, connection: &Arc<Connection>, kinds: &[ItemKind]) -> Result<(), String> {
+        let info = Arc::clone(connection.info());
+        let first = self.handle.view.load().status != Status::Ready;
+        let mut lists = if first { Lists::default() } else { Lists::clone(&self.handle.view.load().lists) };
+        let mut reports = Vec::new();
+        for kind in kinds {
+            if info.capabilities.get(kind.capability()).is_none() {
+                continue;
+            }
+            let listing = listing::list(connection, *kind);
+            match tokio::time::timeout(self.server.timeout, listing).await {
+                Ok(Ok((items, left_out))) => {
+                    reports.extend(left_out);
+                    *lists.of_mut(*kind) = items;
+                }
+                // Tools are what a server is for; a server that fails at the rest is still of use.
+                Ok(Err(error)) if *kind == ItemKind::Tool => return Err(format!("`tools/list` failed: {error}")),
+                Ok(Err(error)) => reports.push(format!("`{}` failed: {error}", kind.list_method())),
+                Err(_) => return Err(format!("`{}` was not answered in time", kind.list_method())),
+            }
+        }
+        for report in &reports {
+            tracing::warn!(server = %self.name, "{report}");
+        }
+        connection.remember(&lists.tools);
+        if let Err(error) = self.environment.cache.save(&self.name, &self.server, &info, &lists) {
+            tracing::debug!(server = %self.name, %error, "keeping the lists");
+        }
+        self.publish(Status::Ready, String::new(), Some((info, lists, reports)));
+        Ok(())
+    }
+
+    /// Waits out the backoff; a call cuts it short. Meanwhile the grace period may end.
+    async fn pause(&self, backoff: Duration) {
+        let since = self.last_attempt.unwrap_or_else(Instant::now);
+        let earliest = since + MIN_PAUSE.min(backoff);
+        let next = Instant::now() + backoff;
+        let called = async {
+            self.handle.kick.notified().await;
+            tokio::time::sleep_until(earliest).await;
+        };
+        let grace_over = async {
+            tokio::time::sleep_until(self.down_since + self.server.grace).await;
+            self.grace_is_over();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = tokio::time::sleep_until(next) => {}
+            () = called => {}
+            () = grace_over => {}
+        }
+    }
+
+    fn went_down(&mut self, reason: &str) {
+        self.down_since = Instant::now();
+        self.failed(reason);
+    }
+
+    fn failed(&mut self, reason: &str) {
+        self.state.send_modify(|state| {
+            state.failures += 1;
+            state.error = reason.to_owned();
+        });
+        let known = self.handle.view.load().lists.as_ref() != &Lists::default();
+        let in_grace = Instant::now() < self.down_since + self.server.grace;
+        let status = if known && in_grace { Status::Cached } else { Status::Failed };
+        self.publish(status, reason.to_owned(), None);
+    }
+
+    fn grace_is_over(&self) {
+        let view = self.handle.view.load();
+        if view.status == Status::Cached {
+            let error = view.error.clone();
+            self.publish(Status::Failed, error, None);
+        }
+    }
+
+    fn publish(&self, status: Status, error: String, news: Option<(Arc<ServerInfo>, Lists, Vec<String>)>) {
+        let mut view = BackendView::clone(&self.handle.view.load());
+        (view.status, view.error) = (status, error);
+        if let Some((info, lists, reports)) = news {
+            (view.info, view.lists, view.reports) = (info, Arc::new(lists), Arc::new(reports));
+        }
+        self.handle.view.store(Arc::new(view));
+        self.environment.changes.notify_one();
+    }
+}
+
+fn cannot_start(command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
+    if let Some(folder) = folder
+        && !folder.is_dir()
+    {
+        return format!("its folder (`cwd`) does not exist: {}", folder.display());
+    }
+    match error.kind() {
+        std::io::ErrorKind::NotFound => format!("the command `{command}` was not found"),
+        std::io::ErrorKind::PermissionDenied => format!("the command `{command}` may not be executed"),
+        _ => format!("the command `{command}` cannot be started: {error}"),
+    }
+}
