@@ -91,3 +91,141 @@ fn read_extensions(reader: &Reader, folder: &Path) -> Option<Vec<ExtensionPath>>
     fields.finish();
     paths
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::testing::{environment, errors, loaded, told};
+
+    #[test]
+    fn all_errors_are_told_at_once_each_with_its_line_and_key() {
+        assert_eq!(
+            errors(
+                "mcpServers:\n  github:\n    comand: npx\n    url: https://h/mcp\n    required: 5\nserve: []\nzzz: 1\n"
+            ),
+            [
+                "3:5 unknown key `mcpServers.github.comand` (did you mean `command`?)",
+                "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
+                "6:8 `serve`: expected a map of keys and values, found a list",
+                "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, extensions, sessionInit, aggregation, \
+                 serve, auth)",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unset_variable_is_named_with_its_key() {
+        assert_eq!(
+            errors("mcpServers:\n  a:\n    command: x\n    env:\n      KEY: ${NONE} and ${input:my-key}\n"),
+            [
+                "5:12 `mcpServers.a.env.KEY`: the environment variable `NONE` is not set (set it, or give a default: \
+                 `${NONE:-default}`)",
+                "5:12 `mcpServers.a.env.KEY`: `${input:my-key}` asks a person in VS Code; the proxy has nobody to ask (put \
+                 the value into an environment variable and write `${MY_KEY}`)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_reached_still_tells_its_other_errors() {
+        let found = errors("mcpServers: {a: {comand: x, env: {K: '${NONE}'}, headers: 5}}");
+        assert!(found.iter().any(|error| error.contains("`NONE` is not set")), "{found:?}");
+        assert!(found.iter().any(|error| error.contains("`mcpServers.a.headers`: expected a map")), "{found:?}");
+    }
+
+    #[test]
+    fn a_key_written_twice_is_an_error() {
+        assert_eq!(
+            errors("serve: {path: /a, path: /b}\nserve: {}\n"),
+            [
+                "1:19 the key `serve.path` is written twice (keep one of them)",
+                "2:1 the key `serve` is written twice (keep one of them)"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_syntax_error_shows_the_line() {
+        let found = errors("serve:\n  path: a: b\n");
+        assert_eq!(found, ["2:10 this is not valid YAML: mapping values are not allowed in this context"]);
+    }
+
+    #[test]
+    fn a_pasted_claude_desktop_file_loads() {
+        let text = "{\n\t\"mcpServers\": {\n\t\t// mine\n\t\t\"fs\": { \"command\": \"npx\", \"args\": [\"-y\", \"server\"], },\n\t}\n}";
+        let (config, _) = load_text(Path::new("proxy.json"), text, &environment).unwrap();
+        assert_eq!(config.servers.keys().collect::<Vec<_>>(), ["fs"]);
+        assert!(config.folder.is_absolute());
+    }
+
+    #[test]
+    fn a_pasted_vs_code_file_loads_with_a_word_on_its_inputs() {
+        let text = r#"{"inputs": [{"id": "k"}], "servers": {"a": {"type": "http", "url": "https://h/mcp"}}}"#;
+        let (config, warnings) = load_text(Path::new("mcp.json"), text, &environment).unwrap();
+        assert!(config.servers.contains_key("a"));
+        assert!(warnings[0].message.contains("`inputs` is for VS Code"), "{warnings:?}");
+        let both =
+            told(&load_text(Path::new("mcp.json"), r#"{"servers": {}, "mcpServers": {}}"#, &environment).unwrap_err());
+        assert!(both[0].contains("means the same as `mcpServers`"), "{both:?}");
+    }
+
+    #[test]
+    fn empty_sections_are_absent_ones() {
+        let config = loaded("# nothing yet\nmcpServers:\nextensions:\n  paths: [tools, '*.star']\nserve:\n");
+        assert!(config.servers.is_empty());
+        assert_eq!(config.extensions[1].path, config.folder.join("*.star"));
+        assert_eq!(config.extensions[1].place.as_ref().unwrap().line(), 4);
+    }
+
+    #[test]
+    fn the_template_loads() {
+        let config = loaded(crate::config::template());
+        assert!(config.servers.is_empty());
+    }
+
+    #[test]
+    fn what_the_template_comments_out_loads_too() {
+        let uncommented: String = crate::config::template()
+            .replace("  # scriptFile", "  ## scriptFile")
+            .lines()
+            .map(|line| {
+                // Sentences begin with a capital, keys do not.
+                let is_prose = line.strip_prefix("# ").is_some_and(|rest| rest.starts_with(char::is_uppercase));
+                let line = if is_prose { line.to_owned() } else { line.replacen("# ", "", 1) };
+                line + "\n"
+            })
+            .collect();
+        let anything = |_: &str| Some("x".to_owned());
+        let config = load_text(Path::new("proxy.yaml"), &uncommented, &anything);
+        let (config, _) = config.unwrap_or_else(|errors| panic!("{}\n{uncommented}", told(&errors).join("\n")));
+        assert_eq!(config.servers.len(), 3);
+        assert_eq!(config.aggregation.tools.len(), 1);
+    }
+
+    #[test]
+    fn secrets_are_in_no_error_and_no_debug_output() {
+        let good = "mcpServers:\n  a: {command: x, env: {K: s3cret-1, T: '${TOKEN}'}}\n  b: {url: 'http://h', headers: {X: s3cret-2}}\n\
+                    auth: {tokens: [{token: s3cret-3, sub: ann}]}\naggregation: {}\n";
+        let shown = format!("{:?}", loaded(good));
+        assert!(!shown.contains("s3cret"), "{shown}");
+        let bad = [
+            good.replace("command", "comand"),
+            good.replace("env: {K", "evn: {K"),
+            good.replace("headers: {X", "headers: {'X Y'"),
+            good.replace("s3cret-2", "\"s3cret-2\\n\""),
+            good.replace("s3cret-1", "s3cret-${NONE}"),
+            good.replace("s3cret-1", "'s3cret-${a b}'"),
+            good.replace("s3cret-1", "[s3cret-1]"),
+            good.replace("sub: ann", "sub: ''"),
+            good.replace("s3cret-3,", "\"s3cret-3,"),
+            good.replace("s3cret-1,", "s3cret-1: x: ["),
+            good.replace("K: s3cret-1", "K: s3cret-1, K: s3cret-2"),
+        ];
+        for text in bad {
+            let errors = load_text(Path::new("proxy.yaml"), &text, &environment).unwrap_err();
+            let shown = format!("{errors:?} {}", errors.iter().map(ToString::to_string).collect::<String>());
+            assert!(!shown.contains("s3cret"), "{text}\n{shown}");
+            assert!(shown.contains("proxy.yaml:"), "{shown}");
+        }
+    }
+}

@@ -12,6 +12,8 @@ mod serve;
 mod server;
 mod session_script;
 mod substitute;
+#[cfg(test)]
+mod testing;
 mod token;
 mod tree;
 mod units;
@@ -110,9 +112,9 @@ impl Config {
             place: None,
         });
     }
+}
 
-    /// The commented file that `proxy init` writes.
-    pub fn template() -> &'static str {
-        include_str!("template.yaml")
-    }
+/// The commented file that `proxy init` writes.
+pub fn template() -> &'static str {
+    include_str!("template.yaml")
 }

@@ -63,3 +63,39 @@ fn read_origin(reader: &Reader) -> Option<String> {
     });
     if fits { Some(origin) } else { reader.expected("an origin such as `https://app.example.com`, without a path") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::testing::{errors, loaded};
+
+    #[test]
+    fn everything_can_be_set() {
+        let config = loaded(
+            "serve: {http: '[::1]:80', path: /x, allowedOrigins: ['https://a.example:8443'], sessionIdleTimeout: 5m, \
+             maxSessions: 7, maxBodyBytes: 1KB}",
+        );
+        let expected = Serve {
+            http: "[::1]:80".to_owned(),
+            path: "/x".to_owned(),
+            allowed_origins: vec!["https://a.example:8443".to_owned()],
+            session_idle_timeout: Duration::from_secs(300),
+            max_sessions: 7,
+            max_body_bytes: 1000,
+        };
+        assert_eq!(config.serve, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_served_says_what_can() {
+        let found = errors(
+            "serve:\n  http: localhost\n  path: mcp\n  allowedOrigins: ['*', 'https://a/b']\n  maxSessions: 0\n",
+        );
+        assert_eq!(found.len(), 5);
+        assert_eq!(
+            found[0],
+            "2:9 `serve.http`: expected an address with a port such as `127.0.0.1:7331`, found `localhost`"
+        );
+        assert!(found[4].contains("a whole number of at least 1, found `0`"), "{}", found[4]);
+    }
+}

@@ -95,3 +95,70 @@ fn read_overrides(reader: &Reader) -> Option<Vec<(String, Override)>> {
         Some(found)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::config::Aggregation;
+    use crate::config::testing::{errors, loaded};
+
+    #[test]
+    fn a_script_sees_every_key_with_its_default() {
+        let expected = json!({
+            "conflictResolution": "auto",
+            "conflictResolutionConfig": {"prefixFormat": "{workload}_", "priorityOrder": []},
+            "excludeAllTools": false,
+            "defaultToolVisibility": "allow",
+            "tools": [],
+        });
+        assert_eq!(Aggregation::default().to_json(), expected);
+    }
+
+    #[test]
+    fn what_is_set_is_seen_by_a_script() {
+        let config = loaded(
+            "mcpServers: {gh: {command: x}}\naggregation:\n  conflictResolution: priority\n  \
+             conflictResolutionConfig: {prefixFormat: '{workload}.', priorityOrder: [gh]}\n  defaultToolVisibility: deny\n  tools:\n  \
+             - {workload: gh, filter: ['list_*'], overrides: {a: {name: b, annotations: {readOnlyHint: true}}}}\n",
+        );
+        let seen = config.aggregation.to_json();
+        assert_eq!(seen["conflictResolutionConfig"], json!({"prefixFormat": "{workload}.", "priorityOrder": ["gh"]}));
+        assert_eq!(seen["tools"][0]["filter"], json!(["list_*"]));
+        let replaced = json!({"name": "b", "description": null, "title": null, "annotations": {"readOnlyHint": true}});
+        assert_eq!(seen["tools"][0]["overrides"]["a"], replaced);
+        assert_eq!((config.set_sections[0].name, config.set_sections[0].place.line()), ("aggregation", 2));
+    }
+
+    #[test]
+    fn names_are_checked_against_the_servers() {
+        let found = errors(
+            "mcpServers: {github: {command: 5}}\naggregation:\n  conflictResolutionConfig: {priorityOrder: [githb]}\n  tools:\n  \
+             - workload: github\n  - workload: github\n  - workload: zebra\n  - filter: []\n",
+        );
+        assert_eq!(
+            found[1..],
+            [
+                "3:46 `aggregation.conflictResolutionConfig.priorityOrder[0]`: there is no server `githb` (did you mean \
+                 `github`?)",
+                "6:15 `aggregation.tools[1].workload`: this server has an entry already",
+                "7:15 `aggregation.tools[2].workload`: there is no server `zebra` (the servers are: github)",
+                "8:5 `aggregation.tools[3]`: needs `workload`, the name of a server",
+            ]
+        );
+    }
+
+    #[test]
+    fn priority_needs_an_order_and_a_prefix_needs_the_name() {
+        let found = errors(
+            "aggregation:\n  conflictResolution: priority\n  conflictResolutionConfig: {prefixFormat: x_}\n  defaultToolVisibility: no\n",
+        );
+        assert!(
+            found[0].starts_with("2:23 `aggregation.conflictResolution`: `priority` needs an order"),
+            "{}",
+            found[0]
+        );
+        assert!(found[1].contains("must contain `{workload}`"), "{}", found[1]);
+        assert!(found[2].contains("expected one of `allow`, `deny`, found `no`"), "{}", found[2]);
+    }
+}

@@ -25,19 +25,33 @@ const KINDS: [(&str, Kind); 5] = [
     ("sse", Kind::Sse),
 ];
 
-/// Reads the keys of both kinds, so that all of them are known ones, then sees which kind it is.
+struct Keys<'a> {
+    command: Option<Reader<'a>>,
+    args: Option<Reader<'a>>,
+    env: Option<Reader<'a>>,
+    cwd: Option<Reader<'a>>,
+    url: Option<Reader<'a>>,
+    headers: Option<Reader<'a>>,
+}
+
+/// Reads the keys of both kinds, so that each is a known one and tells its errors, then sees which kind it is.
 pub fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Option<Transport> {
     let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
     let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
-    let said = ["type", "transport"].map(|key| fields.get(key));
-    let transport = match (&command, &url) {
-        (Some(command), None) => {
-            refuse([&headers], "needs `url`; a server with `command` has no headers");
-            read_stdio(command, args, env, cwd, folder)
+    let keys = Keys { command, args, env, cwd, url, headers };
+    for said in ["type", "transport"].into_iter().filter_map(|key| fields.get(key)) {
+        check_kind(&said, keys.command.is_some(), keys.url.is_some());
+    }
+    let (stdio, http) = (keys.read_stdio(folder), keys.read_http());
+    match (&keys.command, &keys.url) {
+        (Some(_), None) => {
+            refuse([&keys.headers], "needs `url`; a server with `command` has no headers");
+            stdio
         }
-        (None, Some(url)) => {
-            refuse([&args, &env, &cwd], "needs `command`; a server with `url` is not started by the proxy");
-            read_http(url, headers)
+        (None, Some(_)) => {
+            let problem = "needs `command`; a server with `url` is not started by the proxy";
+            refuse([&keys.args, &keys.env, &keys.cwd], problem);
+            http
         }
         (Some(_), Some(url)) => {
             url.report(url.problem("a server has `command` or `url`, not both").at(url.place()));
@@ -48,15 +62,35 @@ pub fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Op
             server.report(problem.at(server.place()));
             None
         }
-    };
-    for said in said.iter().flatten() {
-        check_kind(said, command.is_some(), url.is_some());
     }
-    transport
 }
 
-/// What stands in for a transport that could not be read; never leaves the reading of its server.
-pub fn nowhere() -> Transport {
+impl Keys<'_> {
+    fn read_stdio(&self, folder: &Path) -> Option<Transport> {
+        let command = self.command.as_ref().and_then(Reader::word);
+        let args = self.args.as_ref().map_or(Some(Vec::new()), |args| args.list(Reader::text));
+        let env = self.env.as_ref().map_or(Some(Vec::new()), |env| env.map(read_variable));
+        let cwd = self.cwd.as_ref().and_then(Reader::word).map(|cwd| folder.join(cwd));
+        Some(Transport::Stdio { command: command?, args: args?, env: env?.into_iter().collect(), cwd })
+    }
+
+    fn read_http(&self) -> Option<Transport> {
+        let headers = self.headers.as_ref().map_or(Some(Vec::new()), |headers| headers.map(read_header));
+        let url = self.url.as_ref().and_then(read_url);
+        Some(Transport::Http { url: url?, headers: headers?.into_iter().collect() })
+    }
+}
+
+fn read_url(reader: &Reader) -> Option<String> {
+    let url = reader.word()?;
+    match url_problem(&url) {
+        Some(problem) => reader.fail(problem),
+        None => Some(url),
+    }
+}
+
+/// What stands in for a transport whose errors are reported already.
+pub fn unreadable() -> Transport {
     Transport::Http { url: String::new(), headers: IndexMap::new() }
 }
 
@@ -73,31 +107,13 @@ fn check_kind(said: &Reader, has_command: bool, has_url: bool) {
             said.report(problem.hint("many servers offer streamable HTTP too, often at `/mcp` instead of `/sse`"));
         }
         Some(Kind::Stdio) if has_url && !has_command => {
-            said.fail("says `stdio`, but the server has `url`").unwrap_or(())
+            said.report(said.problem("says `stdio`, but the server has `url`"));
         }
         Some(Kind::Http) if has_command && !has_url => {
-            said.fail("says HTTP, but the server has `command`").unwrap_or(())
+            said.report(said.problem("says HTTP, but the server has `command`"));
         }
         _ => {}
     }
-}
-
-fn read_stdio(
-    command: &Reader,
-    args: Option<Reader>,
-    env: Option<Reader>,
-    cwd: Option<Reader>,
-    folder: &Path,
-) -> Option<Transport> {
-    let args = args.map_or(Some(Vec::new()), |args| args.list(Reader::text));
-    let env = env.map_or(Some(Vec::new()), |env| env.map(read_variable));
-    let cwd = cwd.map(|cwd| cwd.word().map(|cwd| folder.join(cwd)));
-    Some(Transport::Stdio {
-        command: command.word()?,
-        args: args?,
-        env: env?.into_iter().collect(),
-        cwd: cwd.map_or(Some(None), |cwd| cwd.map(Some))?,
-    })
 }
 
 fn read_variable(name: &str, reader: &Reader) -> Option<Secret> {
@@ -109,15 +125,6 @@ fn read_variable(name: &str, reader: &Reader) -> Option<Secret> {
         return reader.fail("an environment variable cannot hold a NUL character");
     }
     Some(value)
-}
-
-fn read_http(url: &Reader, headers: Option<Reader>) -> Option<Transport> {
-    let headers = headers.map_or(Some(Vec::new()), |headers| headers.map(read_header));
-    let address = url.word()?;
-    if let Some(problem) = url_problem(&address) {
-        return url.fail(problem);
-    }
-    Some(Transport::Http { url: address, headers: headers?.into_iter().collect() })
 }
 
 fn read_header(name: &str, reader: &Reader) -> Option<Secret> {

@@ -4,9 +4,10 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::{Key, Node, SyntaxError, Value};
+use super::{Key, MAX_DEPTH, Node, SyntaxError, Value};
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
+    refuse_deep_nesting(text)?;
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default()).map_err(|error| {
         let range = error.range();
         SyntaxError::new(
@@ -15,6 +16,27 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
         )
     })?;
     Ok(parsed.value.map_or(Node { value: Value::Null, span: 0..0 }, node))
+}
+
+/// The parser calls itself for each level and would run out of stack.
+fn refuse_deep_nesting(text: &str) -> Result<(), SyntaxError> {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for (index, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            // An odd quote in a comment ends with its line.
+            b'\n' => quoted = false,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(SyntaxError::new("this is nested too deeply", index..index + 1));
+        }
+    }
+    Ok(())
 }
 
 fn node(value: ast::Value) -> Node {
@@ -58,6 +80,12 @@ mod tests {
         let error = parse("{\n  \"a\": tru\n}").unwrap_err();
         assert_eq!(error.message, "this is not valid JSON: unexpected word");
         assert_eq!(error.span.start, 9);
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().message, "this is nested too deeply");
+        assert!(parse(&format!("[\"{}\"]", "[".repeat(1000))).is_ok());
     }
 
     #[test]

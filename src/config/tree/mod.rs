@@ -9,6 +9,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
+/// How deep maps and lists may lie in each other.
+const MAX_DEPTH: usize = 100;
+
 /// Byte offsets into the text of the file.
 pub type Span = Range<usize>;
 

@@ -6,11 +6,10 @@ use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 
 use super::lines::Lines;
 use super::scalar::plain;
-use super::{Key, Node, Span, SyntaxError, Value};
+use super::{Key, MAX_DEPTH, Node, Span, SyntaxError, Value};
 
 /// Aliases of aliases can make a small file huge; no real config comes near.
 const MAX_NODES: usize = 100_000;
-const MAX_DEPTH: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     Builder {
