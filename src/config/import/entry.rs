@@ -1,0 +1,76 @@
+//! One server of a foreign file.
+
+use crate::model::Secret;
+
+use super::super::server::url_problem;
+use super::super::tree::{Key, Node, Value};
+use super::{Entry, Importer, Target};
+
+/// The address of an HTTP server, as different programs call it.
+const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+
+impl Importer<'_> {
+    /// `None` with a warning if there is nothing we could start or reach.
+    pub(super) fn entry(&mut self, key: &Key, node: &Node) -> Option<Entry> {
+        let Value::Map(members) = &node.value else {
+            self.warn(format!("`{}` is left out: it is not a server", key.text.escape_debug()), key);
+            return None;
+        };
+        let url = URL_KEYS.iter().find_map(|key| node.get(key)).and_then(text);
+        let kind = ["type", "transport"].iter().find_map(|key| node.get(key)).and_then(text);
+        let (target, known) = match (node.get("command").and_then(text), url) {
+            _ if kind.as_deref() == Some("sse") => return self.leave_out(key, "it speaks the old HTTP+SSE transport"),
+            (Some(command), _) if !command.is_empty() => {
+                (command_target(command, node), &["command", "args", "env", "cwd"][..])
+            }
+            (None, Some(url)) if url.contains("${") || url_problem(&url).is_none() => (
+                Target::Url { url, headers: pairs(node.get("headers")) },
+                &["url", "serverUrl", "httpUrl", "headers"][..],
+            ),
+            (None, Some(_)) => return self.leave_out(key, "its address is not an HTTP URL"),
+            _ => return self.leave_out(key, "it has neither a command nor an address"),
+        };
+        self.warn_of_rest(key, members, known);
+        let disabled = node.get("disabled").is_some_and(|disabled| disabled.value == Value::Bool(true));
+        Some(Entry { name: self.name(key), target, disabled })
+    }
+
+    fn leave_out(&mut self, key: &Key, why: &str) -> Option<Entry> {
+        self.warn(format!("`{}` is left out: {why}", key.text.escape_debug()), key);
+        None
+    }
+
+    /// Names the keys that mean nothing here, or that another program measures differently, such as `timeout`.
+    fn warn_of_rest(&mut self, server: &Key, members: &[(Key, Node)], known: &[&str]) {
+        for (key, node) in members {
+            let name = key.text.as_str();
+            let silent = ["type", "transport", "disabled"].contains(&name) || node.value == Value::Null;
+            if !silent && !known.contains(&name) {
+                let (server, name) = (server.text.escape_debug(), name.escape_debug());
+                self.warn(format!("`{server}.{name}` is left out: it has no meaning here"), key);
+            }
+        }
+    }
+}
+
+fn command_target(command: String, node: &Node) -> Target {
+    let args = match node.get("args").map(|args| &args.value) {
+        Some(Value::List(items)) => items.iter().filter_map(text).collect(),
+        _ => Vec::new(),
+    };
+    Target::Command { command, args, env: pairs(node.get("env")), cwd: node.get("cwd").and_then(text) }
+}
+
+fn pairs(node: Option<&Node>) -> Vec<(String, Secret)> {
+    let Some(Value::Map(entries)) = node.map(|node| &node.value) else { return Vec::new() };
+    let pair = |(key, node): &(Key, Node)| Some((key.text.clone(), Secret::new(text(node)?)));
+    entries.iter().filter_map(pair).collect()
+}
+
+fn text(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::String(text) | Value::Block(text) | Value::Number(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,204 @@
+//! Config files of other programs (Claude Desktop, Cursor, VS Code), turned into one of ours.
+
+mod entry;
+mod render;
+mod variables;
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::diagnostic::{Diagnostic, Place};
+use crate::model::Secret;
+
+use super::document::Document;
+use super::server::MAX_NAME_LENGTH;
+use super::tree::{Key, Node, Value};
+
+pub use render::{commands, render_yaml};
+
+/// What a foreign file has for us, and what of it is left out.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The file it comes from.
+    pub file: String,
+    pub entries: Vec<Entry>,
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A server, with its strings as the foreign file writes them.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub name: String,
+    pub target: Target,
+    pub disabled: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Target {
+    Command { command: String, args: Vec<String>, env: Vec<(String, Secret)>, cwd: Option<String> },
+    Url { url: String, headers: Vec<(String, Secret)> },
+}
+
+/// Reads a foreign file: what has no meaning here is left out with a warning, never an error.
+pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<Diagnostic>> {
+    let document = Document::parse(path, text).map_err(|error| vec![error])?;
+    let Some(servers) = find_servers(&document.root) else {
+        let problem = Diagnostic::error(format!("no servers found in `{}`", path.display()));
+        return Err(vec![problem.hint("expected `mcpServers`, or VS Code's `servers` or `mcp.servers`, as a map")]);
+    };
+    let repeated: Vec<Diagnostic> = document.repeated_keys().collect();
+    if !repeated.is_empty() {
+        return Err(repeated);
+    }
+    let mut importer = Importer { document: &document, names: HashSet::new(), warnings: Vec::new() };
+    let entries = servers.iter().filter_map(|(key, node)| importer.entry(key, node)).collect();
+    Ok(Imported { file: path.display().to_string(), entries, warnings: importer.warnings })
+}
+
+fn find_servers(root: &Node) -> Option<&[(Key, Node)]> {
+    let in_settings = root.get("mcp").and_then(|mcp| mcp.get("servers"));
+    match &root.get("mcpServers").or_else(|| root.get("servers")).or(in_settings)?.value {
+        Value::Map(entries) => Some(entries),
+        _ => None,
+    }
+}
+
+struct Importer<'a> {
+    document: &'a Document,
+    names: HashSet<String>,
+    warnings: Vec<Diagnostic>,
+}
+
+impl Importer<'_> {
+    /// A name that fits here. VS Code's gallery writes names like `owner/server`.
+    fn name(&mut self, key: &Key) -> String {
+        let fits = |character: char| character != '/' && !character.is_control();
+        let fitting = key.text.chars().map(|character| if fits(character) { character } else { '-' });
+        let mut name: String = fitting.take(MAX_NAME_LENGTH).collect();
+        if name.is_empty() {
+            name = "server".to_owned();
+        }
+        let stem: String = name.chars().take(MAX_NAME_LENGTH - 4).collect();
+        let mut count = 1;
+        while !self.names.insert(name.clone()) {
+            count += 1;
+            name = format!("{stem}-{count}");
+        }
+        if name != key.text {
+            self.warn(format!("`{}` is called `{name}` here", key.text.escape_debug()), key);
+        }
+        name
+    }
+
+    fn warn(&mut self, message: String, key: &Key) {
+        self.warnings.push(Diagnostic::warning(message).at(self.place(key)));
+    }
+
+    fn place(&self, key: &Key) -> Place {
+        self.document.place(key.span.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Transport, load_text};
+
+    fn imported(text: &str) -> Imported {
+        import(Path::new("client.json"), text).unwrap()
+    }
+
+    fn round_trip(imported: &Imported) -> Config {
+        let yaml = render_yaml(imported);
+        let environment = |name: &str| Some(format!("<{name}>"));
+        load_text(Path::new("proxy.yaml"), &yaml, &environment).unwrap_or_else(|errors| panic!("{errors:?}\n{yaml}")).0
+    }
+
+    fn messages(imported: &Imported) -> Vec<&str> {
+        imported.warnings.iter().map(|warning| warning.message.as_str()).collect()
+    }
+
+    #[test]
+    fn a_claude_desktop_file() {
+        let imported = imported(
+            r#"{"globalShortcut": "x", "mcpServers": {"fs": {"command": "npx", "args": ["-y", "@a/b", "C:\\Users\\a b", "--x=\"y\""],
+                "env": {"KEY": "pa$$w0rd: #1", "N": 5}}}}"#,
+        );
+        let Transport::Stdio { command, args, env, .. } = round_trip(&imported).servers["fs"].transport.clone() else {
+            panic!("not a command")
+        };
+        assert_eq!(command, "npx");
+        assert_eq!(args, ["-y", "@a/b", "C:\\Users\\a b", "--x=\"y\""]);
+        assert_eq!((env["KEY"].reveal(), env["N"].reveal()), ("pa$$w0rd: #1", "5"));
+        assert_eq!(messages(&imported), [""; 0]);
+        assert!(!format!("{imported:?}").contains("pa$$w0rd"));
+    }
+
+    #[test]
+    fn a_cursor_file_with_keys_of_its_own() {
+        let imported = imported(
+            r#"{"mcpServers": {"docs": {"url": "https://h/mcp?k=1", "headers": {"Authorization": "Bearer ${env:DOCS}"},
+                "autoApprove": ["x"], "timeout": 60}, "off": {"command": "x", "disabled": true, "envFile": ".env"},
+                "old": {"url": "https://h/sse", "type": "sse"}, "odd": {}}}"#,
+        );
+        let config = round_trip(&imported);
+        let Transport::Http { url, headers } = &config.servers["docs"].transport else { panic!("not an address") };
+        assert_eq!((url.as_str(), headers["Authorization"].reveal()), ("https://h/mcp?k=1", "Bearer <DOCS>"));
+        assert!(config.servers["off"].disabled);
+        assert_eq!(config.servers.len(), 2);
+        assert_eq!(
+            messages(&imported),
+            [
+                "`docs.autoApprove` is left out: it has no meaning here",
+                "`docs.timeout` is left out: it has no meaning here",
+                "`off.envFile` is left out: it has no meaning here",
+                "`old` is left out: it speaks the old HTTP+SSE transport",
+                "`odd` is left out: it has neither a command nor an address",
+            ]
+        );
+    }
+
+    #[test]
+    fn vs_code_files_of_both_kinds() {
+        let servers = r#"{"owner/gh": {"type": "stdio", "command": "${workspaceFolder}/x", "env": {"T": "${input:gh-token}"}, "gallery": true}}"#;
+        for text in
+            [format!(r#"{{"inputs": [], "servers": {servers}}}"#), format!(r#"{{"mcp": {{"servers": {servers}}}}}"#)]
+        {
+            let imported = imported(&text);
+            let yaml = render_yaml(&imported);
+            assert!(yaml.contains("# VS Code asked for this value: set the environment variable GH_TOKEN"), "{yaml}");
+            let config = round_trip(&imported);
+            let Transport::Stdio { command, env, .. } = &config.servers["owner-gh"].transport else {
+                panic!("not a command")
+            };
+            assert_eq!((command.as_str(), env["T"].reveal()), ("${workspaceFolder}/x", "<GH_TOKEN>"));
+            assert_eq!(imported.warnings.len(), 2);
+        }
+    }
+
+    #[test]
+    fn every_command_is_shown_and_cannot_disguise_itself() {
+        let imported = imported(
+            "{\"mcpServers\": {\"a\": {\"command\": \"sh\", \"args\": [\"-c\", \"rm x\\u001b[2K\\n\", \"\"], \"env\": {\"LD_PRELOAD\": \"s3cret\"}}, \
+             \"b\": {\"url\": \"http://h\"}, \"c\": {\"command\": \"x\", \"cwd\": \"/tmp\", \"disabled\": true}}}",
+        );
+        assert_eq!(commands(&imported), [r#"a: sh -c "rm x\u{1b}[2K\n" ""  (sets LD_PRELOAD)"#, "c: x  (in /tmp)"]);
+    }
+
+    #[test]
+    fn a_file_without_servers_says_what_was_expected() {
+        let errors = import(Path::new("settings.json"), "{\"a\": 1}").unwrap_err();
+        assert_eq!(errors[0].message, "no servers found in `settings.json`");
+        assert!(import(Path::new("x.json"), "{").is_err());
+        assert!(render_yaml(&imported("{\"mcpServers\": {}}")).contains("mcpServers: {}"));
+    }
+
+    #[test]
+    fn names_that_do_not_fit_are_changed_and_stay_apart() {
+        let imported =
+            imported(r#"{"mcpServers": {"a-b": {"command": "x"}, "a/b": {"command": "y"}, "": {"command": "z"}}}"#);
+        let names: Vec<&str> = imported.entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["a-b", "a-b-2", "server"]);
+        round_trip(&imported);
+    }
+}

@@ -1,0 +1,121 @@
+//! What was imported, as a commented config file and as the commands it would start.
+
+use std::fmt::Write;
+
+use super::variables::{Translated, translate};
+use super::{Entry, Imported, Target};
+
+/// A config file of ours. Holds the values of `env` and `headers` as they were given.
+pub fn render_yaml(imported: &Imported) -> String {
+    let mut yaml = format!("# Imported from {}.\n", one_line(&imported.file));
+    yaml.push_str("# `proxy check` validates this file, `proxy serve` runs it.\n\n");
+    for warning in &imported.warnings {
+        line(&mut yaml, 0, &format!("# note: {}", one_line(&warning.message)));
+    }
+    if imported.entries.is_empty() {
+        yaml.push_str("mcpServers: {}\n");
+        return yaml;
+    }
+    yaml.push_str("mcpServers:\n");
+    for entry in &imported.entries {
+        server(&mut yaml, entry);
+    }
+    yaml
+}
+
+fn server(yaml: &mut String, entry: &Entry) {
+    line(yaml, 1, &format!("{}:", scalar(&entry.name)));
+    match &entry.target {
+        Target::Command { command, args, env, cwd } => {
+            value(yaml, 2, "command: ", command);
+            if !args.is_empty() {
+                line(yaml, 2, "args:");
+                args.iter().for_each(|argument| value(yaml, 3, "- ", argument));
+            }
+            if let Some(cwd) = cwd {
+                value(yaml, 2, "cwd: ", cwd);
+            }
+            map(yaml, "env:", env.iter().map(|(name, secret)| (name.as_str(), secret.reveal())));
+        }
+        Target::Url { url, headers } => {
+            value(yaml, 2, "url: ", url);
+            map(yaml, "headers:", headers.iter().map(|(name, secret)| (name.as_str(), secret.reveal())));
+        }
+    }
+    if entry.disabled {
+        line(yaml, 2, "disabled: true");
+    }
+}
+
+fn map<'a>(yaml: &mut String, key: &str, entries: impl Iterator<Item = (&'a str, &'a str)>) {
+    for (index, (name, text)) in entries.enumerate() {
+        if index == 0 {
+            line(yaml, 2, key);
+        }
+        value(yaml, 3, &format!("{}: ", scalar(name)), text);
+    }
+}
+
+/// A value on its line, below the comments it needs.
+fn value(yaml: &mut String, depth: usize, before: &str, text: &str) {
+    let Translated { text, asked, unknown } = translate(text);
+    for name in asked {
+        line(yaml, depth, &format!("# VS Code asked for this value: set the environment variable {name}"));
+    }
+    for name in unknown {
+        line(yaml, depth, &format!("# a variable that only the other program knows: {}", one_line(&name)));
+    }
+    line(yaml, depth, &format!("{before}{}", scalar(&text)));
+}
+
+fn line(yaml: &mut String, depth: usize, text: &str) {
+    yaml.push_str(&"  ".repeat(depth));
+    yaml.push_str(text);
+    yaml.push('\n');
+}
+
+/// Plain where that cannot be misread, else quoted: a JSON string is a YAML one too.
+fn scalar(text: &str) -> String {
+    let plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
+        && text.chars().all(|character| character.is_ascii_alphanumeric() || "_./@-".contains(character))
+        && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_lowercase().as_str());
+    if plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}
+
+/// One line for each command the imported servers would start, for a person to judge.
+pub fn commands(imported: &Imported) -> Vec<String> {
+    imported.entries.iter().filter_map(command_line).collect()
+}
+
+fn command_line(entry: &Entry) -> Option<String> {
+    let Target::Command { command, args, env, cwd } = &entry.target else { return None };
+    let mut text = format!("{}: {}", one_line(&entry.name), word(command));
+    for argument in args {
+        let _ = write!(text, " {}", word(argument));
+    }
+    if let Some(cwd) = cwd {
+        let _ = write!(text, "  (in {})", one_line(cwd));
+    }
+    if !env.is_empty() {
+        let names: Vec<String> = env.iter().map(|(name, _)| one_line(name)).collect();
+        let _ = write!(text, "  (sets {})", names.join(", "));
+    }
+    Some(text)
+}
+
+/// A word as one would type it. Foreign text must not move the cursor or hide where a word ends.
+fn word(text: &str) -> String {
+    let simple = |character: char| character.is_alphanumeric() || "_./@:=,+%-".contains(character);
+    if !text.is_empty() && text.chars().all(simple) { text.to_owned() } else { format!("{text:?}") }
+}
+
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '"' | '\'' | '\\' => line.push(character),
+            _ => line.extend(character.escape_debug()),
+        }
+    }
+    line
+}

@@ -1,0 +1,71 @@
+//! Variables as other programs write them, in our form.
+
+use super::super::substitute::{is_variable_name, variable_name};
+
+/// A string in our form, and what a person has to know about it.
+#[derive(Debug, Default, PartialEq)]
+pub struct Translated {
+    pub text: String,
+    /// Variables that VS Code asked a person for.
+    pub asked: Vec<String>,
+    /// Variables only the other program knows, left as plain text.
+    pub unknown: Vec<String>,
+}
+
+/// `${input:x}` and `${env:X}` become `${X}`; a variable all in capitals stays one; any other dollar is just a dollar.
+pub fn translate(text: &str) -> Translated {
+    let mut output = Translated::default();
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        output.text.push_str(&rest[..dollar]);
+        rest = &rest[dollar + 1..];
+        let braced = rest.strip_prefix('{').and_then(|after| after.split_once('}'));
+        match braced {
+            Some((expression, after)) => {
+                output.expression(expression);
+                rest = after;
+            }
+            None => output.text.push_str("$$"),
+        }
+    }
+    output.text.push_str(rest);
+    output
+}
+
+impl Translated {
+    fn expression(&mut self, expression: &str) {
+        let name = expression.split_once(":-").map_or(expression, |(name, _)| name);
+        if let Some(asked) = expression.strip_prefix("input:") {
+            let name = variable_name(asked);
+            self.text.push_str(&format!("${{{name}}}"));
+            self.asked.push(name);
+        } else if let Some(name) = expression.strip_prefix("env:").filter(|name| is_variable_name(name)) {
+            self.text.push_str(&format!("${{{name}}}"));
+        } else if is_variable_name(name) && !name.contains(|character: char| character.is_ascii_lowercase()) {
+            self.text.push_str(&format!("${{{expression}}}"));
+        } else {
+            self.text.push_str(&format!("$${{{expression}}}"));
+            self.unknown.push(expression.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> String {
+        translate(text).text
+    }
+
+    #[test]
+    fn foreign_variables_take_our_form() {
+        assert_eq!(text("Bearer ${input:api-key}"), "Bearer ${API_KEY}");
+        assert_eq!(text("${env:HOME}/x"), "${HOME}/x");
+        assert_eq!(text("${TOKEN} ${TOKEN:-none}"), "${TOKEN} ${TOKEN:-none}");
+        assert_eq!(text("pa$$word$ ${open"), "pa$$$$word$$ $${open");
+        assert_eq!(text("${workspaceFolder}/a"), "$${workspaceFolder}/a");
+        assert_eq!(translate("${workspaceFolder}").unknown, ["workspaceFolder"]);
+        assert_eq!(translate("${input:api-key}").asked, ["API_KEY"]);
+    }
+}

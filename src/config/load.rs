@@ -1,0 +1,231 @@
+//! A config file, read from top to bottom.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::Diagnostic;
+
+use super::aggregation::read_aggregation;
+use super::document::Document;
+use super::reader::{Context, Fields, Reader};
+use super::serve::read_serve;
+use super::server::read_servers;
+use super::session_script::read_session_init;
+use super::substitute::Environment;
+use super::token::read_auth;
+use super::{Config, ExtensionPath, SetSection};
+
+/// The config with its warnings, or every error there is.
+pub fn load(path: &Path, environment: &Environment) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        vec![Diagnostic::error(format!("the config file `{}` cannot be read: {error}", path.display()))]
+    })?;
+    load_text(path, &text, environment)
+}
+
+/// The same for a text that is read already; `path` says what format it has and what its paths are relative to.
+pub fn load_text(
+    path: &Path,
+    text: &str,
+    environment: &Environment,
+) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let document = Document::parse(path, text).map_err(|error| vec![error])?;
+    let context = Context::new(&document, environment);
+    let mut config = Config::default_for(&folder_of(path));
+    config.path = Some(path.to_owned());
+    read_sections(&context.root(), &mut config);
+    let (errors, warnings): (Vec<_>, Vec<_>) = context.finish().into_iter().partition(Diagnostic::is_error);
+    if errors.is_empty() { Ok((config, warnings)) } else { Err(errors) }
+}
+
+/// Absolute, so that it holds for children that run elsewhere.
+fn folder_of(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+fn read_sections(root: &Reader, config: &mut Config) {
+    let Some(mut fields) = root.fields() else { return };
+    let folder = config.folder.clone();
+    read_all_servers(&mut fields, config);
+    fields.set(&mut config.extensions, "extensions", |reader| read_extensions(reader, &folder));
+    if let Some(session) = fields.read("sessionInit", |reader| read_session_init(reader, &folder)) {
+        config.session = session.script;
+        config.params = session.params;
+        config.set_sections.extend(session.set_section);
+    }
+    if let Some(reader) = fields.get("aggregation") {
+        let servers: Vec<&str> = config.servers.keys().map(String::as_str).collect();
+        config.aggregation = read_aggregation(&reader, &servers).unwrap_or_default();
+        config.set_sections.push(SetSection { name: "aggregation", place: reader.place() });
+    }
+    fields.set(&mut config.serve, "serve", read_serve);
+    fields.set(&mut config.tokens, "auth", read_auth);
+    fields.planned(&["optimizer", "codeMode", "rateLimiting", "store", "telemetry", "audit"]);
+    fields.finish();
+}
+
+/// `mcpServers`, or `servers` and `inputs` as VS Code writes them.
+fn read_all_servers(fields: &mut Fields, config: &mut Config) {
+    let [ours, theirs, inputs] = ["mcpServers", "servers", "inputs"].map(|key| fields.get(key));
+    if let (Some(_), Some(theirs)) = (&ours, &theirs) {
+        theirs.report(theirs.problem("means the same as `mcpServers`: keep one of them").at(theirs.place()));
+    }
+    for reader in [ours, theirs].into_iter().flatten() {
+        config.servers.extend(read_servers(&reader, &config.folder).unwrap_or_default());
+    }
+    if let Some(inputs) = inputs {
+        let warning = Diagnostic::warning("`inputs` is for VS Code: the proxy asks nobody").at(inputs.place());
+        inputs.report(warning.hint("put such values into environment variables and write `${NAME}`"));
+    }
+}
+
+fn read_extensions(reader: &Reader, folder: &Path) -> Option<Vec<ExtensionPath>> {
+    let mut fields = reader.fields()?;
+    let paths = fields.read("paths", |paths| {
+        paths.list(|item| {
+            let written = item.word()?;
+            Some(ExtensionPath { path: folder.join(&written), written, place: Some(item.place()) })
+        })
+    });
+    fields.planned(&["watch"]);
+    fields.finish();
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::testing::{environment, errors, loaded, told};
+
+    #[test]
+    fn all_errors_are_told_at_once_each_with_its_line_and_key() {
+        assert_eq!(
+            errors(
+                "mcpServers:\n  github:\n    comand: npx\n    url: https://h/mcp\n    required: 5\nserve: []\nzzz: 1\n"
+            ),
+            [
+                "3:5 unknown key `mcpServers.github.comand` (did you mean `command`?)",
+                "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
+                "6:8 `serve`: expected a map of keys and values, found a list",
+                "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, extensions, sessionInit, aggregation, \
+                 serve, auth)",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unset_variable_is_named_with_its_key() {
+        assert_eq!(
+            errors("mcpServers:\n  a:\n    command: x\n    env:\n      KEY: ${NONE} and ${input:my-key}\n"),
+            [
+                "5:12 `mcpServers.a.env.KEY`: the environment variable `NONE` is not set (set it, or give a default: \
+                 `${NONE:-default}`)",
+                "5:12 `mcpServers.a.env.KEY`: `${input:my-key}` asks a person in VS Code; the proxy has nobody to ask (put \
+                 the value into an environment variable and write `${MY_KEY}`)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_reached_still_tells_its_other_errors() {
+        let found = errors("mcpServers: {a: {comand: x, env: {K: '${NONE}'}, headers: 5}}");
+        assert!(found.iter().any(|error| error.contains("`NONE` is not set")), "{found:?}");
+        assert!(found.iter().any(|error| error.contains("`mcpServers.a.headers`: expected a map")), "{found:?}");
+    }
+
+    #[test]
+    fn a_key_written_twice_is_an_error() {
+        assert_eq!(
+            errors("serve: {path: /a, path: /b}\nserve: {}\n"),
+            [
+                "1:19 the key `serve.path` is written twice (keep one of them)",
+                "2:1 the key `serve` is written twice (keep one of them)"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_syntax_error_shows_the_line() {
+        let found = errors("serve:\n  path: a: b\n");
+        assert_eq!(found, ["2:10 this is not valid YAML: mapping values are not allowed in this context"]);
+    }
+
+    #[test]
+    fn a_pasted_claude_desktop_file_loads() {
+        let text = "{\n\t\"mcpServers\": {\n\t\t// mine\n\t\t\"fs\": { \"command\": \"npx\", \"args\": [\"-y\", \"server\"], },\n\t}\n}";
+        let (config, _) = load_text(Path::new("proxy.json"), text, &environment).unwrap();
+        assert_eq!(config.servers.keys().collect::<Vec<_>>(), ["fs"]);
+        assert!(config.folder.is_absolute());
+    }
+
+    #[test]
+    fn a_pasted_vs_code_file_loads_with_a_word_on_its_inputs() {
+        let text = r#"{"inputs": [{"id": "k"}], "servers": {"a": {"type": "http", "url": "https://h/mcp"}}}"#;
+        let (config, warnings) = load_text(Path::new("mcp.json"), text, &environment).unwrap();
+        assert!(config.servers.contains_key("a"));
+        assert!(warnings[0].message.contains("`inputs` is for VS Code"), "{warnings:?}");
+        let both =
+            told(&load_text(Path::new("mcp.json"), r#"{"servers": {}, "mcpServers": {}}"#, &environment).unwrap_err());
+        assert!(both[0].contains("means the same as `mcpServers`"), "{both:?}");
+    }
+
+    #[test]
+    fn empty_sections_are_absent_ones() {
+        let config = loaded("# nothing yet\nmcpServers:\nextensions:\n  paths: [tools, '*.star']\nserve:\n");
+        assert!(config.servers.is_empty());
+        assert_eq!(config.extensions[1].path, config.folder.join("*.star"));
+        assert_eq!(config.extensions[1].place.as_ref().unwrap().line(), 4);
+    }
+
+    #[test]
+    fn the_template_loads() {
+        let config = loaded(crate::config::template());
+        assert!(config.servers.is_empty());
+    }
+
+    #[test]
+    fn what_the_template_comments_out_loads_too() {
+        let uncommented: String = crate::config::template()
+            .replace("  # scriptFile", "  ## scriptFile")
+            .lines()
+            .map(|line| {
+                // Sentences begin with a capital, keys do not.
+                let is_prose = line.strip_prefix("# ").is_some_and(|rest| rest.starts_with(char::is_uppercase));
+                let line = if is_prose { line.to_owned() } else { line.replacen("# ", "", 1) };
+                line + "\n"
+            })
+            .collect();
+        let anything = |_: &str| Some("x".to_owned());
+        let config = load_text(Path::new("proxy.yaml"), &uncommented, &anything);
+        let (config, _) = config.unwrap_or_else(|errors| panic!("{}\n{uncommented}", told(&errors).join("\n")));
+        assert_eq!(config.servers.len(), 3);
+        assert_eq!(config.aggregation.tools.len(), 1);
+    }
+
+    #[test]
+    fn secrets_are_in_no_error_and_no_debug_output() {
+        let good = "mcpServers:\n  a: {command: x, env: {K: s3cret-1, T: '${TOKEN}'}}\n  b: {url: 'http://h', headers: {X: s3cret-2}}\n\
+                    auth: {tokens: [{token: s3cret-3, sub: ann}]}\naggregation: {}\n";
+        let shown = format!("{:?}", loaded(good));
+        assert!(!shown.contains("s3cret"), "{shown}");
+        let bad = [
+            good.replace("command", "comand"),
+            good.replace("env: {K", "evn: {K"),
+            good.replace("headers: {X", "headers: {'X Y'"),
+            good.replace("s3cret-2", "\"s3cret-2\\n\""),
+            good.replace("s3cret-1", "s3cret-${NONE}"),
+            good.replace("s3cret-1", "'s3cret-${a b}'"),
+            good.replace("s3cret-1", "[s3cret-1]"),
+            good.replace("sub: ann", "sub: ''"),
+            good.replace("s3cret-3,", "\"s3cret-3,"),
+            good.replace("s3cret-1,", "s3cret-1: x: ["),
+            good.replace("K: s3cret-1", "K: s3cret-1, K: s3cret-2"),
+        ];
+        for text in bad {
+            let errors = load_text(Path::new("proxy.yaml"), &text, &environment).unwrap_err();
+            let shown = format!("{errors:?} {}", errors.iter().map(ToString::to_string).collect::<String>());
+            assert!(!shown.contains("s3cret"), "{text}\n{shown}");
+            assert!(shown.contains("proxy.yaml:"), "{shown}");
+        }
+    }
+}

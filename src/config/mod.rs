@@ -1,0 +1,120 @@
+//! Files and environment to a validated [`Config`]: every error found at once, each with its line and key path.
+
+mod aggregation;
+mod document;
+mod find;
+pub mod import;
+mod load;
+mod mask;
+pub mod quick;
+mod reader;
+mod serve;
+mod server;
+mod session_script;
+mod substitute;
+#[cfg(test)]
+mod testing;
+mod token;
+mod tree;
+mod units;
+
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+use serde_json::{Map, Value};
+
+use crate::diagnostic::{Diagnostic, Place};
+
+pub use aggregation::{Aggregation, ConflictResolution, Override, Visibility, WorkloadTools};
+pub use find::find;
+pub use load::{load, load_text};
+pub use reader::BlockPosition;
+pub use serve::Serve;
+pub use server::{PROTOCOL_VERSIONS, ProtocolChoice, Server, Transport};
+pub use session_script::{InlineScript, SessionScript};
+pub use substitute::Environment;
+pub use token::Token;
+
+/// Everything a config file says, with the defaults for what it leaves out.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file, if there is one.
+    pub path: Option<PathBuf>,
+    /// What relative paths are relative to: the folder of the file, or the current one.
+    pub folder: PathBuf,
+    /// In the order of the file, which decides who keeps a name.
+    pub servers: IndexMap<String, Server>,
+    pub extensions: Vec<ExtensionPath>,
+    pub session: SessionScript,
+    pub aggregation: Aggregation,
+    /// The script's own settings.
+    pub params: Map<String, Value>,
+    pub serve: Serve,
+    pub tokens: Vec<Token>,
+    /// The sections for a script that the file sets: one that no script reads is an error later.
+    pub set_sections: Vec<SetSection>,
+}
+
+/// A file, folder or glob of local tools.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExtensionPath {
+    pub written: String,
+    /// The same from the config's folder; may hold `*` and `?`.
+    pub path: PathBuf,
+    pub place: Option<Place>,
+}
+
+/// A section that only a script can give a meaning to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetSection {
+    /// As a script asks for it: `config()["aggregation"]`.
+    pub name: &'static str,
+    pub place: Place,
+}
+
+impl Config {
+    /// What holds without a config file.
+    pub fn default_for(folder: &Path) -> Config {
+        Config {
+            path: None,
+            folder: folder.to_owned(),
+            servers: IndexMap::new(),
+            extensions: Vec::new(),
+            session: SessionScript::default(),
+            aggregation: Aggregation::default(),
+            params: Map::new(),
+            serve: Serve::default(),
+            tokens: Vec::new(),
+            set_sections: Vec::new(),
+        }
+    }
+
+    /// Adds a server named on the command line.
+    pub fn add_server(&mut self, name: String, server: Server) -> Result<(), Diagnostic> {
+        match self.servers.entry(name) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(server);
+                Ok(())
+            }
+            Entry::Occupied(occupied) => {
+                let problem = Diagnostic::error(format!("there is a server `{}` already", occupied.key()));
+                Err(problem.hint("give it another name: `--server NAME=COMMAND`"))
+            }
+        }
+    }
+
+    /// Adds local tools named on the command line, relative to the folder it was typed in.
+    pub fn add_extension(&mut self, written: &str, current_folder: &Path) {
+        self.extensions.push(ExtensionPath {
+            written: written.to_owned(),
+            path: current_folder.join(written),
+            place: None,
+        });
+    }
+}
+
+/// The commented file that `proxy init` writes.
+pub fn template() -> &'static str {
+    include_str!("template.yaml")
+}

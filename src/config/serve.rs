@@ -1,0 +1,101 @@
+//! `serve`: how clients reach the proxy over HTTP.
+
+use std::time::Duration;
+
+use super::reader::Reader;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Serve {
+    /// `address:port`.
+    pub http: String,
+    pub path: String,
+    pub allowed_origins: Vec<String>,
+    pub session_idle_timeout: Duration,
+    pub max_sessions: usize,
+    pub max_body_bytes: u64,
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        Serve {
+            http: "127.0.0.1:7331".to_owned(),
+            path: "/mcp".to_owned(),
+            allowed_origins: Vec::new(),
+            session_idle_timeout: Duration::from_secs(30 * 60),
+            max_sessions: 10_000,
+            max_body_bytes: 4 << 20,
+        }
+    }
+}
+
+pub(super) fn read_serve(reader: &Reader) -> Option<Serve> {
+    let mut serve = Serve::default();
+    let mut fields = reader.fields()?;
+    fields.set(&mut serve.http, "http", read_address);
+    fields.set(&mut serve.path, "path", read_path);
+    fields.set(&mut serve.allowed_origins, "allowedOrigins", |reader| reader.list(read_origin));
+    fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", Reader::timeout);
+    fields.set(&mut serve.max_sessions, "maxSessions", Reader::count);
+    fields.set(&mut serve.max_body_bytes, "maxBodyBytes", Reader::size);
+    fields.planned(&["requestHeaders", "stateKeys"]);
+    fields.finish();
+    Some(serve)
+}
+
+fn read_address(reader: &Reader) -> Option<String> {
+    let address = reader.string()?;
+    let fits = address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if fits { Some(address) } else { reader.expected("an address with a port such as `127.0.0.1:7331`") }
+}
+
+fn read_path(reader: &Reader) -> Option<String> {
+    let path = reader.string()?;
+    let fits =
+        path.starts_with('/') && !path.contains(['?', '#', '{', '}', '*']) && !path.contains(char::is_whitespace);
+    if fits { Some(path) } else { reader.expected("a path such as `/mcp`") }
+}
+
+/// Browsers send scheme, host and port, and nothing after it.
+fn read_origin(reader: &Reader) -> Option<String> {
+    let origin = reader.string()?;
+    let fits = origin.split_once("://").is_some_and(|(scheme, host)| {
+        !scheme.is_empty() && !host.is_empty() && !host.contains(['/', '*']) && !host.contains(char::is_whitespace)
+    });
+    if fits { Some(origin) } else { reader.expected("an origin such as `https://app.example.com`, without a path") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::testing::{errors, loaded};
+
+    #[test]
+    fn everything_can_be_set() {
+        let config = loaded(
+            "serve: {http: '[::1]:80', path: /x, allowedOrigins: ['https://a.example:8443'], sessionIdleTimeout: 5m, \
+             maxSessions: 7, maxBodyBytes: 1KB}",
+        );
+        let expected = Serve {
+            http: "[::1]:80".to_owned(),
+            path: "/x".to_owned(),
+            allowed_origins: vec!["https://a.example:8443".to_owned()],
+            session_idle_timeout: Duration::from_secs(300),
+            max_sessions: 7,
+            max_body_bytes: 1000,
+        };
+        assert_eq!(config.serve, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_served_says_what_can() {
+        let found = errors(
+            "serve:\n  http: localhost\n  path: mcp\n  allowedOrigins: ['*', 'https://a/b']\n  maxSessions: 0\n",
+        );
+        assert_eq!(found.len(), 5);
+        assert_eq!(
+            found[0],
+            "2:9 `serve.http`: expected an address with a port such as `127.0.0.1:7331`, found `localhost`"
+        );
+        assert!(found[4].contains("a whole number of at least 1, found `0`"), "{}", found[4]);
+    }
+}

@@ -1,0 +1,139 @@
+//! The keys that say how a server is reached: a command to start, or an address.
+
+use std::path::Path;
+
+use http::{HeaderName, HeaderValue};
+use indexmap::IndexMap;
+
+use crate::model::Secret;
+
+use super::super::reader::{Fields, Reader};
+use super::{Transport, url_problem};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+const KINDS: [(&str, Kind); 5] = [
+    ("stdio", Kind::Stdio),
+    ("http", Kind::Http),
+    ("streamable-http", Kind::Http),
+    ("streamableHttp", Kind::Http),
+    ("sse", Kind::Sse),
+];
+
+struct Keys<'a> {
+    command: Option<Reader<'a>>,
+    args: Option<Reader<'a>>,
+    env: Option<Reader<'a>>,
+    cwd: Option<Reader<'a>>,
+    url: Option<Reader<'a>>,
+    headers: Option<Reader<'a>>,
+}
+
+/// Reads the keys of both kinds, so that each is a known one and tells its errors, then sees which kind it is.
+pub fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Option<Transport> {
+    let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
+    let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
+    let keys = Keys { command, args, env, cwd, url, headers };
+    for said in ["type", "transport"].into_iter().filter_map(|key| fields.get(key)) {
+        check_kind(&said, keys.command.is_some(), keys.url.is_some());
+    }
+    let (stdio, http) = (keys.read_stdio(folder), keys.read_http());
+    match (&keys.command, &keys.url) {
+        (Some(_), None) => {
+            refuse([&keys.headers], "needs `url`; a server with `command` has no headers");
+            stdio
+        }
+        (None, Some(_)) => {
+            let problem = "needs `command`; a server with `url` is not started by the proxy";
+            refuse([&keys.args, &keys.env, &keys.cwd], problem);
+            http
+        }
+        (Some(_), Some(url)) => {
+            url.report(url.problem("a server has `command` or `url`, not both").at(url.place()));
+            None
+        }
+        (None, None) => {
+            let problem = server.problem("a server needs `command` (a program to start) or `url` (an address)");
+            server.report(problem.at(server.place()));
+            None
+        }
+    }
+}
+
+impl Keys<'_> {
+    fn read_stdio(&self, folder: &Path) -> Option<Transport> {
+        let command = self.command.as_ref().and_then(Reader::word);
+        let args = self.args.as_ref().map_or(Some(Vec::new()), |args| args.list(Reader::text));
+        let env = self.env.as_ref().map_or(Some(Vec::new()), |env| env.map(read_variable));
+        let cwd = self.cwd.as_ref().and_then(Reader::word).map(|cwd| folder.join(cwd));
+        Some(Transport::Stdio { command: command?, args: args?, env: env?.into_iter().collect(), cwd })
+    }
+
+    fn read_http(&self) -> Option<Transport> {
+        let headers = self.headers.as_ref().map_or(Some(Vec::new()), |headers| headers.map(read_header));
+        let url = self.url.as_ref().and_then(read_url);
+        Some(Transport::Http { url: url?, headers: headers?.into_iter().collect() })
+    }
+}
+
+fn read_url(reader: &Reader) -> Option<String> {
+    let url = reader.word()?;
+    match url_problem(&url) {
+        Some(problem) => reader.fail(problem),
+        None => Some(url),
+    }
+}
+
+/// What stands in for a transport whose errors are reported already.
+pub fn unreadable() -> Transport {
+    Transport::Http { url: String::new(), headers: IndexMap::new() }
+}
+
+fn refuse<const COUNT: usize>(keys: [&Option<Reader>; COUNT], problem: &str) {
+    for key in keys.into_iter().flatten().filter(|key| !key.is_empty()) {
+        key.report(key.problem(problem).at(key.place()));
+    }
+}
+
+fn check_kind(said: &Reader, has_command: bool, has_url: bool) {
+    match said.choice(&KINDS) {
+        Some(Kind::Sse) => {
+            let problem = said.problem("the old HTTP+SSE transport is not supported yet");
+            said.report(problem.hint("many servers offer streamable HTTP too, often at `/mcp` instead of `/sse`"));
+        }
+        Some(Kind::Stdio) if has_url && !has_command => {
+            said.report(said.problem("says `stdio`, but the server has `url`"));
+        }
+        Some(Kind::Http) if has_command && !has_url => {
+            said.report(said.problem("says HTTP, but the server has `command`"));
+        }
+        _ => {}
+    }
+}
+
+fn read_variable(name: &str, reader: &Reader) -> Option<Secret> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        reader.report(reader.problem("this cannot be the name of an environment variable").at(reader.place()));
+    }
+    let value = reader.secret()?;
+    if value.reveal().contains('\0') {
+        return reader.fail("an environment variable cannot hold a NUL character");
+    }
+    Some(value)
+}
+
+fn read_header(name: &str, reader: &Reader) -> Option<Secret> {
+    if HeaderName::from_bytes(name.as_bytes()).is_err() {
+        reader.report(reader.problem("this cannot be the name of an HTTP header").at(reader.place()));
+    }
+    let value = reader.secret()?;
+    if HeaderValue::from_str(value.reveal()).is_err() {
+        return reader.fail("an HTTP header cannot hold line breaks or control characters");
+    }
+    Some(value)
+}

@@ -1,0 +1,37 @@
+//! What the tests of this module share: a file's text in, its config or its errors out.
+
+use std::path::Path;
+
+use crate::diagnostic::Diagnostic;
+
+use super::{Config, load_text};
+
+/// The only variables there are: `TOKEN` and `EMPTY`.
+pub fn environment(name: &str) -> Option<String> {
+    match name {
+        "TOKEN" => Some("s3cret-from-environment".to_owned()),
+        "EMPTY" => Some(String::new()),
+        _ => None,
+    }
+}
+
+pub fn loaded(text: &str) -> Config {
+    load_text(Path::new("proxy.yaml"), text, &environment)
+        .unwrap_or_else(|errors| panic!("{}", told(&errors).join("\n")))
+        .0
+}
+
+/// Each error as `line:column message (hint)`.
+pub fn errors(text: &str) -> Vec<String> {
+    told(&load_text(Path::new("proxy.yaml"), text, &environment).expect_err("it loads without an error"))
+}
+
+pub fn told(diagnostics: &[Diagnostic]) -> Vec<String> {
+    let tell = |diagnostic: &Diagnostic| {
+        let place =
+            diagnostic.place.as_ref().map_or(String::new(), |place| format!("{}:{} ", place.line(), place.column()));
+        let hint = diagnostic.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
+        format!("{place}{}{hint}", diagnostic.message)
+    };
+    diagnostics.iter().map(tell).collect()
+}
