@@ -15,6 +15,11 @@ use crate::wire::RpcError;
 pub trait Backend: Send + Sync {
     fn view(&self) -> Arc<BackendView>;
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>>;
+
+    /// The same call from a worker thread, which waits for it.
+    fn call_blocking(&self, call: Call, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
+        runtime.block_on(self.call(call))
+    }
 }
 
 /// A request on its way to a backend. `params` hold the backend's own names and no reserved `_meta` keys.

@@ -100,7 +100,8 @@ impl HttpLink {
             listener.abort();
         }
         if self.inner.agreed().session.is_some() {
-            let delete = self.inner.client.delete(&self.inner.session_headers());
+            let headers = self.inner.session_headers();
+            let delete = self.inner.client.delete(&headers);
             if tokio::time::timeout(Duration::from_secs(2), delete).await.is_err() {
                 tracing::debug!(server = %self.inner.name, "the session was not ended in time");
             }

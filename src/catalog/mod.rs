@@ -1,18 +1,7 @@
-//! All that the backends offer, as one immutable snapshot with a version.
+//! All that the backends offer, as one immutable snapshot with a version, and its changes.
 
-use std::sync::Arc;
+mod follow;
+mod snapshot;
 
-use crate::model::BackendView;
-
-/// Every backend in config order. Never changed: a change makes a new snapshot.
-#[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    pub version: u64,
-    pub backends: Vec<Arc<BackendView>>,
-}
-
-impl Snapshot {
-    pub fn backend(&self, name: &str) -> Option<&Arc<BackendView>> {
-        self.backends.iter().find(|backend| backend.name.as_ref() == name)
-    }
-}
+pub use follow::follow;
+pub use snapshot::Snapshot;

@@ -1,0 +1,82 @@
+//! From a script and a snapshot to a surface.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::builtins::{Plan, Settings, run_session_script};
+use crate::catalog::Snapshot;
+use crate::diagnostic::{Diagnostic, Place};
+use crate::script::{Limits, LogLevel, Source};
+
+use super::Surface;
+
+/// All that a run of the session script needs but the snapshot.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    pub source: Source,
+    /// The folder `//` paths start from.
+    pub root: PathBuf,
+    pub settings: Arc<Settings>,
+    /// Sections the config file sets, and where: each must be read by the script.
+    pub sections_set: Vec<(String, Option<Place>)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("{0}")]
+    Script(Box<Diagnostic>),
+    /// A section is set that the script never reads: a key that does nothing.
+    #[error("{0}")]
+    Unread(Box<Diagnostic>),
+}
+
+impl BuildError {
+    pub fn diagnostic(&self) -> &Diagnostic {
+        match self {
+            BuildError::Script(diagnostic) | BuildError::Unread(diagnostic) => diagnostic,
+        }
+    }
+}
+
+impl Recipe {
+    /// Runs the script. Blocking: call it off the async threads.
+    pub fn build(&self, snapshot: &Arc<Snapshot>) -> Result<Surface, BuildError> {
+        let plan = run_session_script(
+            &self.source,
+            &self.root,
+            Arc::clone(snapshot),
+            Arc::clone(&self.settings),
+            &Limits::SESSION_SCRIPT,
+        )
+        .map_err(|diagnostic| BuildError::Script(Box::new(diagnostic)))?;
+        self.check_sections(&plan)?;
+        for (level, message, fields) in &plan.log {
+            log(*level, message, fields);
+        }
+        Ok(Surface::new(plan.tools, plan.instructions, plan.warnings, snapshot))
+    }
+
+    fn check_sections(&self, plan: &Plan) -> Result<(), BuildError> {
+        let Some((section, place)) = self.sections_set.iter().find(|(name, _)| !plan.sections_read.contains(name)) else {
+            return Ok(());
+        };
+        let script = &self.source.name;
+        let mut diagnostic = Diagnostic::error(format!("`{section}` is set, but the session script `{script}` never reads it"))
+            .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or take it out of the config"));
+        diagnostic.place = place.clone();
+        Err(BuildError::Unread(Box::new(diagnostic)))
+    }
+}
+
+/// A line the script logged, in the proxy's own log.
+pub(super) fn log(level: LogLevel, message: &str, fields: &serde_json::Map<String, serde_json::Value>) {
+    let fields = if fields.is_empty() { String::new() } else { serde_json::Value::Object(fields.clone()).to_string() };
+    match level {
+        LogLevel::Debug => tracing::debug!(target: "script", fields, "{message}"),
+        LogLevel::Info => tracing::info!(target: "script", fields, "{message}"),
+        LogLevel::Warning => tracing::warn!(target: "script", fields, "{message}"),
+        LogLevel::Error => tracing::error!(target: "script", fields, "{message}"),
+        // Never filtered away, whatever the level of the log.
+        LogLevel::Audit => tracing::error!(target: "audit", fields, "{message}"),
+    }
+}

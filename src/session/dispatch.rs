@@ -1,0 +1,38 @@
+//! The one point through which every call reaches a backend, whoever made it. Limits and policy belong here, so that
+//! nothing can go around them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use crate::backend::{Answer, Backend, Call, CallError};
+
+/// The backends by name.
+#[derive(Clone)]
+pub struct Dispatcher {
+    backends: Arc<HashMap<Arc<str>, Arc<dyn Backend>>>,
+}
+
+impl Dispatcher {
+    pub fn new(backends: &[Arc<dyn Backend>]) -> Self {
+        let backends = backends.iter().map(|backend| (Arc::clone(&backend.view().name), Arc::clone(backend))).collect();
+        Dispatcher { backends: Arc::new(backends) }
+    }
+
+    pub async fn call(&self, backend: &Arc<str>, call: Call) -> Result<Answer, CallError> {
+        self.find(backend)?.call(call).await
+    }
+
+    /// The same for a worker thread, which waits. Local tools run on that very thread.
+    pub fn call_blocking(&self, backend: &Arc<str>, call: Call, runtime: &Handle) -> Result<Answer, CallError> {
+        self.find(backend)?.call_blocking(call, runtime)
+    }
+
+    fn find(&self, backend: &Arc<str>) -> Result<&Arc<dyn Backend>, CallError> {
+        self.backends.get(backend).ok_or_else(|| CallError::Down {
+            backend: Arc::clone(backend),
+            reason: "it is no longer configured".to_owned(),
+        })
+    }
+}

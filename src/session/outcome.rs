@@ -1,0 +1,90 @@
+//! What a script handler returned, as an MCP result.
+
+use serde_json::{Map, Value, json};
+
+use crate::json::{Raw, quote};
+
+/// A tool result that says what went wrong.
+pub fn error_result(text: &str) -> Raw {
+    let text = format!("{{\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true}}", quote(text));
+    crate::json::valid(text).unwrap_or_else(|_| crate::json::RawRef::NULL.to_owned())
+}
+
+/// Shapes a returned value. `objects_only`: the client's revision has no other structured content.
+pub(super) fn shaped(value: Value, objects_only: bool) -> Map<String, Value> {
+    match value {
+        Value::Object(result) if is_result(&result) => with_content(result),
+        Value::Null => members([("content", json!([]))]),
+        Value::String(text) => members([("content", json!([text_block(&text)]))]),
+        data => {
+            let text = data.to_string();
+            let structured = if objects_only && !data.is_object() { json!({ "result": data }) } else { data };
+            members([("content", json!([text_block(&text)])), ("structuredContent", structured)])
+        }
+    }
+}
+
+/// A dict is a result when it says so: by `isError`, by `structuredContent`, or by a list of content blocks.
+fn is_result(value: &Map<String, Value>) -> bool {
+    let blocks = value.get("content").and_then(Value::as_array);
+    let typed = blocks.is_some_and(|blocks| blocks.iter().all(|block| block.get("type").is_some()));
+    value.contains_key("isError") || value.contains_key("structuredContent") || typed
+}
+
+fn with_content(mut result: Map<String, Value>) -> Map<String, Value> {
+    if !result.contains_key("content") {
+        let blocks = match result.get("structuredContent") {
+            Some(structured) => json!([text_block(&structured.to_string())]),
+            None => json!([]),
+        };
+        result.insert("content".to_owned(), blocks);
+    }
+    result
+}
+
+fn text_block(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(value: Value) -> Value {
+        Value::Object(shaped(value, true))
+    }
+
+    #[test]
+    fn text_none_and_data_become_results() {
+        assert_eq!(shape(json!("hi")), json!({"content":[{"type":"text","text":"hi"}]}));
+        assert_eq!(shape(Value::Null), json!({"content":[]}));
+        assert_eq!(
+            shape(json!([1, 2])),
+            json!({"content":[{"type":"text","text":"[1,2]"}],"structuredContent":{"result":[1,2]}})
+        );
+        assert_eq!(
+            Value::Object(shaped(json!([1]), false)),
+            json!({"content":[{"type":"text","text":"[1]"}],"structuredContent":[1]})
+        );
+    }
+
+    #[test]
+    fn a_result_stays_a_result_and_gets_the_content_it_lacks() {
+        let result = json!({"content":[{"type":"image","data":"","mimeType":"image/png"}],"x":1});
+        assert_eq!(shape(result.clone()), result);
+        assert_eq!(
+            shape(json!({"structuredContent":{"a":1}})),
+            json!({"structuredContent":{"a":1},"content":[{"type":"text","text":"{\"a\":1}"}]})
+        );
+    }
+
+    #[test]
+    fn a_dict_with_other_content_is_data() {
+        let data = json!({"content": "a page"});
+        assert_eq!(shape(data.clone())["structuredContent"], data);
+    }
+}
