@@ -72,7 +72,7 @@ pub fn mask_lines(text: &str, shown: &Span) -> String {
         } else {
             let key = leading_key(line);
             let words = line.char_indices().filter(|(index, character)| {
-                !key.contains(index) && !(character.is_ascii_punctuation() || character.is_whitespace())
+                !(key.contains(index) || character.is_ascii_punctuation() || character.is_whitespace())
             });
             secrets.extend(words.map(|(index, character)| start + index..start + index + character.len_utf8()));
         }
