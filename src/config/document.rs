@@ -21,7 +21,10 @@ impl Document {
         let file = path.display().to_string();
         match tree::parse(path, text) {
             Ok(root) => Ok(Document { file, source: mask_tree(text, &root).into(), root }),
-            Err(error) => Err(Diagnostic::error(error.message).at(Place::new(file, mask_lines(text), error.span))),
+            Err(error) => {
+                let shown = mask_lines(text, &error.span);
+                Err(Diagnostic::error(error.message).at(Place::new(file, shown, error.span)))
+            }
         }
     }
 

@@ -228,4 +228,35 @@ mod tests {
             assert!(shown.contains("proxy.yaml:"), "{shown}");
         }
     }
+
+    #[test]
+    fn a_file_cut_off_anywhere_is_told_without_its_secrets() {
+        let yaml = "# ünï\r\nmcpServers:\r\n  é: {command: x, env: {K: \"s3cret-é\", L: 's3cret'}} # ö\n  b:\n    url: http://h\n    headers:\n      \
+                    X: >-\n        s3cret\n        s3cret\n      Y: &a s3cret\n      Z: *a\nauth:\n  tokens:\n    - {token: s3cret-3, sub: ann}\n";
+        let json = "{\"mcpServers\": {\n\t\"é\": {\"command\": \"x\", \"env\": {\n\t\t\"K\": \"s3cret-é\"}}, // ö\n\t\"b\": {\"url\": \"http://h\", \
+                    \"headers\": {\"X\": \"s3cret\"}}}, \"auth\": {\"tokens\": [{\"token\": \"s3cret-3\", \"sub\": \"ann\"}]}}";
+        for (file, text) in [("proxy.yaml", yaml), ("proxy.json", json)] {
+            for (end, _) in text.char_indices() {
+                for cut in [
+                    text[..end].to_owned(),
+                    format!("{}{}", &text[..end], "]"),
+                    format!("{} : {}", &text[..end], &text[end..]),
+                ] {
+                    let shown = match load_text(Path::new(file), &cut, &environment) {
+                        Ok((config, warnings)) => format!("{config:?} {warnings:?}"),
+                        Err(errors) => {
+                            format!("{errors:?} {}", errors.iter().map(ToString::to_string).collect::<String>())
+                        }
+                    };
+                    assert!(!shown.contains("s3cret"), "{cut}\n{shown}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn deep_yaml_is_refused() {
+        assert_eq!(errors(&"[".repeat(100_000)).len(), 1);
+        assert_eq!(errors(&"- ".repeat(10_000)).len(), 1);
+    }
 }

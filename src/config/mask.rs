@@ -60,36 +60,35 @@ fn sounds_secret(key: &str) -> bool {
     WORDS.iter().any(|word| plain.contains(word)) || nearest(&plain, ["env", "headers", "token"]).is_some()
 }
 
-/// The same for a text that is no tree, by the look of its lines: what follows such a key on its line, and whatever
-/// is indented deeper below it.
-pub fn mask_lines(text: &str) -> String {
+/// The same for a text that is no tree. Without one nobody knows what is a secret, so all that stays of the lines of
+/// `shown` is the key they begin with and the punctuation, which is what a syntax error is about.
+pub fn mask_lines(text: &str, shown: &Span) -> String {
     let mut secrets = Vec::new();
-    let mut secret_indent = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        let indent = line.len() - line.trim_start().len();
-        if !line.trim().is_empty() && secret_indent.is_some_and(|outer| indent <= outer) {
-            secret_indent = None;
+        let end = start + line.len();
+        if end <= shown.start || start > shown.end {
+            secrets.push(start..end);
+        } else {
+            let key = leading_key(line);
+            let words = line.char_indices().filter(|(index, character)| {
+                !(key.contains(index) || character.is_ascii_punctuation() || character.is_whitespace())
+            });
+            secrets.extend(words.map(|(index, character)| start + index..start + index + character.len_utf8()));
         }
-        if secret_indent.is_some() {
-            let from = line.find(':').map_or(indent, |colon| colon + 1);
-            secrets.push(start + from..start + line.len());
-        } else if let Some(colon) = secret_colon(line) {
-            secret_indent = Some(indent);
-            secrets.push(start + colon + 1..start + line.len());
-        }
-        start += line.len();
+        start = end;
     }
     mask(text, secrets)
 }
 
-/// The colon after the first key of a line that sounds secret.
-fn secret_colon(line: &str) -> Option<usize> {
-    line.match_indices([':', '=']).map(|(index, _)| index).find(|&index| {
-        let before = line[..index].trim_end_matches(['"', '\'', ' ', '\t']);
-        let key = before.rsplit(|character: char| !(character.is_alphanumeric() || "_-".contains(character))).next();
-        key.is_some_and(|key| !key.is_empty() && sounds_secret(key))
-    })
+/// The key a line begins with; nothing if it begins with something else.
+fn leading_key(line: &str) -> Span {
+    let is_key = |character: char| character.is_alphanumeric() || "_-.".contains(character);
+    let start = line.find(|character: char| !(character.is_whitespace() || "-{[,\"'".contains(character)));
+    let start = start.unwrap_or(line.len());
+    let end = start + line[start..].find(|character| !is_key(character)).unwrap_or(line.len() - start);
+    let is_before_colon = line[end..].trim_start_matches(['"', '\'', ' ', '\t']).starts_with(':');
+    if is_before_colon { start..end } else { start..start }
 }
 
 fn mask(text: &str, secrets: Vec<Span>) -> String {
@@ -142,12 +141,16 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_does_not_parse_hides_them_by_its_lines() {
-        let text = "a:\n  command: npx\n  env:\n    KEY: \"s1\n    s2\n  cwd: here\n  \"headers\": {\"A\": \"s3\n";
-        let shown = mask_lines(text);
-        for secret in ["s1", "s2", "s3"] {
-            assert!(!shown.contains(secret), "{secret} in {shown}");
+    fn of_a_text_that_does_not_parse_only_a_key_and_the_punctuation_are_shown() {
+        let text = "a:\n  path: a: b\n  env:\n    KEY: \"s1\n    s2\n  \"headers\": {\"A\": \"s3\n";
+        for (wanted, expected) in
+            [("path", "  path: *: *"), ("s1", "    KEY: \"**"), ("s2", "    **"), ("s3", "  \"headers\": {\"*\": \"**")]
+        {
+            let start = text.find(wanted).unwrap();
+            let shown = mask_lines(text, &(start..start + 1));
+            assert!(shown.lines().any(|line| line == expected), "{shown}");
+            let readable = shown.lines().filter(|line| line.contains(char::is_alphabetic)).count();
+            assert!(readable <= 1, "{shown}");
         }
-        assert!(shown.contains("command: npx") && shown.contains("cwd: here") && shown.contains("KEY:"), "{shown}");
     }
 }

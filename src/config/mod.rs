@@ -104,6 +104,15 @@ impl Config {
         }
     }
 
+    /// Runs the script named on the command line instead of the one the file names.
+    pub fn set_script_file(&mut self, path: &Path) -> Result<(), Diagnostic> {
+        if !path.is_file() {
+            return Err(Diagnostic::error(format!("`--script`: there is no file `{}`", path.display())));
+        }
+        self.session = SessionScript::File(path.to_owned());
+        Ok(())
+    }
+
     /// Adds local tools named on the command line, relative to the folder it was typed in.
     pub fn add_extension(&mut self, written: &str, current_folder: &Path) {
         self.extensions.push(ExtensionPath {
@@ -117,4 +126,21 @@ impl Config {
 /// The commented file that `proxy init` writes.
 pub fn template() -> &'static str {
     include_str!("template.yaml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_adds_to_a_config() {
+        let mut config = Config::default_for(Path::new("/folder"));
+        let (name, server) = quick::server_from_argument("time=uvx mcp-server-time").unwrap();
+        config.add_server(name.clone(), server.clone()).unwrap();
+        assert_eq!(config.add_server(name, server).unwrap_err().message, "there is a server `time` already");
+        config.add_extension("hello.star", Path::new("/elsewhere"));
+        assert_eq!(config.extensions[0].path, Path::new("/elsewhere/hello.star"));
+        let error = config.set_script_file(Path::new("/no/policy.star")).unwrap_err();
+        assert_eq!(error.message, "`--script`: there is no file `/no/policy.star`");
+    }
 }

@@ -13,7 +13,7 @@ use crate::model::Secret;
 
 pub(super) use read::read_servers;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     pub transport: Transport,
     pub disabled: bool,
@@ -51,6 +51,11 @@ impl Server {
             grace: Duration::from_secs(30),
             place: None,
         }
+    }
+
+    /// Whether a reload can leave it running: equal in everything but where it stands in the file.
+    pub fn is_same_as(&self, other: &Server) -> bool {
+        Server { place: None, ..self.clone() } == Server { place: None, ..other.clone() }
     }
 }
 

@@ -154,6 +154,15 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_only_moved_is_the_same() {
+        let before = loaded("mcpServers: {a: {command: x, env: {K: v}}}");
+        let moved = loaded("\n\nmcpServers: {b: {command: y}, a: {command: x, env: {K: v}}}");
+        let changed = loaded("mcpServers: {a: {command: x, env: {K: w}}}");
+        assert!(before.servers["a"].is_same_as(&moved.servers["a"]));
+        assert!(!before.servers["a"].is_same_as(&changed.servers["a"]));
+    }
+
+    #[test]
     fn a_name_must_be_usable() {
         let long = "n".repeat(65);
         let found = errors(&format!("mcpServers: {{a/b: {{command: x}}, '': {{command: x}}, {long}: {{command: x}}}}"));
