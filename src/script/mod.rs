@@ -28,5 +28,6 @@ pub use host::{Host, LogLevel, Stop};
 pub use limits::Limits;
 pub use meter::Why;
 pub use pool::{Pool, PoolError};
+pub use report::message as error_message;
 pub use resolve::{Embedded, Paths};
 pub use source::{MAX_SOURCE, Source};
