@@ -1,0 +1,56 @@
+//! All built-ins in one list.
+
+use std::sync::LazyLock;
+
+use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
+
+use super::{attempt, backend, bind, config, digest, instructions, json, log, metadata, publish, regular, results};
+
+/// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
+const ENGINE: [LibraryExtension; 8] = [
+    LibraryExtension::StructType,
+    LibraryExtension::RecordType,
+    LibraryExtension::EnumType,
+    LibraryExtension::SetType,
+    LibraryExtension::Map,
+    LibraryExtension::Filter,
+    LibraryExtension::Partial,
+    LibraryExtension::Typing,
+];
+
+/// What every script can use, extensions too.
+const COMMON: [fn(&mut GlobalsBuilder); 6] = [
+    json::register_json,
+    regular::register_re,
+    digest::register_digest,
+    log::register_log,
+    results::register_results,
+    attempt::register_attempt,
+];
+
+/// What only a session script can use.
+const SESSION: [fn(&mut GlobalsBuilder); 6] = [
+    backend::register_backends,
+    publish::register_publish,
+    metadata::register_metadata,
+    instructions::register_instructions,
+    config::register_config,
+    bind::register_bind,
+];
+
+/// A builder with what every script can use.
+pub fn common() -> GlobalsBuilder {
+    let mut builder = GlobalsBuilder::extended_by(&ENGINE);
+    COMMON.iter().for_each(|register| register(&mut builder));
+    builder
+}
+
+/// The names a session script knows.
+pub fn session() -> &'static Globals {
+    static GLOBALS: LazyLock<Globals> = LazyLock::new(|| {
+        let mut builder = common();
+        SESSION.iter().for_each(|register| register(&mut builder));
+        builder.build()
+    });
+    &GLOBALS
+}

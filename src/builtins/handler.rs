@@ -1,0 +1,84 @@
+//! A backend's tool as a function that scripts can call.
+#![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
+
+use std::fmt;
+use std::time::Duration;
+
+use allocative::Allocative;
+use starlark::eval::{Arguments, Evaluator};
+use starlark::starlark_simple_value;
+use starlark::values::float::UnpackFloat;
+use starlark::values::{
+    NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, UnpackValue, Value, ValueLike, starlark_value,
+};
+
+use crate::model::ToolRef;
+use crate::script::{Complaint, Context, complain, convert};
+
+#[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
+pub struct BackendHandler {
+    #[allocative(skip)]
+    pub target: ToolRef,
+}
+
+starlark_simple_value!(BackendHandler);
+
+impl fmt::Display for BackendHandler {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "<handler of {}.{}>", self.target.backend, self.target.name)
+    }
+}
+
+#[starlark_value(type = "function")]
+impl<'v> StarlarkValue<'v> for BackendHandler {
+    fn equals(&self, other: Value<'v>) -> starlark::Result<bool> {
+        Ok(other.downcast_ref::<BackendHandler>().is_some_and(|other| other.target == self.target))
+    }
+
+    fn name_for_call_stack(&self, _me: Value<'v>) -> String {
+        format!("{}.{}", self.target.backend, self.target.name)
+    }
+
+    fn invoke(
+        &self,
+        _me: Value<'v>,
+        arguments: &Arguments<'v, '_>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let heap = eval.heap();
+        let name = &self.target.name;
+        let context = Context::of(eval)?;
+        let host = context.host_for(&format!("calling the tool `{name}`"))?;
+        let given: Vec<Value<'v>> = arguments.positions(heap)?.collect();
+        let [given] = given[..] else {
+            return Err(Complaint::new(format!("the tool `{name}` takes one argument, a dict; {} given", given.len()))
+                .hint("write `call({\"key\": value})`")
+                .into());
+        };
+        let members = convert::to_object(given, heap)
+            .map_err(|error| complain(format!("the arguments of `{name}` cannot become JSON: {error}")))?
+            .ok_or_else(|| complain(format!("the tool `{name}` takes a dict, not a `{}`", given.get_type())))?;
+        let timeout = timeout(arguments)?;
+        let result = context.wait(|| host.call(&self.target, crate::json::raw(&members), timeout))?;
+        convert::text_to_starlark(result.get(), heap)
+            .map_err(|error| complain(format!("the result of `{name}` cannot be given to a script: {error}")))
+    }
+}
+
+fn timeout(arguments: &Arguments<'_, '_>) -> starlark::Result<Option<Duration>> {
+    let mut timeout = None;
+    for (name, value) in arguments.names_map()? {
+        if name.as_str() != "timeout" {
+            return Err(Complaint::new(format!("a tool takes no argument named `{}`", name.as_str()))
+                .hint("the tool's own arguments go into the dict; the only named one is `timeout`, in seconds")
+                .into());
+        }
+        if value.is_none() {
+            continue;
+        }
+        let seconds = UnpackFloat::unpack_value(value)?.map(|seconds| seconds.0);
+        let valid = seconds.filter(|seconds| *seconds > 0.0).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        timeout = Some(valid.ok_or_else(|| complain("`timeout` must be a number of seconds above 0"))?);
+    }
+    Ok(timeout)
+}

@@ -1,0 +1,32 @@
+//! The language that scripts speak: one file per family of built-ins, one list of them all in [`globals`]. Built-ins
+//! never act on a session: at the top level they write into a [`Plan`], in a handler they act through the host.
+
+mod attempt;
+mod backend;
+mod bind;
+mod config;
+mod digest;
+mod globals;
+mod handler;
+mod instructions;
+mod json;
+mod log;
+mod metadata;
+mod metadata_fields;
+mod names;
+mod plan;
+pub mod presets;
+mod publish;
+mod regular;
+mod results;
+mod run;
+mod world;
+
+pub use config::Settings;
+pub use globals::{common, session};
+pub use names::MAX_NAME;
+pub use plan::{Handler, Plan, PublishedTool};
+pub use run::run_session_script;
+
+#[cfg(test)]
+mod tests;

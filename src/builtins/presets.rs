@@ -1,0 +1,79 @@
+//! Session scripts shipped in the binary, and the library they share. A number goes up when the behaviour changes;
+//! earlier numbers stay, and the bare name is the newest.
+
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::script::{Embedded, Source};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    pub name: &'static str,
+    pub version: u32,
+    /// In one line.
+    pub summary: &'static str,
+    /// The Starlark text.
+    pub source: &'static str,
+}
+
+/// By name, newest first within a name.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "default",
+        version: 1,
+        summary: "all tools of all servers under unique names, as `aggregation` in the config asks for",
+        source: include_str!("../../presets/default@1.star"),
+    },
+    Preset {
+        name: "passthrough",
+        version: 1,
+        summary: "all tools of all servers, unchanged; two tools of one name are an error",
+        source: include_str!("../../presets/passthrough@1.star"),
+    },
+];
+
+/// What `load("@proxy//...")` finds.
+pub const LIBRARY: &[Embedded] =
+    &[Embedded { name: "lib@1.star", text: include_str!("../../presets/lib@1.star") }];
+
+impl Preset {
+    /// `default@1`.
+    pub fn full_name(&self) -> String {
+        format!("{}@{}", self.name, self.version)
+    }
+
+    pub fn script(&self) -> Source {
+        Source::new(format!("@proxy//{}.star", self.full_name()), self.source)
+    }
+}
+
+/// A preset by its name, `default` or `default@1`.
+pub fn find(wanted: &str) -> Result<&'static Preset, Diagnostic> {
+    let found = PRESETS.iter().find(|preset| preset.name == wanted || preset.full_name() == wanted);
+    if let Some(preset) = found {
+        return Ok(preset);
+    }
+    let (name, _) = wanted.split_once('@').unwrap_or((wanted, ""));
+    let versions: Vec<String> =
+        PRESETS.iter().filter(|preset| preset.name == name).map(|preset| format!("`{}`", preset.full_name())).collect();
+    if !versions.is_empty() {
+        return Err(Diagnostic::error(format!("there is no preset `{wanted}`")).hint(format!("there is {}", versions.join(", "))));
+    }
+    let known = PRESETS.iter().map(|preset| preset.name);
+    let hint = match nearest(name, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the presets are {}", known.collect::<Vec<_>>().join(", ")),
+    };
+    Err(Diagnostic::error(format!("there is no preset `{wanted}`")).hint(hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_are_found_by_name_and_version() {
+        assert_eq!(find("default").unwrap().full_name(), "default@1");
+        assert_eq!(find("passthrough@1").unwrap().name, "passthrough");
+        assert_eq!(find("defualt").unwrap_err().hint.unwrap(), "did you mean `default`?");
+        assert_eq!(find("default@7").unwrap_err().hint.unwrap(), "there is `default@1`");
+    }
+}

@@ -1,0 +1,53 @@
+//! Results of tools: making an error, stopping with one, taking the payload out.
+
+use serde_json::{Map, Value as Json, json};
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::none::{NoneOr, NoneType};
+use starlark::values::{Heap, Value};
+
+use crate::script::{Failed, complain, convert};
+
+#[starlark_module]
+pub fn register_results(builder: &mut GlobalsBuilder) {
+    /// An error result, to be returned by a handler: `return error("no such table")`.
+    fn error<'v>(text: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        let result = json!({"content": [{"type": "text", "text": text.to_str()}], "isError": true});
+        Ok(convert::to_starlark(&result, heap)?)
+    }
+
+    /// Stops with an error: the whole script at its top level, the call in a handler. The client of a tool gets `text`;
+    /// `data` goes with it where the protocol has a place for it.
+    fn fail<'v>(
+        text: Value<'v>,
+        #[starlark(default = NoneOr::None)] data: NoneOr<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        let data = data.into_option().map(|data| convert::to_json(data, eval.heap())).transpose()?;
+        Err(Failed { text: text.to_str(), data }.into())
+    }
+
+    /// What a result holds: its `structuredContent` (a lone `{"result": v}` gives `v`), else its text read as JSON,
+    /// else its text. An error result is raised.
+    fn unwrap<'v>(result: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        let members = convert::to_object(result, heap)?
+            .ok_or_else(|| complain(format!("unwrap() takes the result of a tool, a dict, not a `{}`", result.get_type())))?;
+        let text = text_of(&members);
+        if members.get("isError") == Some(&Json::Bool(true)) {
+            return Err(complain(if text.is_empty() { "the tool failed without saying why".to_owned() } else { text }));
+        }
+        if let Some(content) = members.get("structuredContent").filter(|content| !content.is_null()) {
+            let lone = content.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("result"));
+            return Ok(convert::to_starlark(lone.unwrap_or(content), heap)?);
+        }
+        Ok(convert::text_to_starlark(&text, heap).unwrap_or_else(|_| heap.alloc(text.as_str())))
+    }
+}
+
+/// All text blocks, one per line.
+fn text_of(result: &Map<String, Json>) -> String {
+    let blocks = result.get("content").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+    let texts = blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
+    texts.collect::<Vec<_>>().join("\n")
+}

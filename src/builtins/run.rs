@@ -1,0 +1,81 @@
+//! Runs a session script against a snapshot of the catalog.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use starlark::values::dict::FrozenDictRef;
+use starlark::values::tuple::FrozenTupleRef;
+use starlark::values::{OwnedFrozenValue, ValueLike};
+
+use super::handler::BackendHandler;
+use super::metadata::Metadata;
+use super::world::World;
+use super::{Handler, Plan, PublishedTool, Settings, globals, presets};
+use crate::catalog::Snapshot;
+use crate::diagnostic::Diagnostic;
+use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
+
+/// Runs a session script. Every error is a diagnostic with place and cure.
+pub fn run_session_script(
+    source: &Source,
+    root: &Path,
+    snapshot: Arc<Snapshot>,
+    settings: Arc<Settings>,
+    limits: &Limits,
+) -> Result<Plan, Diagnostic> {
+    let run = || plan(source, root, Arc::new(World::new(snapshot, settings)), limits);
+    on_big_stack(run).and_then(|result| result).map_err(|failure| *failure.diagnostic)
+}
+
+fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Result<Plan, Failure> {
+    let context = Context::top(world.clone(), limits);
+    let done = evaluate(&Program {
+        source,
+        globals: globals::session(),
+        context: &context,
+        limits,
+        root: Some(root),
+        embedded: presets::LIBRARY,
+        paths: Paths::Full,
+        collects: true,
+    })?;
+    let tools = match done.module.owned_extra_value() {
+        Some(collected) => published(&collected, &world),
+        None => Vec::new(),
+    };
+    let mut notes = world.notes();
+    Ok(Plan {
+        tools,
+        instructions: notes.instructions.take(),
+        sections_read: std::mem::take(&mut notes.sections_read),
+        warnings: std::mem::take(&mut notes.warnings),
+        log: context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect(),
+        files: done.files,
+    })
+}
+
+/// The collected tuples, each handler kept alive by the heap it lies on.
+fn published(collected: &OwnedFrozenValue, world: &Arc<World>) -> Vec<PublishedTool> {
+    let mut tools = Vec::new();
+    // `map` hands out the value itself, so that no unchecked access is needed.
+    collected.map(|dict| {
+        let entries = FrozenDictRef::from_frozen_value(dict).map(|dict| dict.iter().collect::<Vec<_>>()).unwrap_or_default();
+        for (_, entry) in entries {
+            let Some([metadata, handler]) = FrozenTupleRef::from_frozen_value(entry).map(FrozenTupleRef::content) else {
+                continue;
+            };
+            let Some(metadata) = metadata.downcast_ref::<Metadata>() else { continue };
+            let handler = match handler.downcast_ref::<BackendHandler>() {
+                Some(backend) => Handler::Backend(backend.target.clone()),
+                None => Handler::Script(Function::new(collected.map(|_| *handler), world.clone())),
+            };
+            tools.push(PublishedTool {
+                definition: metadata.definition.clone(),
+                handler,
+                origin: metadata.origin.clone(),
+            });
+        }
+        dict
+    });
+    tools
+}

@@ -1,0 +1,46 @@
+//! What the built-ins of one session script share: what they can see, and what they have written down.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use starlark::eval::Evaluator;
+
+use super::Settings;
+use crate::catalog::Snapshot;
+use crate::diagnostic::Diagnostic;
+use crate::script::{Context, complain};
+
+pub struct World {
+    pub snapshot: Arc<Snapshot>,
+    pub settings: Arc<Settings>,
+    notes: Arc<Mutex<Notes>>,
+}
+
+/// Written at the top level, read when the script has run.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// Where each name was published, as `policy.star:3`.
+    pub published: HashMap<String, String>,
+    pub instructions: Option<String>,
+    pub sections_read: BTreeSet<String>,
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl World {
+    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>) -> Self {
+        World { snapshot, settings, notes: Arc::default() }
+    }
+
+    pub fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For values that write down what is done with them.
+    pub fn shared_notes(&self) -> Arc<Mutex<Notes>> {
+        self.notes.clone()
+    }
+
+    pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a World> {
+        Context::of(evaluator)?.world().ok_or_else(|| complain("this function works in session scripts only"))
+    }
+}

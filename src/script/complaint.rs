@@ -1,0 +1,39 @@
+//! An error that a built-in raises: what is wrong and, where it can be known, what to do.
+
+use std::fmt;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl Complaint {
+    pub fn new(message: impl Into<String>) -> Self {
+        Complaint { message: message.into(), hint: None }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Complaint {}
+
+impl From<Complaint> for starlark::Error {
+    fn from(complaint: Complaint) -> Self {
+        starlark::Error::new_native(complaint)
+    }
+}
+
+/// A complaint without a hint, as the error of a built-in.
+pub fn complain(message: impl Into<String>) -> starlark::Error {
+    Complaint::new(message).into()
+}

@@ -1,0 +1,93 @@
+//! What built-ins find of the run they are in: the evaluator carries it as its `extra`.
+#![expect(unsafe_code, reason = "the derive for the evaluator's `extra` writes an unsafe impl")]
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use starlark::any::ProvidesStaticType;
+use starlark::eval::Evaluator;
+
+use super::meter::{Meter, Why};
+use super::{Complaint, Host, Limits, LogLevel};
+
+/// A line logged before there was anybody to log it to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogLine {
+    pub level: LogLevel,
+    pub message: String,
+    pub fields: Map<String, Value>,
+}
+
+/// One run: of a script at its top level, or of a handler.
+#[derive(ProvidesStaticType)]
+pub struct Context {
+    /// What the built-ins of this script share for as long as its functions live.
+    pub world: Arc<dyn Any + Send + Sync>,
+    /// Who answers for effects; at the top level nobody.
+    pub host: Option<Arc<dyn Host>>,
+    /// What was logged at the top level, for the caller to log.
+    pub log: RefCell<Vec<LogLine>>,
+    pub(super) meter: Meter,
+}
+
+impl Context {
+    pub fn top(world: Arc<dyn Any + Send + Sync>, limits: &Limits) -> Self {
+        Context { world, host: None, log: RefCell::default(), meter: Meter::new(limits) }
+    }
+
+    pub(super) fn handler(world: Arc<dyn Any + Send + Sync>, host: Arc<dyn Host>, limits: &Limits) -> Self {
+        Context { world, host: Some(host), log: RefCell::default(), meter: Meter::new(limits) }
+    }
+
+    pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Context> {
+        let missing = || super::complain("this function works in scripts of the proxy only");
+        evaluator.extra.and_then(|extra| extra.downcast_ref::<Context>()).ok_or_else(missing)
+    }
+
+    /// The host, for an effect that only a handler may have.
+    pub fn host_for(&self, effect: &str) -> Result<&Arc<dyn Host>, Complaint> {
+        self.host.as_ref().ok_or_else(|| {
+            Complaint::new(format!("{effect} is possible only while a call is handled, not at the top level"))
+                .hint("do it inside a handler: `def handler(args): ...`, then `publish(meta, handler)`")
+        })
+    }
+
+    /// Refuses what only the top level may do.
+    pub fn require_top(&self, what: &str) -> Result<(), Complaint> {
+        if self.host.is_none() {
+            return Ok(());
+        }
+        Err(Complaint::new(format!("{what} works only at the top level of the session script, not in a handler"))
+            .hint("what tools exist is decided once, when the script runs; move the call out of the handler"))
+    }
+
+    pub fn world<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.world.downcast_ref()
+    }
+
+    pub fn log(&self, level: LogLevel, message: &str, fields: Map<String, Value>) {
+        match &self.host {
+            Some(host) => host.log(level, message, &fields),
+            None => self.log.borrow_mut().push(LogLine { level, message: message.to_owned(), fields }),
+        }
+    }
+
+    /// Waits for somebody else: the time is not the script's own, and a stop ends the run whatever the script does.
+    pub fn wait<T>(&self, wait: impl FnOnce() -> Result<T, super::Stop>) -> starlark::Result<T> {
+        self.meter.waiting(wait).map_err(|stop| {
+            self.meter.stop(Why::Stopped(stop));
+            super::complain(stop.as_str())
+        })
+    }
+
+    pub(super) fn must_stop(&self) -> bool {
+        self.meter.must_stop(self.host.as_ref())
+    }
+
+    /// Why the run was stopped, if it was.
+    pub fn why(&self) -> Option<Why> {
+        self.meter.why()
+    }
+}

@@ -1,0 +1,108 @@
+//! The bridge between JSON and Starlark values, the only one: integers of any size and the order of keys survive, and
+//! no number can make it panic.
+
+mod inward;
+mod outward;
+
+pub use inward::{text_to_starlark, to_starlark};
+pub use outward::{to_json, to_object};
+
+use std::fmt;
+
+/// What cannot be converted, and where in the value it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConvertError {
+    message: String,
+    /// Innermost first.
+    path: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl ConvertError {
+    fn new(message: impl Into<String>) -> Self {
+        ConvertError { message: message.into(), path: Vec::new() }
+    }
+
+    fn key(mut self, key: &str) -> Self {
+        self.path.push(Step::Key(key.to_owned()));
+        self
+    }
+
+    fn index(mut self, index: usize) -> Self {
+        self.path.push(Step::Index(index));
+        self
+    }
+}
+
+impl fmt::Display for ConvertError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return formatter.write_str(&self.message);
+        }
+        let mut path = String::new();
+        for step in self.path.iter().rev() {
+            match step {
+                Step::Key(key) if path.is_empty() => path.push_str(key),
+                Step::Key(key) => path.extend([".", key]),
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+            }
+        }
+        write!(formatter, "`{path}`: {}", self.message)
+    }
+}
+
+impl std::error::Error for ConvertError {}
+
+impl From<ConvertError> for starlark::Error {
+    fn from(error: ConvertError) -> Self {
+        super::complain(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use starlark::values::Heap;
+
+    fn round_trip(text: &str) -> Result<String, String> {
+        Heap::temp(|heap| {
+            let value = text_to_starlark(text, heap).map_err(|error| error.to_string())?;
+            to_json(value, heap).map(|json| json.to_string()).map_err(|error| error.to_string())
+        })
+    }
+
+    #[test]
+    fn json_survives_the_way_in_and_out() {
+        for text in [
+            "null",
+            "true",
+            "0",
+            "-1",
+            "9007199254740993",
+            "18446744073709551616",
+            "-123456789012345678901234567890",
+            "1.5",
+            "1e300",
+            r#""text \" \u0001""#,
+            r#"{"z":1,"a":[{},[],null],"m":{"b":false}}"#,
+        ] {
+            let expected: serde_json::Value = serde_json::from_str(text).unwrap();
+            let result: serde_json::Value = serde_json::from_str(&round_trip(text).unwrap()).unwrap();
+            assert_eq!(crate::json::canonical(&result), crate::json::canonical(&expected), "{text}");
+        }
+        assert_eq!(round_trip(r#"{"z":1,"a":2}"#).unwrap(), r#"{"z":1,"a":2}"#);
+    }
+
+    #[test]
+    fn a_number_nobody_can_hold_is_an_error_with_its_path() {
+        assert_eq!(round_trip("1e400").unwrap_err(), "number out of range: 1e+400");
+        assert_eq!(round_trip(r#"{"a":[0,{"b":-1e999}]}"#).unwrap_err(), "`a[1].b`: number out of range: -1e+999");
+        let long = "9".repeat(20_000);
+        assert!(round_trip(&long).unwrap_err().starts_with("number out of range: 99999"));
+    }
+}

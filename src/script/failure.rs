@@ -1,0 +1,149 @@
+//! How a run ended without a result.
+
+use std::any::Any;
+use std::fmt;
+
+use serde_json::Value;
+use starlark::{Error, ErrorKind};
+
+use super::meter::Why;
+use super::{Context, Limits, Stop, report};
+use crate::diagnostic::Diagnostic;
+
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// In one sentence, without place and stack.
+    pub message: String,
+    pub diagnostic: Box<Diagnostic>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum FailureKind {
+    /// The script called `fail()`.
+    Failed { data: Option<Value> },
+    /// The script went wrong.
+    Error,
+    /// It computed too much: which limit.
+    Limit(&'static str),
+    /// It was stopped from outside.
+    Stopped(Stop),
+}
+
+impl Failure {
+    /// `message (policy.star:12)`: what a client may see. No folder, no stack, no source.
+    pub fn for_client(&self) -> String {
+        match &self.diagnostic.place {
+            Some(place) => format!("{} ({})", self.message, place.short()),
+            None => self.message.clone(),
+        }
+    }
+
+    pub(super) fn of(error: &Error, context: &Context, limits: &Limits) -> Self {
+        let mut diagnostic = report::diagnose(error);
+        let kind = kind(error, context);
+        if let Some(message) = rephrased(&kind, limits) {
+            diagnostic.message = message;
+            diagnostic.hint = None;
+        }
+        Failure { kind, message: diagnostic.message.clone(), diagnostic: Box::new(diagnostic) }
+    }
+
+    pub(super) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+        let text = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_default();
+        Diagnostic::error(format!("the script engine broke down: {text}"))
+            .hint("a value of the script is probably far too large")
+            .into()
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Failure { kind: FailureKind::Error, message: diagnostic.message.clone(), diagnostic: Box::new(diagnostic) }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What `fail()` raises.
+#[derive(Debug)]
+pub struct Failed {
+    pub text: String,
+    pub data: Option<Value>,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        Error::new_kind(ErrorKind::Fail(failed.into()))
+    }
+}
+
+fn kind(error: &Error, context: &Context) -> FailureKind {
+    match context.why() {
+        Some(Why::Stopped(stop)) => return FailureKind::Stopped(stop),
+        Some(Why::Time) => return FailureKind::Limit("time"),
+        None => {}
+    }
+    if let Some(limit) = exceeded(error) {
+        return FailureKind::Limit(limit);
+    }
+    match report::inner::<Failed>(error) {
+        Some(failed) => FailureKind::Failed { data: failed.data.clone() },
+        None => FailureKind::Error,
+    }
+}
+
+/// The limit that the engine itself found exceeded. Its error type is private, so this goes by the message.
+pub(super) fn exceeded(error: &Error) -> Option<&'static str> {
+    match error.kind() {
+        ErrorKind::StackOverflow(_) => Some("call stack"),
+        ErrorKind::Other(inner) => {
+            let text = inner.to_string();
+            if text.starts_with("Heap memory limit of") {
+                Some("memory")
+            } else if text.starts_with("Execution duration limit of") {
+                Some("steps")
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
+fn rephrased(kind: &FailureKind, limits: &Limits) -> Option<String> {
+    let over = match kind {
+        FailureKind::Stopped(stop) => return Some(stop.as_str().to_owned()),
+        FailureKind::Limit("time") => format!("{} ms of computing time", limits.time.as_millis()),
+        FailureKind::Limit("steps") => format!("{} steps", limits.steps),
+        FailureKind::Limit("memory") => format!("{} MiB of memory", limits.memory >> 20),
+        FailureKind::Limit(_) => format!("{} nested calls", limits.stack),
+        FailureKind::Failed { .. } | FailureKind::Error => return None,
+    };
+    Some(format!("the script used more than its limit of {over}"))
+}
+
+impl Context {
+    /// Whether an error ends the run whatever the script wants: a stop or a limit, never to be caught.
+    pub fn is_final(&self, error: &Error) -> bool {
+        self.why().is_some() || exceeded(error).is_some()
+    }
+}

@@ -1,0 +1,71 @@
+//! What a running handler may do to the world.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::json::Raw;
+use crate::model::ToolRef;
+
+/// Implemented by whoever runs handlers, handed down with each call. Blocking: called on a worker thread.
+pub trait Host: Send + Sync {
+    /// Calls a backend's tool. `Ok` is the result object as JSON; failures of the backend are already shaped as error
+    /// results, so only a stop of the whole call is an `Err`.
+    fn call(&self, target: &ToolRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop>;
+
+    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>);
+
+    /// Asked now and then while the script computes.
+    fn stopped(&self) -> Option<Stop>;
+}
+
+/// Why a call must end from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    Cancelled,
+    Deadline,
+}
+
+impl Stop {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Stop::Cancelled => "the call was cancelled",
+            Stop::Deadline => "the call's deadline has passed",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Warning,
+    Error,
+    /// Never filtered away.
+    Audit,
+}
+
+impl LogLevel {
+    pub const NAMES: [&'static str; 5] = ["debug", "info", "warning", "error", "audit"];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Warning => "warning",
+            LogLevel::Error => "error",
+            LogLevel::Audit => "audit",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "debug" => Some(LogLevel::Debug),
+            "info" => Some(LogLevel::Info),
+            "warning" => Some(LogLevel::Warning),
+            "error" => Some(LogLevel::Error),
+            "audit" => Some(LogLevel::Audit),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Evaluates a file after everything it loads. Each file runs once per run; a cycle is an error that names it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use starlark::environment::{FrozenModule, Module};
+use starlark::eval::{Evaluator, ReturnFileLoader};
+use starlark::syntax::AstModule;
+use starlark::values::dict::AllocDict;
+
+use super::resolve::resolve;
+use super::{Complaint, Failure, Program, Source, parse, report};
+use crate::diagnostic::Diagnostic;
+
+pub struct Loader<'a> {
+    program: &'a Program<'a>,
+    /// Canonical, because what is checked against it is.
+    root: Option<PathBuf>,
+    done: HashMap<String, FrozenModule>,
+    /// The files being loaded now, outermost first.
+    open: Vec<(String, String)>,
+    /// Every file read, for whoever watches them.
+    pub files: Vec<PathBuf>,
+}
+
+impl<'a> Loader<'a> {
+    pub fn new(program: &'a Program<'a>) -> Self {
+        let root = program.root.and_then(|root| non_empty(root).canonicalize().ok());
+        Loader { program, root, done: HashMap::new(), open: Vec::new(), files: Vec::new() }
+    }
+
+    /// Runs the script itself. Only here can built-ins collect something.
+    pub fn main(&mut self) -> Result<FrozenModule, Failure> {
+        self.module(self.program.source, self.program.collects)
+    }
+
+    fn module(&mut self, source: &Source, collects: bool) -> Result<FrozenModule, Failure> {
+        let ast = parse::parse(source)?;
+        self.open.push((key(source), source.name.clone()));
+        let mut modules = Vec::new();
+        for load in ast.loads() {
+            let loaded = self.load(load.module_id, source).map_err(|fault| match fault {
+                Fault::Complaint(complaint) => located(complaint, report::place(&load.span)).into(),
+                Fault::Failure(failure) => *failure,
+            })?;
+            modules.push((load.module_id.to_owned(), loaded));
+        }
+        self.open.pop();
+        self.run(ast, &modules, collects)
+    }
+
+    fn load(&mut self, id: &str, from: &Source) -> Result<FrozenModule, Fault> {
+        let program = self.program;
+        let source = resolve(id, from, self.root.as_deref(), program.embedded, program.paths).map_err(Fault::Complaint)?;
+        let key = key(&source);
+        if let Some(module) = self.done.get(&key) {
+            return Ok(module.clone());
+        }
+        if let Some(start) = self.open.iter().position(|(open, _)| *open == key) {
+            let mut cycle: Vec<&str> = self.open[start..].iter().map(|(_, name)| name.as_str()).collect();
+            cycle.push(&source.name);
+            return Err(Fault::Complaint(Complaint::new(format!("files load each other in a circle: {}", cycle.join(" -> ")))));
+        }
+        self.files.extend(source.path.clone());
+        let module = self.module(&source, false).map_err(|failure| Fault::Failure(Box::new(failure)))?;
+        self.done.insert(key, module.clone());
+        Ok(module)
+    }
+
+    fn run(&self, ast: AstModule, modules: &[(String, FrozenModule)], collects: bool) -> Result<FrozenModule, Failure> {
+        let Program { globals, context, limits, .. } = *self.program;
+        let known: HashMap<&str, &FrozenModule> = modules.iter().map(|(id, module)| (id.as_str(), module)).collect();
+        let loader = ReturnFileLoader { modules: &known };
+        Module::with_temp_heap(|module| {
+            if collects {
+                module.set_extra_value(module.heap().alloc(AllocDict::EMPTY));
+            }
+            {
+                let mut evaluator = Evaluator::new(&module);
+                super::evaluate::prepare(&mut evaluator, context, limits)?;
+                evaluator.set_loader(&loader);
+                evaluator.eval_module(ast, globals).map_err(|error| Failure::of(&error, context, limits))?;
+            }
+            super::evaluate::freeze(module)
+        })
+    }
+}
+
+enum Fault {
+    /// About the `load()` statement itself.
+    Complaint(Complaint),
+    /// About the file it loads.
+    Failure(Box<Failure>),
+}
+
+fn located(complaint: Complaint, place: crate::diagnostic::Place) -> Diagnostic {
+    let diagnostic = Diagnostic::error(complaint.message).at(place);
+    match complaint.hint {
+        Some(hint) => diagnostic.hint(hint),
+        None => diagnostic,
+    }
+}
+
+/// Two spellings of one file are one file.
+fn key(source: &Source) -> String {
+    match source.path.as_deref().and_then(|path| path.canonicalize().ok()) {
+        Some(path) => path.display().to_string(),
+        None => source.name.clone(),
+    }
+}
+
+fn non_empty(root: &Path) -> &Path {
+    if root.as_os_str().is_empty() { Path::new(".") } else { root }
+}
+
+#[cfg(test)]
+#[path = "loader_tests.rs"]
+mod tests;

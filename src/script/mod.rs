@@ -1,0 +1,33 @@
+//! The Starlark host: evaluate, load, limit, convert, call. Knows no MCP; what a script may do to the world goes through
+//! the trait [`Host`].
+
+mod capture;
+mod complaint;
+mod context;
+pub mod convert;
+mod evaluate;
+mod failure;
+mod function;
+mod hints;
+mod host;
+mod limits;
+mod loader;
+mod meter;
+mod parse;
+mod pool;
+mod report;
+mod resolve;
+mod source;
+
+pub use complaint::{Complaint, complain};
+pub use context::{Context, LogLine};
+pub use evaluate::{Program, evaluate, evaluate_and_call, on_big_stack};
+pub use failure::{Failed, Failure, FailureKind};
+pub use function::Function;
+pub use host::{Host, LogLevel, Stop};
+pub use limits::Limits;
+pub use meter::Why;
+pub use pool::{Pool, PoolError};
+pub use report::message as error_message;
+pub use resolve::{Embedded, Paths};
+pub use source::{MAX_SOURCE, Source};

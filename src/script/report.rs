@@ -1,0 +1,80 @@
+//! An error of the engine as a diagnostic: place, call stack, hint.
+
+use starlark::codemap::FileSpan;
+use starlark::{Error, ErrorKind};
+
+use super::{Complaint, hints};
+use crate::diagnostic::{Diagnostic, Place};
+
+/// What the engine calls `Immutable`.
+pub const FROZEN: &str = "this value cannot be changed: all values of a script are frozen once it has run";
+
+pub fn diagnose(error: &Error) -> Diagnostic {
+    let message = message(error);
+    let mut diagnostic = Diagnostic::error(message.as_str());
+    if let Some(span) = error.span() {
+        let place = place(span);
+        let line = span.file.source_line_at_pos(span.span.begin()).to_owned();
+        diagnostic.hint = hints::hint(&message, span.source_span(), &line);
+        diagnostic.place = Some(place);
+    }
+    if let Some(hint) = complaint(error).and_then(|complaint| complaint.hint.clone()) {
+        diagnostic.hint = Some(hint);
+    }
+    diagnostic.trace = trace(error);
+    diagnostic
+}
+
+/// The error in one sentence, without its place.
+pub fn message(error: &Error) -> String {
+    let text = match error.kind() {
+        ErrorKind::Fail(inner) => inner.to_string(),
+        other => other.to_string(),
+    };
+    if text == "Immutable" { FROZEN.to_owned() } else { text }
+}
+
+pub fn place(span: &FileSpan) -> Place {
+    let range = span.span.begin().get() as usize..span.span.end().get() as usize;
+    Place::new(span.file.filename(), span.file.source(), range)
+}
+
+/// The error that one of our own built-ins raised, if it is one.
+pub fn inner<T: std::error::Error + Send + Sync + 'static>(error: &Error) -> Option<&T> {
+    match error.kind() {
+        ErrorKind::Native(inner) | ErrorKind::Other(inner) | ErrorKind::Fail(inner) | ErrorKind::Value(inner) => {
+            inner.downcast_ref()
+        }
+        _ => None,
+    }
+}
+
+fn complaint(error: &Error) -> Option<&Complaint> {
+    inner(error)
+}
+
+/// The calls that led here, outermost first. A single frame says no more than the place itself.
+fn trace(error: &Error) -> Vec<String> {
+    let mut caller = "top level";
+    let mut trace = Vec::new();
+    for frame in &error.call_stack().frames {
+        if let Some(location) = &frame.location {
+            let line = location.resolve_span().begin.line + 1;
+            trace.push(format!("{}:{line} in {caller}", location.filename()));
+        }
+        // Frames of the engine itself have no name worth showing.
+        if frame.name != "None" {
+            caller = &frame.name;
+        }
+    }
+    if trace.is_empty() || (trace.len() == 1 && caller == "top level") {
+        return Vec::new();
+    }
+    if let Some(span) = error.span() {
+        let last = format!("{}:{} in {caller}", span.filename(), span.resolve_span().begin.line + 1);
+        if trace.last() != Some(&last) {
+            trace.push(last);
+        }
+    }
+    trace
+}
