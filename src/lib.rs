@@ -4,16 +4,32 @@
 
 // Layer 0
 pub mod diagnostic;
-pub mod model;
 pub mod json;
 pub mod process;
 
 // Layer 1
-pub mod wire;
-pub mod config;
+pub mod model;
 
 // Layer 2
-pub mod backend;
+pub mod wire;
+pub mod script;
+pub mod config;
 
 // Layer 3
+pub mod backend;
+
+// Layer 4
 pub mod catalog;
+
+// Layer 5
+pub mod builtins;
+
+// Layer 6
+pub mod extension;
+pub mod session;
+
+// Layer 7
+pub mod gateway;
+
+// Layer 8
+pub mod server;

@@ -3,9 +3,11 @@
 mod backend;
 mod definition;
 mod principal;
+mod result;
 mod secret;
 
 pub use backend::{BackendKind, BackendView, Lists, ServerInfo, Status, ToolRef};
 pub use definition::{Definition, DefinitionError, ItemKind};
 pub use principal::Principal;
+pub use result::{error_result, shaped};
 pub use secret::Secret;

@@ -7,12 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatch::Dispatcher;
 use super::host::RequestHost;
-use super::outcome::{error_result, shaped};
 use super::surface::{Entry, Surface, arguments_value};
 use crate::backend::{Call, CallError, ProgressSink};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{Principal, ToolRef};
+use crate::model::{Principal, ToolRef, error_result, shaped};
 use crate::script::{FailureKind, Function, Limits, Pool, Stop};
 
 /// Who calls, and what is known of the request.

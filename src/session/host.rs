@@ -9,10 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::build;
 use super::dispatch::Dispatcher;
-use super::outcome::error_result;
 use crate::backend::{Call, CallError};
 use crate::json::{Object, Raw, quote};
-use crate::model::{Principal, ToolRef};
+use crate::model::{Principal, ToolRef, error_result};
 use crate::script::{Host, LogLevel, Stop};
 
 pub(super) struct RequestHost {

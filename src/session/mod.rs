@@ -4,11 +4,9 @@ mod build;
 mod call;
 mod dispatch;
 mod host;
-mod outcome;
 mod surface;
 
 pub use build::{BuildError, Recipe};
 pub use call::{CallFault, Caller, Calls};
 pub use dispatch::Dispatcher;
-pub use outcome::error_result;
 pub use surface::{Entry, Surface};

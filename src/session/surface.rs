@@ -67,6 +67,8 @@ impl Entry {
 #[derive(Debug)]
 pub struct Surface {
     tools: IndexMap<String, Entry>,
+    /// The snapshot it was made from.
+    pub snapshot: u64,
     tool_list: Arc<str>,
     listed: usize,
     instructions: String,
@@ -94,6 +96,7 @@ impl Surface {
             .collect();
         let (tool_list, count) = (format!("[{}]", listed.join(",")).into(), listed.len());
         Surface {
+            snapshot: snapshot.version,
             tool_list,
             listed: count,
             instructions: instructions.unwrap_or_else(|| own_instructions(snapshot)),

@@ -11,7 +11,7 @@ pub fn error_result(text: &str) -> Raw {
 }
 
 /// Shapes a returned value. `objects_only`: the client's revision has no other structured content.
-pub(super) fn shaped(value: Value, objects_only: bool) -> Map<String, Value> {
+pub fn shaped(value: Value, objects_only: bool) -> Map<String, Value> {
     match value {
         Value::Object(result) if is_result(&result) => with_content(result),
         Value::Null => members([("content", json!([]))]),

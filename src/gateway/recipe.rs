@@ -1,0 +1,49 @@
+//! Which session script a config asks for.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::builtins::{Settings, presets};
+use crate::config::{Config, SessionScript};
+use crate::diagnostic::Diagnostic;
+use crate::script::Source;
+use crate::session::Recipe;
+
+/// The script with all it needs; an unknown preset or an unreadable file is told with its place in the config.
+pub fn recipe(config: &Config) -> Result<Recipe, Diagnostic> {
+    let sections: Map<String, Value> = [
+        ("aggregation".to_owned(), config.aggregation.to_json()),
+        ("params".to_owned(), Value::Object(config.params.clone())),
+    ]
+    .into_iter()
+    .collect();
+    Ok(Recipe {
+        source: source(config)?,
+        root: config.folder.clone(),
+        settings: Arc::new(Settings { sections }),
+        sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
+    })
+}
+
+fn source(config: &Config) -> Result<Source, Diagnostic> {
+    match &config.session {
+        SessionScript::Preset { name, place } => match presets::find(name) {
+            Ok(preset) => Ok(preset.script()),
+            Err(mut diagnostic) => {
+                diagnostic.place = place.clone();
+                Err(diagnostic)
+            }
+        },
+        SessionScript::Inline(inline) => {
+            let file = config.path.as_ref().map_or_else(|| "script".to_owned(), |path| path.display().to_string());
+            Ok(Source { name: format!("{file}#script"), text: inline.text.as_str().into(), path: None })
+        }
+        SessionScript::File(path) => {
+            let shown = path.strip_prefix(&config.folder).unwrap_or(path).display().to_string();
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Diagnostic::error(format!("the script `{shown}` cannot be read: {error}")))?;
+            Ok(Source { name: shown, text: text.into(), path: Some(path.clone()) })
+        }
+    }
+}

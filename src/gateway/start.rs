@@ -1,0 +1,189 @@
+//! Starting and stopping the whole.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::rebuild::{self, Current};
+use super::recipe::recipe;
+use crate::backend::{self, Backend, Cache, Environment, Handle};
+use crate::catalog::{self, Snapshot};
+use crate::config::{Config, Transport};
+use crate::diagnostic::Diagnostic;
+use crate::extension;
+use crate::model::Status;
+use crate::process::watchdog;
+use crate::script::Pool;
+use crate::session::{Calls, Dispatcher, Surface};
+use crate::wire::http::HttpClient;
+
+/// Handlers that may run at once; others queue.
+const HANDLERS: usize = 1024;
+
+/// What the surroundings give.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the last known lists are kept.
+    pub cache_folder: Option<PathBuf>,
+    /// This program: what `command: proxy` means, and the watchdog.
+    pub executable: PathBuf,
+    pub variables: Vec<(String, String)>,
+    /// Serve the extensions shipped in the binary too.
+    pub bundled: bool,
+}
+
+/// A running proxy, without a client yet.
+pub struct Gateway {
+    handles: Vec<Handle>,
+    required: Vec<String>,
+    calls: Calls,
+    catalog: watch::Receiver<Arc<Snapshot>>,
+    current: watch::Receiver<Current>,
+    stopping: CancellationToken,
+}
+
+impl Gateway {
+    /// Starts everything and returns at once. What is wrong with the config is told now, all of it.
+    pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        let recipe = recipe(config).map_err(|problem| problems.push(problem)).ok();
+        let pool = Pool::new(HANDLERS);
+        let paths: Vec<PathBuf> = config.extensions.iter().map(|extension| extension.path.clone()).collect();
+        let extensions = extension::discover(&paths, options.bundled, &pool)
+            .map_err(|found| problems.extend(found))
+            .unwrap_or_default();
+        problems.extend(name_clashes(config, &extensions));
+        let http = HttpClient::pool().map_err(|error| problems.push(Diagnostic::error(error.to_string()))).ok();
+        let (Some(recipe), Some(http), true) = (recipe, http, problems.is_empty()) else { return Err(problems) };
+
+        let changes = Arc::new(Notify::new());
+        let environment = Environment {
+            pool: http,
+            cache: Cache::at(options.cache_folder.clone()),
+            executable: options.executable.clone(),
+            variables: options.variables.clone(),
+            changes: Arc::clone(&changes),
+        };
+        let handles = start_servers(config, &environment);
+        let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
+        backends.extend(handles.iter().cloned().map(|handle| Arc::new(handle) as Arc<dyn Backend>));
+        backends.extend(extensions.into_iter().map(|extension| Arc::new(extension) as Arc<dyn Backend>));
+        let calls = Calls { dispatcher: Dispatcher::new(&backends), pool };
+        let catalog = catalog::follow(backends, changes);
+        let (sender, current) = watch::channel(Current::default());
+        tokio::spawn(rebuild::keep(recipe, catalog.clone(), sender));
+        let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
+        Ok(Gateway { handles, required: required.map(|(name, _)| name.clone()).collect(), calls, catalog, current, stopping: CancellationToken::new() })
+    }
+
+    pub fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.catalog.borrow())
+    }
+
+    /// The surface as it stands, and every later one.
+    pub fn watch(&self) -> watch::Receiver<Current> {
+        self.current.clone()
+    }
+
+    /// The surface, without waiting.
+    pub fn surface_now(&self) -> Option<Arc<Surface>> {
+        self.current.borrow().surface.clone()
+    }
+
+    /// The surface; the first request waits for the first run. An error means that the script never ran.
+    pub async fn surface(&self) -> Result<Arc<Surface>, Arc<Diagnostic>> {
+        if let Some(surface) = self.surface_now() {
+            return Ok(surface);
+        }
+        let mut current = self.current.clone();
+        let stopped = || Arc::new(Diagnostic::error("the proxy is shutting down"));
+        let current =
+            current.wait_for(|now| now.surface.is_some() || now.error.is_some()).await.map_err(|_| stopped())?;
+        match (&current.surface, &current.error) {
+            (Some(surface), _) => Ok(Arc::clone(surface)),
+            (None, Some(error)) => Err(Arc::clone(error)),
+            (None, None) => Err(stopped()),
+        }
+    }
+
+    /// The surface once every server has either come up or failed to; for commands that look once.
+    pub async fn settled(&self) -> Result<Arc<Surface>, Arc<Diagnostic>> {
+        let mut catalog = self.catalog.clone();
+        let version = match catalog.wait_for(|snapshot| snapshot.backends.iter().all(|backend| tried(backend))).await {
+            Ok(snapshot) => snapshot.version,
+            Err(_) => return self.surface().await,
+        };
+        let mut current = self.current.clone();
+        match current.wait_for(|now| now.snapshot >= version).await {
+            Ok(now) => match (&now.error, &now.surface) {
+                (Some(error), _) => Err(Arc::clone(error)),
+                (None, Some(surface)) => Ok(Arc::clone(surface)),
+                (None, None) => Err(Arc::new(Diagnostic::error("the session script did not run"))),
+            },
+            Err(_) => self.surface().await,
+        }
+    }
+
+    /// Ends with an error as soon as a server that must be there cannot be started; otherwise when all of them are up.
+    pub async fn required_servers(&self) -> Result<(), Diagnostic> {
+        let mut catalog = self.catalog.clone();
+        let views = |snapshot: &Arc<Snapshot>| -> Vec<_> {
+            self.required.iter().filter_map(|name| snapshot.backend(name).cloned()).collect()
+        };
+        let settled = catalog.wait_for(|snapshot| views(snapshot).iter().all(|backend| tried(backend))).await;
+        let Ok(snapshot) = settled else { return Ok(()) };
+        match views(&snapshot).into_iter().find(|backend| backend.status != Status::Ready) {
+            None => Ok(()),
+            Some(backend) => Err(Diagnostic::error(format!(
+                "the server `{}` is required and cannot be used: {}",
+                backend.name, backend.error
+            ))),
+        }
+    }
+
+    /// Ends when the proxy begins to shut down.
+    pub async fn stopping(&self) {
+        self.stopping.cancelled().await;
+    }
+
+    /// Says that the end is near: streams that would last for ever are finished properly.
+    pub fn begin_stop(&self) {
+        self.stopping.cancel();
+    }
+
+    /// Ends every server, all at once.
+    pub async fn stop(&self) {
+        self.begin_stop();
+        futures::future::join_all(self.handles.iter().map(Handle::stop)).await;
+    }
+}
+
+/// Whether a backend is up, or at least one attempt has failed.
+fn tried(backend: &crate::model::BackendView) -> bool {
+    backend.status == Status::Ready || !backend.error.is_empty()
+}
+
+fn start_servers(config: &Config, environment: &Environment) -> Vec<Handle> {
+    let active = || config.servers.iter().filter(|(_, server)| !server.disabled);
+    if active().any(|(_, server)| matches!(server.transport, Transport::Stdio { .. }))
+        && let Err(error) = watchdog::start(&environment.executable)
+    {
+        tracing::warn!(%error, "no watchdog: servers may stay if the proxy is killed");
+    }
+    active().map(|(name, server)| backend::start(name, server, environment)).collect()
+}
+
+fn name_clashes(config: &Config, extensions: &[extension::ExtensionBackend]) -> Vec<Diagnostic> {
+    extensions
+        .iter()
+        .map(|extension| extension.view().name.clone())
+        .filter(|name| config.servers.contains_key(name.as_ref()))
+        .map(|name| Diagnostic::error(format!("the extension `{name}` has the name of a server")))
+        .collect()
+}

@@ -1,0 +1,103 @@
+//! The HTTP front: both eras on one path.
+
+mod batches;
+mod delete;
+mod get;
+mod negotiate;
+mod post;
+mod post_session;
+mod post_stateless;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::header::{ALLOW, WWW_AUTHENTICATE};
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use super::sessions::Sessions;
+use super::{Identity, Server, changes};
+use crate::config::Serve;
+use crate::wire::http::{HttpReply, HttpRequest, HttpService};
+use crate::wire::{RpcError, headers};
+
+/// How often idle sessions are looked for.
+const SWEEP: Duration = Duration::from_secs(15);
+
+/// Answers HTTP requests.
+pub struct HttpFront {
+    server: Server,
+    sessions: Sessions,
+    identity: Identity,
+}
+
+impl HttpFront {
+    /// The front, with its housekeeping running until it is dropped.
+    pub fn new(server: Server, identity: Identity, serve: &Serve) -> Arc<Self> {
+        let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
+        let front = Arc::new(HttpFront { server, sessions, identity });
+        let weak = Arc::downgrade(&front);
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(SWEEP);
+            loop {
+                ticks.tick().await;
+                let Some(front) = weak.upgrade() else { return };
+                front.sessions.sweep();
+            }
+        });
+        let weak = Arc::downgrade(&front);
+        let mut tools = changes::Tools::of(&front.server.gateway);
+        tokio::spawn(async move {
+            while tools.changed().await {
+                let Some(front) = weak.upgrade() else { return };
+                for session in front.sessions.all() {
+                    // Each by itself: one that does not read must not hold up the others.
+                    tokio::spawn(async move { session.tell_tools_changed().await });
+                }
+            }
+        });
+        front
+    }
+
+    /// Ends every session: their streams end, their calls are cancelled.
+    pub fn end_sessions(&self) {
+        for session in self.sessions.all() {
+            session.end();
+        }
+    }
+
+    async fn answer(self: Arc<Self>, request: HttpRequest) -> HttpReply {
+        let Some(principal) = self.identity.of(&request.headers) else { return unauthorized() };
+        match request.method {
+            Method::POST => self.post(request, principal).await,
+            Method::GET => self.get(&request.headers, &principal).await,
+            Method::DELETE => self.delete(&request.headers, &principal),
+            _ => method_not_allowed(),
+        }
+    }
+}
+
+impl HttpService for HttpFront {
+    fn handle(self: Arc<Self>, request: HttpRequest) -> Pin<Box<dyn Future<Output = HttpReply> + Send>> {
+        Box::pin(self.answer(request))
+    }
+}
+
+/// The one session id of a request.
+fn session_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get(headers::SESSION_ID).and_then(|value| value.to_str().ok())
+}
+
+fn unknown_session() -> HttpReply {
+    HttpReply::refusal(StatusCode::NOT_FOUND, &RpcError::invalid_request("there is no such session: initialize again"))
+}
+
+fn method_not_allowed() -> HttpReply {
+    HttpReply::empty(StatusCode::METHOD_NOT_ALLOWED).with_header(ALLOW, HeaderValue::from_static("POST"))
+}
+
+fn unauthorized() -> HttpReply {
+    HttpReply::refusal(StatusCode::UNAUTHORIZED, &RpcError::invalid_request("a bearer token is required"))
+        .with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+}

@@ -1,0 +1,41 @@
+//! What a client sends and what it takes.
+
+use ::http::HeaderMap;
+use ::http::header::{ACCEPT, CONTENT_TYPE};
+
+/// The forms of answer a client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Accepts {
+    pub(super) json: bool,
+    pub(super) events: bool,
+}
+
+impl Accepts {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let mut accepts = Accepts { json: false, events: false };
+        let mut said = false;
+        for value in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
+            said = true;
+            for range in value.split(',') {
+                match range.split(';').next().unwrap_or("").trim().to_ascii_lowercase().as_str() {
+                    "*/*" => (accepts.json, accepts.events) = (true, true),
+                    "application/json" | "application/*" => accepts.json = true,
+                    "text/event-stream" | "text/*" => accepts.events = true,
+                    _ => {}
+                }
+            }
+        }
+        if said { accepts } else { Accepts { json: true, events: true } }
+    }
+
+    pub(super) fn nothing(self) -> bool {
+        !self.json && !self.events
+    }
+}
+
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.split(';').next().unwrap_or("").trim().eq_ignore_ascii_case("application/json"))
+}

@@ -1,0 +1,105 @@
+//! A POST: one message, told apart by era and kind.
+
+use std::sync::Arc;
+
+use ::http::{HeaderMap, StatusCode};
+
+use super::negotiate::{Accepts, is_json};
+use super::{HttpFront, session_id, unknown_session};
+use crate::model::Principal;
+use crate::server::era;
+use crate::server::session::Session;
+use crate::wire::http::{HttpReply, HttpRequest};
+use crate::wire::{Message, Notification, Request, Revision, RpcError, batch, encode, headers};
+
+impl HttpFront {
+    pub(super) async fn post(self: Arc<Self>, request: HttpRequest, principal: Principal) -> HttpReply {
+        let HttpRequest { headers, body, .. } = request;
+        if !is_json(&headers) {
+            let error = RpcError::invalid_request("the content type must be application/json");
+            return HttpReply::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+        }
+        let accepts = Accepts::of(&headers);
+        if accepts.nothing() {
+            let error = RpcError::invalid_request("accept application/json and text/event-stream");
+            return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
+        }
+        if let Some(items) = batch(&body) {
+            return self.post_batch(items, &headers, &principal).await;
+        }
+        match Message::parse(&body) {
+            Err(fault) => {
+                HttpReply::json(StatusCode::BAD_REQUEST, encode::error(fault.id.as_ref(), &fault.error))
+            }
+            Ok(Message::Request(request)) => self.post_request(request, headers, accepts, principal).await,
+            Ok(Message::Notification(notification)) => self.post_notification(&notification, &headers, &principal),
+            // The proxy asks a client nothing yet, so there is nothing an answer could belong to.
+            Ok(Message::Response(_)) => match self.session(&headers, &principal) {
+                Ok(_) => HttpReply::empty(StatusCode::ACCEPTED),
+                Err(reply) => reply,
+            },
+        }
+    }
+
+    async fn post_request(
+        self: Arc<Self>,
+        request: Request,
+        headers: HeaderMap,
+        accepts: Accepts,
+        principal: Principal,
+    ) -> HttpReply {
+        if era::is_stateless(&request, Some(&headers)) {
+            return self.post_stateless(request, headers, accepts, principal).await;
+        }
+        if request.method == "initialize" {
+            return self.initialize(&request, principal);
+        }
+        match self.session(&headers, &principal) {
+            Ok(session) => self.post_session(session, request, accepts).await,
+            Err(mut reply) => {
+                // Whoever sent a readable request gets the error under its id.
+                if let crate::wire::http::Body::Json(text) = &mut reply.body {
+                    *text = text.replacen("{\"jsonrpc\":\"2.0\",", &format!("{{\"jsonrpc\":\"2.0\",\"id\":{},", request.id), 1);
+                }
+                reply
+            }
+        }
+    }
+
+    fn post_notification(
+        &self,
+        notification: &Notification,
+        headers: &HeaderMap,
+        principal: &Principal,
+    ) -> HttpReply {
+        if session_id(headers).is_some() {
+            match self.session(headers, principal) {
+                Ok(session) if notification.method == "notifications/cancelled" => {
+                    session.in_flight.cancel(notification.params.as_deref());
+                }
+                Ok(_) => {}
+                Err(reply) => return reply,
+            }
+        }
+        HttpReply::empty(StatusCode::ACCEPTED)
+    }
+
+    /// The session a request names, with a version header that makes sense.
+    pub(super) fn session(&self, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, HttpReply> {
+        let Some(id) = session_id(headers) else {
+            let error = RpcError::invalid_request(
+                "no session: open one with `initialize` and send its `Mcp-Session-Id`, or use protocol version \
+                 2026-07-28 with `_meta` in every request",
+            );
+            return Err(HttpReply::refusal(StatusCode::BAD_REQUEST, &error));
+        };
+        let session = self.sessions.find(id, principal).ok_or_else(unknown_session)?;
+        if let Some(version) = headers.get(headers::PROTOCOL_VERSION)
+            && !version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some())
+        {
+            let error = RpcError::invalid_request("the header `MCP-Protocol-Version` names no known version");
+            return Err(HttpReply::refusal(StatusCode::BAD_REQUEST, &error));
+        }
+        Ok(session)
+    }
+}

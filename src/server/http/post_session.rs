@@ -1,0 +1,66 @@
+//! Requests of a session.
+
+use std::sync::Arc;
+
+use ::http::{HeaderName, HeaderValue, StatusCode};
+
+use super::HttpFront;
+use super::negotiate::Accepts;
+use crate::model::Principal;
+use crate::server::outlet::Outlet;
+use crate::server::session::{Session, negotiated};
+use crate::wire::http::HttpReply;
+use crate::wire::{Request, RpcError, encode, headers};
+
+impl HttpFront {
+    /// Opens a session. A session id on the request itself means nothing: this is a new one.
+    pub(super) fn initialize(&self, request: &Request, principal: Principal) -> HttpReply {
+        let revision = match negotiated(request) {
+            Ok(revision) => revision,
+            Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
+        };
+        let Some(id) = self.sessions.add(Session::new(revision, principal)) else {
+            let error = RpcError::internal("too many sessions");
+            return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
+        };
+        let body = encode::result(&request.id, &self.server.initialize_result(revision));
+        match HeaderValue::from_str(&id) {
+            Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(HeaderName::from_static(headers::SESSION_ID), id),
+            Err(_) => HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+
+    pub(super) async fn post_session(&self, session: Arc<Session>, request: Request, accepts: Accepts) -> HttpReply {
+        let running = match session.in_flight.begin(&request.id) {
+            Ok(running) => running,
+            Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
+        };
+        let server = self.server.clone();
+        let lasting = request.method == "tools/call";
+        if !lasting || !accepts.events {
+            // A dropped connection is no cancellation in this era, so the work must not hang on it.
+            let work = tokio::spawn(async move {
+                let cancel = running.cancel.clone();
+                let outcome = server.answer_session(&request, &session.client, cancel, &Outlet::Nowhere).await;
+                drop(running);
+                outcome.map(|outcome| encode::outcome(&request.id, &outcome))
+            });
+            return match work.await {
+                Ok(Some(text)) => HttpReply::json(StatusCode::OK, text),
+                _ => HttpReply::empty(StatusCode::ACCEPTED),
+            };
+        }
+        let (stream, frames) = session.open();
+        tokio::spawn(async move {
+            let outlet = Outlet::Stream(Arc::clone(&stream));
+            let cancel = running.cancel.clone();
+            if let Some(outcome) = server.answer_session(&request, &session.client, cancel, &outlet).await {
+                stream.push(&encode::outcome(&request.id, &outcome)).await;
+            }
+            stream.finish();
+            session.touch();
+            drop(running);
+        });
+        HttpReply::events(frames)
+    }
+}

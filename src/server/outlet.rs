@@ -1,0 +1,28 @@
+//! Where messages about a running request go: to the one that made it, and nobody else.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::stream::Stream;
+
+#[derive(Clone, Debug)]
+pub(super) enum Outlet {
+    /// A connection, or the response stream of a stateless request.
+    Queue(mpsc::Sender<String>),
+    /// A stream of a session, which can be taken up again.
+    Stream(Arc<Stream>),
+    /// The client takes a single answer and nothing before it.
+    Nowhere,
+}
+
+impl Outlet {
+    /// Sends one message, waiting while the client does not read. A client that is gone needs none.
+    pub(super) async fn send(&self, message: String) {
+        match self {
+            Outlet::Queue(queue) => drop(queue.send(message).await),
+            Outlet::Stream(stream) => stream.push(&message).await,
+            Outlet::Nowhere => {}
+        }
+    }
+}

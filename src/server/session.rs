@@ -1,0 +1,161 @@
+//! A session of the older era, and the methods it has.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::in_flight::InFlight;
+use super::methods::{Client, Outcome};
+use super::outlet::Outlet;
+use super::stream::Stream;
+use super::{Server, tell};
+use crate::json::{Object, Raw, RawRef};
+use crate::model::Principal;
+use crate::wire::http::Frames;
+use crate::wire::{Request, Revision, RpcError, encode};
+
+/// Finished streams that can still be taken up again.
+const KEPT_STREAMS: usize = 32;
+
+/// What the proxy can do for a client.
+pub(super) fn capabilities() -> Value {
+    json!({"tools": {"listChanged": true}})
+}
+
+/// The revision a handshake agrees on.
+pub(super) fn negotiated(request: &Request) -> Result<Revision, RpcError> {
+    let body = request.params.as_deref().map_or("{}", RawRef::get);
+    let object = Object::parse(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let wanted = object
+        .string("protocolVersion")
+        .ok_or_else(|| RpcError::invalid_params("`protocolVersion` is missing or not a string"))?;
+    Ok(Revision::negotiate(&wanted))
+}
+
+impl Server {
+    /// The answer to `initialize`. Never waits for a server: what is not there yet arrives by notification.
+    pub(super) fn initialize_result(&self, revision: Revision) -> Raw {
+        let mut result = json!({
+            "protocolVersion": revision.as_str(),
+            "capabilities": capabilities(),
+            "serverInfo": tell::server_info(),
+        });
+        if let Some(surface) = self.gateway.surface_now().filter(|surface| !surface.instructions().is_empty()) {
+            result["instructions"] = Value::from(surface.instructions());
+        }
+        crate::json::raw(&result)
+    }
+
+    pub(super) async fn answer_session(
+        &self,
+        request: &Request,
+        client: &Client,
+        cancel: CancellationToken,
+        outlet: &Outlet,
+    ) -> Outcome {
+        match request.method.as_str() {
+            "ping" => Some(Ok(crate::json::raw(&json!({})))),
+            "tools/list" => Some(self.list_tools(client).await),
+            "tools/call" => self.call_tool(request, client, cancel, outlet).await,
+            other => Some(Err(RpcError::method_not_found(other))),
+        }
+    }
+}
+
+/// One session of an HTTP client.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) client: Client,
+    pub(super) in_flight: InFlight,
+    streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
+    next_stream: AtomicU64,
+    /// The stream on which the proxy speaks unasked.
+    standalone: Stream,
+    /// A change nobody was there to hear of.
+    untold: AtomicBool,
+    used: Mutex<Instant>,
+}
+
+impl Session {
+    pub(super) fn new(revision: Revision, principal: Principal) -> Self {
+        Session {
+            client: Client { revision, principal, capabilities: None, log_level: None },
+            in_flight: InFlight::default(),
+            streams: Mutex::default(),
+            next_stream: AtomicU64::new(1),
+            standalone: Stream::new(0),
+            untold: AtomicBool::new(false),
+            used: Mutex::new(Instant::now()),
+        }
+    }
+
+    pub(super) fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Whether nobody has used it for so long. An open stream or a running call is use.
+    pub(super) fn is_idle(&self, limit: Duration) -> bool {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        self.in_flight.is_empty() && !self.standalone.has_reader() && used.elapsed() >= limit
+    }
+
+    /// A stream for one request, and its first reader.
+    pub(super) fn open(&self) -> (Arc<Stream>, Frames) {
+        let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
+        let stream = Arc::new(Stream::new(number));
+        let frames = stream.attach(0, self.primes());
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let finished: Vec<u64> =
+            streams.iter().filter(|(_, stream)| stream.is_finished()).map(|(number, _)| *number).collect();
+        for old in finished.iter().take(finished.len().saturating_sub(KEPT_STREAMS - 1)) {
+            streams.remove(old);
+        }
+        streams.insert(number, Arc::clone(&stream));
+        (stream, frames)
+    }
+
+    /// Only the newest session-based revision knows the empty first event; older clients parse every event as a message.
+    fn primes(&self) -> bool {
+        self.client.revision >= Revision::V2025_11_25
+    }
+
+    /// Takes a stream up again behind an event; none if there is no such stream any more.
+    pub(super) fn resume(&self, last_event: &str) -> Option<Frames> {
+        let (number, seen) = Stream::parse_id(last_event)?;
+        if number == 0 {
+            return Some(self.standalone.attach(seen, false));
+        }
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(streams.get(&number)?.attach(seen, false))
+    }
+
+    /// Opens the standalone stream. A change that nobody heard of is told now.
+    pub(super) async fn listen(&self) -> Frames {
+        let frames = self.standalone.attach(u64::MAX, false);
+        if self.untold.swap(false, Ordering::AcqRel) {
+            self.tell_tools_changed().await;
+        }
+        frames
+    }
+
+    pub(super) async fn tell_tools_changed(&self) {
+        if self.standalone.has_reader() {
+            self.standalone.push(&encode::notification("notifications/tools/list_changed", None)).await;
+        } else {
+            self.untold.store(true, Ordering::Release);
+        }
+    }
+
+    /// Ends everything that runs in it.
+    pub(super) fn end(&self) {
+        self.in_flight.cancel_all();
+        self.standalone.finish();
+        for stream in self.streams.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            stream.finish();
+        }
+    }
+}

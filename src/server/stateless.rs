@@ -1,0 +1,173 @@
+//! Requests of the stateless era: every one says all there is to know about its sender.
+
+use ::http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::methods::{Client, Outcome};
+use super::outlet::Outlet;
+use super::{Server, tell};
+use crate::json::{Object, Raw, RawRef};
+use crate::model::Principal;
+use crate::wire::{ClientMeta, Request, Revision, RpcError, code, headers, key, params};
+
+const METHODS: [&str; 4] = ["server/discover", "tools/list", "tools/call", "subscriptions/listen"];
+const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// Why a request is not looked at any further: the error, and the status HTTP gives it.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) error: RpcError,
+}
+
+impl Refusal {
+    fn bad(code: i64, message: &str) -> Self {
+        Refusal { status: StatusCode::BAD_REQUEST, error: RpcError::new(code, message) }
+    }
+}
+
+/// The status that goes with an answer that was known before anything was sent.
+pub(super) fn status(outcome: &Result<Raw, RpcError>) -> StatusCode {
+    match outcome {
+        Ok(_) => StatusCode::OK,
+        Err(error) => match error.code() {
+            code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+            code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,
+            _ => StatusCode::OK,
+        },
+    }
+}
+
+/// Checks a request in the order the protocol gives; the first failure answers. Without headers (stdio) the checks that
+/// compare them fall away.
+pub(super) fn admit(request: &Request, sent: Option<&HeaderMap>, principal: Principal) -> Result<Client, Refusal> {
+    let body = request.params.as_deref().map_or("{}", RawRef::get);
+    let object = Object::parse(body).map_err(|error| Refusal::bad(code::INVALID_PARAMS, &error.to_string()))?;
+    let meta = ClientMeta::read(&object).map_err(|error| Refusal { status: StatusCode::BAD_REQUEST, error })?;
+    let version = required_text(meta.version.as_deref(), key::PROTOCOL_VERSION)?;
+    match &meta.capabilities {
+        Some(capabilities) if capabilities.get().starts_with('{') => {}
+        _ => return Err(missing(key::CLIENT_CAPABILITIES, "an object")),
+    }
+    if let Some(sent) = sent {
+        check_version_header(sent, &version)?;
+    }
+    let revision = Revision::parse(&version).filter(|revision| revision.is_stateless());
+    let Some(revision) = revision else { return Err(unsupported(&version)) };
+    if let Some(sent) = sent {
+        check_standard_headers(sent, request, &object)?;
+    }
+    if !METHODS.contains(&request.method.as_str()) {
+        return Err(Refusal { status: StatusCode::NOT_FOUND, error: RpcError::method_not_found(&request.method) });
+    }
+    if let Some(level) = &meta.log_level {
+        let level: Option<String> = serde_json::from_str(level.get()).ok();
+        if !level.is_some_and(|level| LOG_LEVELS.contains(&level.as_str())) {
+            return Err(Refusal::bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL)));
+        }
+    }
+    Ok(Client { revision, principal, capabilities: meta.capabilities, log_level: meta.log_level })
+}
+
+fn required_text(value: Option<&RawRef>, name: &str) -> Result<String, Refusal> {
+    value.and_then(|raw| serde_json::from_str(raw.get()).ok()).ok_or_else(|| missing(name, "a string"))
+}
+
+fn missing(name: &str, kind: &str) -> Refusal {
+    let message = format!(
+        "`params._meta[\"{name}\"]` must be {kind}; versions that open with `initialize` instead: {}",
+        Revision::supported_names()[1..].join(", ")
+    );
+    Refusal::bad(code::INVALID_PARAMS, &message)
+}
+
+fn unsupported(version: &str) -> Refusal {
+    let data = json!({"supported": Revision::supported_names(), "requested": version});
+    let error = RpcError::with_data(code::UNSUPPORTED_VERSION, "unsupported protocol version", &data);
+    Refusal { status: StatusCode::BAD_REQUEST, error }
+}
+
+/// The one value of a header; two of them could be read differently by different parties.
+fn single<'a>(sent: &'a HeaderMap, name: &str, shown: &str) -> Result<Option<&'a [u8]>, Refusal> {
+    let mut values = sent.get_all(name).iter();
+    let first = values.next().map(|value| value.as_bytes());
+    if values.next().is_some() {
+        return Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `{shown}` occurs twice")));
+    }
+    Ok(first)
+}
+
+fn check_version_header(sent: &HeaderMap, version: &str) -> Result<(), Refusal> {
+    match single(sent, headers::PROTOCOL_VERSION, "MCP-Protocol-Version")? {
+        None => Err(Refusal::bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` is missing")),
+        Some(value) if value.trim_ascii() == version.as_bytes() => Ok(()),
+        Some(_) => Err(Refusal::bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` differs from `_meta`")),
+    }
+}
+
+fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'_>) -> Result<(), Refusal> {
+    match single(sent, headers::METHOD, "Mcp-Method")? {
+        None => return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` is missing")),
+        Some(value) if value.trim_ascii() != request.method.as_bytes() => {
+            return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` differs from the method"));
+        }
+        Some(_) => {}
+    }
+    let Some(member) = headers::name_member(&request.method) else { return Ok(()) };
+    let value = single(sent, headers::NAME, "Mcp-Name")?
+        .ok_or_else(|| Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Name` is missing"))?;
+    if headers::decode(value) == object.string(member) {
+        return Ok(());
+    }
+    Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `Mcp-Name` differs from `params.{member}`")))
+}
+
+impl Server {
+    /// Answers an admitted request.
+    pub(super) async fn answer_stateless(
+        &self,
+        request: &Request,
+        client: &Client,
+        cancel: CancellationToken,
+        outlet: &Outlet,
+    ) -> Outcome {
+        match request.method.as_str() {
+            "server/discover" => Some(self.discover(client)),
+            "tools/list" => Some(self.list_tools(client).await),
+            "tools/call" => self.call_tool(request, client, cancel, outlet).await,
+            "subscriptions/listen" => self.listen(request, client, cancel, outlet).await,
+            other => Some(Err(RpcError::method_not_found(other))),
+        }
+    }
+
+    fn discover(&self, client: &Client) -> Result<Raw, RpcError> {
+        let mut result = json!({
+            "supportedVersions": Revision::supported_names(),
+            "capabilities": super::session::capabilities(),
+            "ttlMs": 0,
+            "cacheScope": "private",
+        });
+        if let Some(surface) = self.gateway.surface_now().filter(|surface| !surface.instructions().is_empty()) {
+            result["instructions"] = Value::from(surface.instructions());
+        }
+        tell::result(client.revision, crate::json::raw(&result))
+    }
+
+    /// Compares `Mcp-Param-*` with the arguments, by the schema this client was shown.
+    pub(super) async fn check_param_headers(&self, request: &Request, sent: &HeaderMap) -> Result<(), Refusal> {
+        if request.method != "tools/call" {
+            return Ok(());
+        }
+        let (Ok(surface), Some(body)) = (self.surface().await, &request.params) else { return Ok(()) };
+        let Ok(object) = Object::parse(body.get()) else { return Ok(()) };
+        let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
+        if entry.marked().is_empty() {
+            return Ok(());
+        }
+        let arguments: Value =
+            object.get("arguments").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        params::check(entry.marked(), &arguments, |name| sent.get_all(name).iter().map(|value| value.as_bytes()).collect())
+            .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))
+    }
+}

@@ -1,0 +1,230 @@
+//! The stdio front: one client on a pipe, in either era or both.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+
+use super::batch::{self, Item};
+use super::in_flight::InFlight;
+use super::methods::{Client, Outcome};
+use super::outlet::Outlet;
+use super::session::negotiated;
+use super::stateless::admit;
+use super::{Server, changes, era};
+use crate::json::Raw;
+use crate::model::Principal;
+use crate::wire::{
+    Fault, Line, LineReader, LineSender, Message, Notification, Request, Revision, RpcError, batch as split, code,
+    encode, line_writer,
+};
+
+const QUEUE: usize = 1024;
+/// What was asked before the client closed its end may still be answered, for so long.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Serves until the client closes its end.
+pub async fn serve_stdio(
+    server: Server,
+    principal: Principal,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    max_line: usize,
+) {
+    let (lines, queue) = mpsc::channel(QUEUE);
+    let writer = tokio::spawn(line_writer(output, queue));
+    let front = Arc::new(Front { server, principal, lines, in_flight: InFlight::default(), session: Mutex::new(None) });
+    let announcer = tokio::spawn(announce(Arc::clone(&front)));
+    let mut reader = LineReader::new(input, max_line);
+    loop {
+        match reader.next().await {
+            Ok(Some(Line::Text(text))) => front.take(text).await,
+            Ok(Some(Line::TooLong { length, .. })) => {
+                let reason = format!("a message of {length} bytes is larger than {max_line}");
+                front.send_nameless(&RpcError::invalid_request(&reason)).await;
+            }
+            Ok(None) => break,
+            Err(error) => {
+                tracing::debug!(%error, "reading standard input");
+                break;
+            }
+        }
+    }
+    front.drain().await;
+    announcer.abort();
+    let _ = announcer.await;
+    drop(front);
+    // Everything that was answered is on its way out before we go.
+    let _ = tokio::time::timeout(DRAIN, writer).await;
+}
+
+struct Front {
+    server: Server,
+    principal: Principal,
+    lines: LineSender,
+    in_flight: InFlight,
+    /// The revision a handshake agreed on, if there was one.
+    session: Mutex<Option<Revision>>,
+}
+
+/// Tells a session-based client when its tools changed.
+async fn announce(front: Arc<Front>) {
+    let mut tools = changes::Tools::of(&front.server.gateway);
+    while tools.changed().await {
+        if front.session().is_some() {
+            front.send(encode::notification("notifications/tools/list_changed", None)).await;
+        }
+    }
+}
+
+impl Front {
+    fn session(&self) -> Option<Revision> {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn send(&self, line: String) {
+        // A client that is gone needs no answer.
+        let _ = self.lines.send(line).await;
+    }
+
+    /// An error for something whose id could not be read, in the form the client's revision has.
+    async fn send_nameless(&self, error: &RpcError) {
+        let old = self.session().is_some_and(|revision| revision < Revision::V2025_11_25);
+        self.send(if old { encode::error_with_null_id(error) } else { encode::error(None, error) }).await;
+    }
+
+    async fn take(self: &Arc<Self>, text: &[u8]) {
+        if let Some(items) = split(text) {
+            return self.take_batch(items).await;
+        }
+        match Message::parse(text) {
+            Ok(Message::Request(request)) => self.take_request(request).await,
+            Ok(Message::Notification(notification)) => self.take_notification(&notification),
+            // The proxy asks a client nothing yet, so there is nothing an answer could belong to.
+            Ok(Message::Response(response)) => tracing::debug!(?response.id, "an answer to nothing was dropped"),
+            Err(Fault { id: Some(id), error }) => self.send(encode::error(Some(&id), &error)).await,
+            Err(Fault { id: None, error }) => self.send_nameless(&error).await,
+        }
+    }
+
+    fn take_notification(&self, notification: &Notification) {
+        if notification.method == "notifications/cancelled" {
+            self.in_flight.cancel(notification.params.as_deref());
+        }
+    }
+
+    async fn take_request(self: &Arc<Self>, request: Request) {
+        if !era::is_stateless(&request, None) && request.method == "initialize" {
+            return self.initialize(&request).await;
+        }
+        let client = match self.client_of(&request) {
+            Ok(client) => client,
+            Err(error) => return self.send(encode::error(Some(&request.id), &error)).await,
+        };
+        let front = Arc::clone(self);
+        let running = match self.in_flight.begin(&request.id) {
+            Ok(running) => running,
+            Err(error) => return self.send(encode::error(Some(&request.id), &error)).await,
+        };
+        tokio::spawn(async move {
+            let outlet = Outlet::Queue(front.lines.clone());
+            let cancel = running.cancel.clone();
+            let stateless = client.revision.is_stateless();
+            let outcome = if stateless {
+                front.server.answer_stateless(&request, &client, cancel, &outlet).await
+            } else {
+                front.server.answer_session(&request, &client, cancel, &outlet).await
+            };
+            front.finish(&request, outcome).await;
+            drop(running);
+        });
+    }
+
+    async fn finish(&self, request: &Request, outcome: Outcome) {
+        let Some(outcome) = outcome else { return };
+        self.send(encode::outcome(&request.id, &outcome)).await;
+        if request.method == "subscriptions/listen" && outcome.is_ok() {
+            // On a pipe the end of a subscription is said in both ways the protocol knows.
+            let params = format!("{{\"requestId\":{}}}", request.id);
+            self.send(encode::notification("notifications/cancelled", Some(&params))).await;
+        }
+    }
+
+    fn client_of(&self, request: &Request) -> Result<Client, RpcError> {
+        if era::is_stateless(request, None) {
+            return admit(request, None, self.principal.clone()).map_err(|refusal| refusal.error);
+        }
+        let revision = match self.session() {
+            Some(revision) => revision,
+            // Allowed before anything was agreed.
+            None if request.method == "ping" => Revision::LATEST_SESSION,
+            None => {
+                let message = format!(
+                    "open with `initialize`, or send `_meta` with every request; supported versions: {}",
+                    Revision::supported_names().join(", ")
+                );
+                return Err(RpcError::new(code::INVALID_PARAMS, &message));
+            }
+        };
+        Ok(Client { revision, principal: self.principal.clone(), capabilities: None, log_level: None })
+    }
+
+    /// A second handshake on the same pipe starts over.
+    async fn initialize(&self, request: &Request) {
+        match negotiated(request) {
+            Ok(revision) => {
+                *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(revision);
+                let result = self.server.initialize_result(revision);
+                self.send(encode::result(&request.id, &result)).await;
+            }
+            Err(error) => self.send(encode::error(Some(&request.id), &error)).await,
+        }
+    }
+
+    async fn take_batch(self: &Arc<Self>, items: Result<Vec<Raw>, Fault>) {
+        if self.session() != Some(Revision::V2025_03_26) {
+            let error = RpcError::invalid_request("batches are only for protocol version 2025-03-26");
+            return self.send_nameless(&error).await;
+        }
+        let items = match items.map_err(|fault| fault.error).and_then(|items| batch::sort(&items)) {
+            Ok(items) => items,
+            Err(error) => return self.send_nameless(&error).await,
+        };
+        let mut answers = Vec::new();
+        for item in items {
+            match item {
+                Item::Answered(text) => answers.push(tokio::spawn(async move { Some(text) })),
+                Item::Notification(notification) => self.take_notification(&notification),
+                Item::Request(request) => {
+                    let front = Arc::clone(self);
+                    answers.push(tokio::spawn(async move { front.answer_in_batch(&request).await }));
+                }
+            }
+        }
+        if !answers.is_empty() {
+            let front = Arc::clone(self);
+            tokio::spawn(async move { front.send(batch::gather(answers).await).await });
+        }
+    }
+
+    async fn answer_in_batch(&self, request: &Request) -> Option<String> {
+        let started = self.client_of(request).and_then(|client| Ok((client, self.in_flight.begin(&request.id)?)));
+        let (client, running) = match started {
+            Ok(started) => started,
+            Err(error) => return Some(encode::error(Some(&request.id), &error)),
+        };
+        let outlet = Outlet::Queue(self.lines.clone());
+        let outcome = self.server.answer_session(request, &client, running.cancel.clone(), &outlet).await?;
+        Some(encode::outcome(&request.id, &outcome))
+    }
+
+    /// Lets running requests finish for a moment, then cancels them.
+    async fn drain(&self) {
+        let deadline = tokio::time::Instant::now() + DRAIN;
+        while !self.in_flight.is_empty() && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.in_flight.cancel_all();
+    }
+}

@@ -1,0 +1,143 @@
+//! One event stream of a session. What was sent is kept for a while, so that a client that lost its connection can take
+//! the stream up again where it was.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::wire::http::Frames;
+use crate::wire::sse;
+
+const KEPT_EVENTS: usize = 1024;
+const KEPT_BYTES: usize = 4 << 20;
+/// How soon a client that lost its connection may come back.
+const RETRY: Duration = Duration::from_secs(1);
+/// Frames on their way to a client that does not read yet.
+const QUEUE: usize = 64;
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    kept: VecDeque<(u64, String)>,
+    bytes: usize,
+    reader: Option<mpsc::Sender<String>>,
+    done: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Stream {
+    number: u64,
+    state: Mutex<State>,
+}
+
+impl Stream {
+    pub(super) fn new(number: u64) -> Self {
+        Stream { number, state: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stream's number and the event's, from an event id.
+    pub(super) fn parse_id(id: &str) -> Option<(u64, u64)> {
+        let (stream, event) = id.split_once('-')?;
+        Some((stream.parse().ok()?, event.parse().ok()?))
+    }
+
+    /// Gives the stream a reader: what it has not seen yet, then what comes. An earlier reader's stream ends: a message
+    /// goes to one stream only.
+    pub(super) fn attach(&self, seen: u64, priming: bool) -> Frames {
+        let mut state = self.lock();
+        let missed: Vec<String> =
+            state.kept.iter().filter(|(number, _)| *number > seen).map(|(_, frame)| frame.clone()).collect();
+        let (sender, frames) = mpsc::channel(missed.len() + QUEUE);
+        if priming {
+            // There is room: the queue is new and larger than what goes in here.
+            let _ = sender.try_send(sse::priming(&format!("{}-{seen}", self.number), RETRY));
+        }
+        for frame in missed {
+            let _ = sender.try_send(frame);
+        }
+        if !state.done {
+            state.reader = Some(sender);
+        }
+        frames
+    }
+
+    /// Sends a message, waiting while the reader does not read. Without a reader it is kept.
+    pub(super) async fn push(&self, message: &str) {
+        let (frame, reader) = {
+            let mut state = self.lock();
+            state.last += 1;
+            let number = state.last;
+            let frame = sse::event(Some(&format!("{}-{number}", self.number)), message);
+            state.keep(number, frame.clone());
+            (frame, state.reader.clone())
+        };
+        if let Some(reader) = reader
+            && reader.send(frame).await.is_err()
+        {
+            self.detach(&reader);
+        }
+    }
+
+    fn detach(&self, gone: &mpsc::Sender<String>) {
+        let mut state = self.lock();
+        if state.reader.as_ref().is_some_and(|reader| reader.same_channel(gone)) {
+            state.reader = None;
+        }
+    }
+
+    /// Whether somebody reads at this moment.
+    pub(super) fn has_reader(&self) -> bool {
+        self.lock().reader.as_ref().is_some_and(|reader| !reader.is_closed())
+    }
+
+    /// No more will come.
+    pub(super) fn finish(&self) {
+        let mut state = self.lock();
+        state.done = true;
+        state.reader = None;
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.lock().done
+    }
+}
+
+impl State {
+    fn keep(&mut self, number: u64, frame: String) {
+        self.bytes += frame.len();
+        self.kept.push_back((number, frame));
+        while self.kept.len() > KEPT_EVENTS || (self.bytes > KEPT_BYTES && self.kept.len() > 1) {
+            if let Some((_, old)) = self.kept.pop_front() {
+                self.bytes -= old.len();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reader_that_comes_back_gets_what_it_missed_and_only_that() {
+        let stream = Stream::new(3);
+        let mut first = stream.attach(0, true);
+        assert_eq!(first.recv().await.as_deref(), Some("id: 3-0\nretry: 1000\ndata:\n\n"));
+        stream.push("{\"a\":1}").await;
+        assert_eq!(first.recv().await.as_deref(), Some("id: 3-1\ndata: {\"a\":1}\n\n"));
+        drop(first);
+        stream.push("{\"a\":2}").await;
+        stream.push("{\"a\":3}").await;
+        stream.finish();
+        let mut second = stream.attach(1, false);
+        assert_eq!(second.recv().await.as_deref(), Some("id: 3-2\ndata: {\"a\":2}\n\n"));
+        assert_eq!(second.recv().await.as_deref(), Some("id: 3-3\ndata: {\"a\":3}\n\n"));
+        assert_eq!(second.recv().await, None);
+    }
+}

@@ -1,0 +1,111 @@
+//! A backend's answer, told in the client's era.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+
+use crate::json::{Object, Raw, RawRef, quote};
+use crate::model::error_result;
+use crate::wire::{Revision, RpcError, code, key, without_reserved};
+
+/// Who we say we are.
+pub(super) fn server_info() -> serde_json::Value {
+    json!({"name": "starlark-mcp-proxy", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// A result as this client's revision has it. Bytes that need no change are not changed.
+pub(super) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
+    if !needs_look(revision, &result) {
+        return Ok(result);
+    }
+    let clean = without_reserved(&result);
+    let Ok(object) = Object::parse(clean.get()) else {
+        return Err(RpcError::internal("the server answered with something that is not a result"));
+    };
+    let kind = object.get("resultType").map(|_| object.string("resultType").unwrap_or_default());
+    match (revision.is_stateless(), kind.as_deref()) {
+        (true, None | Some("complete" | "input_required")) => Ok(stamped(&object)),
+        (false, None) => Ok(own(clean)),
+        (false, Some("complete")) => {
+            Ok(object.edit().remove("resultType").remove("ttlMs").remove("cacheScope").finish_raw())
+        }
+        (false, Some("input_required")) => {
+            Ok(error_result("the tool needs an answer from you, which this proxy cannot ask for in your protocol version yet"))
+        }
+        (_, Some(other)) => Err(RpcError::internal(&format!("the server answered with the unknown result type {}", quote(other)))),
+    }
+}
+
+/// Most results for a session-based client pass as they are, and a glance tells which do not.
+fn needs_look(revision: Revision, result: &RawRef) -> bool {
+    let text = result.get().as_bytes();
+    revision.is_stateless()
+        || memchr::memmem::find(text, b"resultType").is_some()
+        || memchr::memmem::find(text, b"io.modelcontextprotocol/").is_some()
+        || text.first() != Some(&b'{')
+}
+
+fn stamped(object: &Object<'_>) -> Raw {
+    let mut edit = object.edit();
+    if object.get("resultType").is_none() {
+        edit.set("resultType", "\"complete\"");
+    }
+    let info = server_info().to_string();
+    match object.get(key::META).map(|meta| Object::parse(meta.get())) {
+        Some(Ok(meta)) => edit.set(key::META, meta.edit().set(key::SERVER_INFO, info).finish()),
+        _ => edit.set(key::META, format!("{{{}:{info}}}", quote(key::SERVER_INFO))),
+    };
+    edit.finish_raw()
+}
+
+/// The result that ends a subscription: its own mark in `_meta` stays.
+pub(super) fn listen_result(revision: Revision, result: &RawRef) -> Result<Raw, RpcError> {
+    debug_assert!(revision.is_stateless(), "only that era has subscriptions");
+    Object::parse(result.get()).map(|object| stamped(&object)).map_err(|error| RpcError::internal(&error.to_string()))
+}
+
+fn own(raw: Cow<'_, RawRef>) -> Raw {
+    raw.into_owned()
+}
+
+/// An error as this client may see it. What concerns our own leg to the backend is never the client's to solve.
+pub(super) fn error(revision: Revision, error: RpcError) -> RpcError {
+    let internal = |error: &RpcError| {
+        RpcError::with_data(code::INTERNAL, &error.message(), &json!({"code": error.code(), "data": error.data()}))
+    };
+    match error.code() {
+        code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION => internal(&error),
+        code::MISSING_CAPABILITY if !revision.is_stateless() => internal(&error),
+        -32099..=-32023 if revision.is_stateless() => internal(&error),
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Raw {
+        crate::json::valid(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_session_based_client_gets_plain_results_byte_for_byte() {
+        let text = r#"{ "content":[], "x":1.10 , "_meta":{"a":1} }"#;
+        assert_eq!(result(Revision::V2025_11_25, raw(text)).unwrap().get(), text);
+        let modern = r#"{"content":[],"resultType":"complete","x":1.10,"_meta":{"io.modelcontextprotocol/serverInfo":{}}}"#;
+        assert_eq!(result(Revision::V2025_11_25, raw(modern)).unwrap().get(), r#"{"content":[],"x":1.10}"#);
+    }
+
+    #[test]
+    fn a_stateless_client_gets_the_type_of_the_result_and_our_name() {
+        let told = result(Revision::V2026_07_28, raw(r#"{"content":[],"x":1.10,"_meta":{"a":1.0}}"#)).unwrap();
+        assert!(told.get().starts_with(r#"{"content":[],"x":1.10,"_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":"#));
+        assert!(told.get().ends_with(r#""resultType":"complete"}"#), "{told}");
+    }
+
+    #[test]
+    fn an_unknown_type_of_result_is_an_error() {
+        assert!(result(Revision::V2026_07_28, raw(r#"{"resultType":"what"}"#)).is_err());
+    }
+}
