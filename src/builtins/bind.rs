@@ -20,7 +20,7 @@ use starlark::{starlark_complex_value, starlark_module};
 use super::metadata::Metadata;
 use crate::diagnostic::nearest;
 use crate::json::raw;
-use crate::script::{Complaint, complain};
+use crate::script::{Complaint, Context, complain};
 
 /// A handler that puts its values over what it is called with.
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
@@ -72,7 +72,7 @@ where
         }
         let named = arguments.names_map()?;
         let named: Vec<(&str, Value<'v>)> = named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        eval.eval_function(self.handler.to_value(), &[heap.alloc(Dict::new(merged))], &named)
+        Context::of(eval)?.invoke(eval, self.handler.to_value(), &[heap.alloc(Dict::new(merged))], &named)
     }
 }
 

@@ -84,12 +84,10 @@ pub(super) fn prepare<'a>(
     limits: &Limits,
 ) -> Result<(), Failure> {
     evaluator.extra = Some(context);
-    evaluator.set_check_cancelled(Box::new(|| context.must_stop()));
-    let set = evaluator
-        .set_max_tick_count(limits.steps)
-        .and_then(|()| evaluator.set_max_heap_size(limits.memory))
-        .and_then(|()| evaluator.set_max_callstack_size(limits.stack));
-    set.map_err(|error| Diagnostic::error(error.to_string()).into())
+    let module = evaluator.module();
+    let memory = move || module.heap().allocated_bytes() + module.frozen_heap().allocated_bytes();
+    evaluator.set_check_cancelled(Box::new(move || context.must_stop(memory())));
+    evaluator.set_max_callstack_size(limits.stack).map_err(|error| Diagnostic::error(error.to_string()).into())
 }
 
 pub(super) fn freeze(module: Module<'_>) -> Result<FrozenModule, Failure> {
