@@ -40,7 +40,8 @@ pub struct Evaluated {
 /// Runs a script. Call it on a big stack.
 pub fn evaluate(program: &Program<'_>) -> Result<Evaluated, Failure> {
     let mut loader = Loader::new(program);
-    let module = catch_unwind(AssertUnwindSafe(|| loader.main())).unwrap_or_else(|payload| Err(Failure::panicked(payload)))?;
+    let module =
+        catch_unwind(AssertUnwindSafe(|| loader.main())).unwrap_or_else(|payload| Err(Failure::panicked(payload)))?;
     Ok(Evaluated { module, files: loader.files })
 }
 

@@ -11,7 +11,10 @@ fn people_who_know_python_get_a_hint() {
         ("x = sorted((a for a in [1]))\n", "Starlark has no generator expressions"),
         ("x = '%.2f' % 1.5\n", "`%` knows no width and precision"),
         ("list = [1]\nx = list((1, 2))\n", "`list` holds a value here"),
-        ("for metadata, call in backends()['docs'].tools():\n    metadata('a', '', {}, {})\n", "`metadata` holds a value here"),
+        (
+            "for metadata, call in backends()['docs'].tools():\n    metadata('a', '', {}, {})\n",
+            "`metadata` holds a value here",
+        ),
         ("config = config()\n", "if you mean the built-in, give the variable another name"),
         ("def f():\n    digest = digest(1)\nf()\n", "if you mean the built-in, give the variable another name"),
     ] {
@@ -45,7 +48,13 @@ fn publish_belongs_to_the_session_script() {
     write("bad.star", "publish(metadata('a', '', {}, {}), print)\nx = 1\n");
     let run = |text: &str| {
         let snapshot = Arc::new(Snapshot::default());
-        run_session_script(&Source::new("policy.star", text), &folder, snapshot, Arc::default(), &Limits::SESSION_SCRIPT)
+        run_session_script(
+            &Source::new("policy.star", text),
+            &folder,
+            snapshot,
+            Arc::default(),
+            &Limits::SESSION_SCRIPT,
+        )
     };
     let plan = run("load('//lib.star', 'add')\nadd()\n").unwrap();
     assert_eq!(names(&plan), ["a"]);

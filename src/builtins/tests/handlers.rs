@@ -15,11 +15,14 @@ publish(meta, loud(call))
     .unwrap();
     let host = Arc::new(Recorder::default());
     let result = call(&plan, "search", r#"{"q":"x","n":12345678901234567890123}"#, &host, &Limits::HANDLER).unwrap();
-    assert_eq!(result, json!({"content": [{"type": "text", "text": r#"{"Q":"X","N":12345678901234567890123,"LIMIT":10}"#}]}));
+    assert_eq!(
+        result,
+        json!({"content": [{"type": "text", "text": r#"{"Q":"X","N":12345678901234567890123,"LIMIT":10}"#}]})
+    );
     let calls = host.calls.lock().unwrap();
     assert_eq!(calls[0].0, ToolRef { backend: "github".into(), name: "search".into() });
     assert_eq!(calls[0].2, Some(Duration::from_millis(1500)));
-    assert_eq!(host.logged.lock().unwrap()[0].1, "called");
+    assert_eq!(host.logged.lock().unwrap()[0], r#"info called {"tool":"search"}"#);
 }
 
 #[test]
@@ -73,14 +76,20 @@ publish(metadata('x', '', {}, {}), handler)
 #[test]
 fn each_place_has_its_effects() {
     let text = fault("meta, call = backends()['github'].tools()[0]\ncall({})\n");
-    assert!(text.contains("calling the tool `search` is possible only while a call is handled, not at the top level"), "{text}");
+    assert!(
+        text.contains("calling the tool `search` is possible only while a call is handled, not at the top level"),
+        "{text}"
+    );
     assert!(text.contains("hint: do it inside a handler"), "{text}");
     for body in ["publish(metadata('y', '', {}, {}), print)", "instructions('x')"] {
         let failure = handle(body, "{}").unwrap_err();
         assert!(failure.message.contains("works only at the top level of the session script"), "{}", failure.message);
     }
     // What is not an effect works in both places.
-    assert_eq!(handle("return [len(backends()), config()['params'], digest(1)[:4]]", "{}").unwrap(), json!([2, {}, "6b86"]));
+    assert_eq!(
+        handle("return [len(backends()), config()['params'], digest(1)[:4]]", "{}").unwrap(),
+        json!([2, {}, "6b86"])
+    );
 }
 
 #[test]

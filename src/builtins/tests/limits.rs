@@ -39,7 +39,10 @@ publish(metadata('dive', '', {}, {}), lambda args: attempt(dive, 1))
     let host = Arc::new(Recorder::default());
     let kind = |name: &str, limits: &Limits| call(&plan, name, "{}", &host, limits).unwrap_err().kind;
     assert_eq!(kind("spin", &short()), FailureKind::Limit("steps"));
-    assert_eq!(kind("spin", &Limits { steps: u64::MAX, time: Duration::from_millis(100), ..short() }), FailureKind::Limit("time"));
+    assert_eq!(
+        kind("spin", &Limits { steps: u64::MAX, time: Duration::from_millis(100), ..short() }),
+        FailureKind::Limit("time")
+    );
     assert_eq!(kind("dive", &short()), FailureKind::Limit("call stack"));
     assert_eq!(kind("dive", &Limits::HANDLER), FailureKind::Limit("call stack"));
 }
@@ -62,7 +65,10 @@ publish(meta, handler)
 
 #[test]
 fn a_deadline_ends_a_computing_handler() {
-    let plan = run("def spin(args):\n    for i in range(1000000000):\n        pass\npublish(metadata('spin', '', {}, {}), spin)\n").unwrap();
+    let plan = run(
+        "def spin(args):\n    for i in range(1000000000):\n        pass\npublish(metadata('spin', '', {}, {}), spin)\n",
+    )
+    .unwrap();
     let host = Arc::new(Recorder::default());
     let stopper = host.clone();
     let thread = std::thread::spawn(move || {

@@ -50,7 +50,10 @@ fn what_cannot_be_replaced() {
 
 #[test]
 fn a_digest_pins_the_original_definition() {
-    assert_eq!(evaluate(&format!("digest({META}) == digest({META}.replace(name = 'x', description = ''))")), json!(true));
+    assert_eq!(
+        evaluate(&format!("digest({META}) == digest({META}.replace(name = 'x', description = ''))")),
+        json!(true)
+    );
     let definition: Value = serde_json::from_str(two()[0].lists.tools[0].raw().get()).unwrap();
     assert_eq!(evaluate(&format!("digest({META})")), json!(crate::json::digest(&definition)));
     assert_eq!(evaluate("digest({'b': 1.0, 'a': 2}) == digest({'a': 2, 'b': 1})"), json!(true));
@@ -81,12 +84,21 @@ fn regular_expressions_globs_and_json() {
         ("re.find_all('([a-z])([0-9])', 'a1')", json!([["a", "1"]])),
         ("re.sub('([a-z])([0-9])', r'\\2\\1$', 'a1b2')", json!("1a$2b$")),
         ("re.sub('a', 'x', 'aaa', count = 2)", json!("xxa")),
-        ("[re.glob(p, 'list_items') for p in ['list_*', '*', 'list_item?', 'l[aei]st*', 'l[!i]*', 'list', 'LIST_*']]", json!([true, true, true, true, false, false, false])),
+        (
+            "[re.glob(p, 'list_items') for p in ['list_*', '*', 'list_item?', 'l[aei]st*', 'l[!i]*', 'list', 'LIST_*']]",
+            json!([true, true, true, true, false, false, false]),
+        ),
         ("re.glob('a.c', 'abc')", json!(false)),
-        ("json.decode('{\"big\": 12345678901234567890123}')['big'] + 1", serde_json::from_str("12345678901234567890124").unwrap()),
+        (
+            "json.decode('{\"big\": 12345678901234567890123}')['big'] + 1",
+            serde_json::from_str("12345678901234567890124").unwrap(),
+        ),
         ("json.decode('nope', default = 1)", json!(1)),
         ("json.encode_indent({'a': [1]}, indent = ' ')", json!("{\n \"a\": [\n  1\n ]\n}")),
-        ("json.encode(struct(a = set([1]), b = (1, 2.5), c = range(2)))", json!("{\"a\":[1],\"b\":[1,2.5],\"c\":[0,1]}")),
+        (
+            "json.encode(struct(a = set([1]), b = (1, 2.5), c = range(2)))",
+            json!("{\"a\":[1],\"b\":[1,2.5],\"c\":[0,1]}"),
+        ),
         ("f'{1 + 1} {\"x\"}'", json!("2 x")),
         ("error('no')", json!({"content": [{"type": "text", "text": "no"}], "isError": true})),
         ("unwrap({'structuredContent': {'result': [1]}})", json!([1])),

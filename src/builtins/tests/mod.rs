@@ -51,7 +51,12 @@ pub fn two() -> Vec<Arc<BackendView>> {
     vec![named("github", &["search", "create_issue"]), named("docs", &["search", "read"])]
 }
 
-pub fn run_with(backends: Vec<Arc<BackendView>>, sections: Value, limits: &Limits, script: &str) -> Result<Plan, Diagnostic> {
+pub fn run_with(
+    backends: Vec<Arc<BackendView>>,
+    sections: Value,
+    limits: &Limits,
+    script: &str,
+) -> Result<Plan, Diagnostic> {
     let Value::Object(sections) = sections else { panic!("sections are an object") };
     run_session_script(
         &Source::new("policy.star", script),
@@ -85,7 +90,7 @@ pub fn evaluate(expression: &str) -> Value {
 #[derive(Default)]
 pub struct Recorder {
     pub calls: Mutex<Vec<(ToolRef, String, Option<Duration>)>>,
-    pub logged: Mutex<Vec<(LogLevel, String, Map<String, Value>)>>,
+    pub logged: Mutex<Vec<String>>,
     pub stop: Mutex<Option<Stop>>,
     pub answer: Option<&'static str>,
     pub delay: Duration,
@@ -106,7 +111,7 @@ impl Host for Recorder {
     }
 
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
-        self.logged.lock().unwrap().push((level, message.to_owned(), fields.clone()));
+        self.logged.lock().unwrap().push(format!("{} {message} {}", level.as_str(), Value::from(fields.clone())));
     }
 
     fn stopped(&self) -> Option<Stop> {
@@ -124,7 +129,10 @@ pub fn call(plan: &Plan, name: &str, arguments: &str, host: &Arc<Recorder>, limi
 
 /// Publishes one handler and calls it.
 pub fn handle(body: &str, arguments: &str) -> Result<Value, Failure> {
-    let script = format!("def handler(args):\n    {}\npublish(metadata('x', '', {{}}, {{}}), handler)\n", body.replace('\n', "\n    "));
+    let script = format!(
+        "def handler(args):\n    {}\npublish(metadata('x', '', {{}}, {{}}), handler)\n",
+        body.replace('\n', "\n    ")
+    );
     let plan = run(&script).unwrap_or_else(|error| panic!("{error}"));
     call(&plan, "x", arguments, &Arc::default(), &Limits::HANDLER)
 }

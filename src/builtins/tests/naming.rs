@@ -53,7 +53,8 @@ fn prefix_goes_on_every_name() {
 
 #[test]
 fn priority_lets_the_first_ranked_win() {
-    let ranked = |order: Value| json!({"conflictResolution": "priority", "conflictResolutionConfig": {"priorityOrder": order}});
+    let ranked =
+        |order: Value| json!({"conflictResolution": "priority", "conflictResolutionConfig": {"priorityOrder": order}});
     let plan = default(three(), ranked(json!(["web", "docs"]))).unwrap();
     assert_eq!(names(&plan), ["issue", "read", "search", "fetch"]);
     assert_eq!(plan.tools[2].origin.as_ref().unwrap().backend.as_ref(), "web");
@@ -70,7 +71,10 @@ fn manual_lists_every_collision() {
     let mut backends = three();
     backends.push(named("more", &["read"]));
     let error = default(backends, json!({"conflictResolution": "manual"})).unwrap_err();
-    assert!(error.message.contains("`search` (github.search, docs.search, web.search); `read` (docs.read, more.read)"), "{error}");
+    assert!(
+        error.message.contains("`search` (github.search, docs.search, web.search); `read` (docs.read, more.read)"),
+        "{error}"
+    );
     let overrides = |name: &str| {
         json!({"conflictResolution": "manual", "tools": [
             {"workload": "github", "overrides": {"search": {"name": "code", "description": "Searches code", "annotations": {"readOnlyHint": true}}}},
@@ -92,15 +96,25 @@ fn filters_work_on_original_names_before_overrides() {
         (json!({"excludeAllTools": true}), vec![]),
         (json!({"tools": [{"workload": "docs", "excludeAll": true}]}), vec!["search", "create_issue"]),
         (json!({"tools": [{"workload": "github", "filter": ["create_*"]}]}), vec!["create_issue", "search", "read"]),
-        (json!({"tools": [{"workload": "github", "filter": ["search"], "overrides": {"search": {"name": "find"}}}]}), vec!["find", "search", "read"]),
-        (json!({"tools": [{"workload": "github", "filter": ["find"], "overrides": {"search": {"name": "find"}}}]}), vec!["search", "read"]),
+        (
+            json!({"tools": [{"workload": "github", "filter": ["search"], "overrides": {"search": {"name": "find"}}}]}),
+            vec!["find", "search", "read"],
+        ),
+        (
+            json!({"tools": [{"workload": "github", "filter": ["find"], "overrides": {"search": {"name": "find"}}}]}),
+            vec!["search", "read"],
+        ),
         (json!({"defaultToolVisibility": "deny"}), vec![]),
         (json!({"defaultToolVisibility": "deny", "tools": [{"workload": "docs"}]}), vec!["search", "read"]),
     ] {
         let plan = default(two(), aggregation.clone()).unwrap();
         assert_eq!(names(&plan), expected, "{aggregation}");
     }
-    let plan = default(two(), json!({"tools": [{"workload": "dcos"}, {"workload": "docs", "overrides": {"gone": {"name": "x"}}}]})).unwrap();
+    let plan = default(
+        two(),
+        json!({"tools": [{"workload": "dcos"}, {"workload": "docs", "overrides": {"gone": {"name": "x"}}}]}),
+    )
+    .unwrap();
     assert_eq!(plan.log.len(), 2);
     let error = default(two(), json!({"conflictResolution": "magic"})).unwrap_err();
     assert!(error.message.contains("it must be one of auto, prefix, priority, manual"), "{error}");

@@ -24,12 +24,14 @@ instructions('be kind')
 
 #[test]
 fn a_name_published_twice_says_where_the_first_one_is() {
-    let text = fault("
+    let text = fault(
+        "
 def ok(args):
     return None
 publish(metadata('a', '', {}, {}), ok)
 publish(metadata('a', '', {}, {}), ok)
-");
+",
+    );
     assert!(text.contains("error: the name `a` is already published, at policy.star:4"), "{text}");
     assert!(text.contains("policy.star:5:1"), "{text}");
     assert!(text.contains("hint: `meta.replace(name = ...)` gives one of them another name"), "{text}");
@@ -42,7 +44,10 @@ fn what_cannot_be_published() {
         ("publish(metadata('a\\nb', '', {}, {}), print)", "the tool name \"a\\nb\" has control characters"),
         ("publish(metadata('a b', '', {}, {}), print)", "the tool name `a b` is not allowed"),
         ("publish(metadata('a' * 129, '', {}, {}), print)", "is not allowed"),
-        ("publish(metadata('a', '', {'type': 'string'}, {}), print)", "the parameters of `a` are not an object schema: `type` is \"string\""),
+        (
+            "publish(metadata('a', '', {'type': 'string'}, {}), print)",
+            "the parameters of `a` are not an object schema: `type` is \"string\"",
+        ),
         ("publish(metadata('a', '', {'properties': {}}, {}), print)", "`type` is missing"),
         ("publish(metadata('a', '', {}, {}), 'x')", "the handler of `a` is a `string`, not a function"),
         ("publish(metadata('a', '', {}, {}), lambda: 1)", "the handler of `a` cannot be called with one argument"),
@@ -65,7 +70,8 @@ fn odd_names_of_a_backend_pass_with_a_warning() {
     let [warning] = &plan.warnings[..] else { panic!("one warning") };
     assert_eq!(warning.message, "the backend `odd` has a tool with an odd name: `get stuff!`");
     assert_eq!(warning.place.as_ref().unwrap().line(), 2);
-    let script = "for meta, call in backends()['odd'].tools():\n    publish(meta.replace(name = 'x_' + meta.name), call)\n";
+    let script =
+        "for meta, call in backends()['odd'].tools():\n    publish(meta.replace(name = 'x_' + meta.name), call)\n";
     let error = run_with(backends, json!({}), &Limits::SESSION_SCRIPT, script).unwrap_err();
     assert!(error.message.contains("the tool name `x_get stuff!` is not allowed"), "{error}");
 }
