@@ -28,7 +28,7 @@ pub fn register_attempt(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Value<'v>> {
         let context = Context::of(eval)?;
         let named: Vec<(&str, Value<'v>)> = named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        let (ok, value, error) = match eval.eval_function(callable, &arguments.items, &named) {
+        let (ok, value, error) = match context.invoke(eval, callable, &arguments.items, &named) {
             Ok(value) => (true, value, String::new()),
             Err(error) if context.is_final(&error) => return Err(error),
             Err(error) => (false, Value::new_none(), error_message(&error)),

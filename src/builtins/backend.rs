@@ -9,7 +9,9 @@ use starlark::environment::{GlobalsBuilder, Methods, MethodsBuilder};
 use starlark::eval::Evaluator;
 use starlark::values::dict::AllocDict;
 use starlark::values::structs::AllocStruct;
-use starlark::values::{Heap, NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, starlark_value};
+use starlark::values::{
+    Heap, NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, starlark_value,
+};
 use starlark::{starlark_module, starlark_simple_value};
 
 use super::handler::BackendHandler;

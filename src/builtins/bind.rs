@@ -12,15 +12,15 @@ use starlark::eval::{Arguments, Evaluator};
 use starlark::values::dict::{AllocDict, Dict, DictRef};
 use starlark::values::tuple::TupleRef;
 use starlark::values::{
-    Freeze, NoSerialize, ProvidesStaticType, StarlarkPagable, StarlarkValue, Trace, Value, ValueLifetimeless, ValueLike,
-    starlark_value,
+    Freeze, NoSerialize, ProvidesStaticType, StarlarkPagable, StarlarkValue, Trace, Value, ValueLifetimeless,
+    ValueLike, starlark_value,
 };
 use starlark::{starlark_complex_value, starlark_module};
 
 use super::metadata::Metadata;
 use crate::diagnostic::nearest;
 use crate::json::raw;
-use crate::script::{Complaint, complain};
+use crate::script::{Complaint, Context, complain};
 
 /// A handler that puts its values over what it is called with.
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
@@ -72,7 +72,7 @@ where
         }
         let named = arguments.names_map()?;
         let named: Vec<(&str, Value<'v>)> = named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        eval.eval_function(self.handler.to_value(), &[heap.alloc(Dict::new(merged))], &named)
+        Context::of(eval)?.invoke(eval, self.handler.to_value(), &[heap.alloc(Dict::new(merged))], &named)
     }
 }
 
@@ -113,7 +113,8 @@ fn without<'a>(metadata: &Metadata, names: impl Iterator<Item = &'a str>) -> Res
         let properties = schema.get_mut("properties").and_then(Json::as_object_mut);
         let known: Vec<String> = properties.as_ref().map(|map| map.keys().cloned().collect()).unwrap_or_default();
         if properties.and_then(|properties| properties.shift_remove(name)).is_none() {
-            let complaint = Complaint::new(format!("the tool `{}` has no parameter `{name}`", metadata.definition.key()));
+            let complaint =
+                Complaint::new(format!("the tool `{}` has no parameter `{name}`", metadata.definition.key()));
             return Err(match nearest(name, known.iter().map(String::as_str)) {
                 Some(near) => complaint.hint(format!("did you mean `{near}`?")),
                 None if known.is_empty() => complaint.hint("it has no parameters"),

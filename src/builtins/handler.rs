@@ -77,7 +77,8 @@ fn timeout(arguments: &Arguments<'_, '_>) -> starlark::Result<Option<Duration>> 
             continue;
         }
         let seconds = UnpackFloat::unpack_value(value)?.map(|seconds| seconds.0);
-        let valid = seconds.filter(|seconds| *seconds > 0.0).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let valid =
+            seconds.filter(|seconds| *seconds > 0.0).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         timeout = Some(valid.ok_or_else(|| complain("`timeout` must be a number of seconds above 0"))?);
     }
     Ok(timeout)

@@ -1,4 +1,5 @@
 //! Metadata: what a tool is called and what it takes. Immutable; a change is a copy.
+#![expect(clippy::too_many_arguments, reason = "a built-in has as many as its users can give")]
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -11,7 +12,9 @@ use starlark::collections::SmallMap;
 use starlark::environment::{GlobalsBuilder, Methods, MethodsBuilder};
 use starlark::eval::Evaluator;
 use starlark::values::none::NoneOr;
-use starlark::values::{Heap, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value};
+use starlark::values::{
+    Heap, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
+};
 use starlark::{starlark_module, starlark_simple_value};
 
 use super::metadata_fields::{field, member};
@@ -208,8 +211,8 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
                 members.insert(field.member.to_owned(), json);
             }
         }
-        let definition =
-            Definition::parse(ItemKind::Tool, raw(&members)).map_err(|error| complain(format!("no such tool can be: {error}")))?;
+        let definition = Definition::parse(ItemKind::Tool, raw(&members))
+            .map_err(|error| complain(format!("no such tool can be: {error}")))?;
         let definition = Arc::new(definition);
         Ok(Metadata { original: definition.clone(), definition, origin: None })
     }

@@ -82,7 +82,8 @@ impl Kind {
 
 /// The member a script's value becomes; none where the value says that there is none.
 pub fn member<'v>(field: &Field, value: Value<'v>, heap: Heap<'v>) -> starlark::Result<Option<Json>> {
-    let json = convert::to_json(value, heap).map_err(|error| complain(format!("`{}` cannot become JSON: {error}", field.name)))?;
+    let json = convert::to_json(value, heap)
+        .map_err(|error| complain(format!("`{}` cannot become JSON: {error}", field.name)))?;
     if field.kind == Kind::Schema && json == json!({}) {
         return Ok(Some(json!({"type": "object"})));
     }

@@ -24,7 +24,7 @@ mod world;
 
 pub use config::Settings;
 pub use globals::{common, session};
-pub use names::MAX_NAME;
+pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, PublishedTool};
 pub use run::run_session_script;
 

@@ -21,3 +21,8 @@ pub fn judge(name: &str) -> Verdict {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     if name.len() <= MAX_NAME && name.bytes().all(plain) { Verdict::Good } else { Verdict::Odd }
 }
+
+/// Whether a name is what the protocol recommends.
+pub fn is_plain_name(name: &str) -> bool {
+    judge(name) == Verdict::Good
+}

@@ -31,8 +31,7 @@ pub const PRESETS: &[Preset] = &[
 ];
 
 /// What `load("@proxy//...")` finds.
-pub const LIBRARY: &[Embedded] =
-    &[Embedded { name: "lib@1.star", text: include_str!("../../presets/lib@1.star") }];
+pub const LIBRARY: &[Embedded] = &[Embedded { name: "lib@1.star", text: include_str!("../../presets/lib@1.star") }];
 
 impl Preset {
     /// `default@1`.
@@ -55,7 +54,8 @@ pub fn find(wanted: &str) -> Result<&'static Preset, Diagnostic> {
     let versions: Vec<String> =
         PRESETS.iter().filter(|preset| preset.name == name).map(|preset| format!("`{}`", preset.full_name())).collect();
     if !versions.is_empty() {
-        return Err(Diagnostic::error(format!("there is no preset `{wanted}`")).hint(format!("there is {}", versions.join(", "))));
+        return Err(Diagnostic::error(format!("there is no preset `{wanted}`"))
+            .hint(format!("there is {}", versions.join(", "))));
     }
     let known = PRESETS.iter().map(|preset| preset.name);
     let hint = match nearest(name, known.clone()) {

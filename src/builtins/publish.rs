@@ -26,7 +26,11 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
     ///     for meta, call in backend.tools():
     ///         publish(meta.replace(name = backend.name + "_" + meta.name), call)
     /// ```
-    fn publish<'v>(meta: Value<'v>, handler: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
+    fn publish<'v>(
+        meta: Value<'v>,
+        handler: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
         Context::of(eval)?.require_top("publish()")?;
         let world = World::of(eval)?;
         let place = eval.call_stack_top_location().map(|span| {
@@ -95,8 +99,9 @@ fn check_name(metadata: &Metadata, world: &World, place: Option<Place>) -> Resul
         }
         Verdict::Odd if metadata.has_original_name() => {
             let backend = metadata.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default();
-            let mut warning = Diagnostic::warning(format!("the backend `{backend}` has a tool with an odd name: `{name}`"))
-                .hint("some clients refuse such names; `meta.replace(name = ...)` gives it another one");
+            let mut warning =
+                Diagnostic::warning(format!("the backend `{backend}` has a tool with an odd name: `{name}`"))
+                    .hint("some clients refuse such names; `meta.replace(name = ...)` gives it another one");
             warning.place = place.clone();
             notes.warnings.push(warning);
         }

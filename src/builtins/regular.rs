@@ -31,7 +31,8 @@ fn members(builder: &mut GlobalsBuilder) {
     /// if it has several.
     fn find_all<'v>(pattern: &str, text: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let regex = compiled(pattern)?;
-        let group = |captures: &Captures<'_>, index: usize| captures.get(index).map_or("", |group| group.as_str()).to_owned();
+        let group =
+            |captures: &Captures<'_>, index: usize| captures.get(index).map_or("", |group| group.as_str()).to_owned();
         let item = |captures: Captures<'_>| match regex.captures_len() {
             1 => heap.alloc(group(&captures, 0)),
             2 => heap.alloc(group(&captures, 1)),
@@ -131,7 +132,8 @@ fn from_glob(pattern: &str) -> String {
             '[' => match rest.split_once(']') {
                 Some((letters, after)) if !letters.trim_start_matches('!').is_empty() => {
                     let (sign, letters) = letters.strip_prefix('!').map_or(("", letters), |letters| ("^", letters));
-                    let escaped = letters.replace('\\', "\\\\").replace('[', "\\[").replace('^', "\\^").replace('&', "\\&");
+                    let escaped =
+                        letters.replace('\\', "\\\\").replace('[', "\\[").replace('^', "\\^").replace('&', "\\&");
                     out.push_str(&format!("[{sign}{escaped}]"));
                     rest = after;
                 }

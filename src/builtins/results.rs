@@ -31,8 +31,9 @@ pub fn register_results(builder: &mut GlobalsBuilder) {
     /// What a result holds: its `structuredContent` (a lone `{"result": v}` gives `v`), else its text read as JSON,
     /// else its text. An error result is raised.
     fn unwrap<'v>(result: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        let members = convert::to_object(result, heap)?
-            .ok_or_else(|| complain(format!("unwrap() takes the result of a tool, a dict, not a `{}`", result.get_type())))?;
+        let members = convert::to_object(result, heap)?.ok_or_else(|| {
+            complain(format!("unwrap() takes the result of a tool, a dict, not a `{}`", result.get_type()))
+        })?;
         let text = text_of(&members);
         if members.get("isError") == Some(&Json::Bool(true)) {
             return Err(complain(if text.is_empty() { "the tool failed without saying why".to_owned() } else { text }));

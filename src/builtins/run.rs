@@ -59,9 +59,11 @@ fn published(collected: &OwnedFrozenValue, world: &Arc<World>) -> Vec<PublishedT
     let mut tools = Vec::new();
     // `map` hands out the value itself, so that no unchecked access is needed.
     collected.map(|dict| {
-        let entries = FrozenDictRef::from_frozen_value(dict).map(|dict| dict.iter().collect::<Vec<_>>()).unwrap_or_default();
+        let entries =
+            FrozenDictRef::from_frozen_value(dict).map(|dict| dict.iter().collect::<Vec<_>>()).unwrap_or_default();
         for (_, entry) in entries {
-            let Some([metadata, handler]) = FrozenTupleRef::from_frozen_value(entry).map(FrozenTupleRef::content) else {
+            let Some([metadata, handler]) = FrozenTupleRef::from_frozen_value(entry).map(FrozenTupleRef::content)
+            else {
                 continue;
             };
             let Some(metadata) = metadata.downcast_ref::<Metadata>() else { continue };

@@ -67,12 +67,16 @@ impl Fault {
     fn into_diagnostic(self, source: &Source) -> Diagnostic {
         let name = &self.name;
         let message = if self.top_level {
-            format!("this function reads `{name}`, the target of a `for` at the top level: it would see only the last one")
+            format!(
+                "this function reads `{name}`, the target of a `for` at the top level: it would see only the last one"
+            )
         } else {
             format!("this function reads `{name}`, which the loop around it assigns: it would see only the last one")
         };
         let hint = if self.top_level {
-            format!("give it to the function as a parameter: `def make({name}): return lambda args: ...`, then `make({name})`")
+            format!(
+                "give it to the function as a parameter: `def make({name}): return lambda args: ...`, then `make({name})`"
+            )
         } else {
             format!("bind it now: `lambda args, {name} = {name}: ...`, or make the function in `def make({name}): ...`")
         };
@@ -127,7 +131,8 @@ impl Walker {
             Expr::Lambda(lambda) => self.lambda(lambda, Kind::Function),
             Expr::Call(callee, arguments) => {
                 self.expression(callee);
-                let at_once = matches!(&callee.node, Expr::Identifier(name) if RUN_AT_ONCE.contains(&name.node.ident.as_str()));
+                let at_once =
+                    matches!(&callee.node, Expr::Identifier(name) if RUN_AT_ONCE.contains(&name.node.ident.as_str()));
                 for argument in &arguments.args {
                     match &argument.node.expr().node {
                         Expr::Lambda(lambda) if at_once => self.lambda(lambda, Kind::Immediate),

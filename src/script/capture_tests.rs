@@ -10,9 +10,17 @@ fn fault(text: &str) -> Option<String> {
 #[test]
 fn a_lambda_in_a_loop_may_not_read_what_the_loop_assigns() {
     let text = fault("for meta, call in tools:\n    publish(meta, lambda args: call(args))\n").unwrap();
-    assert!(text.contains("this function reads `call`, which the loop around it assigns: it would see only the last one"), "{text}");
+    assert!(
+        text.contains("this function reads `call`, which the loop around it assigns: it would see only the last one"),
+        "{text}"
+    );
     assert!(text.contains("policy.star:2:32"), "{text}");
-    assert!(text.contains("hint: bind it now: `lambda args, call = call: ...`, or make the function in `def make(call): ...`"), "{text}");
+    assert!(
+        text.contains(
+            "hint: bind it now: `lambda args, call = call: ...`, or make the function in `def make(call): ...`"
+        ),
+        "{text}"
+    );
 }
 
 #[test]
@@ -67,7 +75,8 @@ fn allowed() {
 
 #[test]
 fn a_target_of_a_top_level_loop_has_its_own_message() {
-    let text = fault("def late(args):\n    return call(args)\nfor meta, call in tools:\n    publish(meta, late)\n").unwrap();
+    let text =
+        fault("def late(args):\n    return call(args)\nfor meta, call in tools:\n    publish(meta, late)\n").unwrap();
     assert!(text.contains("this function reads `call`, the target of a `for` at the top level"), "{text}");
     assert!(text.contains("give it to the function as a parameter"), "{text}");
 }

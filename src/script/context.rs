@@ -5,9 +5,10 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 use starlark::any::ProvidesStaticType;
 use starlark::eval::Evaluator;
+use starlark::values::Value;
 
 use super::meter::{Meter, Why};
 use super::{Complaint, Host, Limits, LogLevel};
@@ -17,7 +18,7 @@ use super::{Complaint, Host, Limits, LogLevel};
 pub struct LogLine {
     pub level: LogLevel,
     pub message: String,
-    pub fields: Map<String, Value>,
+    pub fields: Map<String, serde_json::Value>,
 }
 
 /// One run: of a script at its top level, or of a handler.
@@ -67,7 +68,7 @@ impl Context {
         self.world.downcast_ref()
     }
 
-    pub fn log(&self, level: LogLevel, message: &str, fields: Map<String, Value>) {
+    pub fn log(&self, level: LogLevel, message: &str, fields: Map<String, serde_json::Value>) {
         match &self.host {
             Some(host) => host.log(level, message, &fields),
             None => self.log.borrow_mut().push(LogLine { level, message: message.to_owned(), fields }),
@@ -82,8 +83,20 @@ impl Context {
         })
     }
 
-    pub(super) fn must_stop(&self) -> bool {
-        self.meter.must_stop(self.host.as_ref())
+    pub(super) fn must_stop(&self, memory: usize) -> bool {
+        self.meter.must_stop(self.host.as_ref(), memory)
+    }
+
+    /// Calls a function of the script from a built-in.
+    pub fn invoke<'v>(
+        &self,
+        evaluator: &mut Evaluator<'v, '_, '_>,
+        function: Value<'v>,
+        positional: &[Value<'v>],
+        named: &[(&str, Value<'v>)],
+    ) -> starlark::Result<Value<'v>> {
+        self.meter.do_not_count_next_check();
+        evaluator.eval_function(function, positional, named)
     }
 
     /// Why the run was stopped, if it was.

@@ -40,7 +40,8 @@ pub struct Evaluated {
 /// Runs a script. Call it on a big stack.
 pub fn evaluate(program: &Program<'_>) -> Result<Evaluated, Failure> {
     let mut loader = Loader::new(program);
-    let module = catch_unwind(AssertUnwindSafe(|| loader.main())).unwrap_or_else(|payload| Err(Failure::panicked(payload)))?;
+    let module =
+        catch_unwind(AssertUnwindSafe(|| loader.main())).unwrap_or_else(|payload| Err(Failure::panicked(payload)))?;
     Ok(Evaluated { module, files: loader.files })
 }
 
@@ -84,12 +85,10 @@ pub(super) fn prepare<'a>(
     limits: &Limits,
 ) -> Result<(), Failure> {
     evaluator.extra = Some(context);
-    evaluator.set_check_cancelled(Box::new(|| context.must_stop()));
-    let set = evaluator
-        .set_max_tick_count(limits.steps)
-        .and_then(|()| evaluator.set_max_heap_size(limits.memory))
-        .and_then(|()| evaluator.set_max_callstack_size(limits.stack));
-    set.map_err(|error| Diagnostic::error(error.to_string()).into())
+    let module = evaluator.module();
+    let memory = move || module.heap().allocated_bytes() + module.frozen_heap().allocated_bytes();
+    evaluator.set_check_cancelled(Box::new(move || context.must_stop(memory())));
+    evaluator.set_max_callstack_size(limits.stack).map_err(|error| Diagnostic::error(error.to_string()).into())
 }
 
 pub(super) fn freeze(module: Module<'_>) -> Result<FrozenModule, Failure> {

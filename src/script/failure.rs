@@ -100,32 +100,14 @@ fn kind(error: &Error, context: &Context) -> FailureKind {
     match context.why() {
         Some(Why::Stopped(stop)) => return FailureKind::Stopped(stop),
         Some(Why::Time) => return FailureKind::Limit("time"),
+        Some(Why::Steps) => return FailureKind::Limit("steps"),
+        Some(Why::Memory) => return FailureKind::Limit("memory"),
+        None if matches!(error.kind(), ErrorKind::StackOverflow(_)) => return FailureKind::Limit("call stack"),
         None => {}
-    }
-    if let Some(limit) = exceeded(error) {
-        return FailureKind::Limit(limit);
     }
     match report::inner::<Failed>(error) {
         Some(failed) => FailureKind::Failed { data: failed.data.clone() },
         None => FailureKind::Error,
-    }
-}
-
-/// The limit that the engine itself found exceeded. Its error type is private, so this goes by the message.
-pub(super) fn exceeded(error: &Error) -> Option<&'static str> {
-    match error.kind() {
-        ErrorKind::StackOverflow(_) => Some("call stack"),
-        ErrorKind::Other(inner) => {
-            let text = inner.to_string();
-            if text.starts_with("Heap memory limit of") {
-                Some("memory")
-            } else if text.starts_with("Execution duration limit of") {
-                Some("steps")
-            } else {
-                None
-            }
-        }
-        _ => None,
     }
 }
 
@@ -144,6 +126,6 @@ fn rephrased(kind: &FailureKind, limits: &Limits) -> Option<String> {
 impl Context {
     /// Whether an error ends the run whatever the script wants: a stop or a limit, never to be caught.
     pub fn is_final(&self, error: &Error) -> bool {
-        self.why().is_some() || exceeded(error).is_some()
+        self.why().is_some() || matches!(error.kind(), ErrorKind::StackOverflow(_))
     }
 }

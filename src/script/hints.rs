@@ -6,7 +6,9 @@ pub fn hint(message: &str, pointed_at: &str, line: &str) -> Option<String> {
         return reserved(keyword);
     }
     if message == super::report::FROZEN {
-        return Some("copy it first (`dict(x)`, `list(x)`); what must last between calls cannot live in a script value".into());
+        return Some(
+            "copy it first (`dict(x)`, `list(x)`); what must last between calls cannot live in a script value".into(),
+        );
     }
     if message.starts_with("Unsupported format character") || message.contains("Incomplete format") {
         return Some("`%` knows no width and precision; use `str(round)`-like arithmetic or `\"{}\".format(x)`".into());

@@ -51,7 +51,8 @@ impl<'a> Loader<'a> {
 
     fn load(&mut self, id: &str, from: &Source) -> Result<FrozenModule, Fault> {
         let program = self.program;
-        let source = resolve(id, from, self.root.as_deref(), program.embedded, program.paths).map_err(Fault::Complaint)?;
+        let source =
+            resolve(id, from, self.root.as_deref(), program.embedded, program.paths).map_err(Fault::Complaint)?;
         let key = key(&source);
         if let Some(module) = self.done.get(&key) {
             return Ok(module.clone());
@@ -59,7 +60,10 @@ impl<'a> Loader<'a> {
         if let Some(start) = self.open.iter().position(|(open, _)| *open == key) {
             let mut cycle: Vec<&str> = self.open[start..].iter().map(|(_, name)| name.as_str()).collect();
             cycle.push(&source.name);
-            return Err(Fault::Complaint(Complaint::new(format!("files load each other in a circle: {}", cycle.join(" -> ")))));
+            return Err(Fault::Complaint(Complaint::new(format!(
+                "files load each other in a circle: {}",
+                cycle.join(" -> ")
+            ))));
         }
         self.files.extend(source.path.clone());
         let module = self.module(&source, false).map_err(|failure| Fault::Failure(Box::new(failure)))?;

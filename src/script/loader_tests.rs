@@ -25,11 +25,8 @@ impl Folder {
     /// Runs `main.star`: the files it loaded, or the error.
     fn run(&self) -> Result<usize, String> {
         let path = self.0.join("root/main.star");
-        let source = Source {
-            name: "main.star".into(),
-            text: std::fs::read_to_string(&path).unwrap().into(),
-            path: Some(path),
-        };
+        let source =
+            Source { name: "main.star".into(), text: std::fs::read_to_string(&path).unwrap().into(), path: Some(path) };
         let run = || {
             let limits = Limits::SESSION_SCRIPT;
             let context = Context::top(Arc::new(()), &limits);
@@ -62,7 +59,10 @@ fn files_load_from_the_root_beside_and_from_the_binary_each_once() {
     let folder = Folder::new(
         "all",
         &[
-            ("root/main.star", "load('//lib/a.star', 'a')\nload('lib/b.star', 'b')\nload('@proxy//lib@1.star', 'twice')\nx = twice(a + b)\n"),
+            (
+                "root/main.star",
+                "load('//lib/a.star', 'a')\nload('lib/b.star', 'b')\nload('@proxy//lib@1.star', 'twice')\nx = twice(a + b)\n",
+            ),
             ("root/lib/a.star", "load('b.star', 'b')\na = b\n"),
             ("root/lib/b.star", "b = 1\n"),
         ],
@@ -108,7 +108,8 @@ fn escapes_are_refused() {
 
 #[test]
 fn an_error_in_a_loaded_file_names_that_file() {
-    let folder = Folder::new("inner", &[("root/main.star", "load('a.star', 'a')\n"), ("root/a.star", "a = 1\nb = a + 'x'\n")]);
+    let folder =
+        Folder::new("inner", &[("root/main.star", "load('a.star', 'a')\n"), ("root/a.star", "a = 1\nb = a + 'x'\n")]);
     let text = folder.run().unwrap_err();
     assert!(text.contains("a.star:2:5"), "{text}");
 }

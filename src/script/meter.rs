@@ -1,4 +1,5 @@
-//! How long a run has computed, and why it was stopped: the engine itself only knows that it was.
+//! How much a run has computed, and why it was stopped. The engine has limits of its own, but its final check would
+//! replace an error that knows its line by one that does not; so it only counts, and the verdict is made here.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -8,16 +9,21 @@ use super::{Host, Limits, Stop};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Its own computing time is used up.
     Time,
+    Steps,
+    Memory,
     Stopped(Stop),
 }
+
+/// The engine asks whether to go on every so many steps.
+const STEPS_PER_CHECK: u64 = 1000;
 
 #[derive(Debug)]
 pub struct Meter {
     started: Instant,
     waited: Cell<Duration>,
-    allowed: Duration,
+    checks: Cell<u64>,
+    limits: Limits,
     why: Cell<Option<Why>>,
 }
 
@@ -26,7 +32,8 @@ impl Meter {
         Meter {
             started: Instant::now(),
             waited: Cell::new(Duration::ZERO),
-            allowed: limits.time,
+            checks: Cell::new(0),
+            limits: limits.clone(),
             why: Cell::new(None),
         }
     }
@@ -49,13 +56,30 @@ impl Meter {
         self.why.get()
     }
 
-    /// Whether the run must end now.
-    pub fn must_stop(&self, host: Option<&Arc<dyn Host>>) -> bool {
-        if let Some(stop) = host.and_then(|host| host.stopped()) {
-            self.stop(Why::Stopped(stop));
-        } else if self.started.elapsed().saturating_sub(self.waited.get()) > self.allowed {
-            self.stop(Why::Time);
+    /// The engine also asks at the end of every function that a built-in calls; that is not a thousand steps.
+    pub fn do_not_count_next_check(&self) {
+        self.checks.set(self.checks.get().wrapping_sub(1));
+    }
+
+    /// Whether the run must end now. Said once: the error that follows must not be replaced by a second one.
+    pub fn must_stop(&self, host: Option<&Arc<dyn Host>>, memory: usize) -> bool {
+        self.checks.set(self.checks.get().wrapping_add(1));
+        if self.why.get().is_some() {
+            return false;
         }
-        self.why.get().is_some()
+        let steps = (self.checks.get() as i64).max(0) as u64 * STEPS_PER_CHECK;
+        let why = if let Some(stop) = host.and_then(|host| host.stopped()) {
+            Why::Stopped(stop)
+        } else if steps > self.limits.steps {
+            Why::Steps
+        } else if memory > self.limits.memory {
+            Why::Memory
+        } else if self.started.elapsed().saturating_sub(self.waited.get()) > self.limits.time {
+            Why::Time
+        } else {
+            return false;
+        };
+        self.why.set(Some(why));
+        true
     }
 }

@@ -24,7 +24,8 @@ pub fn parse(source: &Source) -> Result<AstModule, Diagnostic> {
         return Err(Diagnostic::error(format!("`{}` has {size} bytes; a script may have {MAX_SOURCE}", source.name))
             .hint("move data out of the script, or split it into files and `load()` them"));
     }
-    let module = AstModule::parse(&source.name, source.text.to_string(), &DIALECT).map_err(|error| report::diagnose(&error))?;
+    let module =
+        AstModule::parse(&source.name, source.text.to_string(), &DIALECT).map_err(|error| report::diagnose(&error))?;
     capture::check(&module, source)?;
     Ok(module)
 }

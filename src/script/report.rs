@@ -70,11 +70,11 @@ fn trace(error: &Error) -> Vec<String> {
     if trace.is_empty() || (trace.len() == 1 && caller == "top level") {
         return Vec::new();
     }
-    if let Some(span) = error.span() {
+    // A built-in that raises has a frame too, at the very place of the error.
+    let innermost = error.call_stack().frames.last().and_then(|frame| frame.location.as_ref());
+    if let Some(span) = error.span().filter(|span| Some(*span) != innermost) {
         let last = format!("{}:{} in {caller}", span.filename(), span.resolve_span().begin.line + 1);
-        if trace.last() != Some(&last) {
-            trace.push(last);
-        }
+        trace.push(last);
     }
     trace
 }

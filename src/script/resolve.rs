@@ -79,7 +79,9 @@ fn read(id: &str, path: &Path, root: &Path) -> Result<Source, Complaint> {
     // Links are followed first, so that what is checked is what is read.
     let real: PathBuf = path.canonicalize().map_err(failed)?;
     let Ok(shown) = real.strip_prefix(root) else {
-        return Err(Complaint::new(format!("cannot load `{id}`: it is outside of the folder that scripts may load from")));
+        return Err(Complaint::new(format!(
+            "cannot load `{id}`: it is outside of the folder that scripts may load from"
+        )));
     };
     if real.extension().is_none_or(|extension| extension != "star") {
         return Err(Complaint::new(format!("cannot load `{id}`: only `*.star` files can be loaded")));

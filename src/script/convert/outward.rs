@@ -76,11 +76,7 @@ fn rare<'v>(value: Value<'v>, heap: Heap<'v>, depth: usize) -> Result<Json, Conv
     }
 }
 
-fn array<'v>(
-    items: impl Iterator<Item = Value<'v>>,
-    heap: Heap<'v>,
-    depth: usize,
-) -> Result<Json, ConvertError> {
+fn array<'v>(items: impl Iterator<Item = Value<'v>>, heap: Heap<'v>, depth: usize) -> Result<Json, ConvertError> {
     let converted = items
         .enumerate()
         .map(|(index, item)| convert(item, heap, depth + 1).map_err(|error| error.index(index)))

@@ -1,0 +1,92 @@
+use super::*;
+use crate::script::FailureKind;
+
+fn short() -> Limits {
+    Limits { steps: 100_000, time: Duration::from_secs(20), memory: 16 << 20, stack: 50 }
+}
+
+fn top(script: &str, limits: &Limits) -> String {
+    run_with(vec![], json!({}), limits, script).unwrap_err().to_string()
+}
+
+#[test]
+fn a_script_that_computes_too_much_is_stopped_where_it_stands() {
+    let text = top("x = 0\nfor i in range(1000000000):\n    x += i\n", &short());
+    assert!(text.contains("the script used more than its limit of 100000 steps"), "{text}");
+    assert!(text.contains("policy.star:2:1"), "{text}");
+    let patient = Limits { steps: u64::MAX, time: Duration::from_millis(300), ..short() };
+    let text = top("x = 0\nfor i in range(1000000000):\n    x += i\n", &patient);
+    assert!(text.contains("the script used more than its limit of 300 ms of computing time"), "{text}");
+    let text = top("def f(n):\n    return f(n + 1)\nf(0)\n", &short());
+    assert!(text.contains("the script used more than its limit of 50 nested calls"), "{text}");
+    let patient = Limits { steps: u64::MAX, time: Duration::from_secs(60), ..short() };
+    let text = top("x = []\nfor i in range(1000000000):\n    x.append('item %s' % i)\n", &patient);
+    assert!(text.contains("the script used more than its limit of 16 MiB of memory"), "{text}");
+}
+
+#[test]
+fn a_handler_has_limits_too_and_cannot_catch_them() {
+    let plan = run("
+def spin():
+    for i in range(1000000000):
+        pass
+def dive(n):
+    return dive(n + 1)
+publish(metadata('spin', '', {}, {}), lambda args: attempt(spin))
+publish(metadata('dive', '', {}, {}), lambda args: attempt(dive, 1))
+")
+    .unwrap();
+    let host = Arc::new(Recorder::default());
+    let kind = |name: &str, limits: &Limits| call(&plan, name, "{}", &host, limits).unwrap_err().kind;
+    assert_eq!(kind("spin", &short()), FailureKind::Limit("steps"));
+    assert_eq!(
+        kind("spin", &Limits { steps: u64::MAX, time: Duration::from_millis(100), ..short() }),
+        FailureKind::Limit("time")
+    );
+    assert_eq!(kind("dive", &short()), FailureKind::Limit("call stack"));
+    assert_eq!(kind("dive", &Limits::HANDLER), FailureKind::Limit("call stack"));
+}
+
+#[test]
+fn waiting_for_a_backend_is_not_computing() {
+    let plan = run("
+meta, call = backends()['github'].tools()[0]
+def handler(args):
+    for i in range(3):
+        call({})
+    return len([x for x in range(5000)])
+publish(meta, handler)
+")
+    .unwrap();
+    let host = Arc::new(Recorder { delay: Duration::from_millis(150), ..Recorder::default() });
+    let limits = Limits { time: Duration::from_millis(400), ..Limits::HANDLER };
+    assert_eq!(call(&plan, "search", "{}", &host, &limits).unwrap(), json!(5000));
+}
+
+#[test]
+fn a_deadline_ends_a_computing_handler() {
+    let plan = run(
+        "def spin(args):\n    for i in range(1000000000):\n        pass\npublish(metadata('spin', '', {}, {}), spin)\n",
+    )
+    .unwrap();
+    let host = Arc::new(Recorder::default());
+    let stopper = host.clone();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        *stopper.stop.lock().unwrap() = Some(Stop::Deadline);
+    });
+    let limits = Limits { steps: u64::MAX, ..Limits::HANDLER };
+    let failure = call(&plan, "spin", "{}", &host, &limits).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Stopped(Stop::Deadline));
+    thread.join().unwrap();
+}
+
+#[test]
+fn what_breaks_the_engine_is_an_error() {
+    let text = top("x = list(range(2000000000))\n", &short());
+    assert!(text.contains("the script engine broke down"), "{text}");
+    let deep = format!("x = {}1\n", "-".repeat(2_000));
+    run_with(vec![], json!({}), &short(), &deep).unwrap();
+    let text = top(&format!("x = '{}'\n", "a".repeat(1 << 20)), &short());
+    assert!(text.contains("a script may have 1048576"), "{text}");
+}

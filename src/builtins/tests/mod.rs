@@ -1,0 +1,138 @@
+//! Given these backends and this script, this is published, or this error is told.
+
+mod errors;
+mod handlers;
+mod limits;
+mod metadata;
+mod naming;
+mod publish;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{Handler, Plan, Settings, run_session_script};
+use crate::catalog::Snapshot;
+use crate::diagnostic::Diagnostic;
+use crate::json::{Raw, raw};
+use crate::model::{BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Status, ToolRef};
+use crate::script::{Failure, Host, Limits, LogLevel, Source, Stop};
+
+/// A tool with a schema of two parameters.
+pub fn tool(name: &str) -> Value {
+    json!({
+        "name": name, "description": format!("does {name}"), "x-vendor": 1.10,
+        "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]},
+    })
+}
+
+pub fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
+    let tools = tools.iter().map(|tool| Arc::new(Definition::parse(ItemKind::Tool, raw(tool)).unwrap())).collect();
+    Arc::new(BackendView {
+        name: name.into(),
+        kind: BackendKind::Stdio,
+        status: Status::Ready,
+        error: String::new(),
+        info: Arc::new(ServerInfo { name: format!("{name}-server"), version: "1.2".into(), ..ServerInfo::default() }),
+        lists: Arc::new(Lists { tools, ..Lists::default() }),
+        reports: Arc::default(),
+    })
+}
+
+/// A backend whose tools have nothing but a name.
+pub fn named(name: &str, tools: &[&str]) -> Arc<BackendView> {
+    backend(name, &tools.iter().map(|name| tool(name)).collect::<Vec<_>>())
+}
+
+/// Two backends that share the name `search`.
+pub fn two() -> Vec<Arc<BackendView>> {
+    vec![named("github", &["search", "create_issue"]), named("docs", &["search", "read"])]
+}
+
+pub fn run_with(
+    backends: Vec<Arc<BackendView>>,
+    sections: Value,
+    limits: &Limits,
+    script: &str,
+) -> Result<Plan, Diagnostic> {
+    let Value::Object(sections) = sections else { panic!("sections are an object") };
+    run_session_script(
+        &Source::new("policy.star", script),
+        Path::new("."),
+        Arc::new(Snapshot { version: 1, backends }),
+        Arc::new(Settings { sections }),
+        limits,
+    )
+}
+
+pub fn run(script: &str) -> Result<Plan, Diagnostic> {
+    run_with(two(), json!({"params": {}}), &Limits::SESSION_SCRIPT, script)
+}
+
+pub fn names(plan: &Plan) -> Vec<&str> {
+    plan.tools.iter().map(|tool| tool.definition.key()).collect()
+}
+
+pub fn fault(script: &str) -> String {
+    run(script).unwrap_err().to_string()
+}
+
+/// What the script computes into a tool's description, for tests of pure built-ins.
+pub fn evaluate(expression: &str) -> Value {
+    let plan = run(&format!("publish(metadata('x', json.encode({expression}), {{}}, {{}}), lambda args: None)\n"));
+    let plan = plan.unwrap_or_else(|error| panic!("{expression}: {error}"));
+    serde_json::from_str(&plan.tools[0].definition.text("description")).unwrap()
+}
+
+/// A host that writes down calls and answers with them.
+#[derive(Default)]
+pub struct Recorder {
+    pub calls: Mutex<Vec<(ToolRef, String, Option<Duration>)>>,
+    pub logged: Mutex<Vec<String>>,
+    pub stop: Mutex<Option<Stop>>,
+    pub answer: Option<&'static str>,
+    pub delay: Duration,
+}
+
+impl Host for Recorder {
+    fn call(&self, target: &ToolRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop> {
+        std::thread::sleep(self.delay);
+        if let Some(stop) = *self.stop.lock().unwrap() {
+            return Err(stop);
+        }
+        self.calls.lock().unwrap().push((target.clone(), arguments.get().to_owned(), timeout));
+        let answer = match self.answer {
+            Some(text) => text.to_owned(),
+            None => json!({"content": [{"type": "text", "text": arguments.get()}]}).to_string(),
+        };
+        Ok(crate::json::valid(answer).unwrap())
+    }
+
+    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
+        self.logged.lock().unwrap().push(format!("{} {message} {}", level.as_str(), Value::from(fields.clone())));
+    }
+
+    fn stopped(&self) -> Option<Stop> {
+        *self.stop.lock().unwrap()
+    }
+}
+
+/// Calls the published tool of that name, which must be a script's.
+pub fn call(plan: &Plan, name: &str, arguments: &str, host: &Arc<Recorder>, limits: &Limits) -> Result<Value, Failure> {
+    let tool = plan.tools.iter().find(|tool| tool.definition.key() == name).unwrap();
+    let Handler::Script(function) = &tool.handler else { panic!("`{name}` is published unwrapped") };
+    let arguments = crate::json::valid(arguments.to_owned()).unwrap();
+    function.call(&arguments, host.clone(), limits)
+}
+
+/// Publishes one handler and calls it.
+pub fn handle(body: &str, arguments: &str) -> Result<Value, Failure> {
+    let script = format!(
+        "def handler(args):\n    {}\npublish(metadata('x', '', {{}}, {{}}), handler)\n",
+        body.replace('\n', "\n    ")
+    );
+    let plan = run(&script).unwrap_or_else(|error| panic!("{error}"));
+    call(&plan, "x", arguments, &Arc::default(), &Limits::HANDLER)
+}

@@ -1,0 +1,169 @@
+//! Given this file, these tools, or this error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{CallFault, Extension, bundled::BUNDLED, load};
+use crate::json::Raw;
+use crate::model::ToolRef;
+use crate::script::{Host, Limits, LogLevel, Source, Stop};
+
+struct Nobody;
+
+impl Host for Nobody {
+    fn call(&self, _: &ToolRef, _: Raw, _: Option<Duration>) -> Result<Raw, Stop> {
+        Err(Stop::Cancelled)
+    }
+
+    fn log(&self, _: LogLevel, _: &str, _: &Map<String, Value>) {}
+
+    fn stopped(&self) -> Option<Stop> {
+        None
+    }
+}
+
+fn extension(text: &str) -> Extension {
+    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT).unwrap_or_else(|error| panic!("{error}")).unwrap()
+}
+
+fn fault(text: &str) -> String {
+    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT).unwrap_err().to_string()
+}
+
+fn call(extension: &Extension, tool: &str, arguments: Value) -> Result<Value, CallFault> {
+    let tool = extension.tools.iter().find(|known| known.definition.key() == tool).unwrap();
+    tool.call(&crate::json::raw(&arguments), Arc::new(Nobody), &Limits::HANDLER)
+}
+
+fn with_tool(tool: &str) -> String {
+    format!(
+        "def run(params):\n    return params\ndef describe_extension():\n    return Extension(name = 'x', version = '1', description = '', tools = [{tool}])\n"
+    )
+}
+
+#[test]
+fn the_bundled_extensions_work() {
+    let loaded: Vec<Extension> =
+        BUNDLED.iter().map(|bundled| load(&bundled.script(), &Limits::SESSION_SCRIPT).unwrap().unwrap()).collect();
+    assert_eq!(loaded.iter().map(|extension| extension.name.as_str()).collect::<Vec<_>>(), ["hello", "text"]);
+    let [hello, text] = &loaded[..] else { panic!("two") };
+    assert_eq!(call(hello, "greet", json!({})).unwrap(), "Hello, World!");
+    assert_eq!(call(hello, "greet", json!({"name": "Ann"})).unwrap(), "Hello, Ann!");
+    assert_eq!(
+        call(text, "count", json!({"text": "a b\nc"})).unwrap(),
+        json!({"characters": 5, "words": 3, "lines": 2})
+    );
+    for (to, expected) in [("snake", "some_words_here"), ("camel", "someWordsHere"), ("upper", "SOMEWORDS HERE")] {
+        assert_eq!(call(text, "change_case", json!({"text": "someWords here", "to": to})).unwrap(), expected);
+    }
+    let found = call(text, "search", json!({"text": "a.b\nacb\nA.B", "pattern": "a.b", "ignore_case": true})).unwrap();
+    assert_eq!(found, json!({"matches": [{"line": 1, "text": "a.b"}, {"line": 3, "text": "A.B"}]}));
+    assert_eq!(call(text, "fingerprint", json!({"value": 1})).unwrap().as_str().unwrap()[..8], *"6b86b273");
+    assert_eq!(call(text, "format_json", json!({"text": "{\"a\":1}"})).unwrap(), "{\n  \"a\": 1\n}");
+    assert_eq!(call(text, "format_json", json!({"text": "{"})).unwrap()["isError"], true);
+}
+
+#[test]
+fn parameters_become_a_schema_with_defaults_of_their_type() {
+    let extension = extension(&with_tool(
+        "Tool(name = 't', description = 'd', handler = run, title = 'T', parameters = [
+            ToolParameter(name = 'n', param_type = 'int', required = True),
+            ToolParameter(name = 'f', param_type = 'float', default = '1.5', description = 'a float'),
+            ToolParameter(name = 'b', param_type = 'bool', default = 'true'),
+            ToolParameter(name = 'l', param_type = 'array', items = 'string', default = '[]'),
+            ToolParameter(name = 'e', param_type = 'string', enum = ['x', 'y'])])",
+    ));
+    let definition: Value = serde_json::from_str(extension.tools[0].definition.raw().get()).unwrap();
+    assert_eq!(
+        definition,
+        json!({"name": "t", "title": "T", "description": "d", "inputSchema": {"type": "object", "properties": {
+            "n": {"type": "integer"},
+            "f": {"type": "number", "description": "a float", "default": 1.5},
+            "b": {"type": "boolean", "default": true},
+            "l": {"type": "array", "default": [], "items": {"type": "string"}},
+            "e": {"type": "string", "enum": ["x", "y"]},
+        }, "required": ["n"]}}),
+    );
+    assert_eq!(call(&extension, "t", json!({"n": 1})).unwrap(), json!({"n": 1, "f": 1.5, "b": true, "l": []}));
+    let Err(CallFault::Arguments(text)) = call(&extension, "t", json!({"n": "x", "e": "z"})) else { panic!("bad") };
+    assert!(text.contains("`n`:") && text.contains("`e`:"), "{text}");
+    assert!(matches!(call(&extension, "t", json!([])), Err(CallFault::Arguments(_))));
+}
+
+#[test]
+fn handlers_may_be_closures_and_lambdas() {
+    let extension = extension(
+        "def make(n):\n    return lambda params: n + params['x']\ndef describe_extension():\n    return Extension(name = 'x', version = '1', description = '', tools = [Tool(name = 't%s' % n, description = '', handler = make(n)) for n in [1, 2]])\n",
+    );
+    assert_eq!(call(&extension, "t1", json!({"x": 1})).unwrap(), 2);
+    assert_eq!(call(&extension, "t2", json!({"x": 1})).unwrap(), 3);
+}
+
+#[test]
+fn a_file_without_description_is_no_extension() {
+    assert!(load(&Source::new("lib.star", "def helper():\n    pass\n"), &Limits::SESSION_SCRIPT).unwrap().is_none());
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    for (tool, expected) in [
+        ("1", "`tools` holds a `int`; it must hold Tool(...) only"),
+        ("Tool(name = 'a b', description = '', handler = run)", "the tool name \"a b\" is not allowed"),
+        (
+            "Tool(name = 'a', description = '', handler = 'run')",
+            "the handler of the tool `a` is not a function of one argument",
+        ),
+        ("Tool(name = 'a', description = '', handler = run, parameters = [1])", "must hold ToolParameter(...) only"),
+        ("Tool(name = 'a', description = '', handler = run, retries = 1)", "retries"),
+        (
+            "Tool(name = 'a', description = '', handler = run, parameters = [ToolParameter(name = 'x', param_type = 'strng')])",
+            "did you mean `string`?",
+        ),
+        (
+            "Tool(name = 'a', description = '', handler = run, parameters = [ToolParameter(name = 'x', param_type = 'int', default = 'z')])",
+            "the default of `x`, \"z\", is not of type integer",
+        ),
+        (
+            "Tool(name = 'a', description = '', handler = run, parameters = [ToolParameter(name = 'x', param_type = 'int')], input_schema = {})",
+            "both `parameters` and `input_schema`",
+        ),
+        (
+            "Tool(name = 'a', description = '', handler = run, input_schema = {'type': 'array'})",
+            "is not an object schema",
+        ),
+        (
+            "Tool(name = 'a', description = '', handler = run), Tool(name = 'a', description = '', handler = run)",
+            "the extension in `x.star` has two tools `a`",
+        ),
+    ] {
+        let text = fault(&with_tool(tool));
+        assert!(text.contains(expected), "{tool}: {text}");
+    }
+    let text = fault("def describe_extension():\n    return {}\n");
+    assert!(text.contains("describe_extension() in `x.star` must return Extension(...), not a `dict`"), "{text}");
+    let text = fault(
+        "def describe_extension():\n    return Extension(name = 'x', version = '1', description = '', allowed_exec = ['ls'])\n",
+    );
+    assert!(text.contains("`allowed_exec` of Extension() is not supported yet"), "{text}");
+    let text = fault(
+        "def describe_extension():\n    return Extension(name = 'x', version = '1', description = '', prompts = [Prompt(name = 'x')])\n",
+    );
+    assert!(text.contains("Prompt() is not supported yet"), "{text}");
+    let text = fault("publish(1, 2)\n");
+    assert!(text.contains("Variable `publish` not found"), "{text}");
+}
+
+#[test]
+fn extensions_load_files_beside_them_by_short_names() {
+    let folder = std::env::temp_dir().join(format!("extension-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("lib")).unwrap();
+    std::fs::write(folder.join("facts.star"), "fact = 'cats sleep'\n").unwrap();
+    std::fs::write(folder.join("lib/x.star"), "y = 1\n").unwrap();
+    let text = "load('facts', 'fact')\nload('facts.star', same = 'fact')\nload('./lib/x.star', 'y')\ndef describe_extension():\n    return Extension(name = 'x', version = '1', description = fact)\n";
+    let source = Source { name: "x.star".into(), text: text.into(), path: Some(folder.join("x.star")) };
+    let extension = load(&source, &Limits::SESSION_SCRIPT).unwrap().unwrap();
+    assert_eq!((extension.description.as_str(), extension.files.len()), ("cats sleep", 2));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
