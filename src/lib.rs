@@ -33,3 +33,6 @@ pub mod gateway;
 
 // Layer 8
 pub mod server;
+
+// Layer 9
+pub mod cli;

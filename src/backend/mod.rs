@@ -17,4 +17,4 @@ mod supervisor;
 pub use cache::Cache;
 pub use call::{Answer, Backend, Call, CallError, Progress, ProgressSink, progress_channel};
 pub use handle::Handle;
-pub use supervisor::{Environment, start};
+pub use supervisor::{Environment, idle_view, start};

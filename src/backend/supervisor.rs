@@ -39,25 +39,31 @@ pub struct Environment {
     pub changes: Arc<Notify>,
 }
 
-/// Starts the supervision of a server. Returns at once.
-pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
-    let name: Arc<str> = name.into();
+/// What is known of a server that is not connected.
+pub fn idle_view(name: &str, server: &Server, cache: &Cache) -> BackendView {
     let kind = match server.transport {
         Transport::Stdio { .. } => BackendKind::Stdio,
         Transport::Http { .. } => BackendKind::Http,
     };
-    let cached = environment.cache.load(&name, server);
+    let cached = cache.load(name, server);
     let status = if cached.is_some() { Status::Cached } else { Status::Starting };
     let (info, lists) = cached.unwrap_or_default();
-    let view = BackendView {
-        name: Arc::clone(&name),
+    BackendView {
+        name: name.into(),
         kind,
         status,
         error: String::new(),
         info: Arc::new(info),
         lists: Arc::new(lists),
+        start_time: None,
         reports: Arc::default(),
-    };
+    }
+}
+
+/// Starts the supervision of a server. Returns at once.
+pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
+    let name: Arc<str> = name.into();
+    let view = idle_view(&name, server, &environment.cache);
     let (state_sender, state) = watch::channel(State::default());
     let handle = Handle {
         name: Arc::clone(&name),
@@ -293,6 +299,9 @@ impl Supervisor {
     fn publish(&self, status: Status, error: String, news: Option<(Arc<ServerInfo>, Lists, Vec<String>)>) {
         let mut view = BackendView::clone(&self.handle.view.load());
         (view.status, view.error) = (status, error);
+        if status == Status::Ready && view.start_time.is_none() {
+            view.start_time = self.last_attempt.map(|attempt| attempt.elapsed());
+        }
         if let Some((info, lists, reports)) = news {
             (view.info, view.lists, view.reports) = (info, Arc::new(lists), Arc::new(reports));
         }

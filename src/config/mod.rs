@@ -35,6 +35,7 @@ pub use server::{PROTOCOL_VERSIONS, ProtocolChoice, Server, Transport};
 pub use session_script::{InlineScript, SessionScript};
 pub use substitute::Environment;
 pub use token::Token;
+pub use units::duration;
 
 /// Everything a config file says, with the defaults for what it leaves out.
 #[derive(Clone, Debug)]

@@ -1,8 +1,10 @@
 //! Local tools: a Starlark file that describes an extension. It is a kind of backend; here it is loaded, checked and
 //! called.
 
+mod backend;
 pub mod bundled;
 mod constructors;
+mod discover;
 mod load;
 mod parameter;
 mod tool;
@@ -12,6 +14,8 @@ use std::path::PathBuf;
 
 use crate::script::LogLine;
 
+pub use backend::ExtensionBackend;
+pub use discover::discover;
 pub use load::load;
 pub use tool::{CallFault, ExtensionTool};
 

@@ -112,13 +112,16 @@ impl Gateway {
         }
     }
 
+    /// Ends when every server is up or has failed to come up once; the version of that snapshot.
+    pub async fn servers_settled(&self) -> u64 {
+        let mut catalog = self.catalog.clone();
+        let settled = catalog.wait_for(|snapshot| snapshot.backends.iter().all(|backend| tried(backend))).await;
+        settled.map_or(0, |snapshot| snapshot.version)
+    }
+
     /// The surface once every server has either come up or failed to; for commands that look once.
     pub async fn settled(&self) -> Result<Arc<Surface>, Arc<Diagnostic>> {
-        let mut catalog = self.catalog.clone();
-        let version = match catalog.wait_for(|snapshot| snapshot.backends.iter().all(|backend| tried(backend))).await {
-            Ok(snapshot) => snapshot.version,
-            Err(_) => return self.surface().await,
-        };
+        let version = self.servers_settled().await;
         let mut current = self.current.clone();
         match current.wait_for(|now| now.snapshot >= version).await {
             Ok(now) => match (&now.error, &now.surface) {

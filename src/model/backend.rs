@@ -1,6 +1,7 @@
 //! What is known of a backend at one moment.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -97,6 +98,8 @@ pub struct BackendView {
     pub error: String,
     pub info: Arc<ServerInfo>,
     pub lists: Arc<Lists>,
+    /// How long it took from the attempt to connect until its lists were there.
+    pub start_time: Option<Duration>,
     /// What was left out of the lists, and why.
     pub reports: Arc<Vec<String>>,
 }

@@ -150,6 +150,11 @@ impl Session {
         }
     }
 
+    /// Ends the stream that would last for ever.
+    pub(super) fn end_listening(&self) {
+        self.standalone.finish();
+    }
+
     /// Ends everything that runs in it.
     pub(super) fn end(&self) {
         self.in_flight.cancel_all();

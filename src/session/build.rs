@@ -18,7 +18,7 @@ pub struct Recipe {
     pub root: PathBuf,
     pub settings: Arc<Settings>,
     /// Sections the config file sets, and where: each must be read by the script.
-    pub sections_set: Vec<(String, Option<Place>)>,
+    pub sections_set: Vec<(String, Place)>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,10 +61,9 @@ impl Recipe {
             return Ok(());
         };
         let script = &self.source.name;
-        let mut diagnostic = Diagnostic::error(format!("`{section}` is set, but the session script `{script}` never reads it"))
+        let diagnostic = Diagnostic::error(format!("`{section}` is set, but the session script `{script}` never reads it"))
             .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or take it out of the config"));
-        diagnostic.place = place.clone();
-        Err(BuildError::Unread(Box::new(diagnostic)))
+        Err(BuildError::Unread(Box::new(diagnostic.at(place.clone()))))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::builtins::{Handler, PublishedTool};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
-use crate::model::{Definition, Status};
+use crate::model::{Definition, Status, ToolRef};
 use crate::wire::params::{self, ParamHeader};
 
 /// One published tool, ready to be called.
@@ -17,6 +17,8 @@ use crate::wire::params::{self, ParamHeader};
 pub struct Entry {
     pub definition: Arc<Definition>,
     pub handler: Handler,
+    /// The backend's tool it was made from, if any.
+    pub origin: Option<ToolRef>,
     schemas: OnceLock<Schemas>,
     marked: OnceLock<Vec<ParamHeader>>,
 }
@@ -32,6 +34,7 @@ impl Entry {
         Entry {
             definition: tool.definition,
             handler: tool.handler,
+            origin: tool.origin,
             schemas: OnceLock::new(),
             marked: OnceLock::new(),
         }

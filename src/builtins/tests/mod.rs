@@ -37,6 +37,7 @@ pub fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
         error: String::new(),
         info: Arc::new(ServerInfo { name: format!("{name}-server"), version: "1.2".into(), ..ServerInfo::default() }),
         lists: Arc::new(Lists { tools, ..Lists::default() }),
+        start_time: None,
         reports: Arc::default(),
     })
 }

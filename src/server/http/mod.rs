@@ -60,6 +60,14 @@ impl HttpFront {
         front
     }
 
+    /// The end is near: streams that would last for ever end, running calls may still finish.
+    pub fn begin_end(&self) {
+        self.server.gateway.begin_stop();
+        for session in self.sessions.all() {
+            session.end_listening();
+        }
+    }
+
     /// Ends every session: their streams end, their calls are cancelled.
     pub fn end_sessions(&self) {
         for session in self.sessions.all() {

@@ -1,0 +1,142 @@
+//! `proxy call TOOL`: call a published tool as a client would.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use super::output;
+use super::setup::{self, Source};
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::gateway::Gateway;
+use crate::json::Object;
+use crate::server::Identity;
+use crate::session::{CallFault, Caller, Surface};
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The tool's published name
+    tool: String,
+    /// Arguments: NAME=VALUE, where the value is JSON or, failing that or where the tool wants a string, text
+    #[arg(value_name = "NAME=VALUE")]
+    pairs: Vec<String>,
+    /// All arguments as one JSON object; NAME=VALUE pairs are added to it
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+    /// Give up after so long, for example 10s
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
+    #[command(flatten)]
+    source: Source,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let timeout = match &arguments.timeout {
+        Some(text) => Some(
+            crate::config::duration(text).ok_or_else(|| Failure::usage(format!("`{text}` is not a duration such as 10s")))?,
+        ),
+        None => None,
+    };
+    let result = setup::with_gateway(&arguments.source, async |gateway, surface| {
+        setup::report_servers(gateway);
+        call(arguments, gateway, surface, timeout).await
+    })?;
+    let failed = result.get("isError") == Some(&Value::Bool(true));
+    if arguments.json {
+        output::json(&result);
+    } else {
+        show(&result);
+    }
+    if failed { Err(Failure::silent()) } else { Ok(()) }
+}
+
+async fn call(
+    arguments: &Arguments,
+    gateway: &Arc<Gateway>,
+    surface: Arc<Surface>,
+    timeout: Option<Duration>,
+) -> Result<Value, Failure> {
+    let name = &arguments.tool;
+    let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface)) };
+    let schema = entry.definition.member("inputSchema").unwrap_or_default();
+    let params = crate::json::raw(&json!({"name": name, "arguments": values(arguments, &schema)?}));
+    let object = Object::parse(params.get()).map_err(|error| Failure::usage(error.to_string()))?;
+    let cancel = CancellationToken::new();
+    let caller = Caller {
+        principal: Identity::local_user(&setup::options(false)?.variables),
+        cancel: cancel.clone(),
+        progress: None,
+        capabilities: None,
+        log_level: None,
+        objects_only: false,
+    };
+    let call = gateway.calls().tool(&surface, name, &object, &params, caller);
+    let outcome = match timeout {
+        None => call.await,
+        Some(limit) => match tokio::time::timeout(limit, call).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                cancel.cancel();
+                let message = format!("`{name}` did not answer within {} s", limit.as_secs_f32());
+                return Err(Failure::failed(Diagnostic::error(message)));
+            }
+        },
+    };
+    match outcome {
+        Ok(result) => serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string())),
+        Err(CallFault::Backend(error)) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
+        Err(CallFault::UnknownTool(_) | CallFault::Cancelled) => {
+            Err(Failure::failed(Diagnostic::error(format!("`{name}` was not called"))))
+        }
+    }
+}
+
+fn unknown_tool(name: &str, surface: &Surface) -> Failure {
+    let diagnostic = Diagnostic::error(format!("no tool `{name}` is published"));
+    let names: Vec<&str> = surface.tools().map(|entry| entry.definition.key()).collect();
+    Failure::failed(match nearest(name, names) {
+        Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
+        None => diagnostic.hint("`proxy list-tools` lists what there is"),
+    })
+}
+
+fn values(arguments: &Arguments, schema: &Value) -> Result<Map<String, Value>, Failure> {
+    let mut values = match &arguments.args {
+        Some(text) => match serde_json::from_str(text) {
+            Ok(Value::Object(values)) => values,
+            Ok(_) => return Err(Failure::usage("--args must be a JSON object")),
+            Err(error) => return Err(Failure::usage(format!("--args is not JSON: {error}"))),
+        },
+        None => Map::new(),
+    };
+    for pair in &arguments.pairs {
+        let (name, text) = pair
+            .split_once('=')
+            .ok_or_else(|| Failure::usage(format!("`{pair}` is not NAME=VALUE")))?;
+        let wants_text = schema["properties"][name]["type"] == "string";
+        let value = if wants_text { None } else { serde_json::from_str(text).ok() };
+        values.insert(name.to_owned(), value.unwrap_or_else(|| Value::from(text)));
+    }
+    Ok(values)
+}
+
+/// The result for a person: text as it is, the rest named.
+fn show(result: &Value) {
+    let blocks = result["content"].as_array().cloned().unwrap_or_default();
+    for block in &blocks {
+        match block["type"].as_str() {
+            Some("text") => output::out(block["text"].as_str().unwrap_or_default()),
+            Some(kind) => output::out(&format!("[{kind} {}]", block["mimeType"].as_str().unwrap_or_default())),
+            None => output::out(&block.to_string()),
+        }
+    }
+    if blocks.is_empty() && !result["structuredContent"].is_null() {
+        output::json(&result["structuredContent"]);
+    }
+}

@@ -1,0 +1,68 @@
+//! `proxy list-servers`: how each server is.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::setup::{self, Source};
+use super::{output, table};
+use crate::model::BackendView;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    // A script that fails is no reason not to say how the servers are.
+    let backends = setup::with_servers(&arguments.source)?;
+    if arguments.json {
+        output::json(&backends.iter().map(|backend| as_json(backend)).collect::<Vec<_>>());
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = backends.iter().map(|backend| row(backend)).collect();
+    output::out(&table::render(
+        &["SERVER", "STATUS", "KIND", "VERSION", "PROTOCOL", "TOOLS", "RESOURCES", "PROMPTS", "START", "ERROR"],
+        &rows,
+    ));
+    Ok(())
+}
+
+fn row(backend: &BackendView) -> Vec<String> {
+    let lists = &backend.lists;
+    vec![
+        backend.name.to_string(),
+        backend.status.as_str().to_owned(),
+        backend.kind.as_str().to_owned(),
+        table::brief(&backend.info.version, 16),
+        backend.info.protocol_version.clone(),
+        lists.tools.len().to_string(),
+        (lists.resources.len() + lists.resource_templates.len()).to_string(),
+        lists.prompts.len().to_string(),
+        backend.start_time.map(|time| format!("{} ms", time.as_millis())).unwrap_or_default(),
+        table::brief(&backend.error, 80),
+    ]
+}
+
+fn as_json(backend: &BackendView) -> Value {
+    let (info, lists) = (&backend.info, &backend.lists);
+    json!({
+        "name": backend.name.as_ref(),
+        "status": backend.status.as_str(),
+        "kind": backend.kind.as_str(),
+        "serverName": info.name,
+        "version": info.version,
+        "protocolVersion": info.protocol_version,
+        "tools": lists.tools.len(),
+        "resources": lists.resources.len(),
+        "resourceTemplates": lists.resource_templates.len(),
+        "prompts": lists.prompts.len(),
+        "startMilliseconds": backend.start_time.map(|time| time.as_millis() as u64),
+        "error": backend.error,
+        "reports": *backend.reports,
+    })
+}

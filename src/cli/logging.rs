@@ -1,0 +1,34 @@
+//! The log: to standard error, always; standard output is the protocol's.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::time;
+
+use super::failure::Failure;
+use super::output;
+use crate::diagnostic::nearest;
+
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// `quiet`: commands that print an answer log warnings only, unless asked.
+pub(super) fn start(level: Option<&str>, quiet: bool) -> Result<(), Failure> {
+    let level = match level {
+        Some(level) if LEVELS.contains(&level) => level,
+        Some("warning") => "warn",
+        Some(other) => {
+            let hint = nearest(other, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(Failure::usage(format!("`{other}` is not a log level ({}){hint}", LEVELS.join(", "))));
+        }
+        None if quiet => "error",
+        None => "info",
+    };
+    // Other crates print whole messages at these levels, with whatever secrets are in them.
+    let filter = format!("{level},hyper=warn,reqwest=warn,h2=warn,rustls=warn,audit=error");
+    let filter = EnvFilter::try_new(filter).map_err(|error| Failure::usage(error.to_string()))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(output::colour())
+        .with_timer(time::uptime())
+        .init();
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! The command line: one file per subcommand. The only place that prints.
+
+mod call;
+mod check;
+mod completions;
+mod failure;
+mod init;
+mod list_presets;
+mod list_servers;
+mod list_tools;
+mod logging;
+mod output;
+mod serve;
+mod setup;
+mod show_preset;
+mod spinner;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// The MCP proxy that you program: many servers in front, one Starlark script in the middle, one client behind.
+#[derive(Debug, Parser)]
+#[command(name = "proxy", version, arg_required_else_help = true, max_term_width = 100)]
+struct Arguments {
+    /// Log lines at this level and above go to standard error: error, warn, info, debug, trace
+    #[arg(long, global = true, value_name = "LEVEL")]
+    log: Option<String>,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Front the configured servers: on stdio, or with --http on HTTP
+    Serve(serve::Arguments),
+    /// Write a commented proxy.yaml, or import another client's config
+    Init(init::Arguments),
+    /// Validate config, script and extensions without starting a server
+    Check(check::Arguments),
+    /// Name the session scripts shipped in this binary
+    ListPresets(list_presets::Arguments),
+    /// Print a preset's Starlark source, ready to fork
+    ShowPreset(show_preset::Arguments),
+    /// Start the servers and say how each of them is
+    ListServers(list_servers::Arguments),
+    /// List the tools the session script publishes
+    ListTools(list_tools::Arguments),
+    /// Call a published tool
+    Call(call::Arguments),
+    /// Print a completion script for a shell
+    Completions(completions::Arguments),
+}
+
+/// Reads the arguments, runs the command, says what went wrong. 0: done; 1: the thing asked for failed; 2: usage or
+/// config error.
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    let quiet = !matches!(arguments.command, Command::Serve(_));
+    if let Err(failure) = logging::start(arguments.log.as_deref(), quiet) {
+        return failure.report();
+    }
+    let outcome = match arguments.command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Init(arguments) => init::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::ListPresets(arguments) => list_presets::run(&arguments),
+        Command::ShowPreset(arguments) => show_preset::run(&arguments),
+        Command::ListServers(arguments) => list_servers::run(&arguments),
+        Command::ListTools(arguments) => list_tools::run(&arguments),
+        Command::Call(arguments) => call::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,163 @@
+//! `proxy serve`: front the configured servers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use super::output;
+use super::setup::{self, Loaded, Source};
+use crate::config::Config;
+use crate::diagnostic::Diagnostic;
+use crate::gateway::{Gateway, Options};
+use crate::server::{HttpFront, Identity, Server, serve_stdio};
+use crate::wire::http::Listener;
+use crate::wire::standard_streams;
+
+/// How long running replies get to finish when the proxy is asked to end.
+const DRAIN: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// Serve on HTTP instead of stdio, at this address (default: the config's `serve.http`)
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
+    http: Option<Option<String>>,
+    /// Allow an address that others can reach without any authentication
+    #[arg(long, requires = "http")]
+    insecure: bool,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let loaded = arguments.source.load()?;
+    let options = setup::options(loaded.bundled)?;
+    let runtime = setup::runtime()?;
+    let outcome = runtime.block_on(serve(arguments, loaded, options));
+    // A read of standard input may still be waiting on a thread of its own; nobody waits for it.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result<(), Failure> {
+    let config = loaded.config;
+    let listener = match &arguments.http {
+        Some(address) => Some(bind(&config, address.as_deref(), arguments.insecure).await?),
+        None => None,
+    };
+    if loaded.bundled {
+        output::err(
+            "no config file found: serving the bundled extensions. `proxy init` writes a proxy.yaml for your own \
+             servers,\n`proxy init --from FILE` imports the one of your client.",
+        );
+    }
+    let gateway = Arc::new(Gateway::start(&config, &options).map_err(Failure::config)?);
+    let server = Server::new(Arc::clone(&gateway));
+    let front = async {
+        match listener {
+            Some(listener) => serve_http(&config, server, listener).await,
+            None => {
+                let (input, output) = standard_streams();
+                let principal = Identity::local_user(&options.variables);
+                let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
+                serve_stdio(server, principal, input, output, cap).await;
+                Ok(())
+            }
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = front => outcome,
+        failure = watch(&gateway) => Err(failure),
+        outcome = ended_on_stdio(arguments.http.is_none()) => outcome,
+    };
+    gateway.stop().await;
+    outcome
+}
+
+/// Ends only with a reason to give up: the script cannot run, or a required server is not there.
+async fn watch(gateway: &Gateway) -> Failure {
+    let first = async {
+        match gateway.surface().await {
+            Ok(_) => {
+                summary(gateway);
+                std::future::pending().await
+            }
+            Err(diagnostic) => Failure::failed(Diagnostic::clone(&diagnostic)),
+        }
+    };
+    let required = async {
+        match gateway.required_servers().await {
+            Ok(()) => std::future::pending().await,
+            Err(diagnostic) => Failure::failed(diagnostic),
+        }
+    };
+    tokio::select! {
+        failure = first => failure,
+        failure = required => failure,
+    }
+}
+
+/// What is served, for the person who started it.
+fn summary(gateway: &Gateway) {
+    let snapshot = gateway.snapshot();
+    let tools = gateway.surface_now().map_or(0, |surface| surface.listed());
+    output::err(&format!("ready: {tools} tools of {} servers", snapshot.backends.len()));
+    setup::report_servers(gateway);
+}
+
+async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<Listener, Failure> {
+    let address = address.unwrap_or(&config.serve.http);
+    let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
+    let bound = Listener::bind(address, &config.serve.path, &config.serve.allowed_origins, cap).await;
+    let listener =
+        bound.map_err(|error| Failure::usage(format!("cannot listen on `{address}`: {error}")))?;
+    let actual: SocketAddr = listener.address()?;
+    if !actual.ip().is_loopback() && config.tokens.is_empty() && !insecure {
+        let diagnostic = Diagnostic::error(format!("`{address}` can be reached by others, and nobody has to authenticate"))
+            .hint("give `auth.tokens` in the config, listen on 127.0.0.1, or say --insecure if something in front protects it");
+        return Err(diagnostic.into());
+    }
+    Ok(listener)
+}
+
+async fn serve_http(config: &Config, server: Server, listener: Listener) -> Result<(), Failure> {
+    output::err(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
+    let front = HttpFront::new(server, Identity::new(&config.tokens), &config.serve);
+    let stop = CancellationToken::new();
+    let mut serving = std::pin::pin!(listener.serve(Arc::clone(&front), stop.clone()));
+    tokio::select! {
+        outcome = &mut serving => return Ok(outcome?),
+        () = asked_to_end() => {}
+    }
+    stop.cancel();
+    front.begin_end();
+    if tokio::time::timeout(DRAIN, &mut serving).await.is_err() {
+        front.end_sessions();
+        tracing::warn!("some replies were not finished in time");
+    }
+    Ok(())
+}
+
+async fn asked_to_end() {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// On stdio a signal ends the proxy as the end of its input does.
+async fn ended_on_stdio(stdio: bool) -> Result<(), Failure> {
+    if stdio {
+        asked_to_end().await;
+        return Ok(());
+    }
+    std::future::pending().await
+}

@@ -1,0 +1,27 @@
+//! A line that shows a person that something is going on.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Runs something with a spinner on the terminal; without a terminal, just runs it.
+pub(super) async fn with<T>(label: &str, work: impl Future<Output = T>) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work.await;
+    }
+    let mut work = std::pin::pin!(work);
+    for frame in FRAMES.iter().cycle() {
+        tokio::select! {
+            outcome = &mut work => {
+                let _ = write!(std::io::stderr(), "\r\x1b[2K");
+                return outcome;
+            }
+            () = tokio::time::sleep(Duration::from_millis(100)) => {
+                let _ = write!(std::io::stderr(), "\r\x1b[2K{frame} {label}");
+                let _ = std::io::stderr().flush();
+            }
+        }
+    }
+    work.await
+}
