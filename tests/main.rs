@@ -1,0 +1,1 @@
+//! One integration binary: given these backends and this config, when the client does this, it sees exactly that.

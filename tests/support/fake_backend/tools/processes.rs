@@ -1,0 +1,29 @@
+//! Tools that change the world around them: processes and the list of tools.
+
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::call::Call;
+use crate::catalog;
+
+/// Starts a process that outlives this one unless the whole group is ended. Holding stdout keeps the pipe open.
+pub fn spawn_grandchild(call: &Call) {
+    let hold_stdout: bool = call.argument("hold_stdout").unwrap_or(false);
+    let stdout = if hold_stdout { Stdio::inherit() } else { Stdio::null() };
+    let spawned = Command::new("sleep").arg("1000").stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null()).spawn();
+    match spawned {
+        Ok(child) => {
+            let pids = json!({"pid": std::process::id(), "grandchild": child.id()});
+            call.structured(&pids.to_string());
+        }
+        Err(problem) => call.text(&format!("cannot start a process: {problem}")),
+    }
+}
+
+pub fn add_tool(call: &Call) {
+    let name = call.argument::<String>("name").unwrap_or_else(|| "added".to_owned());
+    call.shared.lock().added_tools.push(catalog::tool(&name, "Added while running.", ""));
+    call.shared.announce_tools();
+    call.text(&format!("added {name}"));
+}
