@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::support::config::Config;
+use crate::support::program::is_gone;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
@@ -36,4 +37,31 @@ fn the_proxy_runs_in_a_world_of_its_own() {
     assert!(home.is_some_and(|home| home.to_string_lossy().starts_with(&*proxy.directory.path().to_string_lossy())));
     assert!(command.get_envs().any(|(name, value)| name == "TOKEN" && value == Some("secret".as_ref())));
     assert!(proxy.directory.path().join("policy.star").exists());
+}
+
+/// A script that becomes the fake backend, whatever arguments it gets.
+fn stand_in(flags: &str) -> String {
+    let program = fake_backend([]);
+    format!("exec '{}' {flags}\n", program.get_program().to_string_lossy())
+}
+
+#[tokio::test]
+async fn a_launched_program_is_spoken_to_on_stdio() {
+    let mut proxy = Proxy::new(&Config::new()).stand_in(&stand_in("")).stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    let directory = proxy.client.call("cwd", "{}").await.structured();
+    let expected = proxy.world.directory.path().canonicalize().unwrap();
+    assert!(directory.contains(&*expected.to_string_lossy()));
+}
+
+#[tokio::test]
+async fn a_launched_program_is_spoken_to_over_http_and_ends_with_the_test() {
+    let proxy = Proxy::new(&Config::new()).stand_in(&stand_in("--http 127.0.0.1:0")).http().await;
+    let mut client = proxy.client();
+    client.modern_call("echo", "{}").await.result();
+    assert!(proxy.url.contains(client.host()));
+    assert!(proxy.world.directory.path().join("proxy.yaml").exists());
+    let (id, log) = (proxy.program.id(), proxy.program.stderr.clone());
+    drop(proxy);
+    is_gone(id, &log).await;
 }

@@ -1,5 +1,6 @@
 //! Starts the proxy in a world of its own: config, home, cache and runtime directories are the test's.
 
+use std::ffi::OsString;
 use std::process::Command;
 
 use super::config::Config;
@@ -12,6 +13,7 @@ use super::temp_dir::TempDir;
 /// How to start it. The directory lives as long as this or what was started from it.
 pub struct Proxy {
     pub directory: TempDir,
+    program: Vec<OsString>,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
 }
@@ -25,7 +27,15 @@ impl Proxy {
     pub fn with_config_text(text: &str) -> Self {
         let directory = TempDir::new();
         directory.write("proxy.yaml", text);
-        Self { directory, arguments: Vec::new(), environment: Vec::new() }
+        let program = vec![programs::proxy().get_program().to_owned()];
+        Self { directory, program, arguments: Vec::new(), environment: Vec::new() }
+    }
+
+    /// Another program in the proxy's place, as a shell script: the same test then runs without the proxy.
+    pub fn stand_in(mut self, script: &str) -> Self {
+        let script = self.directory.write("stand-in.sh", script);
+        self.program = vec!["sh".into(), script.into()];
+        self
     }
 
     /// Another file beside the config, such as a script.
@@ -46,8 +56,8 @@ impl Proxy {
 
     /// Any command of the proxy in this world, for tests of the command line.
     pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = programs::proxy();
-        command.current_dir(self.directory.path()).args(arguments).args(&self.arguments);
+        let mut command = Command::new(&self.program[0]);
+        command.args(&self.program[1..]).current_dir(self.directory.path()).args(arguments).args(&self.arguments);
         for (name, folder) in [("HOME", "home"), ("XDG_CACHE_HOME", "cache"), ("XDG_RUNTIME_DIR", "runtime")] {
             command.env(name, self.directory.directory(folder));
         }

@@ -62,7 +62,7 @@ pub fn modern() -> ClientLifecycleMode {
 impl RmcpClient {
     /// A client of a child process.
     pub async fn stdio(command: Command, lifecycle: ClientLifecycleMode) -> Self {
-        let mut builder = TokioChildProcess::builder(tokio::process::Command::from(command));
+        let builder = TokioChildProcess::builder(tokio::process::Command::from(command));
         let (transport, stderr) =
             builder.stderr(std::process::Stdio::piped()).spawn().expect("cannot start the server");
         let stderr = match stderr.and_then(|stderr| stderr.into_owned_fd().ok()) {
