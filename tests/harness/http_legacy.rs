@@ -105,9 +105,11 @@ async fn a_dropped_connection_cancels_nothing() {
     let (_server, mut client) = start(&[]).await;
     client.initialize("2025-11-25").await;
     let body = message::request("77", "tools/call", &message::call("stall", "{}"));
-    drop(client.send_and_leave_open(&client.legacy(&body)).await);
-    let seen = client.call("seen", r#"{"wait_for":"77"}"#).await.value();
-    assert!(seen["result"]["structuredContent"]["http"].as_array().is_some_and(Vec::is_empty));
+    let connection = client.send_and_leave_open(&client.legacy(&body)).await;
+    client.call("seen", r#"{"wait_for":"stall"}"#).await.result();
+    drop(connection);
+    let seen = client.call("seen", r#"{"wait_for":"closed 77"}"#).await;
+    assert!(!seen.structured().contains("notifications/cancelled"));
 }
 
 #[tokio::test]
@@ -117,8 +119,24 @@ async fn odd_front_doors_answer_as_told() {
     assert_eq!(client.send(&probe).await.header("content-type"), Some("text/html"));
     let (_server, client) = start(&["--status", "503"]).await;
     assert_eq!(client.send(&probe).await.status, 503);
+    let (_server, client) = start(&["--redirect", "http://127.0.0.1:1/elsewhere"]).await;
+    assert_eq!(client.send(&probe).await.header("location"), Some("http://127.0.0.1:1/elsewhere"));
     let (_server, client) = start(&["--require-bearer", "secret"]).await;
     let refused = client.send(&probe).await;
     assert_eq!((refused.status, refused.header("www-authenticate").is_some()), (401, true));
     assert_eq!(client.send(&probe.header("Authorization", "Bearer secret")).await.status, 400);
+}
+
+#[tokio::test]
+async fn events_are_spelled_in_every_legal_way() {
+    for spelling in ["plain", "crlf", "bytes", "noisy"] {
+        let (_server, mut client) = start(&["--sse", spelling, "--session", "off"]).await;
+        let answer = client.call("echo", r#"{"text":"日本語"}"#).await;
+        assert_eq!(answer.structured(), r#"{"text":"日本語"}"#, "{spelling}");
+    }
+    let body = message::request("1", "tools/call", &message::call("echo", "{}"));
+    let (_server, client) = start(&["--sse", "cr", "--session", "off"]).await;
+    assert!(client.send(&client.legacy(&body)).await.text().await.starts_with("event: message\rdata: {"));
+    let (_server, client) = start(&["--sse", "unterminated", "--session", "off"]).await;
+    assert_eq!(client.send(&client.legacy(&body)).await.next_message().await, None);
 }

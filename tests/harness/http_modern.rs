@@ -100,10 +100,8 @@ async fn a_closed_stream_is_a_cancellation_the_server_sees() {
     let connection = client.send_and_leave_open(&stall).await;
     client.modern_call("seen", r#"{"wait_for":"stall"}"#).await.result();
     drop(connection);
-    let seen = client.modern_call("seen", r#"{"wait_for":"\"gone\""}"#).await.value();
-    assert!(seen["result"]["structuredContent"]["messages"].is_array());
-    let closed = client.modern_call("seen", "{}").await.value();
-    assert!(closed["result"]["structuredContent"]["closed"].is_array());
+    let seen = client.modern_call("seen", r#"{"wait_for":"closed \"gone\""}"#).await.value();
+    assert_eq!(seen["result"]["structuredContent"]["http"], serde_json::json!(["closed \"gone\""]));
 }
 
 #[tokio::test]
@@ -117,4 +115,10 @@ async fn a_listener_hears_of_a_new_tool() {
     client.modern_call("add_tool", "{}").await;
     let changed = stream.next_message().await.expect("the change");
     assert!(changed.params().contains(r#""io.modelcontextprotocol/subscriptionId":"l""#));
+    let update = r#"{"method":"notifications/resources/updated","params":{"uri":"memo://a"},"to":"listeners"}"#;
+    client.modern_call("notify", update).await;
+    let updated = stream.next_message().await.expect("the update");
+    assert_eq!(updated.params(), r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"},"uri":"memo://a"}"#);
+    client.modern_call("end_streams", "{}").await;
+    assert_eq!(stream.next_message().await, None);
 }

@@ -2,6 +2,7 @@
 
 use crate::support::programs::fake_backend;
 use crate::support::stdio_client::StdioClient;
+use crate::support::temp_dir::TempDir;
 
 fn start<const N: usize>(flags: [&str; N]) -> StdioClient {
     StdioClient::start(fake_backend(flags))
@@ -83,4 +84,13 @@ async fn a_list_holds_malformed_tools() {
     client.initialize("2025-11-25").await;
     let names = client.request("tools/list", "{}").await.tool_names();
     assert_eq!(names[..4], ["a", "malformed", "b", "bad_header_number"]);
+}
+
+#[tokio::test]
+async fn a_server_comes_back_in_another_era() {
+    let directory = TempDir::new();
+    let era = format!("@{}", directory.write("era", "legacy\n").display());
+    assert_eq!(start(["--era", &era]).modern("server/discover", "{}").await.error_code(), -32601);
+    directory.write("era", "modern\n");
+    start(["--era", &era]).modern("server/discover", "{}").await.result();
 }

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use crate::support::http_client::HttpClient;
+use crate::support::program::Program;
 use crate::support::real_servers;
 use crate::support::rmcp_client::{RmcpClient, legacy};
 use crate::support::stdio_client::StdioClient;
@@ -49,4 +51,14 @@ async fn rmcp_understands_a_real_server() {
     let client = RmcpClient::stdio(command, legacy()).await;
     assert_eq!(client.tool_names().await, ["get_current_time", "convert_time"]);
     client.finish().await;
+}
+
+#[tokio::test]
+async fn everything_over_http() {
+    let Some((command, url)) = real_servers::everything_over_http() else { return };
+    let (program, _stdin, _stdout) = Program::start(command);
+    program.stderr.line("listening on port").await;
+    let mut client = HttpClient::new(&url, program.stderr.clone());
+    client.initialize("2025-11-25").await.result();
+    assert!(client.request("tools/list", "{}").await.tool_names().contains(&"echo".to_owned()));
 }

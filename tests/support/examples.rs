@@ -37,7 +37,10 @@ fn is_fresh(folder: &Path) -> bool {
 fn build(profile: &Path) {
     let target = profile.parent().expect("a profile is in the target directory");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet", "--examples", "--target-dir"]).arg(target);
+    command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["build", "--quiet", "--examples", "--target-dir"])
+        .arg(target);
     if profile.ends_with("release") {
         command.arg("--release");
     }

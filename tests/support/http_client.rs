@@ -184,10 +184,12 @@ impl HttpReply {
         }
     }
 
-    /// The next event with data, as a message; `None` at the end of the stream.
+    /// The next event with data, as a message; other types of event are passed over. `None` at the end of the stream.
     pub async fn next_message(&mut self) -> Option<Message> {
         loop {
-            if let Some(data) = self.next_event().await?.data.filter(|data| !data.is_empty()) {
+            let event = self.next_event().await?;
+            let is_message = event.event.is_none_or(|kind| kind == "message");
+            if let Some(data) = event.data.filter(|data| is_message && !data.is_empty()) {
                 return Some(Message::new(data));
             }
         }

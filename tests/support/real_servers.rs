@@ -1,6 +1,8 @@
 //! Real MCP servers of other people, installed once per target directory in pinned versions.
 
 use std::fs::{self, File};
+use std::io::Write;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -20,11 +22,13 @@ pub fn everything() -> Option<Command> {
     node_server("server-everything", [])
 }
 
-/// Everything over Streamable HTTP on the port given by the variable `PORT`.
-pub fn everything_http(port: u16) -> Option<Command> {
+/// The same over Streamable HTTP, with its address. It is ready when stderr says `listening on port`.
+pub fn everything_over_http() -> Option<(Command, String)> {
     let mut command = node_server("server-everything", ["streamableHttp"])?;
+    // The server cannot be asked to choose: a port that was free just now is the best that can be done.
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
     command.env("PORT", port.to_string());
-    Some(command)
+    Some((command, format!("http://127.0.0.1:{port}/mcp")))
 }
 
 /// Files below this directory.
@@ -124,10 +128,10 @@ fn run(mut command: Command) -> Result<(), String> {
 }
 
 /// In continuous integration real servers are not optional; elsewhere their absence is said aloud.
-#[expect(clippy::print_stderr, reason = "a skipped test must be visible")]
 fn missing<T>(problem: &str) -> Option<T> {
     assert!(std::env::var_os("CI").is_none(), "real servers are required here: {problem}");
-    eprintln!("skipped: {problem}");
+    // Written directly, because the test runner hides what a passing test prints.
+    let _ = writeln!(std::io::stderr(), "skipped: {problem}");
     None
 }
 

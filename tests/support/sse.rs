@@ -27,7 +27,7 @@ impl SseParser {
         while let Some(at) = self.rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.rest.drain(..=at).collect();
             let line = String::from_utf8(line).expect("events are UTF-8");
-            let line = line.trim_end_matches(['\n', '\r']);
+            let line = line.trim_end_matches(['\n', '\r']).trim_start_matches('\u{feff}');
             if !line.is_empty() {
                 self.take(line);
             } else if std::mem::take(&mut self.touched) {
@@ -53,7 +53,8 @@ impl SseParser {
                 }
                 None => self.event.data = Some(value),
             },
-            other => panic!("unknown field `{other}` in an event"),
+            // Unknown fields are ignored, as the format demands.
+            _ => {}
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct Catalog {
 }
 
 /// Name, description and the properties of the input schema.
-const BUILTIN: [(&str, &str, &str); 28] = [
+const BUILTIN: [(&str, &str, &str); 32] = [
     ("echo", "Returns its arguments.", ""),
     ("raw", "Returns the result given as an object, or as text, verbatim.", r#""result":{}"#),
     ("params", "Returns the raw params of this request.", ""),
@@ -29,8 +29,16 @@ const BUILTIN: [(&str, &str, &str); 28] = [
     ("flood", "Sends log messages, then answers.", r#""n":{"type":"integer"}"#),
     ("reorder", "Answers groups of calls in reverse order.", r#""n":{"type":"integer"}"#),
     ("big", "Answers with a text of n bytes.", r#""n":{"type":"integer"}"#),
-    ("ask", "Asks the user for a colour.", r#""message":{"type":"string"},"rounds":{"type":"integer"}"#),
+    (
+        "ask",
+        "Asks the user for a colour.",
+        r#""message":{"type":"string"},"rounds":{"type":"integer"},"via":{"type":"string"}"#,
+    ),
     ("sample", "Asks the client's model.", ""),
+    ("ping_client", "Asks whether the client is there.", ""),
+    ("notify", "Sends a notification.", r#""method":{"type":"string"},"params":{},"to":{"type":"string"}"#),
+    ("end_streams", "Ends every listening stream.", ""),
+    ("batch", "Answers inside an array.", ""),
     ("roots", "Asks for the client's roots.", ""),
     ("crash", "Exits at once.", r#""code":{"type":"integer"}"#),
     ("twice", "Answers twice.", ""),

@@ -88,24 +88,25 @@ async fn answer(shared: &Arc<Shared>, request: Request) {
     }
 }
 
+/// What a listener may ask for; other keys are left out of the acknowledgment.
+const HONOURED: [&str; 4] = ["toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
+
 /// Acknowledges, then stays open until the client ends it.
 async fn listen(shared: &Arc<Shared>, request: Request) {
     let Some(filter) = request.parameter("notifications") else {
         let refusal = Refusal::new(400, -32602, "notifications is missing");
         return request.outbox.refuse(&request.id, &refusal);
     };
-    let honoured = match members(Some(&filter)).get("toolsListChanged") {
-        Some(wanted) => format!(r#"{{"toolsListChanged":{}}}"#, wanted.get()),
-        None => "{}".to_owned(),
-    };
+    let honoured: Vec<String> = members(Some(&filter))
+        .iter()
+        .filter(|(key, _)| HONOURED.contains(&key.as_str()))
+        .map(|(key, wanted)| format!(r#""{key}":{}"#, wanted.get()))
+        .collect();
     let id = &request.id;
-    let params = format!(r#"{{"notifications":{honoured},"_meta":{{"{SUBSCRIPTION_KEY}":{id}}}}}"#);
+    let params = format!(r#"{{"notifications":{{{}}},"_meta":{{"{SUBSCRIPTION_KEY}":{id}}}}}"#, honoured.join(","));
     request.outbox.notify("notifications/subscriptions/acknowledged", &params);
-    if honoured.contains("true") {
-        let listener =
-            Listener { outbox: request.outbox.clone(), subscription: Some(request.id.clone()), session: None };
-        shared.lock().listeners.push(listener);
-    }
+    let listener = Listener { outbox: request.outbox.clone(), subscription: Some(request.id.clone()), session: None };
+    shared.lock().listeners.push(listener);
     request.cancelled.cancelled().await;
     shared.lock().listeners.retain(|listener| listener.subscription.as_ref() != Some(&request.id));
 }

@@ -48,7 +48,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if !self.answered {
-            self.shared.record(|record| record.closed.push(self.id.clone()));
+            self.shared.record(|record| record.http.push(format!("closed {}", self.id)));
             self.cancelled.cancel();
         }
     }
@@ -58,6 +58,11 @@ async fn handle(State(shared): State<Arc<Shared>>, parts: Parts, body: Bytes) ->
     let options = &shared.options;
     if options.html {
         return reply(200, "text/html", "<!doctype html><title>Welcome</title><p>It works!".to_owned());
+    }
+    if let Some(target) = &options.redirect {
+        let mut response = empty(307);
+        response.headers_mut().insert("location", header_value(target));
+        return response;
     }
     if let Some(token) = &options.require_bearer {
         let given = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
@@ -174,7 +179,7 @@ async fn stream_or_json(shared: &Shared, mut outgoing: Receiver, mut watch: Watc
         return json(if modern { first.status } else { 200 }, &first.text, options.pretty);
     }
     watch.answered = first.response;
-    event_stream(sse::body(sse::event(&first.text, options.pretty), outgoing, options.pretty, watch))
+    event_stream(sse::body(Some(first), outgoing, options, watch))
 }
 
 /// Ends the stream after an event that lets the client come back for the answer.
@@ -222,7 +227,7 @@ fn get(shared: &Arc<Shared>, headers: &HeaderMap) -> Response<Body> {
             outgoing
         }
     };
-    event_stream(sse::body(": open\n\n".to_owned(), outgoing, shared.options.pretty, watch))
+    event_stream(sse::body(None, outgoing, &shared.options, watch))
 }
 
 fn delete(shared: &Shared, headers: &HeaderMap) -> Response<Body> {

@@ -1,5 +1,7 @@
 //! The command line: which transport, which era, which misbehaviour.
 
+use crate::sse::Spelling;
+
 #[derive(Clone, Debug)]
 pub enum Transport {
     Stdio,
@@ -56,6 +58,8 @@ pub struct Options {
     pub status: Option<u16>,
     pub html: bool,
     pub require_bearer: Option<String>,
+    pub redirect: Option<String>,
+    pub sse: Spelling,
 }
 
 impl Default for Options {
@@ -97,6 +101,8 @@ impl Default for Options {
             status: None,
             html: false,
             require_bearer: None,
+            redirect: None,
+            sse: Spelling::default(),
         }
     }
 }
@@ -149,6 +155,8 @@ impl Options {
             "--drop-stream" => self.drop_stream = true,
             "--status" => self.status = Some(rest.number(flag)?),
             "--html" => self.html = true,
+            "--redirect" => self.redirect = Some(rest.text(flag)?),
+            "--sse" => self.sse = Spelling::parse(&rest.text(flag)?)?,
             "--require-bearer" => self.require_bearer = Some(rest.text(flag)?),
             other => return Err(format!("unknown flag `{other}`")),
         }
@@ -175,8 +183,13 @@ impl<I: Iterator<Item = String>> Arguments<I> {
     }
 }
 
+/// An era by name, or `@FILE` for the name in a file: another start may then find another era.
 fn era(text: &str) -> Result<Eras, String> {
-    match text {
+    let text = match text.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).map_err(|problem| format!("cannot read {path}: {problem}"))?,
+        None => text.to_owned(),
+    };
+    match text.trim() {
         "legacy" => Ok(Eras { legacy: true, modern: false }),
         "modern" => Ok(Eras { legacy: false, modern: true }),
         "both" => Ok(Eras { legacy: true, modern: true }),

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
+use crate::message::SUBSCRIPTION_KEY;
 use crate::options::{Eras, Options};
 use crate::outbox::{Outbox, Outgoing};
 use crate::session::Sessions;
@@ -27,9 +28,7 @@ pub struct Listener {
 #[derive(Default)]
 pub struct Record {
     pub messages: Vec<String>,
-    /// Raw ids of requests whose reply stream the client closed before it was complete.
-    pub closed: Vec<String>,
-    /// HTTP requests that carry no message: GET and DELETE.
+    /// What HTTP shows beside messages: GET, DELETE, and `closed ID` for a reply the client did not wait for.
     pub http: Vec<String>,
 }
 
@@ -105,17 +104,32 @@ impl Shared {
         tools
     }
 
-    /// Tells every listener that the tools changed.
-    pub fn announce_tools(&self) {
-        use crate::message::SUBSCRIPTION_KEY;
+    /// Tells every listener. `params` is a raw object; a subscription's id is put in front of its members.
+    pub fn announce(&self, method: &str, params: &str) {
         let mut inner = self.lock();
         inner.listeners.retain(|listener| !listener.outbox.is_closed());
         for listener in &inner.listeners {
             let params = match &listener.subscription {
-                Some(id) => format!(r#"{{"_meta":{{"{SUBSCRIPTION_KEY}":{id}}}}}"#),
-                None => "{}".to_owned(),
+                Some(id) => stamped(params, id),
+                None => params.to_owned(),
             };
-            listener.outbox.notify("notifications/tools/list_changed", &params);
+            listener.outbox.notify(method, &params);
         }
     }
+
+    /// Ends every listen and every GET stream from this side.
+    pub fn end_streams(&self) {
+        let mut inner = self.lock();
+        for listener in std::mem::take(&mut inner.listeners) {
+            if let Some(token) = listener.subscription.and_then(|id| inner.in_flight.get(&id)) {
+                token.cancel();
+            }
+        }
+    }
+}
+
+fn stamped(params: &str, subscription: &str) -> String {
+    let inside = params.trim().trim_start_matches('{');
+    let comma = if inside.trim_start().starts_with('}') { "" } else { "," };
+    format!(r#"{{"_meta":{{"{SUBSCRIPTION_KEY}":{subscription}}}{comma}{inside}"#)
 }

@@ -25,6 +25,13 @@ pub fn neither(call: &Call) {
     call.request.outbox.response(format!(r#"{{"jsonrpc":"2.0","id":{}}}"#, call.request.id));
 }
 
+/// The answer inside an array, as the revision 2025-03-26 allowed.
+pub fn batch(call: &Call) {
+    let log = crate::message::notification("notifications/message", r#"{"level":"info","data":"batched"}"#);
+    let answer = crate::message::result(&call.request.id, &call.with_text("batched", ""));
+    call.request.outbox.response(format!("[{log},{answer}]"));
+}
+
 pub fn garbage(call: &Call) {
     for line in ["this is not JSON", "{\"jsonrpc\":\"2.0\",", "[]", "42", "\u{0}\u{1}"] {
         call.request.outbox.text(line.to_owned());

@@ -21,7 +21,8 @@ pub fn params(call: &Call) {
     call.structured(call.request.params_text());
 }
 
-/// Everything received so far. With `wait_for` it waits until a message, a closed id or an HTTP line holds that text.
+/// Everything received so far. With `wait_for` it waits until a message holds that text, or a line about HTTP such as
+/// `GET session=…`, `DELETE session=…` or `closed ID` for a reply stream the client left.
 pub async fn seen(call: &Call) {
     let wanted: Option<String> = call.argument("wait_for");
     loop {
@@ -42,12 +43,10 @@ pub async fn seen(call: &Call) {
 fn look(call: &Call, wanted: Option<&str>) -> Option<String> {
     let inner = call.shared.lock();
     let record = &inner.record;
-    // The last message is this very call, which names what it waits for.
+    // This very call names what it waits for, and so do others like it.
     let others = record.messages.iter().filter(|message| !message.contains("wait_for"));
-    let found =
-        others.chain(&record.closed).chain(&record.http).any(|text| wanted.is_none_or(|wanted| text.contains(wanted)));
-    (found || wanted.is_none())
-        .then(|| json!({"messages": record.messages, "closed": record.closed, "http": record.http}).to_string())
+    let found = wanted.is_none_or(|wanted| others.chain(&record.http).any(|text| text.contains(wanted)));
+    found.then(|| json!({"messages": record.messages, "http": record.http}).to_string())
 }
 
 pub fn headers(call: &Call) {

@@ -6,6 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::call::Call;
 use crate::message::{self, quoted};
+use crate::outbox::Outbox;
 
 pub async fn ask(call: &Call) {
     let message = call.argument::<String>("message").unwrap_or_else(|| "Which colour?".to_owned());
@@ -24,6 +25,11 @@ pub async fn roots(call: &Call) {
     need(call, "roots/list", "{}", 1).await;
 }
 
+/// Legacy only: a modern server never asks whether the client is there.
+pub async fn ping(call: &Call) {
+    need(call, "ping", "{}", 1).await;
+}
+
 async fn need(call: &Call, method: &str, params: &str, rounds: usize) {
     if call.request.modern {
         return require_input(call, method, params, rounds);
@@ -33,13 +39,22 @@ async fn need(call: &Call, method: &str, params: &str, rounds: usize) {
         let id = format!(r#""ask-{}""#, call.shared.next_number());
         let (sender, answer) = oneshot::channel();
         call.shared.lock().asked.insert(id.clone(), sender);
-        call.request.outbox.text(message::request(&id, method, params));
+        outbox(call).text(message::request(&id, method, params));
         tokio::select! {
             answer = answer => answers.extend(answer),
             () = call.request.cancelled.cancelled() => return,
         }
     }
     call.structured(&format!(r#"{{"answers":[{}]}}"#, answers.join(",")));
+}
+
+/// Where a legacy question goes: the stream of the call, or with `via: "get"` the standalone stream, where nothing tells
+/// which call it belongs to.
+fn outbox(call: &Call) -> Outbox {
+    let standalone = call.argument::<String>("via").as_deref() == Some("get");
+    let inner = call.shared.lock();
+    let listener = inner.listeners.iter().find(|listener| standalone && listener.subscription.is_none());
+    listener.map_or_else(|| call.request.outbox.clone(), |listener| listener.outbox.clone())
 }
 
 /// The state counts the rounds that are done, so that this server itself remembers nothing.

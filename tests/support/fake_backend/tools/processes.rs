@@ -1,4 +1,4 @@
-//! Tools that change the world around them: processes and the list of tools.
+//! Tools that change the world around them: processes, the list of tools, those who listen.
 
 use std::process::{Command, Stdio};
 
@@ -24,6 +24,22 @@ pub fn spawn_grandchild(call: &Call) {
 pub fn add_tool(call: &Call) {
     let name = call.argument::<String>("name").unwrap_or_else(|| "added".to_owned());
     call.shared.lock().added_tools.push(catalog::tool(&name, "Added while running.", ""));
-    call.shared.announce_tools();
+    call.shared.announce("notifications/tools/list_changed", "{}");
     call.text(&format!("added {name}"));
+}
+
+/// Sends any notification: on the stream of this call, or to those who listen.
+pub fn notify(call: &Call) {
+    let method = call.argument::<String>("method").unwrap_or_else(|| "notifications/unknown".to_owned());
+    let params = call.raw_argument("params").unwrap_or("{}");
+    match call.argument::<String>("to").as_deref() {
+        Some("listeners") => call.shared.announce(&method, params),
+        _ => call.request.outbox.notify(&method, params),
+    }
+    call.text("told");
+}
+
+pub fn end_streams(call: &Call) {
+    call.shared.end_streams();
+    call.text("ended");
 }
