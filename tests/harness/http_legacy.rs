@@ -124,7 +124,12 @@ async fn odd_front_doors_answer_as_told() {
     let (_server, client) = start(&["--require-bearer", "secret"]).await;
     let refused = client.send(&probe).await;
     assert_eq!((refused.status, refused.header("www-authenticate").is_some()), (401, true));
-    assert_eq!(client.send(&probe.header("Authorization", "Bearer secret")).await.status, 400);
+    let mut client = client.with_header("Authorization", "Bearer secret");
+    assert_eq!(client.send(&probe).await.status, 400);
+    client.initialize("2025-11-25").await.result();
+    let (_server, mut client) = start(&["--discover-status", "404"]).await;
+    assert_eq!(client.send(&probe).await.status, 404);
+    client.initialize("2025-11-25").await.result();
 }
 
 #[tokio::test]

@@ -53,6 +53,15 @@ async fn rmcp_understands_a_real_server() {
     client.finish().await;
 }
 
+/// The Python servers speak both eras, the others only the older one.
+#[tokio::test]
+async fn a_real_server_speaks_the_modern_era() {
+    let Some(command) = real_servers::time() else { return };
+    let mut client = StdioClient::start(command);
+    client.modern("server/discover", "{}").await.result();
+    assert_eq!(client.modern("tools/list", "{}").await.tool_names(), ["get_current_time", "convert_time"]);
+}
+
 #[tokio::test]
 async fn everything_over_http() {
     let Some((command, url)) = real_servers::everything_over_http() else { return };

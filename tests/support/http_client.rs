@@ -17,6 +17,7 @@ pub struct HttpClient {
     next_id: u64,
     session: Option<String>,
     version: Option<String>,
+    headers: Vec<(String, String)>,
 }
 
 impl HttpClient {
@@ -24,7 +25,21 @@ impl HttpClient {
     pub fn new(url: &str, stderr: StderrLog) -> Self {
         let rest = url.strip_prefix("http://").unwrap_or_else(|| panic!("a plain http address: {url}"));
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-        Self { host: host.to_owned(), path: format!("/{path}"), stderr, next_id: 1, session: None, version: None }
+        Self {
+            host: host.to_owned(),
+            path: format!("/{path}"),
+            stderr,
+            next_id: 1,
+            session: None,
+            version: None,
+            headers: Vec::new(),
+        }
+    }
+
+    /// Sends this header with every request, for example to be somebody.
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     pub fn host(&self) -> &str {
@@ -41,7 +56,7 @@ impl HttpClient {
         let exchange = async {
             let mut stream = TcpStream::connect(&self.host).await.expect("cannot connect");
             stream.set_nodelay(true).expect("a socket takes options");
-            stream.write_all(&request.bytes(&self.host, &self.path)).await.expect("cannot send");
+            stream.write_all(&self.bytes(request)).await.expect("cannot send");
             read_head(BufReader::new(stream), self.stderr.clone()).await
         };
         within(&what, &self.stderr, exchange).await
@@ -50,8 +65,14 @@ impl HttpClient {
     /// Opens a connection and sends a request, without waiting for anything; dropping it is a client that goes away.
     pub async fn send_and_leave_open(&self, request: &HttpRequest) -> TcpStream {
         let mut stream = TcpStream::connect(&self.host).await.expect("cannot connect");
-        stream.write_all(&request.bytes(&self.host, &self.path)).await.expect("cannot send");
+        stream.write_all(&self.bytes(request)).await.expect("cannot send");
         stream
+    }
+
+    fn bytes(&self, request: &HttpRequest) -> Vec<u8> {
+        let mut request = request.clone();
+        request.headers.extend(self.headers.iter().cloned());
+        request.bytes(&self.host, &self.path)
     }
 
     /// The legacy handshake; session and version are remembered.

@@ -1,4 +1,18 @@
 //! What the tests are written with: programs to talk to, clients to talk with, and waits that explain themselves.
+//!
+//! A test in five lines:
+//!
+//! ```ignore
+//! let config = Config::new().server("fake", &fake_backend(["--era", "legacy", "--only", "echo"]));
+//! let mut proxy = Proxy::new(&config).stdio();
+//! proxy.client.initialize("2025-11-25").await.result();
+//! let echoed = proxy.client.call("echo", r#"{"n":1.10}"#).await;
+//! assert_eq!(echoed.structured(), r#"{"n":1.10}"#);
+//! ```
+//!
+//! Over HTTP: `let proxy = Proxy::new(&config).http().await; let mut client = proxy.client();`. The fake backend's flags
+//! are in `fake_backend/options.rs`, its tools in `fake_backend/catalog.rs`. Every wait ends after ten seconds and then
+//! shows what the other side wrote to stderr; what a backend received is asked with its tool `seen`.
 
 pub mod config;
 pub mod corpus;

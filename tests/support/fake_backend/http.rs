@@ -114,9 +114,12 @@ type Receiver = tokio::sync::mpsc::UnboundedReceiver<Outgoing>;
 
 async fn answer(shared: Arc<Shared>, mut request: Request, outgoing: Receiver) -> Response<Body> {
     let options = &shared.options;
-    if let Some(status) = options.status
-        && matches!(request.method.as_str(), "initialize" | "server/discover")
-    {
+    let told = match request.method.as_str() {
+        "server/discover" => options.discover_status.or(options.status),
+        "initialize" => options.status,
+        _ => None,
+    };
+    if let Some(status) = told {
         return empty(status);
     }
     let refuse = |request: &Request, refusal: Refusal| {

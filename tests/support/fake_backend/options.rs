@@ -55,7 +55,10 @@ pub struct Options {
     pub expire_session_after: Option<usize>,
     pub priming_retry: Option<u64>,
     pub drop_stream: bool,
+    /// The status of `initialize` and `server/discover`, with an empty body.
     pub status: Option<u16>,
+    /// The same for `server/discover` alone.
+    pub discover_status: Option<u16>,
     pub html: bool,
     pub require_bearer: Option<String>,
     pub redirect: Option<String>,
@@ -99,6 +102,7 @@ impl Default for Options {
             priming_retry: None,
             drop_stream: false,
             status: None,
+            discover_status: None,
             html: false,
             require_bearer: None,
             redirect: None,
@@ -154,6 +158,7 @@ impl Options {
             "--priming-retry" => self.priming_retry = Some(rest.number(flag)?),
             "--drop-stream" => self.drop_stream = true,
             "--status" => self.status = Some(rest.number(flag)?),
+            "--discover-status" => self.discover_status = Some(rest.number(flag)?),
             "--html" => self.html = true,
             "--redirect" => self.redirect = Some(rest.text(flag)?),
             "--sse" => self.sse = Spelling::parse(&rest.text(flag)?)?,
