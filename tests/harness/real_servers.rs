@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::support::http_client::HttpClient;
+use crate::support::patience::LONG_PATIENCE;
 use crate::support::program::Program;
 use crate::support::real_servers;
 use crate::support::rmcp_client::{RmcpClient, legacy};
@@ -11,7 +12,7 @@ use crate::support::temp_dir::TempDir;
 
 async fn lists(command: Option<Command>, tool: &str) {
     let Some(command) = command else { return };
-    let mut client = StdioClient::start(command);
+    let mut client = StdioClient::start(command).patiently();
     client.initialize("2025-11-25").await.result();
     let names = client.request("tools/list", "{}").await.tool_names();
     assert!(names.iter().any(|name| name == tool), "{tool} is not among {names:?}");
@@ -57,7 +58,7 @@ async fn rmcp_understands_a_real_server() {
 #[tokio::test]
 async fn a_real_server_speaks_the_modern_era() {
     let Some(command) = real_servers::time() else { return };
-    let mut client = StdioClient::start(command);
+    let mut client = StdioClient::start(command).patiently();
     client.modern("server/discover", "{}").await.result();
     assert_eq!(client.modern("tools/list", "{}").await.tool_names(), ["get_current_time", "convert_time"]);
 }
@@ -65,7 +66,8 @@ async fn a_real_server_speaks_the_modern_era() {
 #[tokio::test]
 async fn everything_over_http() {
     let Some((command, url)) = real_servers::everything_over_http() else { return };
-    let (program, _stdin, _stdout) = Program::start(command);
+    let (mut program, _stdin, _stdout) = Program::start(command);
+    program.stderr.patience = LONG_PATIENCE;
     program.stderr.line("listening on port").await;
     let mut client = HttpClient::new(&url, program.stderr.clone());
     client.initialize("2025-11-25").await.result();

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! Over HTTP: `let proxy = Proxy::new(&config).http().await; let mut client = proxy.client();`. The fake backend's flags
-//! are in `fake_backend/options.rs`, its tools in `fake_backend/catalog.rs`. Every wait ends after ten seconds and then
-//! shows what the other side wrote to stderr; what a backend received is asked with its tool `seen`.
+//! are in `fake_backend/options.rs`, its tools in `fake_backend/catalog.rs`. Every wait ends after ten seconds
+//! (`patiently()`: a minute, for servers in other languages) and then shows what the other side wrote to
+//! stderr; what a backend received is asked with its tool `seen`.
 
 pub mod config;
 pub mod corpus;

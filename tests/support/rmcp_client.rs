@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::patience::within;
+use super::patience::{LONG_PATIENCE, within};
 use super::stderr_log::StderrLog;
 
 /// What the server told unasked.
@@ -65,10 +65,12 @@ impl RmcpClient {
         let builder = TokioChildProcess::builder(tokio::process::Command::from(command));
         let (transport, stderr) =
             builder.stderr(std::process::Stdio::piped()).spawn().expect("cannot start the server");
-        let stderr = match stderr.and_then(|stderr| stderr.into_owned_fd().ok()) {
+        let mut stderr = match stderr.and_then(|stderr| stderr.into_owned_fd().ok()) {
             Some(pipe) => StderrLog::collect(std::fs::File::from(pipe)),
             None => StderrLog::none(),
         };
+        // Whatever it is, it is just starting, and may be slow at that.
+        stderr.patience = LONG_PATIENCE;
         let (told, heard) = unbounded_channel();
         let serving = Handler { told }.serve_with_lifecycle(transport, lifecycle);
         Self::connected(within("rmcp's handshake", &stderr, serving).await, heard, stderr).await

@@ -1,14 +1,17 @@
 //! What a program wrote to stderr so far, and a way to wait for a line of it.
 
 use std::io::{BufRead, BufReader, Read};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::patience::within;
+use super::patience::{PATIENCE, within};
 
 #[derive(Clone, Debug)]
 pub struct StderrLog {
     text: watch::Receiver<String>,
+    /// How long waits for this program last.
+    pub patience: Duration,
 }
 
 impl StderrLog {
@@ -23,12 +26,12 @@ impl StderrLog {
                 line.clear();
             }
         });
-        Self { text }
+        Self { text, patience: PATIENCE }
     }
 
     /// The log of something that has none.
     pub fn none() -> Self {
-        Self { text: watch::channel(String::new()).1 }
+        Self { text: watch::channel(String::new()).1, patience: PATIENCE }
     }
 
     pub fn text(&self) -> String {

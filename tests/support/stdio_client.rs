@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::message::{self, Message};
 use super::modern::{modern_meta, with_meta};
-use super::patience::within;
+use super::patience::{LONG_PATIENCE, within};
 use super::program::Program;
 use super::stderr_log::StderrLog;
 
@@ -28,6 +28,12 @@ impl StdioClient {
         let (sender, lines) = unbounded_channel();
         tokio::spawn(read_lines(stdout, sender));
         Self { stdin: Some(stdin), lines, waiting: VecDeque::new(), next_id: 1, program }
+    }
+
+    /// Waits longer for this program than for others.
+    pub fn patiently(mut self) -> Self {
+        self.program.stderr.patience = LONG_PATIENCE;
+        self
     }
 
     pub fn stderr(&self) -> &StderrLog {
