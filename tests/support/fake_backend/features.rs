@@ -1,0 +1,49 @@
+//! A few resources and prompts, for servers that have more than tools.
+
+use crate::listing::cache_fields;
+use crate::message::{Refusal, quoted};
+use crate::request::Request;
+
+const GREETING: &str = "memo://greeting";
+
+pub fn resources(request: &Request) -> Result<String, Refusal> {
+    let fields = cache_fields(request.modern);
+    let result = match request.method.as_str() {
+        "resources/list" => format!(
+            r#"{{"resources":[{{"uri":"{GREETING}","name":"greeting","mimeType":"text/plain"}},{{"uri":"memo://farewell","name":"farewell"}}]{fields}}}"#
+        ),
+        "resources/templates/list" => {
+            format!(r#"{{"resourceTemplates":[{{"uriTemplate":"memo://notes/{{name}}","name":"notes"}}]{fields}}}"#)
+        }
+        _ => return read(request),
+    };
+    Ok(result)
+}
+
+fn read(request: &Request) -> Result<String, Refusal> {
+    let uri = request.text_parameter("uri").unwrap_or_default();
+    if !uri.starts_with("memo://") {
+        let code = if request.modern { -32602 } else { -32002 };
+        let data = format!(r#"{{"uri":{}}}"#, quoted(&uri));
+        return Err(Refusal::new(200, code, "no such resource").with_data(data));
+    }
+    let fields = cache_fields(request.modern);
+    let (text, uri) = (quoted(&format!("the text of {uri}")), quoted(&uri));
+    Ok(format!(r#"{{"contents":[{{"uri":{uri},"mimeType":"text/plain","text":{text}}}]{fields}}}"#))
+}
+
+pub fn prompts(request: &Request) -> Result<String, Refusal> {
+    if request.method == "prompts/list" {
+        let fields = cache_fields(request.modern);
+        return Ok(format!(
+            r#"{{"prompts":[{{"name":"greet","arguments":[{{"name":"who","required":true}}]}}]{fields}}}"#
+        ));
+    }
+    if request.text_parameter("name").as_deref() != Some("greet") {
+        return Err(Refusal::new(200, -32602, "no such prompt"));
+    }
+    let arguments = request.parameter("arguments").map_or_else(|| "{}".to_owned(), |raw| raw.get().to_owned());
+    let kind = if request.modern { r#","resultType":"complete""# } else { "" };
+    let text = quoted(&format!("greet with {arguments}"));
+    Ok(format!(r#"{{"messages":[{{"role":"user","content":{{"type":"text","text":{text}}}}}]{kind}}}"#))
+}

@@ -1,0 +1,42 @@
+//! `tools/list`, in one page or many.
+
+use serde_json::value::RawValue;
+
+use crate::message::{Refusal, quoted};
+use crate::request::Request;
+use crate::shared::Shared;
+
+pub fn tools(shared: &Shared, request: &Request) -> Result<String, Refusal> {
+    let tools = shared.tools();
+    let pages = shared.options.pages.max(1);
+    let page = page_number(request.text_parameter("cursor").as_deref())
+        .filter(|page| *page < pages || shared.options.repeat_cursor)
+        .ok_or_else(|| Refusal::new(200, -32602, "unknown cursor"))?;
+    let size = tools.len().div_ceil(pages).max(1);
+    let listed: Vec<&str> = tools.iter().skip(page * size).take(size).map(|tool| RawValue::get(tool)).collect();
+    let next = if shared.options.repeat_cursor {
+        Some("again".to_owned())
+    } else {
+        (page + 1 < pages).then(|| cursor(page + 1))
+    };
+    let next = next.map(|cursor| format!(r#","nextCursor":{}"#, quoted(&cursor))).unwrap_or_default();
+    Ok(format!(r#"{{"tools":[{}]{next}{}}}"#, listed.join(","), cache_fields(request.modern)))
+}
+
+/// What every modern list must say about itself.
+pub fn cache_fields(modern: bool) -> &'static str {
+    if modern { r#","resultType":"complete","ttlMs":0,"cacheScope":"private""# } else { "" }
+}
+
+/// The second page has the empty cursor: legal, and easily mistaken for the end of the list.
+fn cursor(page: usize) -> String {
+    if page == 1 { String::new() } else { format!("page-{page}") }
+}
+
+fn page_number(cursor: Option<&str>) -> Option<usize> {
+    match cursor {
+        None => Some(0),
+        Some("" | "again") => Some(1),
+        Some(text) => text.strip_prefix("page-")?.parse().ok(),
+    }
+}

@@ -1,0 +1,211 @@
+//! The command line: which transport, which era, which misbehaviour.
+
+use crate::sse::Spelling;
+
+#[derive(Clone, Debug)]
+pub enum Transport {
+    Stdio,
+    Http(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eras {
+    pub legacy: bool,
+    pub modern: bool,
+}
+
+#[derive(Debug)]
+pub struct Options {
+    pub transport: Transport,
+    pub eras: Eras,
+    pub flip_era: bool,
+    /// The one revision `initialize` answers with; without it the client's own, if known.
+    pub version: Option<String>,
+    /// Revisions a modern request may name; any other gets -32022 with this list.
+    pub only_versions: Option<Vec<String>>,
+    pub name: String,
+    pub instructions: Option<String>,
+
+    pub tools_file: Option<String>,
+    pub results_file: Option<String>,
+    pub builtin_tools: bool,
+    /// Built-in tools to list, in this order; all when absent.
+    pub only: Option<Vec<String>>,
+    pub malformed_tool: bool,
+    pub bad_headers: bool,
+    pub pages: usize,
+    pub repeat_cursor: bool,
+    pub resources: bool,
+    pub prompts: bool,
+
+    pub exit_immediately: Option<i32>,
+    pub start_delay: Option<u64>,
+    pub banner: bool,
+    pub stderr: Option<String>,
+    pub never_answer: bool,
+    pub exit_on_discover: bool,
+    pub silent_on_discover: bool,
+    pub discover_error: Option<i64>,
+    pub crlf: bool,
+
+    pub pretty: bool,
+    pub json: bool,
+    pub get: bool,
+    pub session: bool,
+    pub expire_session_after: Option<usize>,
+    pub priming_retry: Option<u64>,
+    pub drop_stream: bool,
+    /// The status of `initialize` and `server/discover`, with an empty body.
+    pub status: Option<u16>,
+    /// The same for `server/discover` alone.
+    pub discover_status: Option<u16>,
+    pub html: bool,
+    pub require_bearer: Option<String>,
+    pub redirect: Option<String>,
+    pub sse: Spelling,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            transport: Transport::Stdio,
+            eras: Eras { legacy: true, modern: true },
+            flip_era: false,
+            version: None,
+            only_versions: None,
+            name: "fake-backend".to_owned(),
+            instructions: None,
+            tools_file: None,
+            results_file: None,
+            builtin_tools: false,
+            only: None,
+            malformed_tool: false,
+            bad_headers: false,
+            pages: 1,
+            repeat_cursor: false,
+            resources: false,
+            prompts: false,
+            exit_immediately: None,
+            start_delay: None,
+            banner: false,
+            stderr: None,
+            never_answer: false,
+            exit_on_discover: false,
+            silent_on_discover: false,
+            discover_error: None,
+            crlf: false,
+            pretty: false,
+            json: false,
+            get: true,
+            session: true,
+            expire_session_after: None,
+            priming_retry: None,
+            drop_stream: false,
+            status: None,
+            discover_status: None,
+            html: false,
+            require_bearer: None,
+            redirect: None,
+            sse: Spelling::default(),
+        }
+    }
+}
+
+impl Options {
+    pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self::default();
+        let mut arguments = Arguments { rest: arguments };
+        while let Some(flag) = arguments.rest.next() {
+            options.apply(&flag, &mut arguments)?;
+        }
+        Ok(options)
+    }
+
+    fn apply<I: Iterator<Item = String>>(&mut self, flag: &str, rest: &mut Arguments<I>) -> Result<(), String> {
+        match flag {
+            "--stdio" => self.transport = Transport::Stdio,
+            "--http" => self.transport = Transport::Http(rest.text(flag)?),
+            "--era" => self.eras = era(&rest.text(flag)?)?,
+            "--flip-era" => self.flip_era = true,
+            "--version" => self.version = Some(rest.text(flag)?),
+            "--only-versions" => self.only_versions = Some(rest.list(flag)?),
+            "--name" => self.name = rest.text(flag)?,
+            "--instructions" => self.instructions = Some(rest.text(flag)?),
+            "--tools" => self.tools_file = Some(rest.text(flag)?),
+            "--results" => self.results_file = Some(rest.text(flag)?),
+            "--builtin" => self.builtin_tools = true,
+            "--only" => self.only = Some(rest.list(flag)?),
+            "--malformed-tool" => self.malformed_tool = true,
+            "--bad-headers" => self.bad_headers = true,
+            "--pages" => self.pages = rest.number(flag)?,
+            "--repeat-cursor" => self.repeat_cursor = true,
+            "--resources" => self.resources = true,
+            "--prompts" => self.prompts = true,
+            "--exit-immediately" => self.exit_immediately = Some(rest.number(flag)?),
+            "--start-delay" => self.start_delay = Some(rest.number(flag)?),
+            "--banner" => self.banner = true,
+            "--stderr" => self.stderr = Some(rest.text(flag)?),
+            "--never-answer" => self.never_answer = true,
+            "--exit-on-discover" => self.exit_on_discover = true,
+            "--silent-on-discover" => self.silent_on_discover = true,
+            "--discover-error" => self.discover_error = Some(rest.number(flag)?),
+            "--crlf" => self.crlf = true,
+            "--pretty" => self.pretty = true,
+            "--json" => self.json = true,
+            "--no-get" => self.get = false,
+            "--session" => self.session = on_or_off(&rest.text(flag)?)?,
+            "--expire-session-after" => self.expire_session_after = Some(rest.number(flag)?),
+            "--priming-retry" => self.priming_retry = Some(rest.number(flag)?),
+            "--drop-stream" => self.drop_stream = true,
+            "--status" => self.status = Some(rest.number(flag)?),
+            "--discover-status" => self.discover_status = Some(rest.number(flag)?),
+            "--html" => self.html = true,
+            "--redirect" => self.redirect = Some(rest.text(flag)?),
+            "--sse" => self.sse = Spelling::parse(&rest.text(flag)?)?,
+            "--require-bearer" => self.require_bearer = Some(rest.text(flag)?),
+            other => return Err(format!("unknown flag `{other}`")),
+        }
+        Ok(())
+    }
+}
+
+struct Arguments<I> {
+    rest: I,
+}
+
+impl<I: Iterator<Item = String>> Arguments<I> {
+    fn text(&mut self, flag: &str) -> Result<String, String> {
+        self.rest.next().ok_or_else(|| format!("`{flag}` needs a value"))
+    }
+
+    fn list(&mut self, flag: &str) -> Result<Vec<String>, String> {
+        Ok(self.text(flag)?.split(',').map(str::to_owned).collect())
+    }
+
+    fn number<N: std::str::FromStr>(&mut self, flag: &str) -> Result<N, String> {
+        let text = self.text(flag)?;
+        text.parse().map_err(|_| format!("`{flag}` needs a number, not `{text}`"))
+    }
+}
+
+/// An era by name, or `@FILE` for the name in a file: another start may then find another era.
+fn era(text: &str) -> Result<Eras, String> {
+    let text = match text.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).map_err(|problem| format!("cannot read {path}: {problem}"))?,
+        None => text.to_owned(),
+    };
+    match text.trim() {
+        "legacy" => Ok(Eras { legacy: true, modern: false }),
+        "modern" => Ok(Eras { legacy: false, modern: true }),
+        "both" => Ok(Eras { legacy: true, modern: true }),
+        other => Err(format!("`--era` is legacy, modern or both, not `{other}`")),
+    }
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        other => Err(format!("`--session` is on or off, not `{other}`")),
+    }
+}

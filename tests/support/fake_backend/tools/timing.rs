@@ -1,0 +1,73 @@
+//! Tools that answer late, in another order, or never.
+
+use std::time::Duration;
+
+use crate::call::Call;
+use crate::shared::Held;
+
+pub async fn slow(call: &Call) {
+    if pause(call, call.argument("ms").unwrap_or(0)).await {
+        call.structured(call.raw_arguments());
+    }
+}
+
+/// Sends progress only if the request has a token, as the protocol wants.
+pub async fn progress(call: &Call) {
+    let steps: u32 = call.argument("n").unwrap_or(3);
+    let token = call.request.meta("progressToken");
+    for step in 1..=steps {
+        if !pause(call, call.argument("ms").unwrap_or(0)).await {
+            return;
+        }
+        if let Some(token) = &token {
+            let params = format!(
+                r#"{{"progressToken":{},"progress":{step},"total":{steps},"message":"step {step}"}}"#,
+                token.get()
+            );
+            call.request.outbox.notify("notifications/progress", &params);
+        }
+    }
+    call.structured(call.raw_arguments());
+}
+
+pub async fn stall(call: &Call) {
+    call.request.cancelled.cancelled().await;
+}
+
+pub fn flood(call: &Call) {
+    for number in 1..=call.argument::<u32>("n").unwrap_or(100) {
+        let params = format!(r#"{{"level":"info","logger":"flood","data":{number}}}"#);
+        call.request.outbox.notify("notifications/message", &params);
+    }
+    call.structured(call.raw_arguments());
+}
+
+/// Holds calls until `n` of them are here, then answers the last one first.
+pub fn reorder(call: &Call) {
+    let group = call.argument::<usize>("n").unwrap_or(2);
+    let arguments = call.raw_arguments();
+    let held = Held {
+        id: call.request.id.clone(),
+        outbox: call.request.outbox.clone(),
+        result: call.with_text(arguments, &format!(r#","structuredContent":{arguments}"#)),
+    };
+    let complete = {
+        let mut inner = call.shared.lock();
+        inner.held.push(held);
+        if inner.held.len() >= group { std::mem::take(&mut inner.held) } else { Vec::new() }
+    };
+    for held in complete.into_iter().rev() {
+        held.outbox.result(&held.id, &held.result);
+    }
+}
+
+/// Whether the time passed before the call was cancelled.
+async fn pause(call: &Call, milliseconds: u64) -> bool {
+    if milliseconds == 0 {
+        return !call.request.cancelled.is_cancelled();
+    }
+    tokio::select! {
+        () = tokio::time::sleep(Duration::from_millis(milliseconds)) => true,
+        () = call.request.cancelled.cancelled() => false,
+    }
+}

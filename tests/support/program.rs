@@ -1,0 +1,116 @@
+//! A started program: its pipes, its stderr, and its certain end.
+
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::process::{ChildStdin, ChildStdout};
+
+use super::patience::within;
+use super::stderr_log::StderrLog;
+
+/// How long a program may take to leave by itself when a test is over.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+pub struct Program {
+    child: Child,
+    pub stderr: StderrLog,
+}
+
+impl Program {
+    /// Starts it with all three streams piped.
+    pub fn start(mut command: Command) -> (Self, ChildStdin, ChildStdout) {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|problem| panic!("cannot start {command:?}: {problem}"));
+        let stdin = ChildStdin::from_std(child.stdin.take().expect("stdin is piped")).expect("a pipe is pollable");
+        let stdout = ChildStdout::from_std(child.stdout.take().expect("stdout is piped")).expect("a pipe is pollable");
+        let stderr = StderrLog::collect(child.stderr.take().expect("stderr is piped"));
+        (Self { child, stderr }, stdin, stdout)
+    }
+
+    /// Starts a server that says on stderr where it listens; nothing is read from its stdout.
+    pub async fn start_server(mut command: Command) -> (Self, String) {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|problem| panic!("cannot start {command:?}: {problem}"));
+        let stderr = StderrLog::collect(child.stderr.take().expect("stderr is piped"));
+        let program = Self { child, stderr };
+        let url = program.stderr.listening_url().await;
+        (program, url)
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks the program to end, as a supervisor does.
+    pub fn terminate(&self) {
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    /// Ends the program as a crash would.
+    pub fn kill(&self) {
+        self.signal(rustix::process::Signal::KILL);
+    }
+
+    /// Waits for the program to end by itself.
+    pub async fn exit(&mut self) -> ExitStatus {
+        let log = self.stderr.clone();
+        let child = &mut self.child;
+        let ended = async {
+            loop {
+                if let Some(status) = child.try_wait().expect("the child is ours to wait for") {
+                    return status;
+                }
+                // No event tells of another process's end without a signal handler in the test's own process.
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        within("the program's end", &log, ended).await
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Ok(raw) = i32::try_from(self.child.id())
+            && let Some(pid) = rustix::process::Pid::from_raw(raw)
+        {
+            // It may have ended already.
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
+        // Gently first: a proxy that is killed cannot end its own children.
+        self.terminate();
+        let deadline = Instant::now() + FAREWELL;
+        while Instant::now() < deadline {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether a process with this id exists (a zombie that nobody waited for does not count).
+pub fn is_alive(id: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{id}/stat")) {
+        Ok(stat) => !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
+        Err(_) => false,
+    }
+}
+
+/// Waits until a process is gone.
+pub async fn is_gone(id: u32, log: &StderrLog) {
+    let gone = async {
+        while is_alive(id) {
+            // As above: another process's end is only visible by looking.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(&format!("the end of process {id}"), log, gone).await;
+}

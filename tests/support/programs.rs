@@ -1,0 +1,25 @@
+//! The programs under test and the ones they talk to, as commands.
+
+use std::process::Command;
+
+use super::examples;
+
+pub fn proxy() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_proxy"))
+}
+
+/// The misbehaving raw server.
+pub fn fake_backend<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    example("fake-backend", arguments)
+}
+
+/// The well-behaved server on rmcp.
+pub fn rmcp_server<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    example("rmcp-server", arguments)
+}
+
+fn example<'a>(name: &str, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new(examples::path(name));
+    command.args(arguments);
+    command
+}

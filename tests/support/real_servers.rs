@@ -1,0 +1,142 @@
+//! Real MCP servers of other people, installed once per target directory in pinned versions.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use super::temp_dir::TempDir;
+
+const NPM_PACKAGES: [&str; 3] = [
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+];
+
+const PYTHON_PACKAGES: [&str; 3] = ["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19", "mcp==2.3.0"];
+
+/// Every feature of the protocol, on stdio.
+pub fn everything() -> Option<Command> {
+    node_server("server-everything", [])
+}
+
+/// The same over Streamable HTTP, with its address. It is ready when stderr says `listening on port`.
+pub fn everything_over_http() -> Option<(Command, String)> {
+    let mut command = node_server("server-everything", ["streamableHttp"])?;
+    // The server cannot be asked to choose: a port that was free just now is the best that can be done.
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    command.env("PORT", port.to_string());
+    Some((command, format!("http://127.0.0.1:{port}/mcp")))
+}
+
+/// Files below this directory.
+pub fn filesystem(directory: &Path) -> Option<Command> {
+    node_server("server-filesystem", [directory.to_str()?])
+}
+
+/// A knowledge graph in a file of this directory.
+pub fn memory(directory: &Path) -> Option<Command> {
+    let mut command = node_server("server-memory", [])?;
+    command.env("MEMORY_FILE_PATH", directory.join("memory.jsonl"));
+    Some(command)
+}
+
+pub fn time() -> Option<Command> {
+    python_server("mcp_server_time", ["--local-timezone", "UTC"])
+}
+
+/// Git in a repository made for it in this directory.
+pub fn git(directory: &TempDir) -> Option<Command> {
+    let repository = directory.directory("repository");
+    directory.write("repository/readme.txt", "hello\n");
+    let run = |arguments: &[&str]| {
+        let outcome = Command::new("git").arg("-C").arg(&repository).args(arguments).output();
+        outcome.is_ok_and(|output| output.status.success())
+    };
+    let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com"];
+    let commit = [&identity[..], &["commit", "-q", "-m", "First"]].concat();
+    if !(run(&["init", "-q"]) && run(&["add", "."]) && run(&commit)) {
+        return missing("git does not work here");
+    }
+    python_server("mcp_server_git", ["--repository", repository.to_str()?])
+}
+
+fn node_server<'a>(package: &str, arguments: impl IntoIterator<Item = &'a str>) -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("npm", &NPM_PACKAGES, install_with_npm)).as_ref()?;
+    let mut command = Command::new("node");
+    command.arg(folder.join("node_modules/@modelcontextprotocol").join(package).join("dist/index.js")).args(arguments);
+    Some(command)
+}
+
+fn python_server<'a>(module: &str, arguments: impl IntoIterator<Item = &'a str>) -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("python", &PYTHON_PACKAGES, install_with_pip)).as_ref()?;
+    let mut command = Command::new(folder.join("bin/python"));
+    command.args(["-m", module]).args(arguments);
+    Some(command)
+}
+
+/// Installs into its own folder below the target directory. The lock lets one test process do it while others wait; the
+/// stamp, written last, says that it is complete and for which versions.
+fn install(kind: &str, packages: &[&str], installer: fn(&Path, &[&str]) -> Result<(), String>) -> Option<PathBuf> {
+    let root = target_directory().join("real-servers");
+    fs::create_dir_all(&root).expect("cannot make a folder in the target directory");
+    let lock = File::create(root.join(format!("{kind}.lock"))).expect("cannot make a lock file");
+    lock.lock().expect("cannot lock a file");
+    let folder = root.join(kind);
+    let stamp = folder.join("installed.txt");
+    let wanted = packages.join("\n");
+    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+        return Some(folder);
+    }
+    // Half an installation is worse than none.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("cannot make a folder in the target directory");
+    match installer(&folder, packages) {
+        Ok(()) => {
+            fs::write(&stamp, wanted).expect("cannot write the stamp");
+            Some(folder)
+        }
+        Err(problem) => missing(&problem),
+    }
+}
+
+fn install_with_npm(folder: &Path, packages: &[&str]) -> Result<(), String> {
+    let mut command = Command::new("npm");
+    command.arg("install").arg("--prefix").arg(folder).args(["--no-audit", "--no-fund", "--save-exact"]).args(packages);
+    run(command)
+}
+
+fn install_with_pip(folder: &Path, packages: &[&str]) -> Result<(), String> {
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv"]).arg(folder);
+    run(make)?;
+    let mut install = Command::new(folder.join("bin/python"));
+    install.args(["-m", "pip", "install", "--quiet"]).args(packages);
+    run(install)
+}
+
+fn run(mut command: Command) -> Result<(), String> {
+    let output = command.output().map_err(|problem| format!("cannot run {command:?}: {problem}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+/// In continuous integration real servers are not optional; elsewhere their absence is said aloud.
+fn missing<T>(problem: &str) -> Option<T> {
+    assert!(std::env::var_os("CI").is_none(), "real servers are required here: {problem}");
+    // Written directly, because the test runner hides what a passing test prints.
+    let _ = writeln!(std::io::stderr(), "skipped: {problem}");
+    None
+}
+
+/// The tests run from `target/PROFILE/deps`.
+fn target_directory() -> PathBuf {
+    let this = std::env::current_exe().expect("the test knows its own path");
+    this.ancestors().nth(3).expect("the test is in the target directory").to_owned()
+}

@@ -1,0 +1,123 @@
+//! rmcp's typed client as the other side: it accepts only what another implementation accepts.
+
+use std::process::Command;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation, JsonObject,
+    ProgressNotificationParam, ProtocolVersion,
+};
+use rmcp::service::{NotificationContext, RunningService};
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::{ClientCacheConfig, ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::patience::{LONG_PATIENCE, within};
+use super::stderr_log::StderrLog;
+
+/// What the server told unasked.
+#[derive(Debug)]
+pub enum Told {
+    Progress(ProgressNotificationParam),
+    ToolsChanged,
+}
+
+pub struct Handler {
+    told: UnboundedSender<Told>,
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(ClientCapabilities::default(), Implementation::new("rmcp-client", "1.0.0"))
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
+    }
+
+    async fn on_progress(&self, progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+        let _ = self.told.send(Told::Progress(progress));
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        let _ = self.told.send(Told::ToolsChanged);
+    }
+}
+
+pub struct RmcpClient {
+    pub service: RunningService<RoleClient, Handler>,
+    told: Mutex<UnboundedReceiver<Told>>,
+    stderr: StderrLog,
+}
+
+/// The handshake of the session-based era.
+pub fn legacy() -> ClientLifecycleMode {
+    ClientLifecycleMode::Initialize
+}
+
+/// Discovery and self-contained requests.
+pub fn modern() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+}
+
+impl RmcpClient {
+    /// A client of a child process.
+    pub async fn stdio(command: Command, lifecycle: ClientLifecycleMode) -> Self {
+        let builder = TokioChildProcess::builder(tokio::process::Command::from(command));
+        let (transport, stderr) =
+            builder.stderr(std::process::Stdio::piped()).spawn().expect("cannot start the server");
+        let mut stderr = match stderr.and_then(|stderr| stderr.into_owned_fd().ok()) {
+            Some(pipe) => StderrLog::collect(std::fs::File::from(pipe)),
+            None => StderrLog::none(),
+        };
+        // Whatever it is, it is just starting, and may be slow at that.
+        stderr.patience = LONG_PATIENCE;
+        let (told, heard) = unbounded_channel();
+        let serving = Handler { told }.serve_with_lifecycle(transport, lifecycle);
+        Self::connected(within("rmcp's handshake", &stderr, serving).await, heard, stderr).await
+    }
+
+    /// A client of a server over HTTP.
+    pub async fn http(url: &str, stderr: StderrLog, lifecycle: ClientLifecycleMode) -> Self {
+        let transport = StreamableHttpClientTransport::from_uri(url);
+        let (told, heard) = unbounded_channel();
+        let serving = Handler { told }.serve_with_lifecycle(transport, lifecycle);
+        Self::connected(within("rmcp's handshake", &stderr, serving).await, heard, stderr).await
+    }
+
+    async fn connected<E: std::fmt::Debug>(
+        service: Result<RunningService<RoleClient, Handler>, E>,
+        heard: UnboundedReceiver<Told>,
+        stderr: StderrLog,
+    ) -> Self {
+        let service = service
+            .unwrap_or_else(|problem| panic!("rmcp cannot connect: {problem:?}\n--- stderr ---\n{}", stderr.text()));
+        // A test wants what the server says now.
+        service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
+        Self { service, told: Mutex::new(heard), stderr }
+    }
+
+    pub async fn tool_names(&self) -> Vec<String> {
+        let listed = within("rmcp's tools/list", &self.stderr, self.service.peer().list_all_tools()).await;
+        listed.expect("rmcp lists the tools").into_iter().map(|tool| tool.name.into_owned()).collect()
+    }
+
+    pub async fn call(&self, tool: &str, arguments: Value) -> CallToolResult {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let arguments: JsonObject = arguments.into_iter().collect();
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let called = within("rmcp's tools/call", &self.stderr, self.service.call_tool(params)).await;
+        called.unwrap_or_else(|problem| panic!("{tool} failed: {problem:?}\n--- stderr ---\n{}", self.stderr.text()))
+    }
+
+    /// The next thing the server tells unasked.
+    pub async fn told(&self) -> Told {
+        let next = async { self.told.lock().await.recv().await };
+        within("a notification", &self.stderr, next).await.expect("the handler lives as long as the client")
+    }
+
+    /// Ends the connection in order.
+    pub async fn finish(self) {
+        let ended = tokio::time::timeout(Duration::from_secs(10), self.service.cancel()).await;
+        assert!(ended.is_ok(), "rmcp did not end the connection\n--- stderr ---\n{}", self.stderr.text());
+    }
+}

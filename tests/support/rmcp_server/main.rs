@@ -1,0 +1,46 @@
+//! A server on rmcp's typed handler: an independent counterpart that speaks both eras by rmcp's own logic.
+//! `rmcp-server` serves stdio, `rmcp-server --http ADDR` Streamable HTTP; `--legacy` leaves the modern era out.
+#![expect(clippy::print_stderr, reason = "stderr is where a server says where it listens")]
+
+mod handler;
+mod tools;
+
+use std::error::Error;
+
+use axum::serve::ListenerExt;
+use rmcp::ServiceExt;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+
+use handler::Handler;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let legacy_only = arguments.iter().any(|argument| argument == "--legacy");
+    let address = arguments.iter().position(|argument| argument == "--http").and_then(|at| arguments.get(at + 1));
+    let handler = Handler::new(legacy_only);
+    match address {
+        Some(address) => serve_http(handler, address).await,
+        None => {
+            handler.serve(rmcp::transport::io::stdio_pipes()).await?.waiting().await?;
+            Ok(())
+        }
+    }
+}
+
+async fn serve_http(handler: Handler, address: &str) -> Result<(), Box<dyn Error>> {
+    let service = StreamableHttpService::<Handler, LocalSessionManager>::new(
+        move || Ok(handler.clone()),
+        std::sync::Arc::default(),
+        StreamableHttpServerConfig::default(),
+    );
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    eprintln!("listening on http://{}/mcp", listener.local_addr()?);
+    // Without this a reply in two writes waits for the peer's delayed acknowledgement.
+    let listener = listener.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
+    axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await?;
+    Ok(())
+}
