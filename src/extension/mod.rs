@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use crate::script::LogLine;
 
-pub use load::load;
+pub use load::{globals, load};
 pub use tool::{CallFault, ExtensionTool};
 
 /// A loaded extension.
