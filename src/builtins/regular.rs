@@ -1,7 +1,7 @@
 //! The module `re`: regular expressions in linear time, and globs.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use regex::{Captures, Regex};
 use starlark::environment::GlobalsBuilder;
@@ -23,8 +23,10 @@ fn members(builder: &mut GlobalsBuilder) {
     /// Matches at the beginning of the text: None, or a struct with `text`, `groups` (a list, None for a group that took
     /// no part), `named` (a dict), `start` and `end` (offsets in bytes). Begin the pattern with `.*` to search anywhere.
     fn r#match<'v>(pattern: &str, text: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        let regex = compiled(&format!("^(?:{pattern})")).or_else(|_| compiled(pattern))?;
-        Ok(regex.captures(text).map_or(Value::new_none(), |captures| found(&regex, &captures, heap)))
+        let regex = compiled(pattern)?;
+        // The first match in the text is the one that begins earliest, so if any begins at 0, this one does.
+        let captures = regex.captures(text).filter(|captures| captures.get(0).is_some_and(|whole| whole.start() == 0));
+        Ok(captures.map_or(Value::new_none(), |captures| found(&regex, &captures, heap)))
     }
 
     /// All matches that do not overlap: a list of texts; of the group's texts if the pattern has one group, of tuples
@@ -74,9 +76,9 @@ fn found<'v>(regex: &Regex, captures: &Captures<'_>, heap: Heap<'v>) -> Value<'v
 
 /// Compiled patterns are kept: the same few are used for every tool. A script that makes patterns without end only
 /// empties the store.
-fn compiled(pattern: &str) -> Result<Regex, Complaint> {
+fn compiled(pattern: &str) -> Result<Arc<Regex>, Complaint> {
     const KEPT: usize = 256;
-    static STORE: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
+    static STORE: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
     let mut store = STORE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(regex) = store.get(pattern) {
         return Ok(regex.clone());
@@ -89,6 +91,8 @@ fn compiled(pattern: &str) -> Result<Regex, Complaint> {
     if store.len() >= KEPT {
         store.clear();
     }
+    // Shared, not cloned: a clone would build its caches anew.
+    let regex = Arc::new(regex);
     store.insert(pattern.to_owned(), regex.clone());
     Ok(regex)
 }

@@ -38,7 +38,8 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
         embedded: presets::LIBRARY,
         paths: Paths::Full,
         collects: true,
-    })?;
+    })
+    .map_err(|failure| with_log(failure, &context))?;
     let tools = match done.module.owned_extra_value() {
         Some(collected) => published(&collected, &world),
         None => Vec::new(),
@@ -52,6 +53,15 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
         log: context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect(),
         files: done.files,
     })
+}
+
+/// Who debugs with `print()` needs the lines most when the script fails.
+fn with_log(mut failure: Failure, context: &Context) -> Failure {
+    const SHOWN: usize = 10;
+    let lines = context.log.take();
+    let last = lines.iter().skip(lines.len().saturating_sub(SHOWN));
+    failure.diagnostic.notes.extend(last.map(|line| format!("the script logged: {}", line.message)));
+    failure
 }
 
 /// The collected tuples, each handler kept alive by the heap it lies on.

@@ -11,7 +11,7 @@ pub fn hint(message: &str, pointed_at: &str, line: &str) -> Option<String> {
         );
     }
     if message.starts_with("Unsupported format character") || message.contains("Incomplete format") {
-        return Some("`%` knows no width and precision; use `str(round)`-like arithmetic or `\"{}\".format(x)`".into());
+        return Some("`%` knows no width and precision; round first: `str(int(x * 100 + 0.5) / 100.0)`".into());
     }
     if let Some(name) = between(message, "Local variable `", "` referenced before assignment") {
         return Some(format!(

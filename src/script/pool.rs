@@ -180,6 +180,17 @@ mod tests {
         assert_eq!(pool.run(|| 7).await.unwrap(), 7);
     }
 
+    /// A job handed over in the moment in which the worker gives up waiting must not be lost.
+    #[tokio::test]
+    async fn no_job_is_lost_when_workers_end() {
+        let pool = Pool::with_idle_time(2, Duration::from_micros(300));
+        for round in 0..2000u64 {
+            let job = tokio::time::timeout(Duration::from_secs(10), pool.run(move || round));
+            assert_eq!(job.await.unwrap().unwrap(), round);
+            std::thread::sleep(Duration::from_micros(round % 400));
+        }
+    }
+
     #[tokio::test]
     async fn a_panic_is_an_error_and_the_worker_lives_on() {
         let pool = Pool::new(1);

@@ -7,7 +7,7 @@ use super::{Complaint, hints};
 use crate::diagnostic::{Diagnostic, Place};
 
 /// What the engine calls `Immutable`.
-pub const FROZEN: &str = "this value cannot be changed: all values of a script are frozen once it has run";
+pub const FROZEN: &str = "this value cannot be changed (all values of a script are frozen once it has run)";
 
 pub fn diagnose(error: &Error) -> Diagnostic {
     let message = message(error);
@@ -67,14 +67,11 @@ fn trace(error: &Error) -> Vec<String> {
             caller = &frame.name;
         }
     }
-    if trace.is_empty() || (trace.len() == 1 && caller == "top level") {
-        return Vec::new();
-    }
     // A built-in that raises has a frame too, at the very place of the error.
     let innermost = error.call_stack().frames.last().and_then(|frame| frame.location.as_ref());
     if let Some(span) = error.span().filter(|span| Some(*span) != innermost) {
         let last = format!("{}:{} in {caller}", span.filename(), span.resolve_span().begin.line + 1);
         trace.push(last);
     }
-    trace
+    if trace.len() < 2 { Vec::new() } else { trace }
 }

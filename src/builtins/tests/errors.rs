@@ -40,6 +40,40 @@ call stack:
 }
 
 #[test]
+fn every_built_in_of_ours_is_documented() {
+    use starlark::docs::{DocItem, DocMember};
+    let documentation = crate::builtins::session().documentation();
+    let ours = [
+        "backends",
+        "publish",
+        "metadata",
+        "instructions",
+        "config",
+        "log",
+        "print",
+        "error",
+        "fail",
+        "digest",
+        "bind",
+        "attempt",
+        "unwrap",
+    ];
+    for name in ours {
+        let Some(DocItem::Member(DocMember::Function(function))) = documentation.members.get(name) else {
+            panic!("`{name}` is no function");
+        };
+        assert!(function.docs.is_some(), "`{name}` has no documentation");
+    }
+    for name in ["json", "re"] {
+        let Some(DocItem::Module(module)) = documentation.members.get(name) else { panic!("`{name}` is no module") };
+        for (member, item) in &module.members {
+            let DocItem::Member(DocMember::Function(function)) = item else { continue };
+            assert!(function.docs.is_some(), "`{name}.{member}` has no documentation");
+        }
+    }
+}
+
+#[test]
 fn publish_belongs_to_the_session_script() {
     let folder = std::env::temp_dir().join(format!("publish-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -59,6 +59,21 @@ publish(metadata('x', '', {}, {}), outer)
     assert_eq!(failure.diagnostic.trace, ["policy.star:6 in outer", "policy.star:4 in inner"]);
 }
 
+/// The engine inlines short functions; the error then points at the call, and the client is still told the file.
+#[test]
+fn an_error_in_a_one_line_function() {
+    let plan = run("
+def inner(args):
+    return args['missing']
+def outer(args):
+    return inner(args)
+publish(metadata('x', '', {}, {}), outer)
+")
+    .unwrap();
+    let failure = call(&plan, "x", "{}", &Arc::default(), &Limits::HANDLER).unwrap_err();
+    assert_eq!(failure.for_client(), "Key `\"missing\"` was not found (policy.star:5)");
+}
+
 #[test]
 fn frozen_values_cannot_be_changed_and_the_message_says_so() {
     let plan = run("
