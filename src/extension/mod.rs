@@ -14,13 +14,9 @@ use std::path::PathBuf;
 
 use crate::script::LogLine;
 
-<<<<<<< HEAD
 pub use backend::ExtensionBackend;
 pub use discover::discover;
-pub use load::load;
-=======
 pub use load::{globals, load};
->>>>>>> 7cdd2ce2cbdbacc5b23cc5bbe7c8baf58ae81ba7
 pub use tool::{CallFault, ExtensionTool};
 
 /// A loaded extension.
