@@ -53,14 +53,7 @@ impl Connection {
         info: ServerInfo,
         signals: Arc<Signals>,
     ) -> Self {
-        Connection {
-            name: Arc::clone(name),
-            link,
-            revision,
-            info: Arc::new(info),
-            signals,
-            marked: ArcSwap::default(),
-        }
+        Connection { name: Arc::clone(name), link, revision, info: Arc::new(info), signals, marked: ArcSwap::default() }
     }
 
     pub(super) fn info(&self) -> &Arc<ServerInfo> {

@@ -186,8 +186,7 @@ async fn initialize(link: &Link, revision: Revision) -> Result<Settled, Handshak
         link.agree(None);
     }
     let client: Value = serde_json::from_str(&assemble::client_info()).unwrap_or_default();
-    let params =
-        json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client}).to_string();
+    let params = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client}).to_string();
     let result = link.request(Outgoing::plain(link.next_id(), "initialize", params)).await?;
     let result: Value =
         serde_json::from_str(result.get()).map_err(|error| HandshakeError::Failed(error.to_string()))?;

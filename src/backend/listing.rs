@@ -57,10 +57,13 @@ fn take_page(
     let protocol = |reason: String| LinkError::Protocol(format!("`{method}`: {reason}"));
     let object = Object::parse(page.get()).map_err(|error| protocol(error.to_string()))?;
     let list = object.get(member).ok_or_else(|| protocol(format!("the result has no `{member}`")))?;
-    let list: Vec<&RawRef> =
-        Deserialize::deserialize(&mut serde_json::Deserializer::from_str(list.get())).map_err(|error| protocol(error.to_string()))?;
+    let list: Vec<&RawRef> = Deserialize::deserialize(&mut serde_json::Deserializer::from_str(list.get()))
+        .map_err(|error| protocol(error.to_string()))?;
     for (index, raw) in list.into_iter().enumerate() {
-        match Definition::parse(kind, raw.to_owned()).map_err(|error| error.to_string()).and_then(|item| usable(connection, kind, item)) {
+        match Definition::parse(kind, raw.to_owned())
+            .map_err(|error| error.to_string())
+            .and_then(|item| usable(connection, kind, item))
+        {
             Ok(item) => items.push(Arc::new(item)),
             Err(reason) => reports.push(format!("item {index} of `{method}` was left out: {reason}")),
         }

@@ -53,8 +53,7 @@ impl StdioLink {
         let (child, stdin, stdout, stderr) = Child::start(launch)?;
         let (writer, queue) = mpsc::channel(QUEUE);
         let (closing, closed) = watch::channel(None);
-        let shared =
-            Arc::new(Shared { name: Arc::clone(name), pending: Mutex::default(), signals, cap });
+        let shared = Arc::new(Shared { name: Arc::clone(name), pending: Mutex::default(), signals, cap });
         let write = tokio::spawn(line_writer(stdin, queue));
         let read = tokio::spawn(read(Arc::clone(&shared), stdout, writer.downgrade()));
         tokio::spawn(log_errors(Arc::clone(name), stderr, cap));
@@ -153,9 +152,7 @@ impl Shared {
                 Vec::new()
             }
             Line::Text(text) => match batch(text) {
-                Some(Ok(items)) => {
-                    items.iter().filter_map(|item| self.take_message(item.get().as_bytes())).collect()
-                }
+                Some(Ok(items)) => items.iter().filter_map(|item| self.take_message(item.get().as_bytes())).collect(),
                 _ => self.take_message(text).into_iter().collect(),
             },
         }
@@ -266,7 +263,9 @@ async fn log_errors(name: Arc<str>, stderr: ChildStderr, cap: usize) {
     while let Ok(Some(line)) = lines.next().await {
         match line {
             Line::Text(text) => tracing::info!(target: "server", server = %name, "{}", String::from_utf8_lossy(text)),
-            Line::TooLong { length, .. } => tracing::info!(target: "server", server = %name, "a line of {length} bytes"),
+            Line::TooLong { length, .. } => {
+                tracing::info!(target: "server", server = %name, "a line of {length} bytes")
+            }
         }
     }
 }

@@ -173,17 +173,14 @@ impl Supervisor {
                 variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
                 let program =
                     if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
-                let launch =
-                    Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
+                let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
                 StdioLink::start(&self.name, &launch, cap, Arc::clone(signals))
                     .map(Link::Stdio)
                     .map_err(|error| cannot_start(command, cwd.as_deref(), &error))
             }
-            Transport::Http { url, headers } => {
-                HttpClient::new(self.environment.pool.clone(), url, headers, cap)
-                    .map(|client| Link::Http(HttpLink::new(&self.name, client, Arc::clone(signals))))
-                    .map_err(|error| error.to_string())
-            }
+            Transport::Http { url, headers } => HttpClient::new(self.environment.pool.clone(), url, headers, cap)
+                .map(|client| Link::Http(HttpLink::new(&self.name, client, Arc::clone(signals))))
+                .map_err(|error| error.to_string()),
         }
     }
 

@@ -39,7 +39,8 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let timeout = match &arguments.timeout {
         Some(text) => Some(
-            crate::config::duration(text).ok_or_else(|| Failure::usage(format!("`{text}` is not a duration such as 10s")))?,
+            crate::config::duration(text)
+                .ok_or_else(|| Failure::usage(format!("`{text}` is not a duration such as 10s")))?,
         ),
         None => None,
     };
@@ -116,9 +117,7 @@ fn values(arguments: &Arguments, schema: &Value) -> Result<Map<String, Value>, F
         None => Map::new(),
     };
     for pair in &arguments.pairs {
-        let (name, text) = pair
-            .split_once('=')
-            .ok_or_else(|| Failure::usage(format!("`{pair}` is not NAME=VALUE")))?;
+        let (name, text) = pair.split_once('=').ok_or_else(|| Failure::usage(format!("`{pair}` is not NAME=VALUE")))?;
         let wants_text = schema["properties"][name]["type"] == "string";
         let value = if wants_text { None } else { serde_json::from_str(text).ok() };
         values.insert(name.to_owned(), value.unwrap_or_else(|| Value::from(text)));

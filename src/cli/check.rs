@@ -88,14 +88,17 @@ fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), 
 fn check_script(file: &Path, source: &Source, report: &mut Report) -> Result<(), Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", file.display())))?;
-    let script = script::Source { name: file.display().to_string(), text: text.as_str().into(), path: Some(file.to_owned()) };
+    let script =
+        script::Source { name: file.display().to_string(), text: text.as_str().into(), path: Some(file.to_owned()) };
     if text.contains("def describe_extension") {
         match extension::load(&script, &Limits::SESSION_SCRIPT) {
             Ok(Some(extension)) => {
                 let tools = extension.tools.iter();
                 report.tools.extend(tools.map(|tool| (tool.definition.key().to_owned(), extension.name.clone())));
             }
-            Ok(None) => report.problems.push(Diagnostic::warning(format!("`{}` describes no extension", file.display()))),
+            Ok(None) => {
+                report.problems.push(Diagnostic::warning(format!("`{}` describes no extension", file.display())))
+            }
             Err(diagnostic) => report.problems.push(diagnostic),
         }
         return Ok(());

@@ -43,8 +43,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
         },
     };
-    std::fs::write(target, text)
-        .map_err(|error| Failure::failed(Diagnostic::error(format!("`{}` cannot be written: {error}", target.display()))))?;
+    std::fs::write(target, text).map_err(|error| {
+        Failure::failed(Diagnostic::error(format!("`{}` cannot be written: {error}", target.display())))
+    })?;
     output::err(&format!("wrote {}. Next: `proxy check`, then `proxy serve`", target.display()));
     Ok(())
 }

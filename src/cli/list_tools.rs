@@ -49,10 +49,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         output::json(&tools);
         return Ok(());
     }
-    let rows: Vec<Vec<String>> = tools
-        .into_iter()
-        .map(|tool| vec![tool.name, tool.server, table::brief(&tool.description, 80)])
-        .collect();
+    let rows: Vec<Vec<String>> =
+        tools.into_iter().map(|tool| vec![tool.name, tool.server, table::brief(&tool.description, 80)]).collect();
     output::out(&table::render(&["TOOL", "SERVER", "DESCRIPTION"], &rows));
     Ok(())
 }
@@ -75,7 +73,9 @@ fn published(surface: &Surface) -> Vec<Listed> {
             name: entry.definition.key().to_owned(),
             server: match &entry.handler {
                 Handler::Backend(target) => target.backend.to_string(),
-                Handler::Script(_) => entry.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default(),
+                Handler::Script(_) => {
+                    entry.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default()
+                }
             },
             description: entry.definition.text("description"),
             definition: serde_json::from_str(entry.definition.raw().get()).unwrap_or_default(),

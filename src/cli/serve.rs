@@ -113,8 +113,7 @@ async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<
     let address = address.unwrap_or(&config.serve.http);
     let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
     let bound = Listener::bind(address, &config.serve.path, &config.serve.allowed_origins, cap).await;
-    let listener =
-        bound.map_err(|error| Failure::usage(format!("cannot listen on `{address}`: {error}")))?;
+    let listener = bound.map_err(|error| Failure::usage(format!("cannot listen on `{address}`: {error}")))?;
     let actual: SocketAddr = listener.address()?;
     if !actual.ip().is_loopback() && config.tokens.is_empty() && !insecure {
         let diagnostic = Diagnostic::error(format!("`{address}` can be reached by others, and nobody has to authenticate"))

@@ -148,7 +148,10 @@ pub(super) fn with_gateway<T>(
 pub(super) fn report_servers(gateway: &Gateway) {
     for backend in &gateway.snapshot().backends {
         if !backend.error.is_empty() {
-            output::err(&Diagnostic::warning(format!("server `{}` is not available: {}", backend.name, backend.error)).render(output::colour()));
+            output::err(
+                &Diagnostic::warning(format!("server `{}` is not available: {}", backend.name, backend.error))
+                    .render(output::colour()),
+            );
         }
         for report in backend.reports.iter() {
             output::err(&Diagnostic::warning(format!("server `{}`: {report}", backend.name)).render(output::colour()));

@@ -27,11 +27,7 @@ pub struct Current {
 }
 
 /// Runs until nobody looks at the surface any more.
-pub(super) async fn keep(
-    recipe: Recipe,
-    mut catalog: watch::Receiver<Arc<Snapshot>>,
-    current: watch::Sender<Current>,
-) {
+pub(super) async fn keep(recipe: Recipe, mut catalog: watch::Receiver<Arc<Snapshot>>, current: watch::Sender<Current>) {
     let recipe = Arc::new(recipe);
     let deadline = tokio::time::sleep(FIRST_RUN);
     tokio::pin!(deadline);

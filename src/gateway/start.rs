@@ -75,7 +75,14 @@ impl Gateway {
         let (sender, current) = watch::channel(Current::default());
         tokio::spawn(rebuild::keep(recipe, catalog.clone(), sender));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
-        Ok(Gateway { handles, required: required.map(|(name, _)| name.clone()).collect(), calls, catalog, current, stopping: CancellationToken::new() })
+        Ok(Gateway {
+            handles,
+            required: required.map(|(name, _)| name.clone()).collect(),
+            calls,
+            catalog,
+            current,
+            stopping: CancellationToken::new(),
+        })
     }
 
     pub fn calls(&self) -> &Calls {
@@ -164,6 +171,7 @@ impl Gateway {
     pub async fn stop(&self) {
         self.begin_stop();
         futures::future::join_all(self.handles.iter().map(Handle::stop)).await;
+        watchdog::end();
     }
 }
 

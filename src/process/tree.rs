@@ -38,11 +38,7 @@ pub(super) fn signal(family: &[Process], signal: Signal) {
 
 fn processes() -> Vec<Process> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(read)
-        .collect()
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(read).collect()
 }
 
 fn read(id: i32) -> Option<Process> {

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -17,8 +17,10 @@ use super::tree;
 /// The first argument that makes the binary a watchdog.
 pub const ARGUMENT: &str = "__watchdog";
 
-/// The pipe to the watchdog: four bytes a record, a process group to remember or, negative, to forget.
+/// The pipe to the watchdog: four bytes a record, a process group to remember or, negative, to forget; zero ends it.
 static PIPE: OnceLock<OwnedFd> = OnceLock::new();
+/// The watchdog itself, to be reaped after an orderly end.
+static PROCESS: Mutex<Option<Child>> = Mutex::new(None);
 
 /// Starts the watchdog from this executable. Once is enough; without it children are ended only by an orderly end.
 pub fn start(executable: &Path) -> io::Result<()> {
@@ -35,8 +37,18 @@ pub fn start(executable: &Path) -> io::Result<()> {
     if let Some(pipe) = watchdog.stdin.take() {
         // Standard library pipes are closed on exec, so no server holds this one open.
         let _ = PIPE.set(OwnedFd::from(pipe));
+        *PROCESS.lock().unwrap_or_else(PoisonError::into_inner) = Some(watchdog);
     }
     Ok(())
+}
+
+/// Ends the watchdog: all children are gone, and it should not stay behind as a zombie where nobody reaps.
+pub fn end() {
+    let watchdog = PROCESS.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let (Some(mut watchdog), Some(pipe)) = (watchdog, PIPE.get()) {
+        let _ = rustix::io::write(pipe, &0i32.to_le_bytes());
+        let _ = watchdog.wait();
+    }
 }
 
 /// What a child runs before its program: it makes itself known.
@@ -66,6 +78,9 @@ pub fn run() -> io::Result<()> {
     let mut record = [0u8; 4];
     while input.read_exact(&mut record).is_ok() {
         let number = i32::from_le_bytes(record);
+        if number == 0 {
+            break;
+        }
         if number > 0 {
             groups.insert(number);
         } else {

@@ -66,7 +66,10 @@ mod tests {
     #[test]
     fn only_a_known_bearer_token_has_a_name() {
         let identity = Identity {
-            known: vec![(Secret::new("s3cret"), Principal::named("ann")), (Secret::new("other"), Principal::named("bob"))],
+            known: vec![
+                (Secret::new("s3cret"), Principal::named("ann")),
+                (Secret::new("other"), Principal::named("bob")),
+            ],
         };
         let of = |value: &str| {
             let mut headers = HeaderMap::new();

@@ -100,9 +100,7 @@ fn told(outcome: Result<Raw, CallFault>, revision: Revision) -> Outcome {
     Some(match outcome {
         Ok(result) => tell::result(revision, result),
         Err(CallFault::Cancelled) => return None,
-        Err(CallFault::UnknownTool(name)) => {
-            Err(RpcError::invalid_params(&format!("unknown tool: {name}")))
-        }
+        Err(CallFault::UnknownTool(name)) => Err(RpcError::invalid_params(&format!("unknown tool: {name}"))),
         Err(CallFault::Backend(CallError::Rpc(error))) => Err(tell::error(revision, error)),
         // What the proxy itself ran into is a result the model can read and act on.
         Err(CallFault::Backend(error)) => tell::result(revision, error_result(&error.to_string())),

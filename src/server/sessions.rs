@@ -58,12 +58,8 @@ impl Sessions {
 
     /// Ends the sessions that nobody used for too long.
     pub(super) fn sweep(&self) {
-        let old: Vec<String> = self
-            .lock()
-            .iter()
-            .filter(|(_, session)| session.is_idle(self.idle))
-            .map(|(id, _)| id.clone())
-            .collect();
+        let old: Vec<String> =
+            self.lock().iter().filter(|(_, session)| session.is_idle(self.idle)).map(|(id, _)| id.clone()).collect();
         for id in old {
             tracing::debug!("an idle session ended");
             self.remove(&id);

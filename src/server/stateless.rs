@@ -167,7 +167,9 @@ impl Server {
         }
         let arguments: Value =
             object.get("arguments").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-        params::check(entry.marked(), &arguments, |name| sent.get_all(name).iter().map(|value| value.as_bytes()).collect())
-            .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))
+        params::check(entry.marked(), &arguments, |name| {
+            sent.get_all(name).iter().map(|value| value.as_bytes()).collect()
+        })
+        .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))
     }
 }

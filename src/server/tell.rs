@@ -29,10 +29,12 @@ pub(super) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
         (false, Some("complete")) => {
             Ok(object.edit().remove("resultType").remove("ttlMs").remove("cacheScope").finish_raw())
         }
-        (false, Some("input_required")) => {
-            Ok(error_result("the tool needs an answer from you, which this proxy cannot ask for in your protocol version yet"))
+        (false, Some("input_required")) => Ok(error_result(
+            "the tool needs an answer from you, which this proxy cannot ask for in your protocol version yet",
+        )),
+        (_, Some(other)) => {
+            Err(RpcError::internal(&format!("the server answered with the unknown result type {}", quote(other))))
         }
-        (_, Some(other)) => Err(RpcError::internal(&format!("the server answered with the unknown result type {}", quote(other)))),
     }
 }
 
@@ -93,14 +95,17 @@ mod tests {
     fn a_session_based_client_gets_plain_results_byte_for_byte() {
         let text = r#"{ "content":[], "x":1.10 , "_meta":{"a":1} }"#;
         assert_eq!(result(Revision::V2025_11_25, raw(text)).unwrap().get(), text);
-        let modern = r#"{"content":[],"resultType":"complete","x":1.10,"_meta":{"io.modelcontextprotocol/serverInfo":{}}}"#;
+        let modern =
+            r#"{"content":[],"resultType":"complete","x":1.10,"_meta":{"io.modelcontextprotocol/serverInfo":{}}}"#;
         assert_eq!(result(Revision::V2025_11_25, raw(modern)).unwrap().get(), r#"{"content":[],"x":1.10}"#);
     }
 
     #[test]
     fn a_stateless_client_gets_the_type_of_the_result_and_our_name() {
         let told = result(Revision::V2026_07_28, raw(r#"{"content":[],"x":1.10,"_meta":{"a":1.0}}"#)).unwrap();
-        assert!(told.get().starts_with(r#"{"content":[],"x":1.10,"_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":"#));
+        assert!(
+            told.get().starts_with(r#"{"content":[],"x":1.10,"_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":"#)
+        );
         assert!(told.get().ends_with(r#""resultType":"complete"}"#), "{told}");
     }
 

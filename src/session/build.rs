@@ -57,12 +57,15 @@ impl Recipe {
     }
 
     fn check_sections(&self, plan: &Plan) -> Result<(), BuildError> {
-        let Some((section, place)) = self.sections_set.iter().find(|(name, _)| !plan.sections_read.contains(name)) else {
+        let Some((section, place)) = self.sections_set.iter().find(|(name, _)| !plan.sections_read.contains(name))
+        else {
             return Ok(());
         };
         let script = &self.source.name;
-        let diagnostic = Diagnostic::error(format!("`{section}` is set, but the session script `{script}` never reads it"))
-            .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or take it out of the config"));
+        let diagnostic = Diagnostic::error(format!(
+            "`{section}` is set, but the session script `{script}` never reads it"
+        ))
+        .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or take it out of the config"));
         Err(BuildError::Unread(Box::new(diagnostic.at(place.clone()))))
     }
 }

@@ -151,7 +151,9 @@ fn finished(entry: &Entry, result: Map<String, Value>) -> Raw {
             return error_result(&format!("`{tool}` promises structured output (`output_schema`) but returned none"));
         };
         if let Err(mismatch) = schema.check(structured) {
-            return error_result(&format!("`{tool}` returned something its `output_schema` does not allow: {mismatch}"));
+            return error_result(&format!(
+                "`{tool}` returned something its `output_schema` does not allow: {mismatch}"
+            ));
         }
     }
     crate::json::raw(&result)

@@ -42,10 +42,8 @@ impl Entry {
 
     /// Compiled when first needed: tools that are forwarded as they are never need it.
     pub(super) fn schemas(&self) -> &Schemas {
-        self.schemas.get_or_init(|| Schemas {
-            input: self.compile("inputSchema"),
-            output: self.compile("outputSchema"),
-        })
+        self.schemas
+            .get_or_init(|| Schemas { input: self.compile("inputSchema"), output: self.compile("outputSchema") })
     }
 
     fn compile(&self, member: &str) -> Option<Schema> {

@@ -10,7 +10,11 @@ use tokio::sync::mpsc;
 pub enum Line<'a> {
     Text(&'a [u8]),
     /// Longer than the cap. Its beginning and end are kept, so that the one it answers can still be found.
-    TooLong { head: Vec<u8>, tail: Vec<u8>, length: usize },
+    TooLong {
+        head: Vec<u8>,
+        tail: Vec<u8>,
+        length: usize,
+    },
 }
 
 const KEPT: usize = 512;

@@ -111,7 +111,9 @@ impl Message {
         }
         let envelope: Envelope<'_> = match serde_json::from_str(text) {
             Ok(envelope) => envelope,
-            Err(error) if error.is_data() => return Err(Fault::invalid(None, &format!("not a JSON-RPC message: {error}"))),
+            Err(error) if error.is_data() => {
+                return Err(Fault::invalid(None, &format!("not a JSON-RPC message: {error}")));
+            }
             Err(error) => return Err(parse_error(format!("parse error: {error}"))),
         };
         envelope.into_message()
@@ -144,7 +146,9 @@ impl Envelope<'_> {
                 let outcome = match (self.result, self.error) {
                     (Some(result), None) => Ok(result.to_owned()),
                     (None, Some(error)) => Err(RpcError::carried(error)),
-                    (Some(_), Some(_)) => return Err(Fault::invalid(id, "a response has a result or an error, not both")),
+                    (Some(_), Some(_)) => {
+                        return Err(Fault::invalid(id, "a response has a result or an error, not both"));
+                    }
                     (None, None) => return Err(Fault::invalid(id, "`method` is missing")),
                 };
                 Ok(Message::Response(Response { id, outcome }))

@@ -189,7 +189,8 @@ mod tests {
     fn headers_are_compared_with_the_arguments() {
         let schema = json!({"properties":{"n":{"type":"integer","x-mcp-header":"N"}}});
         let params = marked(&schema).unwrap();
-        let with = |values: Vec<&'static [u8]>, arguments: Value| check(&params, &arguments, |_| values.clone()).is_ok();
+        let with =
+            |values: Vec<&'static [u8]>, arguments: Value| check(&params, &arguments, |_| values.clone()).is_ok();
         assert!(with(vec![b"42"], json!({"n": 42})));
         assert!(with(vec![b"42.0"], json!({"n": 42})));
         assert!(with(vec![], json!({"n": null})));

@@ -45,7 +45,8 @@ impl HttpFront {
                             Err(error) => return Some(encode::error(Some(&request.id), &error)),
                         };
                         let cancel = running.cancel.clone();
-                        let outcome = server.answer_session(&request, &session.client, cancel, &Outlet::Nowhere).await?;
+                        let outcome =
+                            server.answer_session(&request, &session.client, cancel, &Outlet::Nowhere).await?;
                         Some(encode::outcome(&request.id, &outcome))
                     }));
                 }

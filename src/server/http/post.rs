@@ -28,9 +28,7 @@ impl HttpFront {
             return self.post_batch(items, &headers, &principal).await;
         }
         match Message::parse(&body) {
-            Err(fault) => {
-                HttpReply::json(StatusCode::BAD_REQUEST, encode::error(fault.id.as_ref(), &fault.error))
-            }
+            Err(fault) => HttpReply::json(StatusCode::BAD_REQUEST, encode::error(fault.id.as_ref(), &fault.error)),
             Ok(Message::Request(request)) => self.post_request(request, headers, accepts, principal).await,
             Ok(Message::Notification(notification)) => self.post_notification(&notification, &headers, &principal),
             // The proxy asks a client nothing yet, so there is nothing an answer could belong to.
@@ -59,19 +57,18 @@ impl HttpFront {
             Err(mut reply) => {
                 // Whoever sent a readable request gets the error under its id.
                 if let crate::wire::http::Body::Json(text) = &mut reply.body {
-                    *text = text.replacen("{\"jsonrpc\":\"2.0\",", &format!("{{\"jsonrpc\":\"2.0\",\"id\":{},", request.id), 1);
+                    *text = text.replacen(
+                        "{\"jsonrpc\":\"2.0\",",
+                        &format!("{{\"jsonrpc\":\"2.0\",\"id\":{},", request.id),
+                        1,
+                    );
                 }
                 reply
             }
         }
     }
 
-    fn post_notification(
-        &self,
-        notification: &Notification,
-        headers: &HeaderMap,
-        principal: &Principal,
-    ) -> HttpReply {
+    fn post_notification(&self, notification: &Notification, headers: &HeaderMap, principal: &Principal) -> HttpReply {
         if session_id(headers).is_some() {
             match self.session(headers, principal) {
                 Ok(session) if notification.method == "notifications/cancelled" => {

@@ -25,7 +25,9 @@ impl HttpFront {
         };
         let body = encode::result(&request.id, &self.server.initialize_result(revision));
         match HeaderValue::from_str(&id) {
-            Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(HeaderName::from_static(headers::SESSION_ID), id),
+            Ok(id) => {
+                HttpReply::json(StatusCode::OK, body).with_header(HeaderName::from_static(headers::SESSION_ID), id)
+            }
             Err(_) => HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR),
         }
     }

@@ -100,6 +100,9 @@ mod tests {
     fn an_open_listener_checks_origins_only() {
         let guard = Guard::new("0.0.0.0:80".parse().unwrap(), &[]);
         assert_eq!(verdict(&guard, &[("host", "mcp.example")]), Ok(()));
-        assert_eq!(verdict(&guard, &[("host", "mcp.example"), ("origin", "http://localhost:80")]), Err(GuardError::Origin));
+        assert_eq!(
+            verdict(&guard, &[("host", "mcp.example"), ("origin", "http://localhost:80")]),
+            Err(GuardError::Origin)
+        );
     }
 }

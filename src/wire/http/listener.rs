@@ -155,10 +155,8 @@ impl<S: HttpService> Front<S> {
 
 /// Which headers a browser may send is answered by what it asks for: none of them carries authority by itself.
 fn preflight(headers: &HeaderMap) -> HttpReply {
-    let mut reply = HttpReply::empty(StatusCode::NO_CONTENT).with_header(
-        header::ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static("POST, GET, DELETE, OPTIONS"),
-    );
+    let mut reply = HttpReply::empty(StatusCode::NO_CONTENT)
+        .with_header(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE, OPTIONS"));
     if let Some(asked) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
         reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
     }
@@ -170,7 +168,8 @@ fn into_response(reply: HttpReply, origin: Option<HeaderValue>) -> Response {
         Body::Empty => Response::new(AxumBody::empty()),
         Body::Json(text) => with_type(Response::new(AxumBody::from(text)), "application/json"),
         Body::Events(frames) => {
-            let mut response = with_type(Response::new(AxumBody::from_stream(frame_stream(frames))), "text/event-stream");
+            let mut response =
+                with_type(Response::new(AxumBody::from_stream(frame_stream(frames))), "text/event-stream");
             let headers = response.headers_mut();
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
             headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
