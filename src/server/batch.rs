@@ -20,7 +20,7 @@ pub(super) fn sort(items: &[Raw]) -> Result<Vec<Item>, RpcError> {
     if items.is_empty() || items.len() > LIMIT {
         return Err(RpcError::invalid_request(&format!("a batch has 1 to {LIMIT} messages")));
     }
-    Ok(items.iter().filter_map(|item| sort_one(item)).collect())
+    Ok(items.iter().filter_map(sort_one).collect())
 }
 
 fn sort_one(item: &Raw) -> Option<Item> {
