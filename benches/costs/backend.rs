@@ -20,7 +20,10 @@ fn answer(message: &str) -> Option<String> {
 }
 
 pub async fn stdio() {
-    let mut input = BufReader::with_capacity(65536, tokio::net::unix::pipe::OpenOptions::new().open_receiver("/proc/self/fd/0").unwrap());
+    let mut input = BufReader::with_capacity(
+        65536,
+        tokio::net::unix::pipe::OpenOptions::new().open_receiver("/proc/self/fd/0").unwrap(),
+    );
     let mut output = tokio::net::unix::pipe::OpenOptions::new().open_sender("/proc/self/fd/1").unwrap();
     let (mut line, mut out) = (String::new(), String::new());
     while input.read_line(&mut line).await.unwrap() > 0 {

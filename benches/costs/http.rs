@@ -38,7 +38,11 @@ async fn drive(address: &str, connections: usize, calls: usize) {
                     }
                     assert!(stream.read_buf(&mut buffer).await.unwrap() > 0, "the connection was closed");
                 };
-                assert!(buffer[..end].windows(10).any(|window| window == b"the answer"), "{}", String::from_utf8_lossy(&buffer));
+                assert!(
+                    buffer[..end].windows(10).any(|window| window == b"the answer"),
+                    "{}",
+                    String::from_utf8_lossy(&buffer)
+                );
                 buffer.drain(..end);
             }
         }));

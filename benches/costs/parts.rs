@@ -85,9 +85,8 @@ impl Bench {
 
     async fn stdio(&self) {
         let relay = [self.me(), "relay".into(), self.me(), "backend".into()];
-        let serve = |config: String| {
-            [self.proxy(), "serve".into(), "--log".into(), "warn".into(), "--config".into(), config]
-        };
+        let serve =
+            |config: String| [self.proxy(), "serve".into(), "--log".into(), "warn".into(), "--config".into(), config];
         let base = stdio::cost(&relay, 32, CALLS).await;
         let plain = stdio::cost(&serve(self.stdio_config(false)), 32, CALLS).await;
         let wrapped = stdio::cost(&serve(self.stdio_config(true)), 32, CALLS).await;
@@ -179,7 +178,8 @@ impl Bench {
         let best = (0..20)
             .map(|_| {
                 let started = Instant::now();
-                let status = std::process::Command::new(self.proxy()).arg("list-presets").stdout(Stdio::null()).status();
+                let status =
+                    std::process::Command::new(self.proxy()).arg("list-presets").stdout(Stdio::null()).status();
                 assert!(status.unwrap().success());
                 started.elapsed().as_secs_f64() * 1e3
             })

@@ -73,7 +73,7 @@ pub enum CallError {
     Rpc(RpcError),
     #[error("server `{backend}` is not available: {reason}")]
     Down { backend: Arc<str>, reason: String },
-    #[error("server `{backend}` did not answer within {} s", after.as_secs_f32())]
+    #[error("server `{backend}` did not answer within {:.1} s", after.as_secs_f32())]
     Timeout { backend: Arc<str>, after: Duration },
     #[error("server `{backend}` ended before it answered: {reason}")]
     Lost { backend: Arc<str>, reason: String },
