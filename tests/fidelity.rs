@@ -179,6 +179,29 @@ async fn an_error_of_a_server_reaches_the_client_as_it_is() {
     }
 }
 
+/// What concerns the proxy's own leg, or does not exist in the client's era, is not the client's to solve.
+#[tokio::test]
+async fn an_error_a_client_could_misread_is_told_as_an_internal_one() {
+    for server_era in ERAS {
+        let (_server, config) = server(server_era, false, &[]).await;
+        let mut client = Client::start(&config.section(PASSTHROUGH), true).await;
+        client.initialize().await;
+        for (code, to_session, to_stateless) in [
+            (-32601, -32601, -32603),
+            (-32042, -32042, -32603),
+            (-32050, -32050, -32603),
+            (-32020, -32603, -32603),
+            (-32021, -32603, -32021),
+        ] {
+            let error = format!(r#"{{"code":{code},"message":"m"}}"#);
+            let told = client.call("legacy", "rpc_error", &error).await;
+            assert_eq!(told.error_code(), to_session, "{code} of a {server_era} server");
+            let told = client.call("modern", "rpc_error", &error).await;
+            assert_eq!((told.error_code(), told.error_message().as_str()), (to_stateless, "m"), "{code}");
+        }
+    }
+}
+
 const ODD_TOOLS: [&str; 3] = [
     r#"{"x-first":{"n":1.10,"m":[1E+2,-0]},"name":"odd_one","inputSchema":{"type":"object","properties":{"a":{"type":"integer","default":1.0,"x-y":null}},"x-z":1e2},"annotations":{"readOnlyHint":true,"zz":[]},"_meta":{"k":123456789012345678901234567890}}"#,
     r#"{ "inputSchema" : {"type":"object"} , "description":"\u00e9é \/ \ud83e\udd80", "name" : "odd_two" , "icons":[{"src":"data:,","sizes":"any"}] }"#,

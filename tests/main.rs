@@ -6,5 +6,6 @@ mod envelope;
 mod fidelity;
 mod harness;
 mod leaving_clients;
+mod other_clients;
 mod stateless_http;
 mod support;
