@@ -16,9 +16,9 @@ pub trait Backend: Send + Sync {
     fn view(&self) -> Arc<BackendView>;
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>>;
 
-    /// The same call from a worker thread, which waits for it.
+    /// The same call from a handler, which waits for it.
     fn call_blocking(&self, call: Call, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
-        runtime.block_on(self.call(call))
+        crate::script::wait(self.call(call), runtime)
     }
 }
 

@@ -61,9 +61,18 @@ impl Meter {
         self.checks.set(self.checks.get().wrapping_sub(1));
     }
 
+    /// Lets others on this thread go first, now and then; the time they take is not the run's own.
+    fn give_way(&self) {
+        let before = Instant::now();
+        if super::pool::give_way() {
+            self.waited.set(self.waited.get() + before.elapsed());
+        }
+    }
+
     /// Whether the run must end now. Said once: the error that follows must not be replaced by a second one.
     pub fn must_stop(&self, host: Option<&Arc<dyn Host>>, memory: usize) -> bool {
         self.checks.set(self.checks.get().wrapping_add(1));
+        self.give_way();
         if self.why.get().is_some() {
             return false;
         }

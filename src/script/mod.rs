@@ -27,7 +27,7 @@ pub use function::Function;
 pub use host::{Host, LogLevel, Stop};
 pub use limits::Limits;
 pub use meter::Why;
-pub use pool::{Pool, PoolError};
+pub use pool::{Pool, PoolError, wait};
 pub use report::message as error_message;
 pub use resolve::{Embedded, Paths};
 pub use source::{MAX_SOURCE, Source};

@@ -24,7 +24,7 @@ impl Dispatcher {
         self.find(backend)?.call(call).await
     }
 
-    /// The same for a worker thread, which waits. Local tools run on that very thread.
+    /// The same for a handler, which waits. Local tools run on its very stack.
     pub fn call_blocking(&self, backend: &Arc<str>, call: Call, runtime: &Handle) -> Result<Answer, CallError> {
         self.find(backend)?.call_blocking(call, runtime)
     }

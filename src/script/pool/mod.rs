@@ -1,0 +1,125 @@
+//! Where handlers run. A handler waits for servers with its stack, so it needs one of its own; but a thread for each
+//! would cost several thread switches a call. So handlers are fibers: many of them share a few worker threads, and one
+//! that waits, or computes for long, lets the others go on.
+
+mod fiber;
+mod worker;
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
+
+pub use fiber::{give_way, wait};
+use worker::Worker;
+
+/// Workers started because all others were in the middle of one long operation.
+const MAX_WORKERS: usize = 64;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum PoolError {
+    #[error("the handler broke down: {0}")]
+    Panicked(String),
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+#[derive(Clone)]
+pub struct Pool(Arc<Shared>);
+
+struct Shared {
+    places: Arc<Semaphore>,
+    /// Jobs that no worker has begun yet.
+    queue: Arc<Queue>,
+    workers: Mutex<Vec<Worker>>,
+    /// How many workers there are as long as none is stuck.
+    usual: usize,
+}
+
+impl Pool {
+    /// At most `max` handlers are under way at once; others queue.
+    pub fn new(max: usize) -> Pool {
+        let usual = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
+        let places = Arc::new(Semaphore::new(max.max(1)));
+        Pool(Arc::new(Shared { places, queue: Arc::default(), workers: Mutex::default(), usual }))
+    }
+
+    /// Runs a job, or queues it. If the future is dropped the job still runs to its end, unless it is queued.
+    pub async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, PoolError> {
+        let gone = || PoolError::Panicked("it gave no result".to_owned());
+        let place = Arc::clone(&self.0.places).acquire_owned().await.map_err(|_| gone())?;
+        let (sender, mut receiver) = oneshot::channel();
+        self.0.queue.push(Box::new(move || {
+            let result = catch_unwind(AssertUnwindSafe(job)).map_err(|payload| PoolError::Panicked(text_of(&*payload)));
+            // Nobody waits any more: the result is nobody's.
+            let _ = sender.send(result);
+            drop(place);
+        }));
+        self.wake_one()?;
+        loop {
+            match tokio::time::timeout(worker::STUCK, &mut receiver).await {
+                Ok(result) => return result.unwrap_or_else(|_| Err(gone())),
+                Err(_) if self.0.queue.is_empty() => return receiver.await.unwrap_or_else(|_| Err(gone())),
+                Err(_) => self.rescue()?,
+            }
+        }
+    }
+
+    /// Sees to it that somebody takes the job: a worker that has nothing to do right now, a new one, or the one with
+    /// the fewest handlers.
+    fn wake_one(&self) -> Result<(), PoolError> {
+        let mut workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(free) = workers.iter().find(|worker| worker.is_free()) {
+            free.wake();
+        } else if workers.len() < self.0.usual {
+            workers.push(Worker::start(Arc::clone(&self.0.queue), Handle::current())?);
+        } else if let Some(least) = workers.iter().min_by_key(|worker| worker.load()) {
+            least.wake();
+        }
+        Ok(())
+    }
+
+    /// Jobs are waiting though time has passed: workers may be stuck in operations that nothing can interrupt.
+    fn rescue(&self) -> Result<(), PoolError> {
+        let mut workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        if workers.iter().all(Worker::is_stuck) && workers.len() < MAX_WORKERS {
+            workers.push(Worker::start(Arc::clone(&self.0.queue), Handle::current())?);
+        }
+        workers.iter().for_each(Worker::wake);
+        Ok(())
+    }
+}
+
+/// Jobs in the order they came.
+#[derive(Default)]
+struct Queue(Mutex<VecDeque<Job>>);
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Job>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, job: Job) {
+        self.lock().push_back(job);
+    }
+
+    fn pop(&self) -> Option<Job> {
+        self.lock().pop_front()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+}
+
+fn text_of(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
