@@ -37,11 +37,11 @@ async fn a_tool_that_fails_is_exit_1_and_its_words_are_shown() {
 async fn an_unknown_tool_gets_the_nearest_name() {
     let proxy = world();
     let unknown = proxy.run(["call", "serach"]).await.expect(1);
-    assert_eq!(unknown.stderr, "error: no tool `serach` is published\n  |\n  = hint: did you mean `search`?\n");
+    assert_eq!(unknown.stderr, "error: no tool `serach` is published\n |\n = hint: did you mean `search`?\n");
     let unknown = proxy.run(["call", "zebra"]).await.expect(1);
     assert_eq!(
         unknown.stderr,
-        "error: no tool `zebra` is published\n  |\n  = hint: `proxy list-tools` lists what there is\n"
+        "error: no tool `zebra` is published\n |\n = hint: `proxy list-tools` lists what there is\n"
     );
 }
 

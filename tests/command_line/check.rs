@@ -35,7 +35,7 @@ error: unknown key `mcpServers.github.comand`
   |     ^^^^^^
   |
   = hint: did you mean `command`?
-error: `serve.maxSessions`: expected a whole number of at least 1, found `many`
+error: `serve.maxSessions`: expected a whole number, found `many`
  --> proxy.yaml:6:16
   |
 6 |   maxSessions: many
@@ -51,7 +51,7 @@ error: `serve.maxSessions`: expected a whole number of at least 1, found `many`
                 "file": "proxy.yaml", "line": 3, "column": 5, "hint": "did you mean `command`?",
             },
             {
-                "severity": "error", "message": "`serve.maxSessions`: expected a whole number of at least 1, found `many`",
+                "severity": "error", "message": "`serve.maxSessions`: expected a whole number, found `many`",
                 "file": "proxy.yaml", "line": 6, "column": 16, "hint": null,
             },
         ])

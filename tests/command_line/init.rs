@@ -24,7 +24,7 @@ async fn it_does_not_overwrite_unless_told() {
     let refused = proxy.run(["init"]).await.expect(1);
     assert_eq!(
         refused.stderr,
-        "error: `proxy.yaml` is there already\n  |\n  = hint: --force replaces it, --output FILE writes another\n"
+        "error: `proxy.yaml` is there already\n |\n = hint: --force replaces it, --output FILE writes another\n"
     );
     let text = || std::fs::read_to_string(proxy.directory.path().join("proxy.yaml")).unwrap();
     assert_eq!(text(), "# mine\n");

@@ -23,7 +23,7 @@ passthrough@1  all tools of all servers, unchanged; two tools of one name are an
     let shown = empty().run(["show-preset", "default"]).await.expect(0);
     assert_eq!(shown.stdout, include_str!("../../presets/default@1.star"));
     let unknown = empty().run(["show-preset", "defalt"]).await.expect(2);
-    assert_eq!(unknown.stderr, "error: there is no preset `defalt`\n  |\n  = hint: did you mean `default`?\n");
+    assert_eq!(unknown.stderr, "error: there is no preset `defalt`\n |\n = hint: did you mean `default`?\n");
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn tools_are_those_a_client_would_see() {
         }})
     );
     let unknown = proxy.run(["list-tools", "tow"]).await.expect(1);
-    assert_eq!(unknown.stderr, "error: there is no server `tow`\n  |\n  = hint: did you mean `two`?\n");
+    assert_eq!(unknown.stderr, "error: there is no server `tow`\n |\n = hint: did you mean `two`?\n");
 }
 
 #[tokio::test]
@@ -117,6 +117,6 @@ async fn without_a_config_the_bundled_extensions_are_there() {
     let missing = empty().run(["list-tools", "--config", "other.yaml"]).await.expect(2);
     assert_eq!(
         missing.stderr,
-        "error: there is no config file `other.yaml`\n  |\n  = hint: `proxy init` writes one to start from\n"
+        "error: there is no config file `other.yaml`\n |\n = hint: `proxy init` writes one to start from\n"
     );
 }

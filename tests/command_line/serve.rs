@@ -44,8 +44,8 @@ async fn an_address_that_others_reach_needs_authentication() {
         finished.stderr,
         "\
 error: `0.0.0.0:0` can be reached by others, and nobody has to authenticate
-  |
-  = hint: give `auth.tokens` in the config, listen on 127.0.0.1, or say --insecure if something in front protects it
+ |
+ = hint: give `auth.tokens` in the config, listen on 127.0.0.1, or say --insecure if something in front protects it
 "
     );
     let finished = proxy.run(["serve", "--http", "nowhere"]).await.expect(2);

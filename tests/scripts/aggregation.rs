@@ -94,7 +94,7 @@ async fn names_have_at_most_64_characters_and_stay_the_same() {
     let names = running.tools().await;
     assert_eq!(names.len(), 2);
     assert!(names.iter().all(|name| name.len() == 64), "{names:?}");
-    assert!(names[0].starts_with("xxx") && names[1].starts_with("two_xxx") && names[0] != names[1], "{names:?}");
+    assert!(names.iter().all(|name| name.starts_with("xxx")) && names[0] != names[1], "{names:?}");
     assert_eq!(running.client.call(&names[1], r#"{"n":1}"#).await.structured(), r#"{"n":1}"#);
     assert_eq!(started(proxy()).await.tools().await, names);
 }

@@ -1,6 +1,7 @@
 //! A script that computes without end harms nobody.
 
 use super::{refused, serving};
+use crate::support::patience::LONG_PATIENCE;
 
 /// A debug build may run into the time before it has made all its steps.
 const STEPS_OR_TIME: [&str; 2] = [
@@ -32,6 +33,7 @@ publish(metadata('hoard', '', {}, {}), hoard)
 publish(metadata('fine', '', {}, {}), lambda args: 'fine')
 ";
     let mut proxy = serving("echo", &script).await;
+    proxy.client.program.stderr.patience = LONG_PATIENCE;
     let text = proxy.error_of("spin", "{}").await;
     assert!(STEPS_OR_TIME.iter().any(|limit| text.starts_with(limit)), "{text}");
     assert!(text.ends_with("(policy.star:3)"), "{text}");

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
-use super::patience::within;
+use super::patience::{LONG_PATIENCE, within};
 use super::program::Program;
 use super::proxy::Proxy;
 
@@ -20,6 +20,8 @@ impl Finished {
     /// Runs a command. Its stdin stays open and silent, so that `serve` ends only for a reason of its own.
     pub async fn run(command: Command) -> Self {
         let (mut program, _stdin, mut pipe) = Program::start(command);
+        // Some commands start servers, or compute until a limit stops them.
+        program.stderr.patience = LONG_PATIENCE;
         let log = program.stderr.clone();
         let mut stdout = String::new();
         within("the end of standard output", &log, pipe.read_to_string(&mut stdout)).await.expect("it is text");
