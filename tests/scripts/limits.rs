@@ -18,9 +18,9 @@ def dive(args):
     return dive(args)
 
 def hoard(args):
-    kept = []
+    kept, block = [], 'x' * 20000
     for i in range(1000000000):
-        kept.append(str(i) * 10000)
+        kept.append(block + str(i))
 ";
 
 #[tokio::test]

@@ -1,1 +1,0 @@
-//! Every code block of the documents is checked.
