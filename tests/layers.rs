@@ -125,6 +125,16 @@ fn the_layers_are_those_of_the_map_in_lib_rs() {
 }
 
 #[test]
+fn the_document_has_the_same_layers() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md")).expect("it is there");
+    for (number, modules) in LAYERS.iter().enumerate() {
+        let names: Vec<String> = modules.iter().map(|module| format!("`{module}`")).collect();
+        let row = format!("| {number} | {} |", names.join(" "));
+        assert!(text.contains(&row), "docs/architecture.md has no row `{row}`");
+    }
+}
+
+#[test]
 fn a_breach_is_named_with_file_and_line() {
     let upward = file("src/wire/message.rs", "use crate::json::Raw;\n\nuse crate::server::Server;\n");
     assert_eq!(breaches(&upward), ["src/wire/message.rs:3: `wire` (layer 2) uses `server` (layer 8)"]);
