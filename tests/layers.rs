@@ -126,7 +126,8 @@ fn the_layers_are_those_of_the_map_in_lib_rs() {
 
 #[test]
 fn the_document_has_the_same_layers() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md")).expect("it is there");
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md")).expect("it is there");
     for (number, modules) in LAYERS.iter().enumerate() {
         let names: Vec<String> = modules.iter().map(|module| format!("`{module}`")).collect();
         let row = format!("| {number} | {} |", names.join(" "));
@@ -179,7 +180,8 @@ fn only_the_script_side_names_the_starlark_crate() {
 #[test]
 fn only_the_edges_name_transports() {
     let edges = ["wire", "backend", "cli", "config", "server"];
-    let found = mentions(&["reqwest::", "axum::", "StdioLink", "HttpLink"], |file| edges.contains(&file.module.as_str()));
+    let found =
+        mentions(&["reqwest::", "axum::", "StdioLink", "HttpLink"], |file| edges.contains(&file.module.as_str()));
     assert!(found.is_empty(), "\n{}", found.join("\n"));
     let libraries = mentions(&["reqwest::", "axum::"], |file| ["wire", "backend"].contains(&file.module.as_str()));
     assert!(libraries.is_empty(), "\n{}", libraries.join("\n"));

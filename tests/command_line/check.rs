@@ -23,7 +23,9 @@ async fn a_good_config_is_checked_without_starting_a_server_and_with_it() {
 
 #[tokio::test]
 async fn all_errors_of_a_config_are_told_at_once() {
-    let proxy = Proxy::with_config_text("mcpServers:\n  github:\n    comand: npx\n    url: https://h/mcp\nserve:\n  maxSessions: many\n");
+    let proxy = Proxy::with_config_text(
+        "mcpServers:\n  github:\n    comand: npx\n    url: https://h/mcp\nserve:\n  maxSessions: many\n",
+    );
     let checked = proxy.run(["check"]).await.expect(2);
     assert_eq!(
         checked.stderr,
@@ -68,7 +70,10 @@ async fn a_bad_script_is_exit_1_with_its_line() {
     assert!(checked.stdout.ends_with("0 tools published, 1 error, 0 warnings\n"), "{}", checked.stdout);
     let json = proxy.run(["check", "--json"]).await.expect(1).json();
     let problem = &json["problems"][0];
-    assert_eq!((&problem["file"], &problem["line"], &problem["column"]), (&json!("policy.star"), &json!(2), &json!(13)));
+    assert_eq!(
+        (&problem["file"], &problem["line"], &problem["column"]),
+        (&json!("policy.star"), &json!(2), &json!(13))
+    );
 }
 
 #[tokio::test]

@@ -1,16 +1,7 @@
 use super::empty;
 
-const COMMANDS: [&str; 9] = [
-    "serve",
-    "init",
-    "check",
-    "list-presets",
-    "show-preset",
-    "list-servers",
-    "list-tools",
-    "call",
-    "completions",
-];
+const COMMANDS: [&str; 9] =
+    ["serve", "init", "check", "list-presets", "show-preset", "list-servers", "list-tools", "call", "completions"];
 
 #[tokio::test]
 async fn alone_it_prints_its_help() {

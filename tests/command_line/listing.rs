@@ -46,7 +46,11 @@ async fn servers_are_listed_with_their_state_also_those_that_are_not_there() {
         header,
         ["SERVER", "STATUS", "KIND", "VERSION", "PROTOCOL", "TOOLS", "RESOURCES", "PROMPTS", "START", "ERROR"]
     );
-    assert!(lines[1].starts_with("one") && lines[1].contains("ready") && lines[1].contains("2026-07-28"), "{}", lines[1]);
+    assert!(
+        lines[1].starts_with("one") && lines[1].contains("ready") && lines[1].contains("2026-07-28"),
+        "{}",
+        lines[1]
+    );
     assert!(lines[3].starts_with("gone") && lines[3].contains("failed"), "{}", lines[3]);
     assert!(lines[3].ends_with("the command `no-such-program` was not found"), "{}", lines[3]);
     let list = proxy.run(["list-servers", "--json"]).await.expect(0).json();
@@ -68,7 +72,11 @@ async fn tools_are_those_a_client_would_see() {
     let proxy = world();
     let list = proxy.run(["list-tools"]).await.expect(0);
     assert_eq!(list.column(), ["echo", "search", "fail", "rpc_error", "slow", "two_search", "read"]);
-    assert!(list.stdout.starts_with("TOOL        SERVER  DESCRIPTION\necho        one     Returns its arguments.\n"), "{}", list.stdout);
+    assert!(
+        list.stdout.starts_with("TOOL        SERVER  DESCRIPTION\necho        one     Returns its arguments.\n"),
+        "{}",
+        list.stdout
+    );
     assert_eq!(proxy.run(["list-tools", "two"]).await.expect(0).column(), ["two_search", "read"]);
     assert_eq!(proxy.run(["list-tools", "--all", "two"]).await.expect(0).column(), ["search", "read"]);
     let json = proxy.run(["list-tools", "two", "--json"]).await.expect(0).json();

@@ -27,12 +27,15 @@ async fn it_says_on_stderr_what_it_serves_and_nothing_on_stdout() {
 
 #[tokio::test]
 async fn a_required_server_that_is_not_there_ends_it() {
-    let config = Config::new()
-        .server("one", &fake_backend(["--only", "echo"]))
-        .server_with("gone", &std::process::Command::new("no-such-program"), serde_json::json!({"required": true}));
+    let config = Config::new().server("one", &fake_backend(["--only", "echo"])).server_with(
+        "gone",
+        &std::process::Command::new("no-such-program"),
+        serde_json::json!({"required": true}),
+    );
     let proxy = Proxy::new(&config);
     let finished = Finished::run(proxy.serve_command()).await.expect(1);
-    let expected = "error: the server `gone` is required and cannot be used: the command `no-such-program` was not found";
+    let expected =
+        "error: the server `gone` is required and cannot be used: the command `no-such-program` was not found";
     assert!(finished.stderr.contains(expected), "{}", finished.stderr);
 }
 
@@ -54,8 +57,9 @@ error: `0.0.0.0:0` can be reached by others, and nobody has to authenticate
 
 #[tokio::test]
 async fn an_extension_with_the_name_of_a_server_is_a_config_error() {
-    let proxy = Proxy::new(&Config::new().server("ping", &fake_backend([])).section("extensions: { paths: [ping.star] }"))
-        .file("ping.star", "def describe_extension():\n    return Extension(name = 'ping', version = '1')\n");
+    let proxy =
+        Proxy::new(&Config::new().server("ping", &fake_backend([])).section("extensions: { paths: [ping.star] }"))
+            .file("ping.star", "def describe_extension():\n    return Extension(name = 'ping', version = '1')\n");
     for command in ["serve", "check"] {
         let finished = proxy.run([command]).await.expect(2);
         assert_eq!(finished.stderr, "error: the extension `ping` has the name of a server\n", "{command}");

@@ -68,7 +68,9 @@ fn every_example_extension_loads() {
         let text = std::fs::read_to_string(&path).expect("it is text");
         let source = script::Source { name: name.clone(), text: text.into(), path: Some(path.clone()) };
         match extension::load(&source, &script::Limits::SESSION_SCRIPT) {
-            Ok(Some(extension)) => assert_eq!(Some(extension.name.as_str()), Path::new(&name).file_stem().and_then(|stem| stem.to_str())),
+            Ok(Some(extension)) => {
+                assert_eq!(Some(extension.name.as_str()), Path::new(&name).file_stem().and_then(|stem| stem.to_str()))
+            }
             Ok(None) => panic!("{name} describes no extension"),
             Err(error) => panic!("{error}"),
         }

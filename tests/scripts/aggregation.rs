@@ -55,7 +55,8 @@ async fn manual_wants_every_collision_resolved() {
 
 #[tokio::test]
 async fn what_is_filtered_out_cannot_be_called() {
-    let mut proxy = started(three("tools: [{ workload: github, filter: [\"iss*\"] }, { workload: web, excludeAll: true }]")).await;
+    let mut proxy =
+        started(three("tools: [{ workload: github, filter: [\"iss*\"] }, { workload: web, excludeAll: true }]")).await;
     assert_eq!(proxy.tools().await, ["issue", "search", "read"]);
     assert_eq!(proxy.client.call("fetch", "{}").await.error_code(), -32602);
 }

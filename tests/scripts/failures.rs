@@ -24,7 +24,8 @@ error: this function reads `call`, which the loop around it assigns: it would se
 #[tokio::test]
 async fn so_is_one_that_reads_it_after_the_loop() {
     let text =
-        refused("for meta, call in backends()['fake'].tools():\n    pass\n\ndef later(args):\n    return call(args)\n").await;
+        refused("for meta, call in backends()['fake'].tools():\n    pass\n\ndef later(args):\n    return call(args)\n")
+            .await;
     assert!(text.starts_with("error: this function reads `call`, the target of a `for` at the top level: "), "{text}");
     assert!(text.contains("--> policy.star:5:12"), "{text}");
     assert!(text.contains("hint: give it to the function as a parameter: `def make(call): "), "{text}");

@@ -52,7 +52,10 @@ async fn at_the_top_level_the_proxy_does_not_start() {
     assert!(STEPS_OR_TIME.iter().any(|limit| text.starts_with(&format!("error: {limit}"))), "{text}");
     assert!(text.contains("policy.star:3:"), "{text}");
     let text = refused(&format!("{BODIES}\ndive({{}})\n")).await;
-    assert!(text.starts_with("error: the script used more than its limit of 200 nested calls\n --> policy.star:7:"), "{text}");
+    assert!(
+        text.starts_with("error: the script used more than its limit of 200 nested calls\n --> policy.star:7:"),
+        "{text}"
+    );
     let text = refused(&format!("{BODIES}\nhoard({{}})\n")).await;
     assert!(text.starts_with("error: the script used more than its limit of 256 MiB of memory"), "{text}");
 }

@@ -52,8 +52,8 @@ async fn a_script_in_a_file_and_one_named_on_the_command_line() {
 
 #[tokio::test]
 async fn two_scripts_at_once_are_a_config_error() {
-    let proxy = Proxy::with_config_text("sessionInit:\n  preset: default\n  scriptFile: policy.star\n")
-        .file("policy.star", "");
+    let proxy =
+        Proxy::with_config_text("sessionInit:\n  preset: default\n  scriptFile: policy.star\n").file("policy.star", "");
     let finished = Finished::run(proxy.serve_command()).await.expect(2);
     assert_eq!(
         finished.stderr,
@@ -73,16 +73,22 @@ error: `sessionInit.scriptFile`: `preset` is set too, and only one script can ru
 async fn a_preset_that_does_not_exist_is_a_config_error() {
     let proxy = Proxy::with_config_text("sessionInit:\n  preset: defualt\n");
     let finished = Finished::run(proxy.serve_command()).await.expect(2);
-    assert!(finished.stderr.contains("error: there is no preset `defualt`\n --> proxy.yaml:2:3"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("error: there is no preset `defualt`\n --> proxy.yaml:2:3"),
+        "{}",
+        finished.stderr
+    );
     assert!(finished.stderr.contains("hint: did you mean `default`?"), "{}", finished.stderr);
 }
 
 #[tokio::test]
 async fn a_section_that_no_script_reads_is_a_config_error() {
-    for (section, name) in
-        [("aggregation: { excludeAllTools: true }\n", "aggregation"), ("sessionInit: { params: { team: a } }\n", "params")]
-    {
-        let proxy = Proxy::with_config_text(section).file("policy.star", "").argument("--script").argument("policy.star");
+    for (section, name) in [
+        ("aggregation: { excludeAllTools: true }\n", "aggregation"),
+        ("sessionInit: { params: { team: a } }\n", "params"),
+    ] {
+        let proxy =
+            Proxy::with_config_text(section).file("policy.star", "").argument("--script").argument("policy.star");
         let text = format!("error: `{name}` is set, but the session script `policy.star` never reads it");
         for command in ["serve", "check"] {
             let finished = proxy.run([command]).await.expect(2);
@@ -94,7 +100,8 @@ async fn a_section_that_no_script_reads_is_a_config_error() {
 
 #[tokio::test]
 async fn a_script_reads_its_own_parameters() {
-    let config = Config::new().section("sessionInit:\n  scriptFile: policy.star\n  params: { teams: [a, b], who: \"${WHO}\" }\n");
+    let config = Config::new()
+        .section("sessionInit:\n  scriptFile: policy.star\n  params: { teams: [a, b], who: \"${WHO}\" }\n");
     let proxy = Proxy::new(&config).environment("WHO", "ann").file(
         "policy.star",
         "for team in config()['params']['teams']:\n    publish(metadata(team + '_' + config()['params']['who'], '', {}, {}), lambda args: None)\n",
