@@ -4,6 +4,7 @@ use super::empty;
 use crate::support::finished::Finished;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
+use crate::support::stdio_client::StdioClient;
 
 const SECRETS: [&str; 4] = ["s3cret-in-env", "s3cret-in-header", "s3cret-token", "s3cret-from-outside"];
 
@@ -46,6 +47,19 @@ async fn no_command_shows_them() {
         assert!(!finished.stdout.is_empty(), "{what} says nothing: {}", finished.stderr);
         assert_clean(&what, &finished);
     }
+}
+
+#[tokio::test]
+async fn the_log_of_a_server_does_not_show_them() {
+    let proxy = world(&config());
+    let mut client = StdioClient::start(proxy.command(["serve", "--log", "trace"]));
+    client.initialize("2025-11-25").await.result();
+    client.call("echo", "{}").await.result();
+    client.call("fail", "{}").await.result();
+    client.stderr().line("server `two` is not available").await;
+    assert_eq!(client.finish().await.code(), Some(0));
+    let finished = Finished { code: 0, stdout: String::new(), stderr: client.stderr().whole().await };
+    assert_clean("serve", &finished);
 }
 
 #[tokio::test]
