@@ -158,8 +158,7 @@ impl Connection {
         let Some(name) = object.string(member) else { return Vec::new() };
         let mut out = vec![(headers::NAME.to_owned(), headers::encode(&name))];
         if let Some(marked) = self.marked.load().get(&name) {
-            let arguments = object.get("arguments").and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-            out.extend(params::to_send(marked, &arguments.unwrap_or_default()));
+            out.extend(params::to_send(marked, object.get("arguments")));
         }
         out
     }

@@ -107,8 +107,10 @@ pub(super) fn options(bundled: bool) -> Result<Options, Failure> {
     })
 }
 
+/// One thread for all that waits: handing a message from thread to thread costs more than reading it. Handlers have
+/// threads of their own.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
-    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
 /// How every server is once it is up or has failed.

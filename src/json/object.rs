@@ -115,59 +115,44 @@ impl Edit<'_> {
         self.changes.is_empty() && self.additions.is_empty()
     }
 
-    /// The text of the changed object. Without removals every untouched byte stays, white space included; with one,
-    /// the members are written anew, their values untouched.
+    /// The text of the changed object. Every byte that is not part of a change stays, white space included.
     pub fn finish(&self) -> String {
-        let removes = self.changes.iter().any(|(_, change)| change.is_none());
-        if removes || !self.additions.is_empty() { self.rebuilt() } else { self.spliced() }
-    }
-
-    pub fn finish_raw(&self) -> Raw {
-        super::valid(self.finish()).unwrap_or_else(|_| RawRef::NULL.to_owned())
-    }
-
-    fn spliced(&self) -> String {
         let text = self.object.text;
-        let mut order: Vec<_> = self.changes.iter().collect();
-        order.sort_by_key(|(index, _)| *index);
         let mut out = String::with_capacity(text.len() + 64);
-        let mut done = 0;
-        for (index, change) in order {
-            let range = self.object.range_of(self.object.members[*index].1);
-            out.push_str(&text[done..range.start]);
-            out.push_str(change.as_deref().unwrap_or("null"));
+        let mut done = text.find('{').map_or(0, |brace| brace + 1);
+        out.push_str(&text[..done]);
+        let empty = out.len();
+        for (index, (_, value)) in self.object.members.iter().enumerate() {
+            let range = self.object.range_of(value);
+            let mut lead = &text[done..range.start];
             done = range.end;
+            let new = match self.changes.iter().rev().find(|(changed, _)| *changed == index) {
+                Some((_, None)) => continue,
+                Some((_, Some(new))) => new,
+                None => value.get(),
+            };
+            if out.len() == empty {
+                // The comma belonged to a member that is gone.
+                lead = lead.trim_start().strip_prefix(',').unwrap_or(lead);
+            }
+            out.push_str(lead);
+            out.push_str(new);
+        }
+        for (key, value) in &self.additions {
+            if out.len() > empty {
+                out.push(',');
+            }
+            out.push_str(&quote(key));
+            out.push(':');
+            out.push_str(value);
         }
         out.push_str(&text[done..]);
         out
     }
 
-    fn rebuilt(&self) -> String {
-        let mut out = String::with_capacity(self.object.text.len() + 64);
-        out.push('{');
-        for (index, (key, value)) in self.object.members.iter().enumerate() {
-            let change = self.changes.iter().rev().find(|(changed, _)| *changed == index);
-            match change {
-                Some((_, None)) => {}
-                Some((_, Some(new))) => push_member(&mut out, key, new),
-                None => push_member(&mut out, key, value.get()),
-            }
-        }
-        for (key, value) in &self.additions {
-            push_member(&mut out, key, value);
-        }
-        out.push('}');
-        out
+    pub fn finish_raw(&self) -> Raw {
+        super::valid(self.finish()).unwrap_or_else(|_| RawRef::NULL.to_owned())
     }
-}
-
-fn push_member(out: &mut String, key: &str, value: &str) {
-    if out.len() > 1 {
-        out.push(',');
-    }
-    out.push_str(&quote(key));
-    out.push(':');
-    out.push_str(value);
 }
 
 struct Members<'a>(Vec<(Cow<'a, str>, &'a RawRef)>);
@@ -230,9 +215,16 @@ mod tests {
     }
 
     #[test]
-    fn removing_and_adding_keep_the_values_of_the_others() {
-        let object = Object::parse(r#"{"a":1, "b":[1.0 ,2], "c":3}"#).unwrap();
-        assert_eq!(object.edit().remove("a").set("d", "4").finish(), r#"{"b":[1.0 ,2],"c":3,"d":4}"#);
+    fn removing_and_adding_keep_every_other_byte() {
+        let text = r#"{"a":1, "\u0062":[1.0 ,2] , "c" :3 }"#;
+        let object = Object::parse(text).unwrap();
+        assert_eq!(object.edit().finish(), text);
+        assert_eq!(object.edit().remove("a").set("d", "4").finish(), r#"{ "\u0062":[1.0 ,2] , "c" :3,"d":4 }"#);
+        assert_eq!(object.edit().remove("b").finish(), r#"{"a":1 , "c" :3 }"#);
+        assert_eq!(object.edit().remove("a").remove("b").set("c", "5").finish(), r#"{ "c" :5 }"#);
+        assert_eq!(object.edit().remove("a").remove("b").remove("c").finish(), "{ }");
+        assert_eq!(object.edit().remove("a").remove("b").remove("c").set("d", "4").finish(), r#"{"d":4 }"#);
+        assert_eq!(Object::parse("{}").unwrap().edit().set("d", "4").finish(), r#"{"d":4}"#);
     }
 
     #[test]

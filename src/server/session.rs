@@ -21,6 +21,9 @@ use crate::wire::{Request, Revision, RpcError, encode};
 /// Finished streams that can still be taken up again.
 const KEPT_STREAMS: usize = 32;
 
+/// And how much of them.
+const KEPT_BYTES: usize = 8 << 20;
+
 /// What the proxy can do for a client.
 pub(super) fn capabilities() -> Value {
     json!({"tools": {"listChanged": true}})
@@ -109,11 +112,7 @@ impl Session {
         let stream = Arc::new(Stream::new(number));
         let frames = stream.attach(0, self.primes());
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let finished: Vec<u64> =
-            streams.iter().filter(|(_, stream)| stream.is_finished()).map(|(number, _)| *number).collect();
-        for old in finished.iter().take(finished.len().saturating_sub(KEPT_STREAMS - 1)) {
-            streams.remove(old);
-        }
+        forget_old(&mut streams);
         streams.insert(number, Arc::clone(&stream));
         (stream, frames)
     }
@@ -162,5 +161,22 @@ impl Session {
         for stream in self.streams.lock().unwrap_or_else(PoisonError::into_inner).values() {
             stream.finish();
         }
+    }
+}
+
+/// Lets go of finished streams, oldest first, beyond what is kept for clients that come back.
+fn forget_old(streams: &mut BTreeMap<u64, Arc<Stream>>) {
+    let finished: Vec<(u64, usize)> = streams
+        .iter()
+        .filter(|(_, stream)| stream.is_finished())
+        .map(|(number, stream)| (*number, stream.kept_bytes()))
+        .collect();
+    let (mut count, mut bytes) = (finished.len(), finished.iter().map(|(_, bytes)| bytes).sum::<usize>());
+    for (number, size) in finished {
+        if count < KEPT_STREAMS && bytes <= KEPT_BYTES {
+            return;
+        }
+        streams.remove(&number);
+        (count, bytes) = (count - 1, bytes - size);
     }
 }

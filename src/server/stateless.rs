@@ -165,9 +165,7 @@ impl Server {
         if entry.marked().is_empty() {
             return Ok(());
         }
-        let arguments: Value =
-            object.get("arguments").and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-        params::check(entry.marked(), &arguments, |name| {
+        params::check(entry.marked(), object.get("arguments"), |name| {
             sent.get_all(name).iter().map(|value| value.as_bytes()).collect()
         })
         .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))

@@ -136,8 +136,9 @@ impl Front {
             } else {
                 front.server.answer_session(&request, &client, cancel, &outlet).await
             };
-            front.finish(&request, outcome).await;
+            // Before the answer goes out: from then on the client may use the id again.
             drop(running);
+            front.finish(&request, outcome).await;
         });
     }
 
@@ -183,11 +184,15 @@ impl Front {
     }
 
     async fn take_batch(self: &Arc<Self>, items: Result<Vec<Raw>, Fault>) {
+        let items = match items {
+            Ok(items) => items,
+            Err(fault) => return self.send_nameless(&fault.error).await,
+        };
         if self.session() != Some(Revision::V2025_03_26) {
             let error = RpcError::invalid_request("batches are only for protocol version 2025-03-26");
             return self.send_nameless(&error).await;
         }
-        let items = match items.map_err(|fault| fault.error).and_then(|items| batch::sort(&items)) {
+        let items = match batch::sort(&items) {
             Ok(items) => items,
             Err(error) => return self.send_nameless(&error).await,
         };

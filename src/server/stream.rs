@@ -103,6 +103,11 @@ impl Stream {
         state.reader = None;
     }
 
+    /// How much is kept for readers that come back.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
     pub(super) fn is_finished(&self) -> bool {
         self.lock().done
     }

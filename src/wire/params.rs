@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::headers;
+use crate::json::{Object, RawRef};
 
 /// One marked argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,8 +100,11 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-fn lookup<'a>(arguments: &'a Value, path: &[String]) -> Option<&'a Value> {
-    let value = path.iter().try_fold(arguments, |value, key| value.get(key))?;
+/// The argument at a path, unless it is `null`. Only what lies on the path is read: its neighbours may be numbers or
+/// texts that no parser takes apart without loss.
+fn lookup(arguments: Option<&RawRef>, path: &[String]) -> Option<Value> {
+    let raw = path.iter().try_fold(arguments?, |raw, key| Object::parse(raw.get()).ok()?.get(key))?;
+    let value: Value = serde_json::from_str(raw.get()).ok()?;
     (!value.is_null()).then_some(value)
 }
 
@@ -114,11 +118,11 @@ fn as_text(value: &Value) -> Option<String> {
 }
 
 /// The headers to send with those arguments.
-pub fn to_send(marked: &[ParamHeader], arguments: &Value) -> Vec<(String, String)> {
+pub fn to_send(marked: &[ParamHeader], arguments: Option<&RawRef>) -> Vec<(String, String)> {
     marked
         .iter()
         .filter_map(|param| {
-            let text = as_text(lookup(arguments, &param.path)?)?;
+            let text = as_text(&lookup(arguments, &param.path)?)?;
             Some((format!("{}{}", headers::PARAM_PREFIX, param.suffix.to_ascii_lowercase()), headers::encode(&text)))
         })
         .collect()
@@ -127,7 +131,7 @@ pub fn to_send(marked: &[ParamHeader], arguments: &Value) -> Vec<(String, String
 /// Checks received headers against the arguments; `values` gives all values of a header.
 pub fn check<'h>(
     marked: &[ParamHeader],
-    arguments: &Value,
+    arguments: Option<&RawRef>,
     values: impl Fn(&str) -> Vec<&'h [u8]>,
 ) -> Result<(), String> {
     for param in marked {
@@ -135,7 +139,7 @@ pub fn check<'h>(
         let shown = format!("Mcp-Param-{}", param.suffix);
         let received = values(&name);
         let expected = lookup(arguments, &param.path);
-        match (received.as_slice(), expected) {
+        match (received.as_slice(), &expected) {
             ([], None) => {}
             ([], Some(_)) => return Err(format!("the header `{shown}` is missing")),
             ([value], Some(expected)) => {
@@ -189,14 +193,26 @@ mod tests {
     fn headers_are_compared_with_the_arguments() {
         let schema = json!({"properties":{"n":{"type":"integer","x-mcp-header":"N"}}});
         let params = marked(&schema).unwrap();
-        let with =
-            |values: Vec<&'static [u8]>, arguments: Value| check(&params, &arguments, |_| values.clone()).is_ok();
+        let with = |values: Vec<&'static [u8]>, arguments: Value| {
+            check(&params, Some(&crate::json::raw(&arguments)), |_| values.clone()).is_ok()
+        };
         assert!(with(vec![b"42"], json!({"n": 42})));
         assert!(with(vec![b"42.0"], json!({"n": 42})));
         assert!(with(vec![], json!({"n": null})));
         assert!(!with(vec![], json!({"n": 42})));
         assert!(!with(vec![b"42"], json!({"n": null})));
         assert!(!with(vec![b"42", b"42"], json!({"n": 42})));
-        assert_eq!(to_send(&params, &json!({"n": 42})), [("mcp-param-n".to_owned(), "42".to_owned())]);
+    }
+
+    #[test]
+    fn odd_arguments_do_not_hide_their_neighbours() {
+        let schema =
+            json!({"properties":{"o":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}});
+        let params = marked(&schema).unwrap();
+        let arguments =
+            crate::json::valid(r#"{"huge":1e400,"lone":"\ud800","o":{"n":42,"m":1e400}}"#.to_owned()).unwrap();
+        assert_eq!(to_send(&params, Some(&arguments)), [("mcp-param-n".to_owned(), "42".to_owned())]);
+        assert!(check(&params, Some(&arguments), |_| vec![b"42"]).is_ok());
+        assert!(check(&params, Some(&arguments), |_| vec![]).is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::http::{HeaderMap, StatusCode};
 
-use super::HttpFront;
+use super::{HttpFront, session_id};
 use crate::json::Raw;
 use crate::model::Principal;
 use crate::server::batch::{self, Item};
@@ -20,11 +20,17 @@ impl HttpFront {
         principal: &Principal,
     ) -> HttpReply {
         let refuse = |error: &RpcError| HttpReply::json(StatusCode::BAD_REQUEST, encode::error(None, error));
+        let items = match items {
+            Ok(items) => items,
+            Err(fault) => return refuse(&fault.error),
+        };
         let session = match self.session(headers, principal) {
             Ok(session) if session.client.revision == Revision::V2025_03_26 => session,
+            // A client whose session is gone must learn that, or it would never open another.
+            Err(reply) if session_id(headers).is_some() => return reply,
             _ => return refuse(&RpcError::invalid_request("batches are only for protocol version 2025-03-26")),
         };
-        let items = match items.map_err(|fault| fault.error).and_then(|items| batch::sort(&items)) {
+        let items = match batch::sort(&items) {
             Ok(items) => items,
             Err(error) => return refuse(&error),
         };

@@ -2,7 +2,7 @@
 
 use ::http::{HeaderMap, StatusCode};
 
-use super::{HttpFront, method_not_allowed, session_id, unknown_session};
+use super::{HttpFront, Refused, method_not_allowed, session_id};
 use crate::model::Principal;
 use crate::wire::http::HttpReply;
 
@@ -10,7 +10,7 @@ impl HttpFront {
     pub(super) fn delete(&self, headers: &HeaderMap, principal: &Principal) -> HttpReply {
         let Some(id) = session_id(headers) else { return method_not_allowed() };
         if self.sessions.find(id, principal).is_none() {
-            return unknown_session();
+            return Refused::unknown_session().reply(None);
         }
         self.sessions.remove(id);
         HttpReply::empty(StatusCode::NO_CONTENT)

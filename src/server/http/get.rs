@@ -15,7 +15,7 @@ impl HttpFront {
         }
         let session = match self.session(headers, principal) {
             Ok(session) => session,
-            Err(reply) => return reply,
+            Err(refused) => return refused.reply(None),
         };
         if !Accepts::of(headers).events {
             let error = RpcError::invalid_request("accept text/event-stream");

@@ -20,7 +20,7 @@ use super::sessions::Sessions;
 use super::{Identity, Server, changes};
 use crate::config::Serve;
 use crate::wire::http::{HttpReply, HttpRequest, HttpService};
-use crate::wire::{RpcError, headers};
+use crate::wire::{Id, RpcError, encode, headers};
 
 /// How often idle sessions are looked for.
 const SWEEP: Duration = Duration::from_secs(15);
@@ -97,8 +97,22 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(headers::SESSION_ID).and_then(|value| value.to_str().ok())
 }
 
-fn unknown_session() -> HttpReply {
-    HttpReply::refusal(StatusCode::NOT_FOUND, &RpcError::invalid_request("there is no such session: initialize again"))
+/// Why a request of a session is not looked at.
+struct Refused {
+    status: StatusCode,
+    error: RpcError,
+}
+
+impl Refused {
+    fn unknown_session() -> Self {
+        let error = RpcError::invalid_request("there is no such session: initialize again");
+        Refused { status: StatusCode::NOT_FOUND, error }
+    }
+
+    /// Whoever sent a readable request gets the error under its id.
+    fn reply(&self, id: Option<&Id>) -> HttpReply {
+        HttpReply::json(self.status, encode::error(id, &self.error))
+    }
 }
 
 fn method_not_allowed() -> HttpReply {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::http::{HeaderMap, StatusCode};
 
 use super::negotiate::{Accepts, is_json};
-use super::{HttpFront, session_id, unknown_session};
+use super::{HttpFront, Refused, session_id};
 use crate::model::Principal;
 use crate::server::era;
 use crate::server::session::Session;
@@ -34,7 +34,7 @@ impl HttpFront {
             // The proxy asks a client nothing yet, so there is nothing an answer could belong to.
             Ok(Message::Response(_)) => match self.session(&headers, &principal) {
                 Ok(_) => HttpReply::empty(StatusCode::ACCEPTED),
-                Err(reply) => reply,
+                Err(refused) => refused.reply(None),
             },
         }
     }
@@ -54,17 +54,7 @@ impl HttpFront {
         }
         match self.session(&headers, &principal) {
             Ok(session) => self.post_session(session, request, accepts).await,
-            Err(mut reply) => {
-                // Whoever sent a readable request gets the error under its id.
-                if let crate::wire::http::Body::Json(text) = &mut reply.body {
-                    *text = text.replacen(
-                        "{\"jsonrpc\":\"2.0\",",
-                        &format!("{{\"jsonrpc\":\"2.0\",\"id\":{},", request.id),
-                        1,
-                    );
-                }
-                reply
-            }
+            Err(refused) => refused.reply(Some(&request.id)),
         }
     }
 
@@ -75,27 +65,27 @@ impl HttpFront {
                     session.in_flight.cancel(notification.params.as_deref());
                 }
                 Ok(_) => {}
-                Err(reply) => return reply,
+                Err(refused) => return refused.reply(None),
             }
         }
         HttpReply::empty(StatusCode::ACCEPTED)
     }
 
     /// The session a request names, with a version header that makes sense.
-    pub(super) fn session(&self, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, HttpReply> {
+    pub(super) fn session(&self, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, Refused> {
         let Some(id) = session_id(headers) else {
             let error = RpcError::invalid_request(
                 "no session: open one with `initialize` and send its `Mcp-Session-Id`, or use protocol version \
                  2026-07-28 with `_meta` in every request",
             );
-            return Err(HttpReply::refusal(StatusCode::BAD_REQUEST, &error));
+            return Err(Refused { status: StatusCode::BAD_REQUEST, error });
         };
-        let session = self.sessions.find(id, principal).ok_or_else(unknown_session)?;
+        let session = self.sessions.find(id, principal).ok_or_else(Refused::unknown_session)?;
         if let Some(version) = headers.get(headers::PROTOCOL_VERSION)
             && !version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some())
         {
             let error = RpcError::invalid_request("the header `MCP-Protocol-Version` names no known version");
-            return Err(HttpReply::refusal(StatusCode::BAD_REQUEST, &error));
+            return Err(Refused { status: StatusCode::BAD_REQUEST, error });
         }
         Ok(session)
     }

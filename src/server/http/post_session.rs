@@ -56,12 +56,14 @@ impl HttpFront {
         tokio::spawn(async move {
             let outlet = Outlet::Stream(Arc::clone(&stream));
             let cancel = running.cancel.clone();
-            if let Some(outcome) = server.answer_session(&request, &session.client, cancel, &outlet).await {
+            let outcome = server.answer_session(&request, &session.client, cancel, &outlet).await;
+            session.touch();
+            // Before the answer goes out: from then on the client may use the id again.
+            drop(running);
+            if let Some(outcome) = outcome {
                 stream.push(&encode::outcome(&request.id, &outcome)).await;
             }
             stream.finish();
-            session.touch();
-            drop(running);
         });
         HttpReply::events(frames)
     }

@@ -118,7 +118,7 @@ impl EventStream {
 #[derive(Clone, Debug)]
 pub struct HttpClient {
     pool: reqwest::Client,
-    url: String,
+    url: reqwest::Url,
     headers: HeaderMap,
     max_bytes: usize,
 }
@@ -153,7 +153,8 @@ impl HttpClient {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(bad)?, value);
         }
-        Ok(HttpClient { pool, url: url.to_owned(), headers, max_bytes })
+        let url = reqwest::Url::parse(url).map_err(|error| HttpError::Connect(error.to_string()))?;
+        Ok(HttpClient { pool, url, headers, max_bytes })
     }
 
     pub async fn post(&self, headers: &[(&str, String)], body: String) -> Result<Answer, HttpError> {
@@ -180,7 +181,7 @@ impl HttpClient {
             let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
             headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
         }
-        Ok(self.pool.request(method, &self.url).headers(headers))
+        Ok(self.pool.request(method, self.url.clone()).headers(headers))
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, HttpError> {

@@ -16,12 +16,12 @@ use bytes::Bytes;
 use futures::stream;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Guard;
+use super::body::{self, BodyError};
 use crate::wire::{RpcError, encode, sse};
 
 /// How long a stream may be silent before a comment is sent on it.
@@ -139,16 +139,16 @@ impl<S: HttpService> Front<S> {
         if parts.method == Method::OPTIONS {
             return preflight(&parts.headers);
         }
-        match Limited::new(body, self.max_body).collect().await {
+        match body::read(body, self.max_body).await {
             Ok(body) => {
-                let request = HttpRequest { method: parts.method, headers: parts.headers, body: body.to_bytes() };
+                let request = HttpRequest { method: parts.method, headers: parts.headers, body };
                 Arc::clone(&self.service).handle(request).await
             }
-            Err(error) if error.is::<LengthLimitError>() => HttpReply::refusal(
+            Err(BodyError::TooLarge) => HttpReply::refusal(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 &RpcError::invalid_request(&format!("the body is larger than {} bytes", self.max_body)),
             ),
-            Err(_) => HttpReply::empty(StatusCode::BAD_REQUEST),
+            Err(BodyError::Broken) => HttpReply::empty(StatusCode::BAD_REQUEST),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tools that break the protocol.
 
+use super::inspection;
 use crate::call::Call;
 use crate::message::{Refusal, quoted};
 
@@ -39,7 +40,13 @@ pub fn garbage(call: &Call) {
     call.structured(call.raw_arguments());
 }
 
-pub fn rpc_error(call: &Call) {
+/// At once, or as soon as a message holds `wait_for`.
+pub async fn rpc_error(call: &Call) {
+    if let Some(wanted) = call.argument::<String>("wait_for")
+        && inspection::record_with(call, Some(&wanted)).await.is_none()
+    {
+        return;
+    }
     let code = call.argument("code").unwrap_or(-32000);
     let message = call.argument::<String>("message").unwrap_or_else(|| "refused on demand".to_owned());
     // The statuses the modern era ties to these codes.

@@ -25,17 +25,24 @@ pub fn params(call: &Call) {
 /// `GET session=…`, `DELETE session=…` or `closed ID` for a reply stream the client left.
 pub async fn seen(call: &Call) {
     let wanted: Option<String> = call.argument("wait_for");
+    if let Some(record) = record_with(call, wanted.as_deref()).await {
+        call.structured(&record);
+    }
+}
+
+/// What was received, once it holds that text; nothing if the call is cancelled before.
+pub async fn record_with(call: &Call, wanted: Option<&str>) -> Option<String> {
     loop {
         let changed = call.shared.changed.notified();
         tokio::pin!(changed);
         // Registered before looking, so that nothing recorded in between is missed.
         changed.as_mut().enable();
-        if let Some(record) = look(call, wanted.as_deref()) {
-            return call.structured(&record);
+        if let Some(record) = look(call, wanted) {
+            return Some(record);
         }
         tokio::select! {
             () = changed => {}
-            () = call.request.cancelled.cancelled() => return,
+            () = call.request.cancelled.cancelled() => return None,
         }
     }
 }

@@ -42,7 +42,7 @@ pub async fn call(shared: &Arc<Shared>, request: Request) {
         "both" => faults::both(&call),
         "neither" => faults::neither(&call),
         "garbage" => faults::garbage(&call),
-        "rpc_error" => faults::rpc_error(&call),
+        "rpc_error" => faults::rpc_error(&call).await,
         "fail" => faults::fail(&call),
         "spawn_grandchild" => processes::spawn_grandchild(&call),
         "notify" => processes::notify(&call),

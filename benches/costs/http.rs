@@ -1,0 +1,53 @@
+//! Calls over HTTP through a program, so many connections at once.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::backend::head;
+use crate::cpu;
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"some argument","number":42},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
+/// CPU microseconds the process `pid`, which listens at `address`, spends per call.
+pub async fn cost(address: &str, pid: u32, connections: usize, calls: usize) -> f64 {
+    drive(address, connections, 2000.min(calls)).await;
+    let before = cpu::seconds(pid);
+    drive(address, connections, calls).await;
+    (cpu::seconds(pid) - before) * 1e6 / calls as f64
+}
+
+async fn drive(address: &str, connections: usize, calls: usize) {
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo\r\ncontent-length: {}\r\n\r\n{CALL}",
+        CALL.len()
+    );
+    let mut tasks = Vec::new();
+    for _ in 0..connections {
+        let (address, request) = (address.to_owned(), request.clone());
+        tasks.push(tokio::spawn(async move {
+            let mut stream = TcpStream::connect(&address).await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            let mut buffer = Vec::new();
+            for _ in 0..calls / connections {
+                stream.write_all(request.as_bytes()).await.unwrap();
+                let end = loop {
+                    if let Some((head, length)) = head(&buffer)
+                        && buffer.len() >= head + length
+                    {
+                        break head + length;
+                    }
+                    assert!(stream.read_buf(&mut buffer).await.unwrap() > 0, "the connection was closed");
+                };
+                assert!(
+                    buffer[..end].windows(10).any(|window| window == b"the answer"),
+                    "{}",
+                    String::from_utf8_lossy(&buffer)
+                );
+                buffer.drain(..end);
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+}

@@ -1,0 +1,34 @@
+//! What the proxy costs: CPU per call over a relay that copies bytes without parsing, the time to run a script over a
+//! thousand tools, memory at rest, start-up. Run with `cargo bench --bench costs`; name parts to run only those.
+//!
+//! The program plays every part itself: with a first argument of `backend`, `http-backend`, `relay` or `tcp-relay` it
+//! is that counterpart.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a program that prints measurements"
+)]
+
+mod backend;
+mod cpu;
+mod http;
+mod parts;
+mod relay;
+mod stdio;
+mod surface;
+
+use std::env;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    match arguments.first().map(String::as_str) {
+        Some("backend") => runtime.block_on(backend::stdio()),
+        Some("http-backend") => runtime.block_on(backend::http()),
+        Some("relay") => runtime.block_on(relay::stdio(&arguments[1..])),
+        Some("tcp-relay") => runtime.block_on(relay::tcp(&arguments[1])),
+        _ => runtime.block_on(parts::run(&arguments)),
+    }
+}

@@ -1,0 +1,189 @@
+//! The parts of the measurement, and the table they print.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::{cpu, http, stdio, surface};
+
+const CALLS: usize = 40_000;
+const WRAPPED: &str = r#"
+def logged(call):
+    def handler(args):
+        return call(args)
+    return handler
+
+for name, backend in backends().items():
+    for meta, call in backend.tools():
+        publish(meta, logged(call))
+"#;
+
+pub async fn run(wanted: &[String]) {
+    let folder = env::temp_dir().join(format!("proxy-costs-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let bench = Bench { folder: folder.clone() };
+    let all = wanted.is_empty();
+    let is = |name: &str| all || wanted.iter().any(|part| part == name);
+    println!("{:<58} {:>10} {:>8}", "what", "measured", "at most");
+    if is("stdio") {
+        bench.stdio().await;
+    }
+    if is("http") {
+        bench.http().await;
+    }
+    if is("surface") {
+        row("script run and surface, 1,000 tools (ms)", surface::cost(), 25.0);
+    }
+    if is("memory") {
+        bench.memory().await;
+    }
+    if is("start") {
+        bench.start();
+    }
+    let _ = fs::remove_dir_all(folder);
+}
+
+fn row(what: &str, measured: f64, limit: f64) {
+    let mark = if measured <= limit { "" } else { "  over" };
+    println!("{what:<58} {measured:>10.1} {limit:>8.0}{mark}");
+}
+
+struct Bench {
+    folder: PathBuf,
+}
+
+impl Bench {
+    fn me(&self) -> String {
+        env::current_exe().unwrap().display().to_string()
+    }
+
+    fn proxy(&self) -> String {
+        env!("CARGO_BIN_EXE_proxy").to_owned()
+    }
+
+    fn config(&self, name: &str, servers: &str, wrapped: bool) -> String {
+        let script = if wrapped {
+            let body: String = WRAPPED.lines().map(|line| format!("    {line}\n")).collect();
+            format!("sessionInit:\n  script: |\n{body}")
+        } else {
+            String::new()
+        };
+        let path = self.folder.join(name);
+        fs::write(&path, format!("mcpServers:\n{servers}{script}")).unwrap();
+        path.display().to_string()
+    }
+
+    fn stdio_config(&self, wrapped: bool) -> String {
+        let server = format!("  b: {{ command: {}, args: [backend] }}\n", self.me());
+        self.config(if wrapped { "wrapped.yaml" } else { "plain.yaml" }, &server, wrapped)
+    }
+
+    async fn stdio(&self) {
+        let relay = [self.me(), "relay".into(), self.me(), "backend".into()];
+        let serve =
+            |config: String| [self.proxy(), "serve".into(), "--log".into(), "warn".into(), "--config".into(), config];
+        let base = stdio::cost(&relay, 32, CALLS).await;
+        let plain = stdio::cost(&serve(self.stdio_config(false)), 32, CALLS).await;
+        let wrapped = stdio::cost(&serve(self.stdio_config(true)), 32, CALLS).await;
+        let plain_many = stdio::cost(&serve(self.stdio_config(false)), 1000, CALLS).await;
+        let wrapped_many = stdio::cost(&serve(self.stdio_config(true)), 1000, CALLS).await;
+        println!("{:<58} {base:>10.1}", "  relay over stdio, 32 in flight (CPU µs a call)");
+        println!("{:<58} {plain:>10.1}", "  proxy over stdio");
+        row("unwrapped call over stdio, over the relay (CPU µs)", plain - base, 15.0);
+        row("wrapped handler, over the unwrapped call (CPU µs)", wrapped - plain, 30.0);
+        row("the same with 1,000 in flight (CPU µs)", wrapped_many - plain_many, 60.0);
+    }
+
+    async fn listening(&self, arguments: &[String], from_stderr: bool) -> (Child, String) {
+        let mut child = Command::new(&arguments[0])
+            .args(&arguments[1..])
+            .stdin(Stdio::null())
+            .stdout(if from_stderr { Stdio::null() } else { Stdio::piped() })
+            .stderr(if from_stderr { Stdio::piped() } else { Stdio::null() })
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        if from_stderr {
+            let mut lines = BufReader::new(child.stderr.take().unwrap());
+            while !line.contains("listening on ") {
+                line.clear();
+                assert!(lines.read_line(&mut line).await.unwrap() > 0, "the proxy ended");
+            }
+            tokio::spawn(async move {
+                let mut rest = String::new();
+                while lines.read_line(&mut rest).await.unwrap_or(0) > 0 {
+                    rest.clear();
+                }
+            });
+            let address = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+            return (child, address);
+        }
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        lines.read_line(&mut line).await.unwrap();
+        (child, line.trim().to_owned())
+    }
+
+    async fn http(&self) {
+        let (_backend, backend) = self.listening(&[self.me(), "http-backend".into()], false).await;
+        let (relay, relay_address) = self.listening(&[self.me(), "tcp-relay".into(), backend.clone()], false).await;
+        let server = format!("  b: {{ url: \"http://{backend}/mcp\" }}\n");
+        let config = self.config("http.yaml", &server, false);
+        let arguments = [
+            self.proxy(),
+            "serve".into(),
+            "--http".into(),
+            "127.0.0.1:0".into(),
+            "--log".into(),
+            "warn".into(),
+            "--config".into(),
+            config,
+        ];
+        let (proxy, proxy_address) = self.listening(&arguments, true).await;
+        let base = http::cost(&relay_address, relay.id().unwrap(), 32, CALLS).await;
+        let plain = http::cost(&proxy_address, proxy.id().unwrap(), 32, CALLS).await;
+        println!("{:<58} {base:>10.1}", "  relay over TCP, 32 connections (CPU µs a call)");
+        println!("{:<58} {plain:>10.1}", "  proxy over HTTP, HTTP backend");
+        row("unwrapped call over HTTP, over the relay (CPU µs)", plain - base, 25.0);
+    }
+
+    async fn memory(&self) {
+        let servers: String =
+            (0..10).map(|number| format!("  b{number}: {{ command: {}, args: [backend] }}\n", self.me())).collect();
+        let config = self.config("ten.yaml", &servers, false);
+        let mut child = Command::new(self.proxy())
+            .args(["serve", "--config", &config])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("ready:") {
+            line.clear();
+            assert!(lines.read_line(&mut line).await.unwrap() > 0, "the proxy ended");
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        row("memory at rest with 10 servers (MB)", cpu::resident(child.id().unwrap()), 40.0);
+    }
+
+    fn start(&self) {
+        let best = (0..20)
+            .map(|_| {
+                let started = Instant::now();
+                let status =
+                    std::process::Command::new(self.proxy()).arg("list-presets").stdout(Stdio::null()).status();
+                assert!(status.unwrap().success());
+                started.elapsed().as_secs_f64() * 1e3
+            })
+            .fold(f64::INFINITY, f64::min);
+        row("`proxy list-presets` (ms)", best, 30.0);
+    }
+}

@@ -1,0 +1,46 @@
+//! A script run and its surface over a thousand tools.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use starlark_mcp_proxy::catalog::Snapshot;
+use starlark_mcp_proxy::config::Config;
+use starlark_mcp_proxy::gateway::recipe;
+use starlark_mcp_proxy::json;
+use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
+
+/// Milliseconds from a snapshot of ten servers with a hundred tools each to a surface; the best of several.
+pub fn cost() -> f64 {
+    let backends = (0..10)
+        .map(|server| {
+            let tools = (0..100)
+                .map(|tool| {
+                    let raw = format!(
+                        r#"{{"name":"tool_{server}_{tool}","description":"Does thing number {tool} of server {server} for somebody","inputSchema":{{"type":"object","properties":{{"query":{{"type":"string","description":"What to look for"}},"limit":{{"type":"integer"}}}},"required":["query"]}}}}"#
+                    );
+                    Arc::new(Definition::parse(ItemKind::Tool, json::valid(raw).unwrap()).unwrap())
+                })
+                .collect();
+            Arc::new(BackendView {
+                name: format!("server{server}").into(),
+                kind: BackendKind::Stdio,
+                status: Status::Ready,
+                error: String::new(),
+                info: Arc::default(),
+                lists: Arc::new(Lists { tools, ..Lists::default() }),
+                start_time: None,
+                reports: Arc::default(),
+            })
+        })
+        .collect();
+    let snapshot = Arc::new(Snapshot { version: 1, backends });
+    let recipe = recipe(&Config::default_for(std::path::Path::new("."))).unwrap();
+    (0..10)
+        .map(|_| {
+            let started = Instant::now();
+            let surface = recipe.build(&snapshot).unwrap();
+            assert_eq!(surface.listed(), 1000);
+            started.elapsed().as_secs_f64() * 1e3
+        })
+        .fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,45 @@
+//! The body of a request, up to a limit.
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+
+/// So much of a body that is too large is still taken off the socket, as a multiple of what is allowed.
+const PATIENCE: usize = 8;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum BodyError {
+    TooLarge,
+    Broken,
+}
+
+/// Reads a body. One that is too large is read on for a while without keeping it: a sender that is cut off in the
+/// middle sees a broken connection and never the answer that says why.
+pub(super) async fn read(mut body: Body, limit: usize) -> Result<Bytes, BodyError> {
+    let (mut kept, mut length) = (BytesMut::new(), 0usize);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| BodyError::Broken)?;
+        let Ok(data) = frame.into_data() else { continue };
+        length = length.saturating_add(data.len());
+        if length <= limit {
+            kept.extend_from_slice(&data);
+        } else if length > limit.saturating_mul(PATIENCE) {
+            break;
+        } else {
+            kept = BytesMut::new();
+        }
+    }
+    if length > limit { Err(BodyError::TooLarge) } else { Ok(kept.freeze()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_is_read_whole_or_not_at_all() {
+        assert_eq!(read(Body::from("1234"), 4).await.unwrap(), "1234");
+        assert_eq!(read(Body::from("12345"), 4).await, Err(BodyError::TooLarge));
+        assert_eq!(read(Body::empty(), 4).await.unwrap(), "");
+    }
+}

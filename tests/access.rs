@@ -1,0 +1,132 @@
+//! Who may use the HTTP front: pages of a browser, holders of tokens, and nobody by accident.
+
+use crate::support::config::Config;
+use crate::support::http_client::HttpClient;
+use crate::support::http_request::HttpRequest;
+use crate::support::message;
+use crate::support::program::Program;
+use crate::support::programs::fake_backend;
+use crate::support::proxy::{HttpProxy, Proxy};
+
+fn config(sections: &str) -> Config {
+    let backend = fake_backend(["--only", "echo,headers,seen"]);
+    Config::new().server("fake", &backend).section("sessionInit: {preset: passthrough}").section(sections)
+}
+
+fn list() -> HttpRequest {
+    HttpRequest::modern("1", "tools/list", "{}")
+}
+
+fn preflight(origin: &str) -> HttpRequest {
+    HttpRequest::bare("OPTIONS")
+        .header("Origin", origin)
+        .header("Access-Control-Request-Method", "POST")
+        .header("Access-Control-Request-Headers", "mcp-method,content-type,authorization")
+}
+
+const PAGE: &str = "https://app.example";
+
+#[tokio::test]
+async fn a_page_of_a_listed_origin_may_ask_first_and_then_speak() {
+    let tokens = "auth: {tokens: [{token: secret-a, sub: ann}]}";
+    let sections = format!("serve: {{allowedOrigins: ['{PAGE}']}}\n{tokens}");
+    let proxy = Proxy::new(&config(&sections)).http().await;
+    let client = proxy.client();
+    let reply = client.send(&preflight(PAGE)).await;
+    assert_eq!((reply.status, reply.header("access-control-allow-origin")), (204, Some(PAGE)));
+    let methods = reply.header("access-control-allow-methods").unwrap_or_default();
+    assert!(["POST", "GET", "DELETE"].iter().all(|method| methods.contains(method)), "{methods}");
+    let headers = reply.header("access-control-allow-headers").unwrap_or_default();
+    assert!(["mcp-method", "content-type", "authorization"].iter().all(|name| headers.contains(name)), "{headers}");
+
+    let request = list().header("Origin", PAGE).header("Authorization", "Bearer secret-a");
+    let reply = client.send(&request).await;
+    assert_eq!((reply.status, reply.header("access-control-allow-origin")), (200, Some(PAGE)));
+    assert!(reply.header("access-control-expose-headers").is_some_and(|names| names.contains("Mcp-Session-Id")));
+    assert_eq!(reply.header("vary"), Some("Origin"));
+}
+
+#[tokio::test]
+async fn a_page_of_any_other_origin_is_refused() {
+    let proxy = Proxy::new(&config(&format!("serve: {{allowedOrigins: ['{PAGE}']}}"))).http().await;
+    let client = proxy.client();
+    for origin in ["https://evil.example", "http://app.example", "https://app.example:8443", "null"] {
+        for request in [preflight(origin), list().header("Origin", origin)] {
+            let reply = client.send(&request).await;
+            assert_eq!((reply.status, reply.header("access-control-allow-origin")), (403, None), "{origin}");
+        }
+    }
+    let reply = client.send(&list()).await;
+    assert_eq!((reply.status, reply.header("access-control-allow-origin")), (200, None));
+}
+
+async fn with_tokens() -> HttpProxy {
+    let tokens = "auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}";
+    Proxy::new(&config(tokens)).http().await
+}
+
+fn holder(proxy: &HttpProxy, token: &str) -> HttpClient {
+    proxy.client().with_header("Authorization", &format!("Bearer {token}"))
+}
+
+#[tokio::test]
+async fn only_a_right_token_opens_the_door() {
+    let proxy = with_tokens().await;
+    let anonymous = proxy.client();
+    for request in [
+        list(),
+        list().header("Authorization", "Bearer wrong"),
+        list().header("Authorization", "Bearer secret-"),
+        list().header("Authorization", "Basic secret-a"),
+        list().header("Authorization", "secret-a"),
+        list().header("Authorization", "Bearer secret-a").header("Authorization", "Bearer secret-b"),
+        HttpRequest::get(),
+        HttpRequest::delete(),
+    ] {
+        let reply = anonymous.send(&request).await;
+        assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Bearer")), "{:?}", request.headers);
+    }
+    assert_eq!(holder(&proxy, "secret-a").send(&list()).await.status, 200);
+    let mut client = holder(&proxy, "secret-b");
+    client.initialize("2025-11-25").await.result();
+    client.call("echo", "{}").await.result();
+}
+
+#[tokio::test]
+async fn somebody_else_s_session_does_not_exist() {
+    let proxy = with_tokens().await;
+    let mut ann = holder(&proxy, "secret-a");
+    ann.initialize("2025-11-25").await.result();
+    let bob = holder(&proxy, "secret-b");
+    let ping = message::request("1", "ping", "{}");
+    let stolen = bob.send(&ann.legacy(&ping)).await;
+    let unknown = bob.send(&HttpRequest::post(ping.as_str()).header("Mcp-Session-Id", "unknown")).await;
+    assert_eq!((stolen.status, unknown.status), (404, 404));
+    assert_eq!(stolen.text().await, unknown.text().await);
+    assert_eq!(bob.send(&ann.in_session(HttpRequest::get())).await.status, 404);
+    assert_eq!(bob.send(&ann.in_session(HttpRequest::delete())).await.status, 404);
+    assert_eq!(ann.send(&ann.legacy(&ping)).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_client_s_token_stays_with_the_proxy() {
+    let (server, url) = Program::start_server(fake_backend(["--http", "127.0.0.1:0"])).await;
+    let tokens = "auth: {tokens: [{token: secret-a, sub: ann}]}\nsessionInit: {preset: passthrough}";
+    let proxy = Proxy::new(&Config::new().remote("fake", &url).section(tokens)).http().await;
+    let mut client = holder(&proxy, "secret-a");
+    let seen = client.modern_call("headers", "{}").await.structured();
+    assert!(seen.contains("mcp-method") && !seen.contains("secret-a"), "{seen}");
+    assert!(!proxy.program.stderr.text().contains("secret-a"));
+    drop(server);
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_needs_tokens() {
+    let proxy = Proxy::new(&config(""));
+    let output = proxy.command(["serve", "--http", "0.0.0.0:0", "--config", "proxy.yaml"]).output();
+    let output = output.expect("the proxy starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("auth.tokens") && said.contains("--insecure"), "{said}");
+    assert!(!said.contains("listening"), "{said}");
+}
