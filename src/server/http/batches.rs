@@ -27,7 +27,7 @@ impl HttpFront {
         let session = match self.session(headers, principal) {
             Ok(session) if session.client.revision == Revision::V2025_03_26 => session,
             // A client whose session is gone must learn that, or it would never open another.
-            Err(reply) if session_id(headers).is_some() => return reply,
+            Err(refused) if session_id(headers).is_some() => return refused.reply(None),
             _ => return refuse(&RpcError::invalid_request("batches are only for protocol version 2025-03-26")),
         };
         let items = match batch::sort(&items) {
