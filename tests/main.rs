@@ -2,10 +2,14 @@
 
 mod access;
 mod bad_clients;
+mod command_line;
+mod docs;
 mod envelope;
 mod fidelity;
 mod harness;
+mod layers;
 mod leaving_clients;
 mod other_clients;
+mod scripts;
 mod stateless_http;
 mod support;

@@ -4,12 +4,7 @@
 //! The program plays every part itself: with a first argument of `backend`, `http-backend`, `relay` or `tcp-relay` it
 //! is that counterpart.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a program that prints measurements"
-)]
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints measurements")]
 
 mod backend;
 mod cpu;

@@ -65,6 +65,11 @@ pub fn progress_channel() -> (ProgressSink, mpsc::Receiver<Progress>) {
     (ProgressSink(sender), receiver)
 }
 
+/// Seconds for a person: how long a wait was, without the noise of the clock.
+fn hundredths(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 100.0).round() / 100.0
+}
+
 /// Why a call has no result. The texts are for the client: no paths, no secrets.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
@@ -73,7 +78,7 @@ pub enum CallError {
     Rpc(RpcError),
     #[error("server `{backend}` is not available: {reason}")]
     Down { backend: Arc<str>, reason: String },
-    #[error("server `{backend}` did not answer within {:.1} s", after.as_secs_f32())]
+    #[error("server `{backend}` did not answer within {} s", hundredths(*after))]
     Timeout { backend: Arc<str>, after: Duration },
     #[error("server `{backend}` ended before it answered: {reason}")]
     Lost { backend: Arc<str>, reason: String },

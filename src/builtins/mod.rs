@@ -6,6 +6,7 @@ mod backend;
 mod bind;
 mod config;
 mod digest;
+pub mod document;
 mod globals;
 mod handler;
 mod instructions;

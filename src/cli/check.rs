@@ -40,47 +40,47 @@ struct Report {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::default();
-    if arguments.files.is_empty() {
-        check_config(&arguments.source, arguments.live, &mut report)?;
-    }
-    for file in &arguments.files {
-        if file.extension().is_some_and(|extension| extension == "star") {
-            check_script(file, &arguments.source, &mut report)?;
-        } else {
-            let source = Source::of_file(file);
-            check_config(&source, arguments.live, &mut report)?;
+    let mut code = 0;
+    let mut note = |outcome: Result<(), Failure>, report: &mut Report| {
+        if let Err(failure) = outcome {
+            let (failed, problems) = failure.into_parts();
+            code = code.max(failed);
+            report.problems.extend(problems);
         }
+    };
+    if arguments.files.is_empty() {
+        note(check_config(&arguments.source, arguments.live, &mut report), &mut report);
+    }
+    // What is wrong with one file does not hide the next.
+    for file in &arguments.files {
+        let outcome = if file.extension().is_some_and(|extension| extension == "star") {
+            check_script(file, &arguments.source, &mut report)
+        } else {
+            check_config(&Source::of_file(file), arguments.live, &mut report)
+        };
+        note(outcome, &mut report);
     }
     if arguments.json {
         output::json(&as_json(&report));
     } else {
         show(&report);
     }
-    if report.problems.iter().any(Diagnostic::is_error) { Err(Failure::silent()) } else { Ok(()) }
+    if code == 0 { Ok(()) } else { Err(Failure::said(code)) }
 }
 
 fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), Failure> {
     if live {
-        let surface = setup::with_gateway(source, async |gateway, surface| {
+        return setup::with_gateway(source, async |gateway, surface| {
             report.take_servers(&gateway.snapshot().backends);
-            Ok(surface)
-        })?;
-        report.take(&surface);
-        return Ok(());
+            report.take(&surface);
+            Ok(())
+        });
     }
     let loaded = source.load()?;
     let options = setup::options(loaded.bundled)?;
-    match Offline::look(&loaded.config, &options).map_err(Failure::config).map(|offline| (offline.build(), offline)) {
-        Ok((Ok(surface), offline)) => {
-            report.take_servers(&offline.snapshot.backends);
-            report.take(&surface);
-        }
-        Ok((Err(diagnostic), offline)) => {
-            report.take_servers(&offline.snapshot.backends);
-            report.problems.push(diagnostic);
-        }
-        Err(failure) => return Err(failure),
-    }
+    let offline = Offline::look(&loaded.config, &options).map_err(Failure::config)?;
+    report.take_servers(&offline.snapshot.backends);
+    report.take(&offline.build().map_err(|error| Failure::from(&error))?);
     Ok(())
 }
 
@@ -99,7 +99,7 @@ fn check_script(file: &Path, source: &Source, report: &mut Report) -> Result<(),
             Ok(None) => {
                 report.problems.push(Diagnostic::warning(format!("`{}` describes no extension", file.display())))
             }
-            Err(diagnostic) => report.problems.push(diagnostic),
+            Err(diagnostic) => return Err(Failure::failed(diagnostic)),
         }
         return Ok(());
     }
@@ -107,10 +107,7 @@ fn check_script(file: &Path, source: &Source, report: &mut Report) -> Result<(),
     let options = setup::options(loaded.bundled)?;
     let mut offline = Offline::look(&loaded.config, &options).map_err(Failure::config)?;
     offline.recipe.source = script;
-    match offline.build() {
-        Ok(surface) => report.take(&surface),
-        Err(diagnostic) => report.problems.push(diagnostic),
-    }
+    report.take(&offline.build().map_err(|error| Failure::from(&error))?);
     Ok(())
 }
 
@@ -154,7 +151,12 @@ fn show(report: &Report) {
     }
     let errors = report.problems.iter().filter(|problem| problem.is_error()).count();
     let warnings = report.problems.len() - errors;
-    output::out(&format!("{} tools published, {errors} errors, {warnings} warnings", report.tools.len()));
+    output::out(&format!(
+        "{} published, {}, {}",
+        table::count(report.tools.len(), "tool"),
+        table::count(errors, "error"),
+        table::count(warnings, "warning")
+    ));
 }
 
 fn as_json(report: &Report) -> Value {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::output;
 use crate::diagnostic::Diagnostic;
+use crate::session::BuildError;
 
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -19,7 +20,12 @@ impl Failure {
 
     /// The same, where everything has been said already.
     pub(super) fn silent() -> Self {
-        Failure { code: 1, diagnostics: Vec::new() }
+        Failure::said(1)
+    }
+
+    /// A failure with this exit code that has told all there is.
+    pub(super) fn said(code: u8) -> Self {
+        Failure { code, diagnostics: Vec::new() }
     }
 
     /// The config, or the way the command was called, is wrong.
@@ -31,6 +37,11 @@ impl Failure {
         Failure::config(vec![Diagnostic::error(message)])
     }
 
+    /// The exit code, and what there is to say.
+    pub(super) fn into_parts(self) -> (u8, Vec<Diagnostic>) {
+        (self.code, self.diagnostics)
+    }
+
     pub(super) fn report(self) -> ExitCode {
         output::diagnostics(&self.diagnostics);
         ExitCode::from(self.code)
@@ -40,6 +51,15 @@ impl Failure {
 impl From<Diagnostic> for Failure {
     fn from(diagnostic: Diagnostic) -> Self {
         Failure::config(vec![diagnostic])
+    }
+}
+
+impl From<&BuildError> for Failure {
+    fn from(error: &BuildError) -> Self {
+        match error {
+            BuildError::Script(diagnostic) => Failure::failed(Diagnostic::clone(diagnostic)),
+            BuildError::Unread(diagnostic) => Failure::config(vec![Diagnostic::clone(diagnostic)]),
+        }
     }
 }
 

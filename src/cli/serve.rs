@@ -9,8 +9,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
-use super::output;
 use super::setup::{self, Loaded, Source};
+use super::{output, table};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, Options};
@@ -86,7 +86,7 @@ async fn watch(gateway: &Gateway) -> Failure {
                 summary(gateway);
                 std::future::pending().await
             }
-            Err(diagnostic) => Failure::failed(Diagnostic::clone(&diagnostic)),
+            Err(error) => Failure::from(error.as_ref()),
         }
     };
     let required = async {
@@ -105,7 +105,11 @@ async fn watch(gateway: &Gateway) -> Failure {
 fn summary(gateway: &Gateway) {
     let snapshot = gateway.snapshot();
     let tools = gateway.surface_now().map_or(0, |surface| surface.listed());
-    output::err(&format!("ready: {tools} tools of {} servers", snapshot.backends.len()));
+    output::err(&format!(
+        "ready: {} of {}",
+        table::count(tools, "tool"),
+        table::count(snapshot.backends.len(), "server")
+    ));
     setup::report_servers(gateway);
 }
 

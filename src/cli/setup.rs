@@ -54,7 +54,8 @@ impl Source {
             config::find(self.config.as_deref(), &folder, user_config_folder().as_deref())?
         };
         let mut config = match &path {
-            Some(path) => load_file(path)?,
+            // A file found in the current folder is shown by its name, as if it had been named.
+            Some(path) => load_file(path.strip_prefix(&folder).unwrap_or(path))?,
             None => Config::default_for(&folder),
         };
         self.apply(&mut config, &folder)?;
@@ -139,7 +140,7 @@ pub(super) fn with_gateway<T>(
         let settled = spinner::with(&label, gateway.settled()).await;
         let outcome = match settled {
             Ok(surface) => work(&gateway, surface).await,
-            Err(diagnostic) => Err(Failure::failed(Diagnostic::clone(&diagnostic))),
+            Err(error) => Err(Failure::from(error.as_ref())),
         };
         gateway.stop().await;
         outcome

@@ -25,3 +25,8 @@ pub(super) fn brief(text: &str, limit: usize) -> String {
     let cut: String = line.chars().take(limit.saturating_sub(1)).collect();
     format!("{}…", cut.trim_end())
 }
+
+/// `1 tool`, `2 tools`.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::recipe::recipe;
-use super::start::Options;
+use super::start::{Options, name_clashes};
 use crate::backend::{Backend, Cache, idle_view};
 use crate::catalog::Snapshot;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::extension;
 use crate::script::Pool;
-use crate::session::{Recipe, Surface};
+use crate::session::{BuildError, Recipe, Surface};
 
 pub struct Offline {
     pub recipe: Recipe,
@@ -26,6 +26,7 @@ impl Offline {
         let extensions = extension::discover(&paths, options.bundled, &Pool::new(1))
             .map_err(|found| problems.extend(found))
             .unwrap_or_default();
+        problems.extend(name_clashes(config, &extensions));
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
@@ -35,7 +36,7 @@ impl Offline {
     }
 
     /// Runs the script on what is known.
-    pub fn build(&self) -> Result<Arc<Surface>, Diagnostic> {
-        self.recipe.build(&self.snapshot).map(Arc::new).map_err(|error| error.diagnostic().clone())
+    pub fn build(&self) -> Result<Arc<Surface>, BuildError> {
+        self.recipe.build(&self.snapshot).map(Arc::new)
     }
 }

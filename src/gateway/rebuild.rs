@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::model::Status;
-use crate::session::{Recipe, Surface};
+use crate::session::{BuildError, Recipe, Surface};
 
 /// Servers that are not there by then arrive later; the first clients do not wait for them.
 const FIRST_RUN: Duration = Duration::from_secs(2);
@@ -21,7 +21,7 @@ pub struct Current {
     /// The last good one.
     pub surface: Option<Arc<Surface>>,
     /// Why the last run failed, if it did.
-    pub error: Option<Arc<Diagnostic>>,
+    pub error: Option<Arc<BuildError>>,
     /// The snapshot of the last run.
     pub snapshot: u64,
 }
@@ -57,8 +57,8 @@ async fn run(recipe: &Arc<Recipe>, snapshot: Arc<Snapshot>, current: &watch::Sen
     let version = snapshot.version;
     let job = Arc::clone(recipe);
     let built = match tokio::task::spawn_blocking(move || job.build(&snapshot)).await {
-        Ok(built) => built.map_err(|error| error.diagnostic().clone()),
-        Err(error) => Err(Diagnostic::error(format!("the session script broke down: {error}"))),
+        Ok(built) => built,
+        Err(error) => Err(Diagnostic::error(format!("the session script broke down: {error}")).into()),
     };
     match built {
         Ok(surface) => {
@@ -70,12 +70,12 @@ async fn run(recipe: &Arc<Recipe>, snapshot: Arc<Snapshot>, current: &watch::Sen
             });
         }
         Err(_) if provisional => {}
-        Err(diagnostic) => {
+        Err(error) => {
             if current.borrow().surface.is_some() {
-                tracing::error!("the session script failed, so the old surface stays:\n{diagnostic}");
+                tracing::error!("the session script failed, so the old surface stays:\n{error}");
             }
             current.send_modify(|current| {
-                current.error = Some(Arc::new(diagnostic));
+                current.error = Some(Arc::new(error));
                 current.snapshot = version;
             });
         }

@@ -16,7 +16,7 @@ use crate::extension;
 use crate::model::Status;
 use crate::process::watchdog;
 use crate::script::Pool;
-use crate::session::{Calls, Dispatcher, Surface};
+use crate::session::{BuildError, Calls, Dispatcher, Surface};
 use crate::wire::http::HttpClient;
 
 /// Handlers that may run at once; others queue.
@@ -104,12 +104,12 @@ impl Gateway {
     }
 
     /// The surface; the first request waits for the first run. An error means that the script never ran.
-    pub async fn surface(&self) -> Result<Arc<Surface>, Arc<Diagnostic>> {
+    pub async fn surface(&self) -> Result<Arc<Surface>, Arc<BuildError>> {
         if let Some(surface) = self.surface_now() {
             return Ok(surface);
         }
         let mut current = self.current.clone();
-        let stopped = || Arc::new(Diagnostic::error("the proxy is shutting down"));
+        let stopped = || Arc::new(Diagnostic::error("the proxy is shutting down").into());
         let current =
             current.wait_for(|now| now.surface.is_some() || now.error.is_some()).await.map_err(|_| stopped())?;
         match (&current.surface, &current.error) {
@@ -127,14 +127,14 @@ impl Gateway {
     }
 
     /// The surface once every server has either come up or failed to; for commands that look once.
-    pub async fn settled(&self) -> Result<Arc<Surface>, Arc<Diagnostic>> {
+    pub async fn settled(&self) -> Result<Arc<Surface>, Arc<BuildError>> {
         let version = self.servers_settled().await;
         let mut current = self.current.clone();
         match current.wait_for(|now| now.snapshot >= version).await {
             Ok(now) => match (&now.error, &now.surface) {
                 (Some(error), _) => Err(Arc::clone(error)),
                 (None, Some(surface)) => Ok(Arc::clone(surface)),
-                (None, None) => Err(Arc::new(Diagnostic::error("the session script did not run"))),
+                (None, None) => Err(Arc::new(Diagnostic::error("the session script did not run").into())),
             },
             Err(_) => self.surface().await,
         }
@@ -190,7 +190,7 @@ fn start_servers(config: &Config, environment: &Environment) -> Vec<Handle> {
     active().map(|(name, server)| backend::start(name, server, environment)).collect()
 }
 
-fn name_clashes(config: &Config, extensions: &[extension::ExtensionBackend]) -> Vec<Diagnostic> {
+pub(super) fn name_clashes(config: &Config, extensions: &[extension::ExtensionBackend]) -> Vec<Diagnostic> {
     extensions
         .iter()
         .map(|extension| extension.view().name.clone())

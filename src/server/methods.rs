@@ -8,7 +8,6 @@ use tokio_util::sync::CancellationToken;
 use super::outlet::Outlet;
 use super::{Server, tell};
 use crate::backend::{CallError, Progress, progress_channel};
-use crate::diagnostic::Diagnostic;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Principal, error_result};
 use crate::session::{CallFault, Caller, Surface};
@@ -29,7 +28,7 @@ pub(super) type Outcome = Option<Result<Raw, RpcError>>;
 
 impl Server {
     pub(super) async fn surface(&self) -> Result<Arc<Surface>, RpcError> {
-        self.gateway.surface().await.map_err(|error: Arc<Diagnostic>| {
+        self.gateway.surface().await.map_err(|error| {
             tracing::error!("{error}");
             RpcError::internal("the proxy's session script failed; its log says why")
         })

@@ -21,13 +21,19 @@ pub struct Recipe {
     pub sections_set: Vec<(String, Place)>,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum BuildError {
     #[error("{0}")]
     Script(Box<Diagnostic>),
     /// A section is set that the script never reads: a key that does nothing.
     #[error("{0}")]
     Unread(Box<Diagnostic>),
+}
+
+impl From<Diagnostic> for BuildError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        BuildError::Script(Box::new(diagnostic))
+    }
 }
 
 impl BuildError {
@@ -48,7 +54,7 @@ impl Recipe {
             Arc::clone(&self.settings),
             &Limits::SESSION_SCRIPT,
         )
-        .map_err(|diagnostic| BuildError::Script(Box::new(diagnostic)))?;
+        .map_err(BuildError::from)?;
         self.check_sections(&plan)?;
         for (level, message, fields) in &plan.log {
             log(*level, message, fields);

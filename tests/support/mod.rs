@@ -18,6 +18,7 @@
 pub mod config;
 pub mod corpus;
 pub mod examples;
+pub mod finished;
 pub mod http_body;
 pub mod http_client;
 pub mod http_request;

@@ -38,6 +38,14 @@ impl StderrLog {
         self.text.borrow().clone()
     }
 
+    /// All of it, once the program has ended.
+    pub async fn whole(&self) -> String {
+        let mut text = self.text.clone();
+        let ended = async { while text.changed().await.is_ok() {} };
+        within("the end of stderr", self, ended).await;
+        self.text()
+    }
+
     /// The first line that holds `part`, as soon as it is there; fails when the program ends without it.
     pub async fn line(&self, part: &str) -> String {
         let mut text = self.text.clone();

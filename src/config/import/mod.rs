@@ -182,7 +182,18 @@ mod tests {
             "{\"mcpServers\": {\"a\": {\"command\": \"sh\", \"args\": [\"-c\", \"rm x\\u001b[2K\\n\", \"\"], \"env\": {\"LD_PRELOAD\": \"s3cret\"}}, \
              \"b\": {\"url\": \"http://h\"}, \"c\": {\"command\": \"x\", \"cwd\": \"/tmp\", \"disabled\": true}}}",
         );
-        assert_eq!(commands(&imported), [r#"a: sh -c "rm x\u{1b}[2K\n" ""  (sets LD_PRELOAD)"#, "c: x  (in /tmp)"]);
+        assert_eq!(
+            commands(&imported),
+            [r#"a: sh -c "rm x\u{1b}[2K\n" ""  (sets LD_PRELOAD)"#, "b: http://h/", "c: x  (in /tmp)"]
+        );
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_a_key() {
+        let imported = imported(
+            r#"{"mcpServers": {"a": {"url": "https://u:s3cret@h:8/mcp?key=s3cret#x", "headers": {"X-Key": "s3cret"}}}}"#,
+        );
+        assert_eq!(commands(&imported), ["a: https://h:8/mcp?...  (sends X-Key)"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::variables::{Translated, translate};
 use super::{Entry, Imported, Target};
+use crate::model::Secret;
 
 /// A config file of ours. Holds the values of `env` and `headers` as they were given.
 pub fn render_yaml(imported: &Imported) -> String {
@@ -82,25 +83,47 @@ fn scalar(text: &str) -> String {
     if plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
-/// One line for each command the imported servers would start, for a person to judge.
+/// One line for each command the imported servers would start and each address they have, for a person to judge.
 pub fn commands(imported: &Imported) -> Vec<String> {
-    imported.entries.iter().filter_map(command_line).collect()
+    imported.entries.iter().map(target_line).collect()
 }
 
-fn command_line(entry: &Entry) -> Option<String> {
-    let Target::Command { command, args, env, cwd } = &entry.target else { return None };
-    let mut text = format!("{}: {}", one_line(&entry.name), word(command));
+fn target_line(entry: &Entry) -> String {
+    let name = one_line(&entry.name);
+    let (mut text, set, names) = match &entry.target {
+        Target::Command { command, args, env, cwd } => {
+            (format!("{name}: {}", command_line(command, args, cwd.as_deref())), "sets", names(env))
+        }
+        Target::Url { url, headers } => (format!("{name}: {}", address(url)), "sends", names(headers)),
+    };
+    if !names.is_empty() {
+        let _ = write!(text, "  ({set} {})", names.join(", "));
+    }
+    text
+}
+
+fn names(values: &[(String, Secret)]) -> Vec<String> {
+    values.iter().map(|(name, _)| one_line(name)).collect()
+}
+
+/// Without what may be a secret: the query, and a password before the host.
+fn address(url: &str) -> String {
+    let (plain, asked) = url.split_once(['?', '#']).map_or((url, ""), |(plain, _)| (plain, "?..."));
+    let (scheme, rest) = plain.split_once("://").unwrap_or(("", plain));
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = host.rsplit('@').next().unwrap_or(host);
+    one_line(&format!("{scheme}://{host}/{path}{asked}"))
+}
+
+fn command_line(command: &str, args: &[String], cwd: Option<&str>) -> String {
+    let mut text = word(command);
     for argument in args {
         let _ = write!(text, " {}", word(argument));
     }
     if let Some(cwd) = cwd {
         let _ = write!(text, "  (in {})", one_line(cwd));
     }
-    if !env.is_empty() {
-        let names: Vec<String> = env.iter().map(|(name, _)| one_line(name)).collect();
-        let _ = write!(text, "  (sets {})", names.join(", "));
-    }
-    Some(text)
+    text
 }
 
 /// A word as one would type it. Foreign text must not move the cursor or hide where a word ends.

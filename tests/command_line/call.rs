@@ -1,0 +1,67 @@
+use serde_json::json;
+
+use super::{empty, world};
+
+#[tokio::test]
+async fn a_tool_is_called_with_pairs_with_json_or_with_both() {
+    let proxy = world();
+    let called = proxy.run(["call", "echo", "n=1.10", "word=two words", "list=[1, 2]", "quoted=\"3\""]).await.expect(0);
+    assert_eq!(called.stdout, "{\"n\":1.10,\"word\":\"two words\",\"list\":[1,2],\"quoted\":\"3\"}\n");
+    let called = proxy.run(["call", "echo", "b=2", "--args", r#"{"a": 1, "b": 1}"#]).await.expect(0);
+    assert_eq!(called.stdout, "{\"a\":1,\"b\":2}\n");
+    let called = proxy.run(["call", "two_search", "q=x", "--json"]).await.expect(0);
+    assert_eq!(called.json()["structuredContent"], json!({"q": "x"}));
+}
+
+#[tokio::test]
+async fn a_value_stays_text_where_the_tool_wants_text() {
+    let called = empty().run(["call", "greet", "name=007"]).await.expect(0);
+    assert_eq!(called.stdout, "Hello, 007!\n");
+    assert_eq!(empty().run(["call", "greet"]).await.expect(0).stdout, "Hello, World!\n");
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_is_exit_1_and_its_words_are_shown() {
+    let proxy = world();
+    let failed = proxy.run(["call", "fail", "message=no luck"]).await.expect(1);
+    assert_eq!((failed.stdout.as_str(), failed.stderr.as_str()), ("no luck\n", ""));
+    let failed = proxy.run(["call", "fail", "message=no luck", "--json"]).await.expect(1);
+    assert_eq!(failed.json()["isError"], true);
+    let failed = proxy.run(["call", "rpc_error", "message=mine"]).await.expect(1);
+    assert!(failed.stderr.starts_with("error: ") && failed.stderr.contains("mine"), "{}", failed.stderr);
+    let failed = empty().run(["call", "greet", "--args", r#"{"name": 7}"#]).await.expect(1);
+    assert!(failed.stdout.contains("name"), "{}", failed.stdout);
+}
+
+#[tokio::test]
+async fn an_unknown_tool_gets_the_nearest_name() {
+    let proxy = world();
+    let unknown = proxy.run(["call", "serach"]).await.expect(1);
+    assert_eq!(unknown.stderr, "error: no tool `serach` is published\n |\n = hint: did you mean `search`?\n");
+    let unknown = proxy.run(["call", "zebra"]).await.expect(1);
+    assert_eq!(
+        unknown.stderr,
+        "error: no tool `zebra` is published\n |\n = hint: `proxy list-tools` lists what there is\n"
+    );
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_usage_errors() {
+    let proxy = empty();
+    for (arguments, expected) in [
+        (vec!["greet", "name"], "error: `name` is not NAME=VALUE\n"),
+        (vec!["greet", "--args", "[1]"], "error: --args must be a JSON object\n"),
+        (vec!["greet", "--timeout", "soon"], "error: `soon` is not a duration such as 10s\n"),
+    ] {
+        let wrong = proxy.run(["call"].into_iter().chain(arguments)).await.expect(2);
+        assert_eq!(wrong.stderr, expected);
+    }
+    let wrong = proxy.run(["call", "greet", "--args", "{"]).await.expect(2);
+    assert!(wrong.stderr.starts_with("error: --args is not JSON: "), "{}", wrong.stderr);
+}
+
+#[tokio::test]
+async fn patience_has_an_end() {
+    let late = world().run(["call", "slow", "ms=600000", "--timeout", "100ms"]).await.expect(1);
+    assert_eq!(late.stderr, "error: `slow` did not answer within 0.1 s\n");
+}

@@ -1,0 +1,74 @@
+use super::empty;
+
+const CLAUDE: &str = r#"{"globalShortcut": "x", "mcpServers": {
+  "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "my files"], "env": {"KEY": "s3cret-1"}}}}"#;
+const CURSOR: &str = r#"{"mcpServers": {
+  // comments are fine
+  "docs": {"url": "https://docs.example.com/mcp", "headers": {"Authorization": "Bearer ${env:DOCS}"}, "autoApprove": ["x"]}}}"#;
+const VS_CODE: &str = r#"{"inputs": [{"id": "gh-token", "type": "promptString"}], "servers": {
+  "owner/gh": {"type": "stdio", "command": "gh-mcp", "env": {"TOKEN": "${input:gh-token}"}}}}"#;
+
+#[tokio::test]
+async fn it_writes_a_commented_file_that_is_valid() {
+    let proxy = empty();
+    let done = proxy.run(["init"]).await.expect(0);
+    assert_eq!(done.stderr, "wrote proxy.yaml. Next: `proxy check`, then `proxy serve`\n");
+    let text = std::fs::read_to_string(proxy.directory.path().join("proxy.yaml")).unwrap();
+    assert!(text.starts_with("# What the proxy fronts"), "{text}");
+    proxy.run(["check"]).await.expect(0);
+}
+
+#[tokio::test]
+async fn it_does_not_overwrite_unless_told() {
+    let proxy = empty().file("proxy.yaml", "# mine\n");
+    let refused = proxy.run(["init"]).await.expect(1);
+    assert_eq!(
+        refused.stderr,
+        "error: `proxy.yaml` is there already\n |\n = hint: --force replaces it, --output FILE writes another\n"
+    );
+    let text = || std::fs::read_to_string(proxy.directory.path().join("proxy.yaml")).unwrap();
+    assert_eq!(text(), "# mine\n");
+    proxy.run(["init", "--output", "other.yaml"]).await.expect(0);
+    assert_eq!(text(), "# mine\n");
+    proxy.run(["init", "--force"]).await.expect(0);
+    assert_ne!(text(), "# mine\n");
+}
+
+#[tokio::test]
+async fn it_shows_what_an_imported_file_would_start_and_asks() {
+    let proxy = empty().file("claude.json", CLAUDE);
+    let asked = proxy.run(["init", "--from", "claude.json"]).await.expect(2);
+    assert_eq!(
+        asked.stderr,
+        "\
+this config would start or connect to:
+  files: npx -y @modelcontextprotocol/server-filesystem \"my files\"  (sets KEY)
+error: nobody can be asked: say --yes if these commands are what you want
+"
+    );
+    assert!(!proxy.directory.path().join("proxy.yaml").exists());
+}
+
+#[tokio::test]
+async fn it_imports_the_files_of_other_clients() {
+    for (text, shown, server) in [
+        (CLAUDE, "  files: npx -y @modelcontextprotocol/server-filesystem \"my files\"  (sets KEY)\n", "files"),
+        (CURSOR, "  docs: https://docs.example.com/mcp  (sends Authorization)\n", "docs"),
+        (VS_CODE, "  owner-gh: gh-mcp  (sets TOKEN)\n", "owner-gh"),
+    ] {
+        let proxy = empty().file("client.json", text).environment("DOCS", "d").environment("GH_TOKEN", "t");
+        let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);
+        assert!(done.stderr.contains(shown), "{}", done.stderr);
+        let checked = proxy.run(["check"]).await.expect(0);
+        assert!(checked.stdout.contains(&format!("\n{server} ")), "{}", checked.stdout);
+    }
+}
+
+#[tokio::test]
+async fn what_has_no_meaning_here_is_said() {
+    let proxy = empty().file("client.json", CURSOR);
+    let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);
+    assert!(done.stderr.contains("warning: `docs.autoApprove` is left out: it has no meaning here"), "{}", done.stderr);
+    let none = proxy.run(["init", "--from", "none.json", "--output", "x.yaml"]).await.expect(2);
+    assert!(none.stderr.starts_with("error: `none.json` cannot be read: "), "{}", none.stderr);
+}

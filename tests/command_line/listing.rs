@@ -1,0 +1,130 @@
+//! `list-presets`, `show-preset`, `list-servers`, `list-tools`.
+
+use serde_json::json;
+
+use super::{empty, two_servers, world};
+use crate::support::config::Config;
+use crate::support::programs::fake_backend;
+use crate::support::proxy::Proxy;
+
+#[tokio::test]
+async fn presets_are_listed_and_shown() {
+    let list = empty().run(["list-presets"]).await.expect(0);
+    assert_eq!(
+        list.stdout,
+        "\
+PRESET         WHAT IT DOES
+default@1      all tools of all servers under unique names, as `aggregation` in the config asks for
+passthrough@1  all tools of all servers, unchanged; two tools of one name are an error
+"
+    );
+    let list = empty().run(["list-presets", "--json"]).await.expect(0).json();
+    assert_eq!((&list[0]["name"], &list[0]["version"]), (&json!("default"), &json!(1)));
+    let shown = empty().run(["show-preset", "default"]).await.expect(0);
+    assert_eq!(shown.stdout, include_str!("../../presets/default@1.star"));
+    let unknown = empty().run(["show-preset", "defalt"]).await.expect(2);
+    assert_eq!(unknown.stderr, "error: there is no preset `defalt`\n |\n = hint: did you mean `default`?\n");
+}
+
+#[tokio::test]
+async fn a_shown_preset_runs_as_a_script() {
+    let proxy = world();
+    let shown = proxy.run(["show-preset", "default"]).await.expect(0);
+    let proxy = proxy.file("mine.star", &shown.stdout);
+    let forked = proxy.run(["list-tools", "--script", "mine.star"]).await.expect(0);
+    assert_eq!(forked.stdout, proxy.run(["list-tools"]).await.expect(0).stdout);
+}
+
+#[tokio::test]
+async fn servers_are_listed_with_their_state_also_those_that_are_not_there() {
+    let config = two_servers().server("gone", &std::process::Command::new("no-such-program"));
+    let proxy = Proxy::new(&config);
+    let list = proxy.run(["list-servers"]).await.expect(0);
+    let lines: Vec<&str> = list.stdout.lines().collect();
+    let header: Vec<&str> = lines[0].split_whitespace().collect();
+    assert_eq!(
+        header,
+        ["SERVER", "STATUS", "KIND", "VERSION", "PROTOCOL", "TOOLS", "RESOURCES", "PROMPTS", "START", "ERROR"]
+    );
+    assert!(
+        lines[1].starts_with("one") && lines[1].contains("ready") && lines[1].contains("2026-07-28"),
+        "{}",
+        lines[1]
+    );
+    assert!(lines[3].starts_with("gone") && lines[3].contains("failed"), "{}", lines[3]);
+    assert!(lines[3].ends_with("the command `no-such-program` was not found"), "{}", lines[3]);
+    let list = proxy.run(["list-servers", "--json"]).await.expect(0).json();
+    assert_eq!((&list[0]["name"], &list[0]["tools"], &list[0]["status"]), (&json!("one"), &json!(5), &json!("ready")));
+    assert_eq!((&list[2]["status"], &list[2]["kind"]), (&json!("failed"), &json!("stdio")));
+}
+
+#[tokio::test]
+async fn servers_are_listed_even_if_the_script_fails() {
+    let config = two_servers().section("sessionInit: { scriptFile: policy.star }");
+    let proxy = Proxy::new(&config).file("policy.star", "fail('no')\n");
+    assert_eq!(proxy.run(["list-servers"]).await.expect(0).column(), ["one", "two"]);
+    let tools = proxy.run(["list-tools"]).await.expect(1);
+    assert!(tools.stderr.contains("error: no\n --> policy.star:1:1"), "{}", tools.stderr);
+}
+
+#[tokio::test]
+async fn tools_are_those_a_client_would_see() {
+    let proxy = world();
+    let list = proxy.run(["list-tools"]).await.expect(0);
+    assert_eq!(list.column(), ["echo", "search", "fail", "rpc_error", "slow", "two_search", "read"]);
+    assert!(
+        list.stdout.starts_with("TOOL        SERVER  DESCRIPTION\necho        one     Returns its arguments.\n"),
+        "{}",
+        list.stdout
+    );
+    assert_eq!(proxy.run(["list-tools", "two"]).await.expect(0).column(), ["two_search", "read"]);
+    assert_eq!(proxy.run(["list-tools", "--all", "two"]).await.expect(0).column(), ["search", "read"]);
+    let json = proxy.run(["list-tools", "two", "--json"]).await.expect(0).json();
+    assert_eq!(
+        json[0],
+        json!({"server": "two", "tool": {
+            "name": "two_search", "description": "Returns its arguments.",
+            "inputSchema": {"type": "object", "properties": {}},
+        }})
+    );
+    let unknown = proxy.run(["list-tools", "tow"]).await.expect(1);
+    assert_eq!(unknown.stderr, "error: there is no server `tow`\n |\n = hint: did you mean `two`?\n");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_told_and_the_others_are_listed() {
+    let config = Config::new()
+        .server("gone", &std::process::Command::new("no-such-program"))
+        .server("one", &fake_backend(["--only", "echo"]));
+    let list = Proxy::new(&config).run(["list-tools"]).await.expect(0);
+    assert_eq!(list.column(), ["echo"]);
+    let expected = "warning: server `gone` is not available: the command `no-such-program` was not found";
+    assert!(list.stderr.contains(expected), "{}", list.stderr);
+}
+
+#[tokio::test]
+async fn servers_and_extensions_can_be_named_on_the_command_line() {
+    let proxy = empty().file(
+        "tools/ping.star",
+        "def describe_extension():\n    return Extension(name = 'ping', version = '1', tools = [Tool(name = 'ping', description = 'Says pong', handler = lambda params: 'pong')])\n",
+    );
+    let program = fake_backend([]);
+    let server = format!("fake={} --only echo", program.get_program().to_string_lossy());
+    let list = proxy.run(["list-tools", "--server", &server, "--extension", "tools"]).await.expect(0);
+    assert_eq!(list.column(), ["echo", "ping"]);
+    let wrong = proxy.run(["list-tools", "--server", "uvx"]).await.expect(2);
+    assert!(wrong.stderr.contains("error: `--server`: expected NAME=COMMAND or NAME=URL"), "{}", wrong.stderr);
+    let wrong = proxy.run(["list-tools", "--extension", "tool"]).await.expect(2);
+    assert!(wrong.stderr.contains("error: there is no extension at "), "{}", wrong.stderr);
+}
+
+#[tokio::test]
+async fn without_a_config_the_bundled_extensions_are_there() {
+    let list = empty().run(["list-tools"]).await.expect(0);
+    assert!(list.column().contains(&"greet"), "{}", list.stdout);
+    let missing = empty().run(["list-tools", "--config", "other.yaml"]).await.expect(2);
+    assert_eq!(
+        missing.stderr,
+        "error: there is no config file `other.yaml`\n |\n = hint: `proxy init` writes one to start from\n"
+    );
+}

@@ -1,0 +1,31 @@
+//! The command line as a person types it: output, exit codes, and what is said when something is wrong.
+
+mod call;
+mod check;
+mod help;
+mod init;
+mod listing;
+mod secrets;
+mod serve;
+
+use crate::support::config::Config;
+use crate::support::programs::fake_backend;
+use crate::support::proxy::Proxy;
+
+/// Two servers that share the name `search`.
+fn two_servers() -> Config {
+    Config::new()
+        .server("one", &fake_backend(["--only", "echo,search,fail,rpc_error,slow"]))
+        .server("two", &fake_backend(["--only", "search,read"]))
+}
+
+fn world() -> Proxy {
+    Proxy::new(&two_servers())
+}
+
+/// A place without a config file.
+fn empty() -> Proxy {
+    let proxy = Proxy::with_config_text("");
+    std::fs::remove_file(proxy.directory.path().join("proxy.yaml")).expect("it was just written");
+    proxy
+}

@@ -1,0 +1,80 @@
+//! Config and JSON blocks.
+
+use std::path::Path;
+
+use starlark_mcp_proxy::config;
+
+use super::{blocks, markdown, pages};
+use crate::support::temp_dir::TempDir;
+
+const LANGUAGES: [&str; 5] = ["console", "json", "python", "text", "yaml"];
+
+#[test]
+fn every_block_says_what_it_is() {
+    for block in pages().iter().flat_map(|page| markdown::blocks(page)) {
+        let known = LANGUAGES.contains(&block.language.as_str());
+        assert!(known, "{}: the language of a block is one of {LANGUAGES:?}, not `{}`", block.place, block.language);
+    }
+}
+
+#[test]
+fn every_config_loads() {
+    let folder = TempDir::new();
+    folder.write("policy.star", "");
+    let anything = |_: &str| Some("value".to_owned());
+    let blocks = blocks(&["yaml"]);
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        if let Err(errors) = config::load_text(&folder.path().join("proxy.yaml"), &block.text, &anything) {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            panic!("{}:\n{}", block.place, errors.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn the_example_config_loads() {
+    let path = super::root().join("proxy.yaml");
+    let nothing = |_: &str| None;
+    let (config, warnings) = config::load(&path, &nothing).expect("it is valid");
+    assert!(config.servers.len() >= 3 && warnings.is_empty());
+}
+
+#[test]
+fn every_json_block_parses() {
+    for block in blocks(&["json"]) {
+        let parsed: Result<serde_json::Value, _> = serde_json::from_str(&block.text);
+        if let Err(problem) = parsed {
+            panic!("{}: {problem}", block.place);
+        }
+    }
+}
+
+#[test]
+fn the_readme_shows_something_within_its_first_forty_lines() {
+    let text = markdown::read(&super::root().join("README.md"));
+    let first: Vec<&str> = text.lines().take(40).collect();
+    assert!(first.iter().any(|line| line.starts_with("$ ")), "no command in the first 40 lines");
+}
+
+#[test]
+fn every_example_extension_loads() {
+    use starlark_mcp_proxy::{extension, script};
+    let folder = super::root().join("extensions");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&folder).expect("it is there").flatten() {
+        let path = entry.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        let text = std::fs::read_to_string(&path).expect("it is text");
+        let source = script::Source { name: name.clone(), text: text.into(), path: Some(path.clone()) };
+        match extension::load(&source, &script::Limits::SESSION_SCRIPT) {
+            Ok(Some(extension)) => {
+                assert_eq!(Some(extension.name.as_str()), Path::new(&name).file_stem().and_then(|stem| stem.to_str()))
+            }
+            Ok(None) => panic!("{name} describes no extension"),
+            Err(error) => panic!("{error}"),
+        }
+        count += 1;
+    }
+    assert!(count >= 3);
+}

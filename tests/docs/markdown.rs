@@ -1,0 +1,77 @@
+//! Just enough Markdown: fenced blocks, links, headings.
+
+use std::fs;
+use std::path::Path;
+
+use super::root;
+
+pub struct Block {
+    pub language: String,
+    pub text: String,
+    /// `docs/guide.md:12`, for messages.
+    pub place: String,
+}
+
+pub fn read(page: &Path) -> String {
+    fs::read_to_string(page).unwrap_or_else(|problem| panic!("{}: {problem}", page.display()))
+}
+
+pub fn name(page: &Path) -> String {
+    page.strip_prefix(root()).unwrap_or(page).display().to_string()
+}
+
+pub fn blocks(page: &Path) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for (number, line) in read(page).lines().enumerate() {
+        match (line.trim_start().strip_prefix("```"), open.take()) {
+            (Some(language), None) => {
+                let place = format!("{}:{}", name(page), number + 1);
+                open = Some(Block { language: language.trim().to_owned(), text: String::new(), place });
+            }
+            (Some(_), Some(block)) => blocks.push(block),
+            (None, Some(mut block)) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+                open = Some(block);
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block of {} is not closed", name(page));
+    blocks
+}
+
+/// The page without its blocks.
+pub fn prose(page: &Path) -> String {
+    let mut inside = false;
+    let text = read(page);
+    let lines = text.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        inside ^= fence;
+        !inside && !fence
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Where `[text](target)` leads, for every link of the page.
+pub fn links(page: &Path) -> Vec<String> {
+    let prose = prose(page);
+    let targets = prose.match_indices("](").filter_map(|(at, _)| {
+        let rest = &prose[at + 2..];
+        rest.find(')').map(|end| rest[..end].to_owned())
+    });
+    targets.collect()
+}
+
+/// The anchors of the page's headings, as they are commonly made.
+pub fn anchors(page: &Path) -> Vec<String> {
+    let prose = prose(page);
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    let anchors = headings.map(|line| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+        kept.collect::<String>().replace(' ', "-")
+    });
+    anchors.collect()
+}

@@ -1,0 +1,33 @@
+//! The documents are checked as the code is: every block runs, parses or loads, every link leads somewhere, and the
+//! reference of the built-ins says what their doc comments say.
+
+mod blocks;
+mod console;
+mod links;
+mod markdown;
+mod reference;
+mod scripts;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use markdown::Block;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// README.md, CONTRIBUTING.md and docs/*.md.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    let entries = fs::read_dir(root().join("docs")).expect("there are documents").flatten();
+    pages.extend(entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "md")));
+    pages.sort();
+    pages
+}
+
+/// All blocks in these languages.
+fn blocks(languages: &[&str]) -> Vec<Block> {
+    let found = pages().into_iter().flat_map(|page| markdown::blocks(&page));
+    found.filter(|block| languages.contains(&block.language.as_str())).collect()
+}

@@ -1,0 +1,74 @@
+//! Script blocks: each is a whole session script or a whole extension.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use starlark_mcp_proxy::builtins::{Settings, run_session_script};
+use starlark_mcp_proxy::catalog::Snapshot;
+use starlark_mcp_proxy::extension;
+use starlark_mcp_proxy::json::raw;
+use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
+use starlark_mcp_proxy::script::{Limits, Source};
+
+use super::blocks;
+
+/// The servers that the examples of the documents are about.
+fn snapshot() -> Arc<Snapshot> {
+    let github = backend("github", &["search", "create_issue", "list_issues", "delete_repository"]);
+    let docs = backend("docs", &["search", "read"]);
+    Arc::new(Snapshot { version: 1, backends: vec![github, docs] })
+}
+
+fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
+    let tool = |tool: &&str| {
+        let reads = !tool.contains("create") && !tool.contains("delete");
+        let definition = json!({
+            "name": tool, "description": "What it does",
+            "inputSchema": {
+                "type": "object",
+                "properties": {"query": {"type": "string"}, "owner": {"type": "string"}, "repo": {"type": "string"}},
+            },
+            "annotations": {"readOnlyHint": reads},
+        });
+        Arc::new(Definition::parse(ItemKind::Tool, raw(&definition)).expect("it is a tool"))
+    };
+    Arc::new(BackendView {
+        name: name.into(),
+        kind: BackendKind::Stdio,
+        status: Status::Ready,
+        error: String::new(),
+        info: Arc::default(),
+        lists: Arc::new(Lists { tools: tools.iter().map(tool).collect(), ..Lists::default() }),
+        start_time: None,
+        reports: Arc::default(),
+    })
+}
+
+fn settings() -> Arc<Settings> {
+    let Value::Object(sections) = json!({
+        "aggregation": {"conflictResolution": "auto"},
+        "params": {"owner": "octo", "hidden": ["delete_*"]},
+    }) else {
+        unreachable!("it is an object")
+    };
+    Arc::new(Settings { sections })
+}
+
+#[test]
+fn every_script_runs_and_publishes_something() {
+    let blocks = blocks(&["python"]);
+    assert!(blocks.len() >= 5, "only {} scripts were found", blocks.len());
+    for block in blocks {
+        let source = Source::new(block.place.clone(), block.text.as_str());
+        if block.text.contains("def describe_extension") {
+            let loaded = extension::load(&source, &Limits::SESSION_SCRIPT).unwrap_or_else(|error| panic!("{error}"));
+            assert!(loaded.is_some_and(|extension| !extension.tools.is_empty()), "{}: no tools", block.place);
+            continue;
+        }
+        let plan =
+            run_session_script(&source, Path::new(super::root()), snapshot(), settings(), &Limits::SESSION_SCRIPT);
+        let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+        assert!(!plan.tools.is_empty(), "{}: nothing is published", block.place);
+    }
+}
