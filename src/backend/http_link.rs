@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::watch;
 
 use super::inbound::{self, Inbound};
@@ -18,11 +20,30 @@ const RESUME_AFTER: Duration = Duration::from_secs(1);
 /// How often one stream is taken up again without a single new event.
 const RESUME_LIMIT: u32 = 5;
 
-/// What was agreed with the server.
-#[derive(Clone, Debug, Default)]
+/// What was agreed with the server, and the headers that say so.
+#[derive(Clone, Debug)]
 struct Agreement {
     revision: Option<Revision>,
-    session: Option<String>,
+    session: Option<HeaderValue>,
+    headers: HeaderMap,
+}
+
+impl Agreement {
+    fn new(client: &HttpClient, revision: Option<Revision>, session: Option<HeaderValue>) -> Self {
+        let mut headers = client.headers();
+        if let Some(session) = &session {
+            headers.insert(HeaderName::from_static(headers::SESSION_ID), session.clone());
+        }
+        if let Some(revision) = revision.filter(|revision| *revision >= Revision::V2025_06_18) {
+            let version = HeaderValue::from_static(revision.as_str());
+            headers.insert(HeaderName::from_static(headers::PROTOCOL_VERSION), version);
+        }
+        Agreement { revision, session, headers }
+    }
+
+    fn is_stateless(&self) -> bool {
+        self.revision.is_some_and(Revision::is_stateless)
+    }
 }
 
 #[derive(Debug)]
@@ -35,7 +56,7 @@ pub(super) struct HttpLink {
 struct Inner {
     name: Arc<str>,
     client: HttpClient,
-    agreement: Mutex<Agreement>,
+    agreement: ArcSwap<Agreement>,
     next_id: AtomicU64,
     signals: Arc<Signals>,
     closed: watch::Sender<Option<String>>,
@@ -45,8 +66,8 @@ impl HttpLink {
     pub(super) fn new(name: &Arc<str>, client: HttpClient, signals: Arc<Signals>) -> Self {
         let inner = Inner {
             name: Arc::clone(name),
+            agreement: ArcSwap::from_pointee(Agreement::new(&client, None, None)),
             client,
-            agreement: Mutex::default(),
             next_id: AtomicU64::new(1),
             signals,
             closed: watch::Sender::new(None),
@@ -60,11 +81,12 @@ impl HttpLink {
 
     /// The revision whose headers are sent from now on.
     pub(super) fn agree(&self, revision: Option<Revision>) {
-        self.inner.lock().revision = revision;
+        let session = self.inner.agreed().session.clone();
+        self.inner.agree(revision, session);
     }
 
     pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
-        let stateless = self.inner.agreed().revision.is_some_and(Revision::is_stateless);
+        let stateless = self.inner.agreed().is_stateless();
         let mut guard = CancelOnDrop {
             inner: &self.inner,
             id: outgoing.id,
@@ -100,8 +122,7 @@ impl HttpLink {
             listener.abort();
         }
         if self.inner.agreed().session.is_some() {
-            let headers = self.inner.session_headers();
-            let delete = self.inner.client.delete(&headers);
+            let delete = self.inner.client.delete(self.inner.agreed().headers.clone());
             if tokio::time::timeout(Duration::from_secs(2), delete).await.is_err() {
                 tracing::debug!(server = %self.inner.name, "the session was not ended in time");
             }
@@ -110,12 +131,12 @@ impl HttpLink {
 }
 
 impl Inner {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Agreement> {
-        self.agreement.lock().unwrap_or_else(PoisonError::into_inner)
+    fn agreed(&self) -> Arc<Agreement> {
+        self.agreement.load_full()
     }
 
-    fn agreed(&self) -> Agreement {
-        self.lock().clone()
+    fn agree(&self, revision: Option<Revision>, session: Option<HeaderValue>) {
+        self.agreement.store(Arc::new(Agreement::new(&self.client, revision, session)));
     }
 
     fn close(&self, reason: &str) {
@@ -128,26 +149,18 @@ impl Inner {
         });
     }
 
-    fn session_headers(&self) -> Vec<(&'static str, String)> {
-        let agreed = self.agreed();
-        let mut out = Vec::new();
-        if let Some(session) = agreed.session {
-            out.push((headers::SESSION_ID, session));
-        }
-        if let Some(revision) = agreed.revision.filter(|revision| *revision >= Revision::V2025_06_18) {
-            out.push((headers::PROTOCOL_VERSION, revision.as_str().to_owned()));
-        }
-        out
-    }
-
     async fn post(&self, method: &str, extra: &[(String, String)], body: String) -> Result<Answer, LinkError> {
         let agreed = self.agreed();
-        let mut sent: Vec<(&str, String)> = self.session_headers();
-        if agreed.revision.is_some_and(Revision::is_stateless) {
-            sent.push((headers::METHOD, method.to_owned()));
-            sent.extend(extra.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        let mut sent = agreed.headers.clone();
+        if agreed.is_stateless() {
+            for (name, value) in [(headers::METHOD, method)]
+                .into_iter()
+                .chain(extra.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+            {
+                put(&mut sent, name, value)?;
+            }
         }
-        let answer = match self.client.post(&sent, body).await {
+        let answer = match self.client.post(sent, body).await {
             Ok(answer) => answer,
             Err(error) => {
                 if matches!(error, HttpError::Connect(_)) {
@@ -156,7 +169,7 @@ impl Inner {
                 return Err(error.into());
             }
         };
-        match answer.status.as_u16() {
+        match answer.status().as_u16() {
             404 if agreed.session.is_some() => {
                 self.close("the server ended its session");
                 Err(LinkError::SessionExpired)
@@ -170,14 +183,14 @@ impl Inner {
         let body = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
         let answer = self.post(outgoing.method, &outgoing.headers, body).await?;
         if outgoing.method == "initialize"
-            && let Some(session) = answer.headers.get(headers::SESSION_ID).and_then(|value| value.to_str().ok())
+            && let Some(session) = answer.header(headers::SESSION_ID)
         {
-            self.lock().session = Some(session.to_owned());
+            self.agree(self.agreed().revision, HeaderValue::from_str(session).ok());
         }
         if answer.is_events() {
             return self.follow(outgoing, answer.events()).await;
         }
-        let failure = unexpected(answer.status.as_u16(), &answer);
+        let failure = unexpected(answer.status().as_u16(), &answer);
         let body = answer.body().await?;
         match inbound::sort(&self.name, &self.signals, &body) {
             Ok(Inbound::Answer(response)) => response.outcome.map_err(LinkError::Rpc),
@@ -202,7 +215,7 @@ impl Inner {
                 Err(error) => error.to_string(),
             };
             last_id = stream.last_id().map(str::to_owned).or(last_id);
-            let stateless = self.agreed().revision.is_some_and(Revision::is_stateless);
+            let stateless = self.agreed().is_stateless();
             let Some(id) = last_id.clone().filter(|_| !stateless && tries < RESUME_LIMIT) else {
                 return Err(LinkError::Closed(ended));
             };
@@ -213,13 +226,13 @@ impl Inner {
     }
 
     async fn resume(&self, last_id: &str) -> Result<EventStream, LinkError> {
-        let mut sent = self.session_headers();
-        sent.push((headers::LAST_EVENT_ID, last_id.to_owned()));
-        let answer = self.client.get(&sent).await?;
-        if answer.status.is_success() && answer.is_events() {
+        let mut sent = self.agreed().headers.clone();
+        put(&mut sent, headers::LAST_EVENT_ID, last_id)?;
+        let answer = self.client.get(sent).await?;
+        if answer.status().is_success() && answer.is_events() {
             Ok(answer.events())
         } else {
-            Err(unexpected(answer.status.as_u16(), &answer))
+            Err(unexpected(answer.status().as_u16(), &answer))
         }
     }
 
@@ -263,10 +276,14 @@ impl Inner {
     async fn listen(&self) {
         let (mut last_id, mut pause) = (None::<String>, RESUME_AFTER);
         loop {
-            let mut sent = self.session_headers();
-            sent.extend(last_id.clone().map(|id| (headers::LAST_EVENT_ID, id)));
-            match self.client.get(&sent).await {
-                Ok(answer) if answer.status.is_success() && answer.is_events() => {
+            let mut sent = self.agreed().headers.clone();
+            if let Some(id) = &last_id
+                && put(&mut sent, headers::LAST_EVENT_ID, id).is_err()
+            {
+                return;
+            }
+            match self.client.get(sent).await {
+                Ok(answer) if answer.status().is_success() && answer.is_events() => {
                     let mut stream = answer.events();
                     while let Ok(Some(event)) = stream.next().await {
                         pause = RESUME_AFTER;
@@ -275,7 +292,7 @@ impl Inner {
                     last_id = stream.last_id().map(str::to_owned).or(last_id);
                     pause = stream.retry().unwrap_or(pause);
                 }
-                Ok(answer) if answer.status.as_u16() == 404 && self.agreed().session.is_some() => {
+                Ok(answer) if answer.status().as_u16() == 404 && self.agreed().session.is_some() => {
                     return self.close("the server ended its session");
                 }
                 Ok(_) => return,
@@ -304,6 +321,13 @@ impl Inner {
 /// An error may come without id where the server could not read ours; on this stream it can only mean us.
 fn answers(id: Option<&Id>, ours: u64) -> bool {
     id.is_none() || inbound::number(id) == Some(ours)
+}
+
+fn put(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), LinkError> {
+    let bad = || LinkError::Protocol(format!("the header `{name}` cannot be sent"));
+    let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+    headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
+    Ok(())
 }
 
 fn unexpected(status: u16, answer: &Answer) -> LinkError {

@@ -1,6 +1,7 @@
 //! A backend's answer, told in the client's era.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use serde_json::json;
 
@@ -52,7 +53,8 @@ fn stamped(object: &Object<'_>) -> Raw {
     if object.get("resultType").is_none() {
         edit.set("resultType", "\"complete\"");
     }
-    let info = server_info().to_string();
+    static INFO: LazyLock<String> = LazyLock::new(|| server_info().to_string());
+    let info = INFO.as_str();
     match object.get(key::META).map(|meta| Object::parse(meta.get())) {
         Some(Ok(meta)) => edit.set(key::META, meta.edit().set(key::SERVER_INFO, info).finish()),
         _ => edit.set(key::META, format!("{{{}:{info}}}", quote(key::SERVER_INFO))),

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ACCEPT, AsHeaderName, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::model::Secret;
@@ -43,15 +44,21 @@ fn root_cause(error: &dyn std::error::Error) -> String {
 /// What a server answered. The status decides nothing here: whoever asked knows what it means.
 #[derive(Debug)]
 pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
     response: reqwest::Response,
     max_bytes: usize,
 }
 
 impl Answer {
+    pub fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    pub fn header(&self, name: impl AsHeaderName) -> Option<&str> {
+        self.response.headers().get(name).and_then(|value| value.to_str().ok())
+    }
+
     pub fn content_type(&self) -> &str {
-        self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("")
+        self.header(CONTENT_TYPE).unwrap_or("")
     }
 
     pub fn is_events(&self) -> bool {
@@ -59,16 +66,22 @@ impl Answer {
     }
 
     /// The whole body, up to the cap.
-    pub async fn body(self) -> Result<Vec<u8>, HttpError> {
-        let mut body = Vec::new();
-        let mut chunks = self.response.bytes_stream();
-        while let Some(chunk) = chunks.next().await {
-            body.extend_from_slice(&chunk.map_err(HttpError::from_reqwest)?);
+    pub async fn body(mut self) -> Result<Bytes, HttpError> {
+        let first = self.response.chunk().await.map_err(HttpError::from_reqwest)?.unwrap_or_default();
+        let Some(second) = self.response.chunk().await.map_err(HttpError::from_reqwest)? else {
+            // Most answers come in one piece, and need no copy.
+            return if first.len() > self.max_bytes { Err(HttpError::TooLarge(self.max_bytes)) } else { Ok(first) };
+        };
+        let mut body = [first, second].concat();
+        loop {
             if body.len() > self.max_bytes {
                 return Err(HttpError::TooLarge(self.max_bytes));
             }
+            match self.response.chunk().await.map_err(HttpError::from_reqwest)? {
+                Some(chunk) => body.extend_from_slice(&chunk),
+                None => return Ok(body.into()),
+            }
         }
-        Ok(body)
     }
 
     pub fn events(self) -> EventStream {
@@ -157,40 +170,31 @@ impl HttpClient {
         Ok(HttpClient { pool, url, headers, max_bytes })
     }
 
-    pub async fn post(&self, headers: &[(&str, String)], body: String) -> Result<Answer, HttpError> {
-        let request = self
-            .request(Method::POST, headers)?
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "application/json, text/event-stream")
-            .body(body);
-        self.send(request).await
+    /// The headers every request to this server starts from.
+    pub fn headers(&self) -> HeaderMap {
+        self.headers.clone()
     }
 
-    pub async fn get(&self, headers: &[(&str, String)]) -> Result<Answer, HttpError> {
-        self.send(self.request(Method::GET, headers)?.header(ACCEPT, "text/event-stream")).await
+    pub async fn post(&self, mut headers: HeaderMap, body: String) -> Result<Answer, HttpError> {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        self.send(Method::POST, headers, Some(body)).await
     }
 
-    pub async fn delete(&self, headers: &[(&str, String)]) -> Result<Answer, HttpError> {
-        self.send(self.request(Method::DELETE, headers)?).await
+    pub async fn get(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        self.send(Method::GET, headers, None).await
     }
 
-    fn request(&self, method: Method, extra: &[(&str, String)]) -> Result<reqwest::RequestBuilder, HttpError> {
-        let mut headers = self.headers.clone();
-        for (name, value) in extra {
-            let bad = || HttpError::Header((*name).to_owned());
-            let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
-            headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
-        }
-        Ok(self.pool.request(method, self.url.clone()).headers(headers))
+    pub async fn delete(&self, headers: HeaderMap) -> Result<Answer, HttpError> {
+        self.send(Method::DELETE, headers, None).await
     }
 
-    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, HttpError> {
-        let response = request.send().await.map_err(HttpError::from_reqwest)?;
-        Ok(Answer {
-            status: response.status(),
-            headers: response.headers().clone(),
-            response,
-            max_bytes: self.max_bytes,
-        })
+    async fn send(&self, method: Method, headers: HeaderMap, body: Option<String>) -> Result<Answer, HttpError> {
+        let mut request = reqwest::Request::new(method, self.url.clone());
+        *request.headers_mut() = headers;
+        *request.body_mut() = body.map(Into::into);
+        let response = self.pool.execute(request).await.map_err(HttpError::from_reqwest)?;
+        Ok(Answer { response, max_bytes: self.max_bytes })
     }
 }
