@@ -168,7 +168,10 @@ impl Connection {
         let backend = Arc::clone(&self.name);
         Failure::Final(match error {
             LinkError::SessionExpired => return Failure::Stale,
-            LinkError::Rpc(error) if error.code() == code::UNSUPPORTED_VERSION => return Failure::Stale,
+            LinkError::Rpc(error) if error.code() == code::UNSUPPORTED_VERSION => {
+                self.link.abandon("it no longer supports the protocol version agreed on");
+                return Failure::Stale;
+            }
             LinkError::Rpc(error) => CallError::Rpc(error),
             LinkError::Closed(reason) => CallError::Lost { backend, reason },
             LinkError::TooLarge(limit) => CallError::TooLarge { backend, limit },
