@@ -52,7 +52,10 @@ async fn a_client_that_loses_its_connection_gets_the_result_when_it_comes_back()
     let resume = HttpRequest::get().header("Last-Event-ID", &priming.id.expect("the event has an id"));
     let mut resumed = client.send(&client.in_session(resume)).await;
     let answer = resumed.next_message().await.expect("the result is replayed");
-    assert_eq!((answer.id().as_deref(), answer.structured().as_str()), (Some(r#""first""#), r#"{"n":2,"who":"first"}"#));
+    assert_eq!(
+        (answer.id().as_deref(), answer.structured().as_str()),
+        (Some(r#""first""#), r#"{"n":2,"who":"first"}"#)
+    );
     assert_eq!(resumed.next_message().await, None, "only that stream's messages are replayed");
     assert!(!client.call("seen", "{}").await.structured().contains("notifications/cancelled"));
 }
