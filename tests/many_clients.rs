@@ -130,7 +130,7 @@ struct Case {
 
 /// Both eras on both transports. Only the newer one over HTTP has no message for it: the stream of the call is closed.
 async fn cases() -> Vec<Case> {
-    let notified: fn(&str) -> String = |id| format!(r#""requestId":{id}"#);
+    let notified: fn(&str) -> String = |id| format!(r#""requestId":{id}}}"#);
     let mut cases = Vec::new();
     for era in ["legacy", "modern"] {
         let config = Config::new().server("fake", &fake_backend(["--era", era]));
@@ -144,28 +144,33 @@ async fn cases() -> Vec<Case> {
 
 #[tokio::test]
 async fn a_call_cancelled_on_stdio_is_cancelled_at_the_server_and_no_other() {
-    for case in cases().await {
-        for modern in [false, true] {
-            let mut proxy = Proxy::new(&case.config).stdio();
-            let client = &mut proxy.client;
-            client.initialize("2025-11-25").await.result();
-            let params = |tool: &str, arguments: &str| {
-                let params = message::call(tool, arguments);
-                if modern { with_meta(&params, &modern_meta()) } else { params }
-            };
-            let mut ids = Vec::new();
-            for arguments in MARKS {
-                ids.push(client.begin("tools/call", &params("stall", arguments)).await);
-                client.request("tools/call", &params("seen", &waiting_for(arguments))).await.result();
-            }
-            let before = client.request("tools/call", &params("seen", "{}")).await;
-            let id = &ids_by_mark(&before)["goes"];
-            client.notify("notifications/cancelled", &format!(r#"{{"requestId":{}}}"#, ids[0])).await;
-            let seen = client.request("tools/call", &params("seen", &waiting_for(&(case.told)(id)))).await;
-            assert_eq!(newly_cancelled(&before, &seen), std::slice::from_ref(id));
-            assert_eq!(client.unclaimed().count(), 0, "a cancelled call is not answered");
+    for modern in [false, true] {
+        // New servers each time: what they remember is told apart by ids that begin anew.
+        for case in cases().await {
+            cancel_on_stdio(&case, modern).await;
         }
     }
+}
+
+async fn cancel_on_stdio(case: &Case, modern: bool) {
+    let mut proxy = Proxy::new(&case.config).stdio();
+    let client = &mut proxy.client;
+    client.initialize("2025-11-25").await.result();
+    let params = |tool: &str, arguments: &str| {
+        let params = message::call(tool, arguments);
+        if modern { with_meta(&params, &modern_meta()) } else { params }
+    };
+    let mut ids = Vec::new();
+    for arguments in MARKS {
+        ids.push(client.begin("tools/call", &params("stall", arguments)).await);
+        client.request("tools/call", &params("seen", &waiting_for(arguments))).await.result();
+    }
+    let before = client.request("tools/call", &params("seen", "{}")).await;
+    let id = &ids_by_mark(&before)["goes"];
+    client.notify("notifications/cancelled", &format!(r#"{{"requestId":{}}}"#, ids[0])).await;
+    let seen = client.request("tools/call", &params("seen", &waiting_for(&(case.told)(id)))).await;
+    assert_eq!(&newly_cancelled(&before, &seen), std::slice::from_ref(id));
+    assert_eq!(client.unclaimed().count(), 0, "a cancelled call is not answered");
 }
 
 #[tokio::test]
