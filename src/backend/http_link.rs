@@ -89,6 +89,7 @@ impl HttpLink {
         }
     }
 
+    /// Gives the link up, so that a new one is made: what was agreed on it no longer holds.
     pub(super) fn abandon(&self, reason: &str) {
         self.inner.close(reason);
     }

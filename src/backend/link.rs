@@ -146,14 +146,6 @@ impl Link {
         }
     }
 
-    /// Gives the link up, so that a new one is made: what was agreed on it no longer holds.
-    pub(super) fn abandon(&self, reason: &str) {
-        match self {
-            Link::Stdio(link) => link.abandon(),
-            Link::Http(link) => link.abandon(reason),
-        }
-    }
-
     pub(super) async fn stop(&self) {
         match self {
             Link::Stdio(link) => link.stop().await,

@@ -110,11 +110,6 @@ impl StdioLink {
         reason.ok().and_then(|reason| reason.clone()).unwrap_or_default()
     }
 
-    /// Begins to end the child.
-    pub(super) fn abandon(&self) {
-        self.stop.cancel();
-    }
-
     /// Ends the child and waits until it is gone.
     pub(super) async fn stop(&self) {
         self.stop.cancel();
