@@ -8,6 +8,7 @@ use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
 use crate::support::message::{self, Message};
 use crate::support::modern::{modern_meta, with_meta};
+use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
 use crate::support::temp_dir::TempDir;
@@ -87,6 +88,22 @@ async fn an_answer_that_is_none_fails_its_call_at_once() {
         assert!(failure(&proxy.client.call(tool, "{}").await).contains("`fake`"));
     }
     proxy.client.call("echo", "{}").await.result();
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_the_version_it_agreed_to_is_asked_once_more_and_then_reported() {
+    let refusal = r#"{"code":-32022,"message":"unsupported","data":{"supported":[]}}"#;
+    let (_server, url) = Program::start_server(fake_backend(["--era", "modern", "--http", "127.0.0.1:0"])).await;
+    let mut proxy = start(&Config::new().remote("fake", &url)).await;
+    assert!(failure(&proxy.client.call("rpc_error", refusal).await).contains("`fake`"));
+    let seen = proxy.client.call("seen", "{}").await.structured();
+    assert_eq!(seen.matches(r#"\"name\":\"rpc_error\""#).count(), 2);
+    assert_eq!(seen.matches(r#"\"method\":\"server/discover\""#).count(), 2, "{seen}");
+
+    let mut proxy = start(&Config::new().server("fake", &fake_backend(["--era", "modern"]))).await;
+    let before = proxy.client.call("pid", "{}").await.structured();
+    assert_eq!(proxy.client.call("rpc_error", refusal).await.error_code(), -32603);
+    assert_eq!(proxy.client.call("pid", "{}").await.structured(), before, "on a pipe nothing is started again");
 }
 
 #[tokio::test]
