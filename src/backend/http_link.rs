@@ -266,13 +266,12 @@ impl Inner {
 
     /// The standalone stream of a session. A server without one says 405, and that is fine.
     async fn listen(&self) {
-        let (mut last_id, mut pause, mut opened) = (None::<String>, RESUME_AFTER, false);
+        let (mut last_id, mut pause) = (None::<String>, RESUME_AFTER);
         loop {
             let mut sent = self.session_headers();
             sent.extend(last_id.clone().map(|id| (headers::LAST_EVENT_ID, id)));
             match self.client.get(&sent).await {
                 Ok(answer) if answer.status.is_success() && answer.is_events() => {
-                    opened = true;
                     let mut stream = answer.events();
                     while let Ok(Some(event)) = stream.next().await {
                         pause = RESUME_AFTER;
@@ -283,10 +282,6 @@ impl Inner {
                 }
                 Ok(answer) if answer.status.as_u16() == 404 && self.agreed().session.is_some() => {
                     return self.close("the server ended its session");
-                }
-                // It had a stream before: another server, or another version of it, answers here now.
-                Ok(answer) if opened && answer.status.is_client_error() => {
-                    return self.close("it no longer takes part in the session");
                 }
                 Ok(_) => return,
                 Err(HttpError::Connect(reason)) => return self.close(&format!("cannot connect: {reason}")),
