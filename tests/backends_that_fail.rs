@@ -315,7 +315,7 @@ async fn the_grace_period_ends_also_while_a_server_hangs_in_its_start() {
     let hang = directory.path().join("hang");
     let before = format!("if [ -e '{}' ]; then exec sleep 1000; fi", hang.display());
     let config = Config::new()
-        .server_with("hanging", &wrapped(&before, &["--only", "crash"]), json!({"grace": "300ms"}))
+        .server_with("hanging", &wrapped(&before, &["--only", "crash"]), json!({"grace": "1500ms"}))
         .server("other", &legacy(&["--only", "echo"]));
     let mut proxy = start(&config).await;
     proxy.client.tools_until(|names| names == ["crash", "echo"]).await;
