@@ -98,7 +98,9 @@ async fn a_server_that_refuses_the_version_it_agreed_to_is_asked_once_more_and_t
     assert!(failure(&proxy.client.call("rpc_error", refusal).await).contains("`fake`"));
     let seen = proxy.client.call("seen", "{}").await.structured();
     assert_eq!(seen.matches(r#"\"name\":\"rpc_error\""#).count(), 2);
-    assert_eq!(seen.matches(r#"\"method\":\"server/discover\""#).count(), 2, "{seen}");
+    // Met anew after either refusal; the second time perhaps only after this look.
+    let met = seen.matches(r#"\"method\":\"server/discover\""#).count();
+    assert!((2..=3).contains(&met), "{seen}");
 
     let mut proxy = start(&Config::new().server("fake", &fake_backend(["--era", "modern"]))).await;
     let before = proxy.client.call("pid", "{}").await.structured();
