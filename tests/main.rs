@@ -1,6 +1,7 @@
 //! One integration binary: given these backends and this config, when the client does this, it sees exactly that.
 
 mod access;
+mod backends_that_fail;
 mod bad_clients;
 mod command_line;
 mod docs;
@@ -9,7 +10,12 @@ mod fidelity;
 mod harness;
 mod layers;
 mod leaving_clients;
+mod many_clients;
+mod no_orphans;
 mod other_clients;
+mod probing;
+mod real_servers;
 mod scripts;
+mod session_http;
 mod stateless_http;
 mod support;

@@ -165,9 +165,15 @@ impl Connection {
 
     fn failure(&self, error: LinkError) -> Failure {
         let backend = Arc::clone(&self.name);
+        if let (Link::Http(link), LinkError::Rpc(error)) = (&self.link, &error)
+            && error.code() == code::UNSUPPORTED_VERSION
+        {
+            // Another version of the server answers here now; on a pipe it is the same process as ever.
+            link.abandon("it no longer supports the protocol version agreed on");
+            return Failure::Stale;
+        }
         Failure::Final(match error {
             LinkError::SessionExpired => return Failure::Stale,
-            LinkError::Rpc(error) if error.code() == code::UNSUPPORTED_VERSION => return Failure::Stale,
             LinkError::Rpc(error) => CallError::Rpc(error),
             LinkError::Closed(reason) => CallError::Lost { backend, reason },
             LinkError::TooLarge(limit) => CallError::TooLarge { backend, limit },

@@ -65,7 +65,7 @@ pub(super) async fn settle(
 
 async fn pinned_stateless(link: &Link, revision: Revision) -> Result<Settled, HandshakeError> {
     match discover(link, revision).await {
-        Ok(result) => Ok(Settled { revision, info: discovered(&result, revision) }),
+        Ok(result) => Ok(stateless(link, &result, revision)),
         Err(error) => Err(error.into()),
     }
 }
@@ -74,25 +74,46 @@ async fn probe(link: &Link, patience: Duration, memory: &mut Memory) -> Result<S
     let mut probe = std::pin::pin!(discover(link, Revision::LATEST));
     match tokio::time::timeout(patience, &mut probe).await {
         Ok(outcome) => verdict(link, outcome).await,
-        Err(_) => {
-            // The server may be slow to start rather than deaf: ask the other way too, and the first success decides.
-            tokio::select! {
-                outcome = &mut probe => match verdict(link, outcome).await {
-                    Ok(settled) => Ok(settled),
-                    Err(_) => initialize(link, Revision::LATEST_SESSION).await,
-                },
-                settled = initialize(link, Revision::LATEST_SESSION) => match settled {
-                    Ok(settled) => {
-                        memory.skip_probe = true;
-                        Ok(settled)
-                    }
-                    Err(refusal) => match probe.await {
-                        Ok(result) => chosen(link, &result).await,
-                        Err(_) => Err(refusal),
-                    },
-                },
+        Err(_) => ask_both_ways(link, probe, memory).await,
+    }
+}
+
+/// The server may be slow to start rather than deaf: asks the other way too, and the first success decides.
+async fn ask_both_ways(
+    link: &Link,
+    mut probe: std::pin::Pin<&mut impl Future<Output = Result<Value, LinkError>>>,
+    memory: &mut Memory,
+) -> Result<Settled, HandshakeError> {
+    let mut handshake = std::pin::pin!(initialize(link, Revision::LATEST_SESSION));
+    tokio::select! {
+        outcome = &mut probe => match &outcome {
+            // It has our `initialize` already; a second one would be an error to many servers.
+            outcome if !is_stateless(outcome) => handshake.await,
+            _ => verdict(link, outcome).await,
+        },
+        settled = &mut handshake => match settled {
+            Ok(settled) => {
+                memory.skip_probe = true;
+                Ok(settled)
             }
-        }
+            Err(refusal) => match probe.await {
+                Ok(result) => chosen(link, &result).await,
+                Err(_) => Err(refusal),
+            },
+        },
+    }
+}
+
+/// Whether the answer to the probe shows a server of the stateless era.
+fn is_stateless(outcome: &Result<Value, LinkError>) -> bool {
+    let newest = |versions: &Value| mutual(versions).first().is_some_and(|revision| revision.is_stateless());
+    match outcome {
+        Ok(result) => !result["supportedVersions"].is_array() || newest(&result["supportedVersions"]),
+        Err(LinkError::Rpc(error)) => match error.code() {
+            code::UNSUPPORTED_VERSION => newest(&error.data().unwrap_or_default()["supported"]),
+            code => matches!(code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY),
+        },
+        Err(_) => false,
     }
 }
 
@@ -105,14 +126,10 @@ async fn verdict(link: &Link, outcome: Result<Value, LinkError>) -> Result<Settl
                 refused_version(link, &data["supported"]).await
             }
             // It knows the modern rules; what it can do will show when its lists are asked for.
-            code::HEADER_MISMATCH | code::MISSING_CAPABILITY => Ok(Settled {
-                revision: Revision::LATEST,
-                info: ServerInfo {
-                    protocol_version: Revision::LATEST.as_str().to_owned(),
-                    capabilities: json!({"tools": {}, "resources": {}, "prompts": {}}),
-                    ..ServerInfo::default()
-                },
-            }),
+            code::HEADER_MISMATCH | code::MISSING_CAPABILITY => {
+                let result = json!({"capabilities": {"tools": {}, "resources": {}, "prompts": {}}});
+                Ok(stateless(link, &result, Revision::LATEST))
+            }
             // Whatever the code: a server of the older era may say anything to a method it does not know.
             _ => fall_back(link, &error.to_string()).await,
         },
@@ -129,12 +146,8 @@ async fn chosen(link: &Link, result: &Value) -> Result<Settled, HandshakeError> 
     let supported = mutual(&result["supportedVersions"]);
     match supported.first() {
         // A server that answers and lists nothing has answered in the era it was asked in.
-        None if !result["supportedVersions"].is_array() => {
-            Ok(Settled { revision: Revision::LATEST, info: discovered(result, Revision::LATEST) })
-        }
-        Some(revision) if revision.is_stateless() => {
-            Ok(Settled { revision: *revision, info: discovered(result, *revision) })
-        }
+        None if !result["supportedVersions"].is_array() => Ok(stateless(link, result, Revision::LATEST)),
+        Some(revision) if revision.is_stateless() => Ok(stateless(link, result, *revision)),
         Some(revision) => initialize(link, *revision).await,
         None => Err(no_mutual_version(&result["supportedVersions"])),
     }
@@ -201,8 +214,12 @@ async fn initialize(link: &Link, revision: Revision) -> Result<Settled, Handshak
     Ok(Settled { revision, info: described(&result, &result["serverInfo"], revision) })
 }
 
-fn discovered(result: &Value, revision: Revision) -> ServerInfo {
-    described(result, &result["_meta"][key::SERVER_INFO], revision)
+/// Settles on the stateless era. An `initialize` asked meanwhile may have changed which headers the link sends.
+fn stateless(link: &Link, result: &Value, revision: Revision) -> Settled {
+    if let Link::Http(link) = link {
+        link.agree(Some(revision));
+    }
+    Settled { revision, info: described(result, &result["_meta"][key::SERVER_INFO], revision) }
 }
 
 fn described(result: &Value, server: &Value, revision: Revision) -> ServerInfo {

@@ -111,6 +111,11 @@ impl HttpLink {
         }
     }
 
+    /// Gives the link up, so that a new one is made: what was agreed on it no longer holds.
+    pub(super) fn abandon(&self, reason: &str) {
+        self.inner.close(reason);
+    }
+
     pub(super) async fn closed(&self) -> String {
         let mut closed = self.inner.closed.subscribe();
         let reason = closed.wait_for(Option::is_some).await;

@@ -10,6 +10,7 @@ mod http_link;
 mod inbound;
 mod link;
 mod listing;
+mod long_line;
 mod signals;
 mod stdio_link;
 mod supervisor;

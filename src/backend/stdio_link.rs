@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::call::ProgressSink;
 use super::inbound::{self, Inbound};
 use super::link::{LinkError, Outgoing, Pulse};
+use super::long_line;
 use super::signals::Signals;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
@@ -20,6 +22,8 @@ use crate::wire::{Fault, Id, Line, LineReader, LineSender, RpcError, batch, enco
 
 /// How long a child gets to end by itself once its input is closed, and again once it was asked to terminate.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the end of a process and the end of its output may lie apart.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 const QUEUE: usize = 1024;
 
 #[derive(Debug)]
@@ -145,7 +149,7 @@ impl Shared {
         match line {
             Line::TooLong { head, tail, length } => {
                 tracing::warn!(server = %self.name, length, cap = self.cap, "a line over the cap was skipped");
-                match id_in(&head).or_else(|| id_in(&tail)) {
+                match long_line::answered(&head, &tail) {
                     Some(id) => self.finish(id, Err(LinkError::TooLarge(self.cap))),
                     None => tracing::warn!(server = %self.name, "nobody can be told: the line shows no id"),
                 }
@@ -201,18 +205,6 @@ impl Shared {
             let _ = pending.reply.send(Err(LinkError::Protocol(error.message())));
         }
     }
-}
-
-/// Our id in a stretch of a message too long to parse.
-fn id_in(part: &[u8]) -> Option<u64> {
-    let start = memchr::memmem::find(part, b"\"id\":")? + 5;
-    let digits: String = part[start..]
-        .iter()
-        .skip_while(|byte| byte.is_ascii_whitespace())
-        .take_while(|byte| byte.is_ascii_digit())
-        .map(|byte| char::from(*byte))
-        .collect();
-    digits.parse().ok()
 }
 
 /// Takes the entry away and tells the server, when whoever asked no longer waits.
@@ -286,32 +278,26 @@ async fn keep(
     let reason = tokio::select! {
         status = child.wait() => {
             // What it said before it ended is still in the pipe.
-            let _ = tokio::time::timeout(Duration::from_millis(500), &mut streams.read).await;
-            match status {
-                Ok(status) => format!("its process ended ({status})"),
-                Err(error) => format!("its process is lost ({error})"),
-            }
+            let _ = tokio::time::timeout(LAST_WORDS, &mut streams.read).await;
+            ended(status)
         }
-        _ = &mut streams.read => "it closed its output".to_owned(),
+        // A process that ends closes its output a moment before; how it ended says more.
+        _ = &mut streams.read => match tokio::time::timeout(LAST_WORDS, child.wait()).await {
+            Ok(status) => ended(status),
+            Err(_) => "it closed its output".to_owned(),
+        },
         _ = &mut streams.write => "it no longer reads its input".to_owned(),
         () = stop.cancelled() => "the proxy ended it".to_owned(),
     };
     closing.send_replace(Some(reason.clone()));
     shared.fail_all(&reason);
-    // This closes the child's input, which asks it to end.
-    streams.write.abort();
-    child.stop(PATIENCE).await;
+    child.stop(PATIENCE, || streams.write.abort()).await;
     streams.read.abort();
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_id_of_an_answer_too_long_to_parse_is_found() {
-        assert_eq!(id_in(br#"{"jsonrpc":"2.0","id": 17,"result":{"#), Some(17));
-        assert_eq!(id_in(br#"..."}},"id":3}"#), Some(3));
-        assert_eq!(id_in(br#"{"jsonrpc":"2.0""#), None);
+fn ended(status: io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => format!("its process ended ({status})"),
+        Err(error) => format!("its process is lost ({error})"),
     }
 }

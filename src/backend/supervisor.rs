@@ -107,8 +107,10 @@ impl Supervisor {
         let mut backoff = FIRST_BACKOFF;
         loop {
             self.last_attempt = Some(Instant::now());
+            let grace = self.grace_over();
             let attempt = tokio::select! {
                 outcome = self.connect() => outcome,
+                () = grace => return,
                 () = stop.cancelled() => return,
             };
             match attempt {
@@ -128,6 +130,7 @@ impl Supervisor {
             }
             tokio::select! {
                 () = self.pause(backoff) => {}
+                () = self.grace_over() => return,
                 () = stop.cancelled() => return,
             }
             backoff = (backoff * 2).min(self.server.max_backoff);
@@ -248,7 +251,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Waits out the backoff; a call cuts it short. Meanwhile the grace period may end.
+    /// Waits out the backoff; a call cuts it short.
     async fn pause(&self, backoff: Duration) {
         let since = self.last_attempt.unwrap_or_else(Instant::now);
         let earliest = since + MIN_PAUSE.min(backoff);
@@ -257,21 +260,17 @@ impl Supervisor {
             self.handle.kick.notified().await;
             tokio::time::sleep_until(earliest).await;
         };
-        let grace_over = async {
-            tokio::time::sleep_until(self.down_since + self.server.grace).await;
-            self.grace_is_over();
-            std::future::pending::<()>().await;
-        };
         tokio::select! {
             () = tokio::time::sleep_until(next) => {}
             () = called => {}
-            () = grace_over => {}
         }
     }
 
+    /// A lost connection is no failed attempt: a call that waits for the next one goes on waiting.
     fn went_down(&mut self, reason: &str) {
         self.down_since = Instant::now();
-        self.failed(reason);
+        self.state.send_modify(|state| state.error = reason.to_owned());
+        self.publish_down(reason);
     }
 
     fn failed(&mut self, reason: &str) {
@@ -279,17 +278,29 @@ impl Supervisor {
             state.failures += 1;
             state.error = reason.to_owned();
         });
+        self.publish_down(reason);
+    }
+
+    fn publish_down(&self, reason: &str) {
         let known = self.handle.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.server.grace;
         let status = if known && in_grace { Status::Cached } else { Status::Failed };
         self.publish(status, reason.to_owned(), None);
     }
 
-    fn grace_is_over(&self) {
-        let view = self.handle.view.load();
-        if view.status == Status::Cached {
-            let error = view.error.clone();
-            self.publish(Status::Failed, error, None);
+    /// Takes the tools of a server that is away off the list when its grace period ends, whatever else is going on: an
+    /// attempt to bring it back may take long. Never ends.
+    fn grace_over(&self) -> impl Future<Output = ()> + Send + use<> {
+        let end = self.down_since + self.server.grace;
+        let (view, changes) = (Arc::clone(&self.handle.view), Arc::clone(&self.environment.changes));
+        async move {
+            tokio::time::sleep_until(end).await;
+            let now = view.load_full();
+            if now.status == Status::Cached {
+                view.store(Arc::new(BackendView { status: Status::Failed, ..BackendView::clone(&now) }));
+                changes.notify_one();
+            }
+            std::future::pending().await
         }
     }
 

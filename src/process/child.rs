@@ -71,11 +71,12 @@ impl Child {
         Ok(status)
     }
 
-    /// Ends the child: its input is closed already; after `patience` it is asked to terminate, after as long again it
-    /// is killed.
-    pub async fn stop(mut self, patience: Duration) {
-        let Some(group) = self.group else { return };
+    /// Ends the child: its input is closed; after `patience` it is asked to terminate, after as long again it is killed.
+    /// The input is closed only here, because once the child is gone nobody can tell any more whom it had started.
+    pub async fn stop(mut self, patience: Duration, close_input: impl FnOnce()) {
+        let Some(group) = self.group else { return close_input() };
         let family = tree::descendants(group);
+        close_input();
         if tokio::time::timeout(patience, self.inner.wait()).await.is_err() {
             signal(group, Signal::TERM);
             tree::signal(&family, Signal::TERM);

@@ -101,6 +101,17 @@ impl StdioClient {
         self.modern("tools/call", &message::call(tool, arguments)).await
     }
 
+    /// Lists the tools until they are as wanted, again after every word of a change.
+    pub async fn tools_until(&mut self, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
+        loop {
+            let names = self.request("tools/list", "{}").await.tool_names();
+            if wanted(&names) {
+                return names;
+            }
+            self.expect_notification("notifications/tools/list_changed").await;
+        }
+    }
+
     /// The response with this raw id; everything else is kept.
     pub async fn response(&mut self, id: &str) -> Message {
         let what = format!("the response to id {id}");

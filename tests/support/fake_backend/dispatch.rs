@@ -53,6 +53,11 @@ pub async fn request(shared: Arc<Shared>, mut request: Request) {
 
 /// Serves a request whose era is settled.
 pub async fn serve(shared: Arc<Shared>, request: Request) {
+    if request.method == "server/discover"
+        && let Some(delay) = shared.options.discover_delay
+    {
+        tokio::time::sleep(std::time::Duration::from_millis(delay)).await;
+    }
     if request.method == "server/discover" && discovery::misbehaves(&shared.options) {
         return discovery::misbehave(&shared.options, &request);
     }

@@ -46,6 +46,8 @@ pub struct Options {
     pub exit_on_discover: bool,
     pub silent_on_discover: bool,
     pub discover_error: Option<i64>,
+    /// How long `server/discover` takes, in milliseconds.
+    pub discover_delay: Option<u64>,
     pub crlf: bool,
 
     pub pretty: bool,
@@ -93,6 +95,7 @@ impl Default for Options {
             exit_on_discover: false,
             silent_on_discover: false,
             discover_error: None,
+            discover_delay: None,
             crlf: false,
             pretty: false,
             json: false,
@@ -149,6 +152,7 @@ impl Options {
             "--exit-on-discover" => self.exit_on_discover = true,
             "--silent-on-discover" => self.silent_on_discover = true,
             "--discover-error" => self.discover_error = Some(rest.number(flag)?),
+            "--discover-delay" => self.discover_delay = Some(rest.number(flag)?),
             "--crlf" => self.crlf = true,
             "--pretty" => self.pretty = true,
             "--json" => self.json = true,
