@@ -21,7 +21,7 @@ use super::stdio_link::StdioLink;
 use crate::config::{Server, Transport};
 use crate::model::{BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status};
 use crate::process::{Launch, base_environment};
-use crate::wire::http::HttpClient;
+use crate::wire::http::{HttpClient, Pool};
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Calls to a dead server start it again at once, but not more often than this.
@@ -30,7 +30,7 @@ const MIN_PAUSE: Duration = Duration::from_secs(1);
 /// What all servers share.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    pub pool: reqwest::Client,
+    pub pool: Pool,
     pub cache: Cache,
     /// What `command: proxy` means.
     pub executable: PathBuf,
@@ -181,7 +181,7 @@ impl Supervisor {
                     .map(Link::Stdio)
                     .map_err(|error| cannot_start(command, cwd.as_deref(), &error))
             }
-            Transport::Http { url, headers } => HttpClient::new(self.environment.pool.clone(), url, headers, cap)
+            Transport::Http { url, headers } => HttpClient::new(&self.environment.pool, url, headers, cap)
                 .map(|client| Link::Http(HttpLink::new(&self.name, client, Arc::clone(signals))))
                 .map_err(|error| error.to_string()),
         }

@@ -17,7 +17,7 @@ use crate::model::Status;
 use crate::process::watchdog;
 use crate::script::Pool;
 use crate::session::{BuildError, Calls, Dispatcher, Surface};
-use crate::wire::http::HttpClient;
+use crate::wire::http;
 
 /// Handlers that may run at once; others queue.
 const HANDLERS: usize = 1024;
@@ -55,7 +55,7 @@ impl Gateway {
             .map_err(|found| problems.extend(found))
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));
-        let http = HttpClient::pool().map_err(|error| problems.push(Diagnostic::error(error.to_string()))).ok();
+        let http = http::Pool::new().map_err(|error| problems.push(Diagnostic::error(error.to_string()))).ok();
         let (Some(recipe), Some(http), true) = (recipe, http, problems.is_empty()) else { return Err(problems) };
 
         let changes = Arc::new(Notify::new());

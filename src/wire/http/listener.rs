@@ -7,9 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body as AxumBody;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use axum::serve::ListenerExt;
 use bytes::Bytes;
@@ -110,18 +109,25 @@ impl Listener {
     /// Serves until `stop`, then lets running replies finish.
     pub async fn serve<S: HttpService>(self, service: Arc<S>, stop: CancellationToken) -> io::Result<()> {
         let front = Front { service, path: self.path, guard: self.guard, max_body: self.max_body };
-        let router = Router::new().fallback(handle::<S>).with_state(Arc::new(front));
+        let front = Arc::new(front);
+        // One path, told apart in `reply`: a router would only add to every request.
+        let service = tower::service_fn(move |request: Request| {
+            let front = Arc::clone(&front);
+            async move { Ok::<_, std::convert::Infallible>(handle(&front, request).await) }
+        });
         // Without TCP_NODELAY a small event waits some 40 ms for the acknowledgment of the headers before it.
         let socket = self.socket.tap_io(|stream| {
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "TCP_NODELAY");
             }
         });
-        axum::serve(socket, router).with_graceful_shutdown(async move { stop.cancelled().await }).await
+        axum::serve(socket, tower::make::Shared::new(service))
+            .with_graceful_shutdown(async move { stop.cancelled().await })
+            .await
     }
 }
 
-async fn handle<S: HttpService>(State(front): State<Arc<Front<S>>>, request: Request) -> Response {
+async fn handle<S: HttpService>(front: &Front<S>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let origin = front.guard.allowed_origin(&parts.headers).cloned();
     let reply = front.reply(parts, body).await;

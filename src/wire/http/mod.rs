@@ -5,6 +5,6 @@ mod client;
 mod guard;
 mod listener;
 
-pub use client::{Answer, EventStream, HttpClient, HttpError};
+pub use client::{Answer, EventStream, HttpClient, HttpError, Pool};
 pub use guard::{Guard, GuardError};
 pub use listener::{Body, Frames, HttpReply, HttpRequest, HttpService, Listener};

@@ -1,0 +1,65 @@
+//! Posting messages to a server and reading its answer, whichever form it chooses.
+
+mod answer;
+mod error;
+mod pool;
+
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{HeaderMap, Method};
+
+pub use answer::{Answer, EventStream};
+pub use error::HttpError;
+pub use pool::Pool;
+use pool::Route;
+
+use crate::model::Secret;
+
+/// One server's endpoint over the shared connections.
+#[derive(Clone, Debug)]
+pub struct HttpClient {
+    route: Route,
+    headers: HeaderMap,
+    max_bytes: usize,
+}
+
+impl HttpClient {
+    pub fn new<'a>(
+        pool: &Pool,
+        url: &str,
+        configured: impl IntoIterator<Item = (&'a String, &'a Secret)>,
+        max_bytes: usize,
+    ) -> Result<Self, HttpError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in configured {
+            let bad = |_| HttpError::Header(name.clone());
+            let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| HttpError::Header(name.clone()))?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(bad)?, value);
+        }
+        Ok(HttpClient { route: pool.route(url)?, headers, max_bytes })
+    }
+
+    /// The headers every request to this server starts from.
+    pub fn headers(&self) -> HeaderMap {
+        self.headers.clone()
+    }
+
+    pub async fn post(&self, mut headers: HeaderMap, body: String) -> Result<Answer, HttpError> {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        self.send(Method::POST, headers, body).await
+    }
+
+    pub async fn get(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        self.send(Method::GET, headers, String::new()).await
+    }
+
+    pub async fn delete(&self, headers: HeaderMap) -> Result<Answer, HttpError> {
+        self.send(Method::DELETE, headers, String::new()).await
+    }
+
+    async fn send(&self, method: Method, headers: HeaderMap, body: String) -> Result<Answer, HttpError> {
+        self.route.send(method, headers, body.into()).await.map(|response| Answer::new(response, self.max_bytes))
+    }
+}

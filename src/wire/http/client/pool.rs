@@ -1,0 +1,147 @@
+//! The shared connections. Servers on this machine are reached directly: no TLS, no proxy, no compression, and so none
+//! of what those cost on every call. All others go through `reqwest`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{LOCATION, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http_body_util::Full;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::HttpError;
+use super::answer::Response;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const AGENT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));
+/// How many redirects are followed: only within an origin, and only those that keep the method.
+const REDIRECTS: usize = 5;
+
+type Local = Client<HttpConnector, Full<Bytes>>;
+
+#[derive(Clone, Debug)]
+pub struct Pool {
+    remote: reqwest::Client,
+    local: Local,
+}
+
+/// The way to one server.
+#[derive(Clone, Debug)]
+pub(super) enum Route {
+    Remote(reqwest::Client, reqwest::Url),
+    Local(Local, Uri),
+}
+
+impl Pool {
+    pub fn new() -> Result<Self, HttpError> {
+        let redirects = reqwest::redirect::Policy::custom(|attempt| {
+            let same_origin = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
+            let follow = same_origin && keeps_method(attempt.status()) && attempt.previous().len() <= REDIRECTS;
+            if follow { attempt.follow() } else { attempt.stop() }
+        });
+        let remote = reqwest::Client::builder()
+            .redirect(redirects)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .user_agent(AGENT)
+            .build()?;
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let local = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(Duration::from_secs(90))
+            .pool_timer(TokioTimer::new())
+            .build(connector);
+        Ok(Pool { remote, local })
+    }
+
+    pub(super) fn route(&self, url: &str) -> Result<Route, HttpError> {
+        let bad = |error: &dyn std::fmt::Display| HttpError::Connect(error.to_string());
+        let uri: Uri = url.parse().map_err(|error: http::uri::InvalidUri| bad(&error))?;
+        if uri.scheme_str() == Some("http") && uri.host().is_some_and(is_this_machine) {
+            return Ok(Route::Local(self.local.clone(), uri));
+        }
+        let url = reqwest::Url::parse(url).map_err(|error| bad(&error))?;
+        Ok(Route::Remote(self.remote.clone(), url))
+    }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn keeps_method(status: http::StatusCode) -> bool {
+    matches!(status.as_u16(), 307 | 308)
+}
+
+impl Route {
+    pub(super) async fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Result<Response, HttpError> {
+        match self {
+            Route::Remote(client, url) => {
+                let mut request = reqwest::Request::new(method, url.clone());
+                *request.headers_mut() = headers;
+                *request.body_mut() = Some(body.into());
+                Ok(Response::Remote(client.execute(request).await?))
+            }
+            Route::Local(client, uri) => send_local(client, uri, method, headers, body).await,
+        }
+    }
+}
+
+async fn send_local(
+    client: &Local,
+    uri: &Uri,
+    method: Method,
+    mut headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, HttpError> {
+    headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
+    let mut target = uri.clone();
+    for _ in 0..REDIRECTS {
+        let mut request = Request::new(Full::new(body.clone()));
+        (*request.method_mut(), *request.uri_mut()) = (method.clone(), target.clone());
+        *request.headers_mut() = headers.clone();
+        let response = Response::Local(client.request(request).await?);
+        match redirect(&response, &target) {
+            Some(next) => target = next,
+            None => return Ok(response),
+        }
+    }
+    Err(HttpError::Broken("it redirects in circles".to_owned()))
+}
+
+/// Where a response sends us on to, within the same origin.
+fn redirect(response: &Response, from: &Uri) -> Option<Uri> {
+    let Response::Local(answer) = response else { return None };
+    if !keeps_method(answer.status()) {
+        return None;
+    }
+    let to: Uri = answer.headers().get(LOCATION)?.to_str().ok()?.parse().ok()?;
+    let same = match to.authority() {
+        Some(authority) => to.scheme() == from.scheme() && Some(authority) == from.authority(),
+        None => true,
+    };
+    let mut parts = from.clone().into_parts();
+    parts.path_and_query = to.path_and_query().cloned();
+    same.then(|| Uri::from_parts(parts).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_addresses_of_this_machine_are_reached_directly() {
+        let pool = Pool::new().unwrap();
+        let local = |url: &str| matches!(pool.route(url), Ok(Route::Local(..)));
+        assert!(local("http://127.0.0.1:80/mcp"));
+        assert!(local("http://localhost/mcp"));
+        assert!(local("http://[::1]:9/mcp"));
+        assert!(!local("https://127.0.0.1/mcp"));
+        assert!(!local("http://example.com/mcp"));
+        assert!(!local("http://127.0.0.1.example.com/mcp"));
+    }
+}
