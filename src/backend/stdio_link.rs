@@ -281,18 +281,22 @@ async fn keep(
             let _ = tokio::time::timeout(LAST_WORDS, &mut streams.read).await;
             ended(status)
         }
-        // A process that ends closes its output a moment before; how it ended says more.
-        _ = &mut streams.read => match tokio::time::timeout(LAST_WORDS, child.wait()).await {
-            Ok(status) => ended(status),
-            Err(_) => "it closed its output".to_owned(),
-        },
-        _ = &mut streams.write => "it no longer reads its input".to_owned(),
+        _ = &mut streams.read => ended_or(&mut child, "it closed its output").await,
+        _ = &mut streams.write => ended_or(&mut child, "it no longer reads its input").await,
         () = stop.cancelled() => "the proxy ended it".to_owned(),
     };
     closing.send_replace(Some(reason.clone()));
     shared.fail_all(&reason);
     child.stop(PATIENCE, || streams.write.abort()).await;
     streams.read.abort();
+}
+
+/// A process that ends closes its streams a moment before; how it ended says more.
+async fn ended_or(child: &mut Child, otherwise: &str) -> String {
+    match tokio::time::timeout(LAST_WORDS, child.wait()).await {
+        Ok(status) => ended(status),
+        Err(_) => otherwise.to_owned(),
+    }
 }
 
 fn ended(status: io::Result<ExitStatus>) -> String {

@@ -37,7 +37,14 @@ fn source(config: &Config) -> Result<Source, Diagnostic> {
         },
         SessionScript::Inline(inline) => {
             let file = config.path.as_ref().map_or_else(|| "script".to_owned(), |path| path.display().to_string());
-            Ok(Source { name: format!("{file}#script"), text: inline.text.as_str().into(), path: None })
+            Ok(match inline.position {
+                // Empty lines in front make its lines the lines of the file.
+                Some(position) => {
+                    let text = "\n".repeat(position.first_line.saturating_sub(1)) + &inline.text;
+                    Source { name: file, text: text.into(), path: None }
+                }
+                None => Source { name: format!("{file}#script"), text: inline.text.as_str().into(), path: None },
+            })
         }
         SessionScript::File(path) => {
             let shown = path.strip_prefix(&config.folder).unwrap_or(path).display().to_string();
