@@ -17,7 +17,7 @@ use starlark::{starlark_module, starlark_simple_value};
 use super::handler::BackendHandler;
 use super::metadata::Metadata;
 use super::world::World;
-use crate::model::{BackendView, ToolRef};
+use crate::model::{BackendView, ItemKind, ItemRef};
 
 #[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub struct Backend {
@@ -85,7 +85,8 @@ fn backend_members(builder: &mut MethodsBuilder) {
     /// Its tools: a list of `(metadata, handler)` tuples, in its own order.
     fn tools<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let tools = this.view.lists.tools.iter().map(|definition| {
-            let target = ToolRef { backend: this.view.name.clone(), name: definition.key().into() };
+            let target =
+                ItemRef { kind: ItemKind::Tool, backend: this.view.name.clone(), name: definition.key().into() };
             (Metadata::of_backend(definition.clone(), target.clone()), BackendHandler { target })
         });
         Ok(heap.alloc(tools.map(|tool| heap.alloc(tool)).collect::<Vec<_>>()))

@@ -12,13 +12,13 @@ use starlark::values::{
     NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, UnpackValue, Value, ValueLike, starlark_value,
 };
 
-use crate::model::ToolRef;
+use crate::model::ItemRef;
 use crate::script::{Complaint, Context, complain, convert};
 
 #[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub struct BackendHandler {
     #[allocative(skip)]
-    pub target: ToolRef,
+    pub target: ItemRef,
 }
 
 starlark_simple_value!(BackendHandler);

@@ -19,7 +19,7 @@ use starlark::{starlark_module, starlark_simple_value};
 
 use super::metadata_fields::{field, member};
 use crate::json::{Object, raw};
-use crate::model::{Definition, ItemKind, ToolRef};
+use crate::model::{Definition, ItemKind, ItemRef};
 use crate::script::{complain, convert};
 
 #[derive(Debug, ProvidesStaticType, StarlarkPagablePanic, Allocative)]
@@ -30,13 +30,13 @@ pub struct Metadata {
     #[allocative(skip)]
     pub original: Arc<Definition>,
     #[allocative(skip)]
-    pub origin: Option<ToolRef>,
+    pub origin: Option<ItemRef>,
 }
 
 starlark_simple_value!(Metadata);
 
 impl Metadata {
-    pub fn of_backend(definition: Arc<Definition>, origin: ToolRef) -> Self {
+    pub fn of_backend(definition: Arc<Definition>, origin: ItemRef) -> Self {
         Metadata { original: definition.clone(), definition, origin: Some(origin) }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::Diagnostic;
-use crate::model::{Definition, ToolRef};
+use crate::model::{Definition, ItemRef};
 use crate::script::{Function, LogLevel};
 
 #[derive(Clone, Debug, Default)]
@@ -30,12 +30,12 @@ pub struct PublishedTool {
     pub definition: Arc<Definition>,
     pub handler: Handler,
     /// The backend's tool whose metadata this is, changed or not; none if the script made it.
-    pub origin: Option<ToolRef>,
+    pub origin: Option<ItemRef>,
 }
 
 #[derive(Clone, Debug)]
 pub enum Handler {
     /// Published unwrapped: forwarded without Starlark.
-    Backend(ToolRef),
+    Backend(ItemRef),
     Script(Function),
 }

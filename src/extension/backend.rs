@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{CallFault, Extension, ExtensionTool};
 use crate::backend::{Answer, Backend, Call, CallError};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{BackendKind, BackendView, Lists, ServerInfo, Status, ToolRef, error_result, shaped};
+use crate::model::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status, error_result, shaped};
 use crate::script::{FailureKind, Host, Limits, LogLevel, Pool, Stop};
 use crate::wire::RpcError;
 
@@ -120,7 +120,7 @@ struct LocalHost {
 }
 
 impl Host for LocalHost {
-    fn call(&self, _: &ToolRef, _: Raw, _: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: Raw, _: Option<Duration>) -> Result<Raw, Stop> {
         Ok(error_result("an extension cannot call servers"))
     }
 

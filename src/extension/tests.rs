@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::{CallFault, Extension, bundled::BUNDLED, load};
 use crate::json::Raw;
-use crate::model::ToolRef;
+use crate::model::ItemRef;
 use crate::script::{Host, Limits, LogLevel, Source, Stop};
 
 struct Nobody;
 
 impl Host for Nobody {
-    fn call(&self, _: &ToolRef, _: Raw, _: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: Raw, _: Option<Duration>) -> Result<Raw, Stop> {
         Err(Stop::Cancelled)
     }
 

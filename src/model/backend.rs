@@ -104,9 +104,10 @@ pub struct BackendView {
     pub reports: Arc<Vec<String>>,
 }
 
-/// A tool of a backend, by its original name.
+/// Something a backend offers, by its original key: the name of a tool or prompt, the URI of a resource or template.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ToolRef {
+pub struct ItemRef {
+    pub kind: ItemKind,
     pub backend: Arc<str>,
     pub name: Arc<str>,
 }

@@ -6,7 +6,7 @@ mod principal;
 mod result;
 mod secret;
 
-pub use backend::{BackendKind, BackendView, Lists, ServerInfo, Status, ToolRef};
+pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status};
 pub use definition::{Definition, DefinitionError, ItemKind};
 pub use principal::Principal;
 pub use result::{error_result, shaped};

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::json::Raw;
-use crate::model::ToolRef;
+use crate::model::ItemRef;
 
 /// Implemented by whoever runs handlers, handed down with each call. Blocking: called on a worker thread.
 pub trait Host: Send + Sync {
     /// Calls a backend's tool. `Ok` is the result object as JSON; failures of the backend are already shaped as error
     /// results, so only a stop of the whole call is an `Err`.
-    fn call(&self, target: &ToolRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop>;
+    fn call(&self, target: &ItemRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop>;
 
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>);
 

@@ -11,7 +11,7 @@ use super::surface::{Entry, Surface, arguments_value};
 use crate::backend::{Call, CallError, ProgressSink};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{Principal, ToolRef, error_result, shaped};
+use crate::model::{ItemRef, Principal, error_result, shaped};
 use crate::script::{FailureKind, Function, Limits, Pool, Stop};
 
 /// Who calls, and what is known of the request.
@@ -65,7 +65,7 @@ impl Calls {
 
     async fn forward(
         &self,
-        target: &ToolRef,
+        target: &ItemRef,
         name: &str,
         params: &Object<'_>,
         params_raw: &RawRef,

@@ -11,7 +11,7 @@ use super::build;
 use super::dispatch::Dispatcher;
 use crate::backend::{Call, CallError};
 use crate::json::{Object, Raw, quote};
-use crate::model::{Principal, ToolRef, error_result};
+use crate::model::{ItemRef, Principal, error_result};
 use crate::script::{Host, LogLevel, Stop};
 
 pub(super) struct RequestHost {
@@ -23,7 +23,7 @@ pub(super) struct RequestHost {
 }
 
 impl Host for RequestHost {
-    fn call(&self, target: &ToolRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, target: &ItemRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop> {
         let params = format!("{{\"name\":{},\"arguments\":{}}}", quote(&target.name), arguments.get());
         let Ok(params) = crate::json::valid(params) else { return Ok(error_result("the arguments are not JSON")) };
         let call = Call {

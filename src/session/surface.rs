@@ -9,7 +9,7 @@ use crate::builtins::{Handler, PublishedTool};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
-use crate::model::{Definition, Status, ToolRef};
+use crate::model::{Definition, ItemRef, Status};
 use crate::wire::params::{self, ParamHeader};
 
 /// One published tool, ready to be called.
@@ -18,7 +18,7 @@ pub struct Entry {
     pub definition: Arc<Definition>,
     pub handler: Handler,
     /// The backend's tool it was made from, if any.
-    pub origin: Option<ToolRef>,
+    pub origin: Option<ItemRef>,
     schemas: OnceLock<Schemas>,
     marked: OnceLock<Vec<ParamHeader>>,
 }

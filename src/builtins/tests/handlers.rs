@@ -20,7 +20,7 @@ publish(meta, loud(call))
         json!({"content": [{"type": "text", "text": r#"{"Q":"X","N":12345678901234567890123,"LIMIT":10}"#}]})
     );
     let calls = host.calls.lock().unwrap();
-    assert_eq!(calls[0].0, ToolRef { backend: "github".into(), name: "search".into() });
+    assert_eq!(calls[0].0, ItemRef { kind: ItemKind::Tool, backend: "github".into(), name: "search".into() });
     assert_eq!(calls[0].2, Some(Duration::from_millis(1500)));
     assert_eq!(host.logged.lock().unwrap()[0], r#"info called {"tool":"search"}"#);
 }

@@ -17,7 +17,7 @@ use super::{Handler, Plan, Settings, run_session_script};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, raw};
-use crate::model::{BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Status, ToolRef};
+use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status};
 use crate::script::{Failure, Host, Limits, LogLevel, Source, Stop};
 
 /// A tool with a schema of two parameters.
@@ -90,7 +90,7 @@ pub fn evaluate(expression: &str) -> Value {
 /// A host that writes down calls and answers with them.
 #[derive(Default)]
 pub struct Recorder {
-    pub calls: Mutex<Vec<(ToolRef, String, Option<Duration>)>>,
+    pub calls: Mutex<Vec<(ItemRef, String, Option<Duration>)>>,
     pub logged: Mutex<Vec<String>>,
     pub stop: Mutex<Option<Stop>>,
     pub answer: Option<&'static str>,
@@ -98,7 +98,7 @@ pub struct Recorder {
 }
 
 impl Host for Recorder {
-    fn call(&self, target: &ToolRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, target: &ItemRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop> {
         std::thread::sleep(self.delay);
         if let Some(stop) = *self.stop.lock().unwrap() {
             return Err(stop);
