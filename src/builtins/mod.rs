@@ -26,7 +26,7 @@ mod world;
 pub use config::Settings;
 pub use globals::{common, session};
 pub use names::{MAX_NAME, is_plain_name};
-pub use plan::{Handler, Plan, PublishedTool};
+pub use plan::{Handler, Plan, Published};
 pub use run::run_session_script;
 
 #[cfg(test)]

@@ -13,7 +13,10 @@ use crate::script::{Function, LogLevel};
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// In the order they were published.
-    pub tools: Vec<PublishedTool>,
+    pub tools: Vec<Published>,
+    pub resources: Vec<Published>,
+    pub resource_templates: Vec<Published>,
+    pub prompts: Vec<Published>,
     pub instructions: Option<String>,
     /// The keys of `config()` that the script read at its top level.
     pub sections_read: BTreeSet<String>,
@@ -26,7 +29,7 @@ pub struct Plan {
 }
 
 #[derive(Clone, Debug)]
-pub struct PublishedTool {
+pub struct Published {
     pub definition: Arc<Definition>,
     pub handler: Handler,
     /// The backend's tool whose metadata this is, changed or not; none if the script made it.

@@ -10,7 +10,7 @@ use starlark::values::{OwnedFrozenValue, ValueLike};
 use super::handler::BackendHandler;
 use super::metadata::Metadata;
 use super::world::World;
-use super::{Handler, Plan, PublishedTool, Settings, globals, presets};
+use super::{Handler, Plan, Published, Settings, globals, presets};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
@@ -52,6 +52,7 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
         warnings: std::mem::take(&mut notes.warnings),
         log: context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect(),
         files: done.files,
+        ..Plan::default()
     })
 }
 
@@ -65,7 +66,7 @@ fn with_log(mut failure: Failure, context: &Context) -> Failure {
 }
 
 /// The collected tuples, each handler kept alive by the heap it lies on.
-fn published(collected: &OwnedFrozenValue, world: &Arc<World>) -> Vec<PublishedTool> {
+fn published(collected: &OwnedFrozenValue, world: &Arc<World>) -> Vec<Published> {
     let mut tools = Vec::new();
     // `map` hands out the value itself, so that no unchecked access is needed.
     collected.map(|dict| {
@@ -81,11 +82,7 @@ fn published(collected: &OwnedFrozenValue, world: &Arc<World>) -> Vec<PublishedT
                 Some(backend) => Handler::Backend(backend.target.clone()),
                 None => Handler::Script(Function::new(collected.map(|_| *handler), world.clone())),
             };
-            tools.push(PublishedTool {
-                definition: metadata.definition.clone(),
-                handler,
-                origin: metadata.origin.clone(),
-            });
+            tools.push(Published { definition: metadata.definition.clone(), handler, origin: metadata.origin.clone() });
         }
         dict
     });

@@ -13,6 +13,7 @@ use super::setup::{self, Source};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
 use crate::json::Object;
+use crate::model::ItemKind;
 use crate::server::Identity;
 use crate::session::{CallFault, Caller, Surface};
 
@@ -77,7 +78,7 @@ async fn call(
         log_level: None,
         objects_only: false,
     };
-    let call = gateway.calls().tool(&surface, name, &object, &params, caller);
+    let call = gateway.calls().item(&surface, ItemKind::Tool, name, &object, &params, caller);
     let outcome = match timeout {
         None => call.await,
         Some(limit) => match tokio::time::timeout(limit, call).await {
@@ -92,7 +93,8 @@ async fn call(
     match outcome {
         Ok(result) => serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string())),
         Err(CallFault::Backend(error)) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
-        Err(CallFault::UnknownTool(_) | CallFault::Cancelled) => {
+        Err(CallFault::Failed { message, .. }) => Err(Failure::failed(Diagnostic::error(message))),
+        Err(CallFault::Unknown | CallFault::Cancelled) => {
             Err(Failure::failed(Diagnostic::error(format!("`{name}` was not called"))))
         }
     }

@@ -14,6 +14,7 @@ use super::{output, table};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, Options};
+use crate::model::ItemKind;
 use crate::server::{HttpFront, Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
 use crate::wire::standard_streams;
@@ -104,7 +105,7 @@ async fn watch(gateway: &Gateway) -> Failure {
 /// What is served, for the person who started it.
 fn summary(gateway: &Gateway) {
     let snapshot = gateway.snapshot();
-    let tools = gateway.surface_now().map_or(0, |surface| surface.listed());
+    let tools = gateway.surface_now().map_or(0, |surface| surface.listed(ItemKind::Tool));
     output::err(&format!(
         "ready: {} of {}",
         table::count(tools, "tool"),

@@ -35,6 +35,33 @@ impl ItemKind {
         }
     }
 
+    /// The method that uses an item.
+    pub fn use_method(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tools/call",
+            ItemKind::Resource | ItemKind::ResourceTemplate => "resources/read",
+            ItemKind::Prompt => "prompts/get",
+        }
+    }
+
+    /// The member of that method's params that names the item.
+    pub fn use_member(self) -> &'static str {
+        match self {
+            ItemKind::Tool | ItemKind::Prompt => "name",
+            ItemKind::Resource | ItemKind::ResourceTemplate => "uri",
+        }
+    }
+
+    /// What a person calls it.
+    pub fn noun(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tool",
+            ItemKind::Resource => "resource",
+            ItemKind::ResourceTemplate => "resource template",
+            ItemKind::Prompt => "prompt",
+        }
+    }
+
     /// The server capability that promises this list.
     pub fn capability(self) -> &'static str {
         match self {

@@ -5,9 +5,11 @@ mod definition;
 mod principal;
 mod result;
 mod secret;
+mod template;
 
 pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status};
 pub use definition::{Definition, DefinitionError, ItemKind};
 pub use principal::Principal;
-pub use result::{error_result, shaped};
+pub use result::{error_result, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;
+pub use template::UriTemplate;

@@ -50,6 +50,43 @@ fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// What a resource handler returned, as the result of a read: text stands for the whole content.
+pub fn shaped_contents(value: Value, uri: &str) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(result) if result.get("contents").is_some_and(Value::is_array) => Ok(result),
+        Value::Object(result) if result.contains_key("isError") => Err(first_text(&result)),
+        Value::String(text) => Ok(members([("contents", json!([{"uri": uri, "text": text}]))])),
+        other => Err(format!("a resource handler returns {{\"contents\": [...]}} or text, not {}", kind_of(&other))),
+    }
+}
+
+/// What a prompt handler returned, as a prompt: text stands for one message of the user.
+pub fn shaped_messages(value: Value) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(result) if result.get("messages").is_some_and(Value::is_array) => Ok(result),
+        Value::Object(result) if result.contains_key("isError") => Err(first_text(&result)),
+        Value::String(text) => Ok(members([("messages", json!([{"role": "user", "content": text_block(&text)}]))])),
+        other => Err(format!("a prompt handler returns {{\"messages\": [...]}} or text, not {}", kind_of(&other))),
+    }
+}
+
+/// The reason an error result gives.
+fn first_text(result: &Map<String, Value>) -> String {
+    let text = result.get("content").and_then(|content| content[0]["text"].as_str());
+    text.unwrap_or("the handler failed and gave no reason").to_owned()
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "None",
+        Value::Bool(_) => "a bool",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "another dict",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

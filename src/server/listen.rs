@@ -1,39 +1,41 @@
 //! `subscriptions/listen`: how a stateless client learns of changes.
 
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 
-use super::methods::{Client, Outcome};
-use super::outlet::Outlet;
-use super::{Server, changes, tell};
+use super::changes::Changes;
+use super::methods::{Asked, Outcome};
+use super::{Server, tell};
 use crate::json::{Object, RawRef};
 use crate::wire::{Id, Request, RpcError, encode, key};
 
+/// What a client can ask to be told, and how it is told.
+const FLAGS: [(&str, &str); 3] = [
+    ("toolsListChanged", "notifications/tools/list_changed"),
+    ("resourcesListChanged", "notifications/resources/list_changed"),
+    ("promptsListChanged", "notifications/prompts/list_changed"),
+];
+
 impl Server {
     /// Runs until the client ends it (no answer) or the proxy does (a result).
-    pub(super) async fn listen(
-        &self,
-        request: &Request,
-        client: &Client,
-        cancel: CancellationToken,
-        outlet: &Outlet,
-    ) -> Outcome {
+    pub(super) async fn listen(&self, asked: Asked<'_>) -> Outcome {
+        let Asked { request, client, cancel, outlet } = asked;
         let accepted = match filter(request) {
             Ok(accepted) => accepted,
             Err(error) => return Some(Err(error)),
         };
-        let mut tools = changes::Tools::of(&self.gateway);
+        let wanted: Vec<&str> =
+            FLAGS.into_iter().filter(|(flag, _)| accepted.contains_key(*flag)).map(|(_, method)| method).collect();
+        let mut changes = Changes::of(&self.gateway);
         let acknowledgment = tagged(&request.id, json!({ "notifications": accepted }));
         outlet.send(encode::notification("notifications/subscriptions/acknowledged", Some(&acknowledgment))).await;
-        let wants_tools = accepted.contains_key("toolsListChanged");
         loop {
             tokio::select! {
-                changed = tools.changed(), if wants_tools => {
-                    if !changed {
-                        break;
+                changed = changes.next() => {
+                    let Some(changed) = changed else { break };
+                    for method in changed.into_iter().filter(|method| wanted.contains(method)) {
+                        let params = tagged(&request.id, json!({}));
+                        outlet.send(encode::notification(method, Some(&params))).await;
                     }
-                    let params = tagged(&request.id, json!({}));
-                    outlet.send(encode::notification("notifications/tools/list_changed", Some(&params))).await;
                 }
                 () = cancel.cancelled() => return None,
                 () = self.gateway.stopping() => break,
@@ -52,7 +54,8 @@ fn filter(request: &Request) -> Result<Map<String, Value>, RpcError> {
     let wanted: Option<Map<String, Value>> =
         object.get("notifications").and_then(|raw| serde_json::from_str(raw.get()).ok());
     let wanted = wanted.ok_or_else(|| RpcError::invalid_params("`notifications` must be an object"))?;
-    Ok(wanted.into_iter().filter(|(name, value)| name == "toolsListChanged" && *value == true).collect())
+    let told = |name: &str| FLAGS.iter().any(|(flag, _)| *flag == name);
+    Ok(wanted.into_iter().filter(|(name, value)| told(name) && *value == true).collect())
 }
 
 /// Params that say which subscription they belong to, by the id of its request as it was written.

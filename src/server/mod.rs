@@ -3,13 +3,16 @@
 
 mod batch;
 mod changes;
+mod completion;
 mod era;
 mod http;
 mod identity;
 mod in_flight;
+mod items;
 mod listen;
 mod methods;
 mod outlet;
+mod progress;
 mod session;
 mod sessions;
 mod stateless;

@@ -1,16 +1,14 @@
 //! A session of the older era, and the methods it has.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
-use super::methods::{Client, Outcome};
-use super::outlet::Outlet;
+use super::methods::{Asked, Client, Outcome};
 use super::stream::Stream;
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
@@ -23,11 +21,6 @@ const KEPT_STREAMS: usize = 32;
 
 /// And how much of them.
 const KEPT_BYTES: usize = 8 << 20;
-
-/// What the proxy can do for a client.
-pub(super) fn capabilities() -> Value {
-    json!({"tools": {"listChanged": true}})
-}
 
 /// The revision a handshake agrees on.
 pub(super) fn negotiated(request: &Request) -> Result<Revision, RpcError> {
@@ -44,7 +37,7 @@ impl Server {
     pub(super) fn initialize_result(&self, revision: Revision) -> Raw {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
-            "capabilities": capabilities(),
+            "capabilities": self.capabilities(),
             "serverInfo": tell::server_info(),
         });
         if let Some(surface) = self.gateway.surface_now().filter(|surface| !surface.instructions().is_empty()) {
@@ -53,18 +46,10 @@ impl Server {
         crate::json::raw(&result)
     }
 
-    pub(super) async fn answer_session(
-        &self,
-        request: &Request,
-        client: &Client,
-        cancel: CancellationToken,
-        outlet: &Outlet,
-    ) -> Outcome {
-        match request.method.as_str() {
+    pub(super) async fn answer_session(&self, asked: Asked<'_>) -> Outcome {
+        match asked.request.method.as_str() {
             "ping" => Some(Ok(crate::json::raw(&json!({})))),
-            "tools/list" => Some(self.list_tools(client).await),
-            "tools/call" => self.call_tool(request, client, cancel, outlet).await,
-            other => Some(Err(RpcError::method_not_found(other))),
+            _ => self.answer_common(asked).await,
         }
     }
 }
@@ -79,7 +64,7 @@ pub(super) struct Session {
     /// The stream on which the proxy speaks unasked.
     standalone: Stream,
     /// A change nobody was there to hear of.
-    untold: AtomicBool,
+    untold: Mutex<Vec<&'static str>>,
     used: Mutex<Instant>,
 }
 
@@ -91,7 +76,7 @@ impl Session {
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             standalone: Stream::new(0),
-            untold: AtomicBool::new(false),
+            untold: Mutex::default(),
             used: Mutex::new(Instant::now()),
         }
     }
@@ -135,17 +120,22 @@ impl Session {
     /// Opens the standalone stream. A change that nobody heard of is told now.
     pub(super) async fn listen(&self) -> Frames {
         let frames = self.standalone.attach(u64::MAX, false);
-        if self.untold.swap(false, Ordering::AcqRel) {
-            self.tell_tools_changed().await;
+        let untold = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+        for change in untold {
+            self.tell(change).await;
         }
         frames
     }
 
-    pub(super) async fn tell_tools_changed(&self) {
+    /// Sends a notification of a change, or remembers it, once, until somebody listens.
+    pub(super) async fn tell(&self, change: &'static str) {
         if self.standalone.has_reader() {
-            self.standalone.push(&encode::notification("notifications/tools/list_changed", None)).await;
-        } else {
-            self.untold.store(true, Ordering::Release);
+            self.standalone.push(&encode::notification(change, None)).await;
+            return;
+        }
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        if !untold.contains(&change) {
+            untold.push(change);
         }
     }
 

@@ -2,16 +2,25 @@
 
 use ::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
-use super::methods::{Client, Outcome};
-use super::outlet::Outlet;
+use super::methods::{Asked, Client, Outcome};
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::Principal;
 use crate::wire::{ClientMeta, Request, Revision, RpcError, code, headers, key, params};
 
-const METHODS: [&str; 4] = ["server/discover", "tools/list", "tools/call", "subscriptions/listen"];
+const METHODS: [&str; 10] = [
+    "server/discover",
+    "subscriptions/listen",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+];
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// Why a request is not looked at any further: the error, and the status HTTP gives it.
@@ -125,26 +134,18 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
 
 impl Server {
     /// Answers an admitted request.
-    pub(super) async fn answer_stateless(
-        &self,
-        request: &Request,
-        client: &Client,
-        cancel: CancellationToken,
-        outlet: &Outlet,
-    ) -> Outcome {
-        match request.method.as_str() {
-            "server/discover" => Some(self.discover(client)),
-            "tools/list" => Some(self.list_tools(client).await),
-            "tools/call" => self.call_tool(request, client, cancel, outlet).await,
-            "subscriptions/listen" => self.listen(request, client, cancel, outlet).await,
-            other => Some(Err(RpcError::method_not_found(other))),
+    pub(super) async fn answer_stateless(&self, asked: Asked<'_>) -> Outcome {
+        match asked.request.method.as_str() {
+            "server/discover" => Some(self.discover(asked.client)),
+            "subscriptions/listen" => self.listen(asked).await,
+            _ => self.answer_common(asked).await,
         }
     }
 
     fn discover(&self, client: &Client) -> Result<Raw, RpcError> {
         let mut result = json!({
             "supportedVersions": Revision::supported_names(),
-            "capabilities": super::session::capabilities(),
+            "capabilities": self.capabilities(),
             "ttlMs": 0,
             "cacheScope": "private",
         });

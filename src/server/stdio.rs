@@ -7,12 +7,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
 use super::batch::{self, Item};
+use super::changes::Changes;
 use super::in_flight::InFlight;
-use super::methods::{Client, Outcome};
+use super::methods::{Asked, Client, Outcome};
 use super::outlet::Outlet;
 use super::session::negotiated;
 use super::stateless::admit;
-use super::{Server, changes, era};
+use super::{Server, era};
 use crate::json::Raw;
 use crate::model::Principal;
 use crate::wire::{
@@ -68,12 +69,14 @@ struct Front {
     session: Mutex<Option<Revision>>,
 }
 
-/// Tells a session-based client when its tools changed.
+/// Tells a session-based client when its lists changed.
 async fn announce(front: Arc<Front>) {
-    let mut tools = changes::Tools::of(&front.server.gateway);
-    while tools.changed().await {
+    let mut changes = Changes::of(&front.server.gateway);
+    while let Some(changed) = changes.next().await {
         if front.session().is_some() {
-            front.send(encode::notification("notifications/tools/list_changed", None)).await;
+            for change in changed {
+                front.send(encode::notification(change, None)).await;
+            }
         }
     }
 }
@@ -132,9 +135,12 @@ impl Front {
             let cancel = running.cancel.clone();
             let stateless = client.revision.is_stateless();
             let outcome = if stateless {
-                front.server.answer_stateless(&request, &client, cancel, &outlet).await
+                front
+                    .server
+                    .answer_stateless(Asked { request: &request, client: &client, cancel, outlet: &outlet })
+                    .await
             } else {
-                front.server.answer_session(&request, &client, cancel, &outlet).await
+                front.server.answer_session(Asked { request: &request, client: &client, cancel, outlet: &outlet }).await
             };
             // Before the answer goes out: from then on the client may use the id again.
             drop(running);
@@ -220,7 +226,15 @@ impl Front {
             Err(error) => return Some(encode::error(Some(&request.id), &error)),
         };
         let outlet = Outlet::Queue(self.lines.clone());
-        let outcome = self.server.answer_session(request, &client, running.cancel.clone(), &outlet).await?;
+        let outcome = self
+            .server
+            .answer_session(Asked {
+                request: request,
+                client: &client,
+                cancel: running.cancel.clone(),
+                outlet: &outlet,
+            })
+            .await?;
         Some(encode::outcome(&request.id, &outcome))
     }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde_json::json;
 
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::error_result;
+use crate::model::{ItemKind, error_result};
 use crate::wire::{Revision, RpcError, code, key, without_reserved};
 
 /// Who we say we are.
@@ -73,11 +73,17 @@ fn own(raw: Cow<'_, RawRef>) -> Raw {
 }
 
 /// An error as this client may see it. What concerns our own leg to the backend is never the client's to solve.
-pub(super) fn error(revision: Revision, error: RpcError) -> RpcError {
+pub(super) fn error(revision: Revision, kind: ItemKind, key: &str, error: RpcError) -> RpcError {
     let internal = |error: &RpcError| {
         RpcError::with_data(code::INTERNAL, &error.message(), &json!({"code": error.code(), "data": error.data()}))
     };
+    let resource = matches!(kind, ItemKind::Resource | ItemKind::ResourceTemplate);
     match error.code() {
+        // The two eras have different codes for it.
+        code::RESOURCE_NOT_FOUND if revision.is_stateless() && resource => resource_not_found(revision, key),
+        code::INVALID_PARAMS if !revision.is_stateless() && resource && names_uri(&error) => {
+            resource_not_found(revision, key)
+        }
         code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION => internal(&error),
         code::MISSING_CAPABILITY if !revision.is_stateless() => internal(&error),
         -32099..=-32023 if revision.is_stateless() => internal(&error),
@@ -85,6 +91,34 @@ pub(super) fn error(revision: Revision, error: RpcError) -> RpcError {
         code::METHOD_NOT_FOUND if revision.is_stateless() => internal(&error),
         _ => error,
     }
+}
+
+fn names_uri(error: &RpcError) -> bool {
+    error.data().is_some_and(|data| data.get("uri").is_some())
+}
+
+/// There is no such resource, as each era says it.
+pub(super) fn resource_not_found(revision: Revision, uri: &str) -> RpcError {
+    let code = if revision.is_stateless() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND };
+    RpcError::with_data(code, "resource not found", &json!({ "uri": uri }))
+}
+
+/// A result that clients of the stateless era may keep: it says for how long and for whom. What does not say so itself
+/// is for this client and at once old.
+pub(super) fn cacheable(revision: Revision, body: Raw) -> Result<Raw, RpcError> {
+    if !revision.is_stateless() {
+        return result(revision, body);
+    }
+    let Ok(object) = Object::parse(body.get()) else { return result(revision, body) };
+    let complete = object.string("resultType").is_none_or(|kind| kind == "complete");
+    let mut edit = object.edit();
+    for (member, value) in [("ttlMs", "0"), ("cacheScope", "\"private\"")] {
+        if complete && object.get(member).is_none() {
+            edit.set(member, value);
+        }
+    }
+    let body = if edit.is_empty() { body.clone() } else { edit.finish_raw() };
+    result(revision, body)
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Recipe {
         for (level, message, fields) in &plan.log {
             log(*level, message, fields);
         }
-        Ok(Surface::new(plan.tools, plan.instructions, plan.warnings, snapshot))
+        Ok(Surface::new(plan, snapshot))
     }
 
     fn check_sections(&self, plan: &Plan) -> Result<(), BuildError> {

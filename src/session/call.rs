@@ -1,8 +1,8 @@
-//! A call of a published tool.
+//! A use of something published: a tool called, a resource read, a prompt asked for.
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::dispatch::Dispatcher;
@@ -11,8 +11,8 @@ use super::surface::{Entry, Surface, arguments_value};
 use crate::backend::{Call, CallError, ProgressSink};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{ItemRef, Principal, error_result, shaped};
-use crate::script::{FailureKind, Function, Limits, Pool, Stop};
+use crate::model::{ItemKind, ItemRef, Principal, error_result, shaped, shaped_contents, shaped_messages};
+use crate::script::{Failure, FailureKind, Function, Limits, Pool, Stop};
 
 /// Who calls, and what is known of the request.
 #[derive(Clone, Debug)]
@@ -30,8 +30,14 @@ pub struct Caller {
 /// Why a call has no result.
 #[derive(Debug)]
 pub enum CallFault {
-    UnknownTool(String),
+    /// Nothing of that name is published.
+    Unknown,
     Backend(CallError),
+    /// A handler of a resource or prompt failed; a tool's failure is a result.
+    Failed {
+        message: String,
+        data: Option<Value>,
+    },
     /// The call was cancelled: nobody waits for an answer.
     Cancelled,
 }
@@ -44,40 +50,48 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Calls a published tool. `params` are the client's, without reserved `_meta` keys.
-    pub async fn tool(
+    /// Uses what is published under `key`. `params` are the client's, without reserved `_meta` keys.
+    pub async fn item(
         &self,
         surface: &Arc<Surface>,
-        name: &str,
+        kind: ItemKind,
+        key: &str,
         params: &Object<'_>,
         params_raw: &RawRef,
         caller: Caller,
     ) -> Result<Raw, CallFault> {
-        let entry = surface.tool(name).ok_or_else(|| CallFault::UnknownTool(name.to_owned()))?;
+        let entry = surface.find(kind, key).ok_or(CallFault::Unknown)?;
         match &entry.handler {
-            Handler::Backend(target) => self.forward(target, name, params, params_raw, caller).await,
+            Handler::Backend(target) => {
+                // A URI that fits a template stays the URI it is; everything else goes by its original key.
+                let original = if entry.kind == ItemKind::ResourceTemplate { key } else { &target.name };
+                let params = if original == key {
+                    params_raw.to_owned()
+                } else {
+                    params.edit().set(kind.use_member(), quote(original)).finish_raw()
+                };
+                self.forward(target, kind.use_method(), params, caller).await
+            }
             Handler::Script(function) => {
-                let arguments = params.get("arguments");
-                self.run(surface, entry, function.clone(), arguments, caller).await
+                let arguments = match handler_arguments(entry, key, params) {
+                    Ok(arguments) => arguments,
+                    Err(reason) => return failed(entry.kind, reason, None),
+                };
+                self.run(surface, entry, key, function.clone(), arguments, caller).await
             }
         }
     }
 
-    async fn forward(
+    /// Sends a request on to the backend that owns `target`.
+    pub async fn forward(
         &self,
         target: &ItemRef,
-        name: &str,
-        params: &Object<'_>,
-        params_raw: &RawRef,
+        method: &'static str,
+        params: Raw,
         caller: Caller,
     ) -> Result<Raw, CallFault> {
-        let params = if target.name.as_ref() == name {
-            params_raw.to_owned()
-        } else {
-            params.edit().set("name", quote(&target.name)).finish_raw()
-        };
         let call = Call {
-            method: "tools/call",
+            method,
             params,
             timeout: None,
             progress: caller.progress,
@@ -96,27 +110,18 @@ impl Calls {
         &self,
         surface: &Arc<Surface>,
         entry: &Entry,
+        key: &str,
         function: Function,
-        arguments: Option<&RawRef>,
+        arguments: Raw,
         caller: Caller,
     ) -> Result<Raw, CallFault> {
-        let tool: Arc<str> = entry.definition.key().into();
-        let value = match arguments_value(arguments) {
-            Ok(value @ Value::Object(_)) => value,
-            _ => return Ok(error_result(&format!("the arguments of `{tool}` must be an object"))),
-        };
-        if let Some(schema) = &entry.schemas().input
-            && let Err(mismatch) = schema.check(&value)
-        {
-            return Ok(error_result(&format!("invalid arguments for `{tool}`: {mismatch}")));
-        }
-        let arguments = arguments.map_or_else(|| crate::json::raw(&value), RawRef::to_owned);
+        let name: Arc<str> = entry.definition.key().into();
         let host = Arc::new(RequestHost {
             dispatcher: self.dispatcher.clone(),
             runtime: tokio::runtime::Handle::current(),
             cancel: caller.cancel.clone(),
             principal: caller.principal,
-            tool: Arc::clone(&tool),
+            item: Arc::clone(&name),
         });
         // The handler's code lives in the surface; it is kept to the end of the call.
         let surface = Arc::clone(surface);
@@ -126,26 +131,77 @@ impl Calls {
             outcome
         };
         match self.pool.run(job).await {
-            Ok(Ok(returned)) => Ok(finished(entry, shaped(returned, caller.objects_only))),
-            Ok(Err(failure)) => match failure.kind {
-                FailureKind::Stopped(Stop::Cancelled) => Err(CallFault::Cancelled),
-                _ => {
-                    tracing::warn!(tool = %tool, "{}", failure.diagnostic);
-                    Ok(error_result(&failure.for_client()))
-                }
-            },
+            Ok(Ok(returned)) => finished(entry, key, returned, caller.objects_only),
+            Ok(Err(failure)) => stopped(entry, &failure),
             Err(error) => {
-                tracing::error!(tool = %tool, %error, "a handler did not finish");
-                Ok(error_result(&format!("the handler of `{tool}` did not finish: {error}")))
+                tracing::error!(item = %name, %error, "a handler did not finish");
+                failed(entry.kind, format!("the handler of `{name}` did not finish: {error}"), None)
             }
         }
     }
 }
 
+/// What a script handler is called with.
+fn handler_arguments(entry: &Entry, key: &str, params: &Object<'_>) -> Result<Raw, String> {
+    let arguments = params.get("arguments");
+    match entry.kind {
+        ItemKind::Tool => checked_arguments(entry, arguments),
+        ItemKind::Prompt => Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)),
+        ItemKind::Resource => Ok(crate::json::raw(&json!({ "uri": key }))),
+        ItemKind::ResourceTemplate => {
+            let mut values = json!({ "uri": key });
+            for (name, value) in entry.variables(key).unwrap_or_default() {
+                values[name] = value.into();
+            }
+            Ok(crate::json::raw(&values))
+        }
+    }
+}
+
+fn checked_arguments(entry: &Entry, arguments: Option<&RawRef>) -> Result<Raw, String> {
+    let tool = entry.definition.key();
+    let value = match arguments_value(arguments) {
+        Ok(value @ Value::Object(_)) => value,
+        _ => return Err(format!("the arguments of `{tool}` must be an object")),
+    };
+    if let Some(schema) = &entry.schemas().input {
+        schema.check(&value).map_err(|mismatch| format!("invalid arguments for `{tool}`: {mismatch}"))?;
+    }
+    Ok(arguments.map_or_else(|| crate::json::raw(&value), RawRef::to_owned))
+}
+
+fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Raw, CallFault> {
+    match kind {
+        ItemKind::Tool => Ok(error_result(&message)),
+        _ => Err(CallFault::Failed { message, data }),
+    }
+}
+
+fn stopped(entry: &Entry, failure: &Failure) -> Result<Raw, CallFault> {
+    let data = match &failure.kind {
+        FailureKind::Stopped(Stop::Cancelled) => return Err(CallFault::Cancelled),
+        FailureKind::Failed { data } => data.clone(),
+        _ => None,
+    };
+    tracing::warn!(item = entry.definition.key(), "{}", failure.diagnostic);
+    failed(entry.kind, failure.for_client(), data)
+}
+
+fn finished(entry: &Entry, key: &str, returned: Value, objects_only: bool) -> Result<Raw, CallFault> {
+    let fault = |message| CallFault::Failed { message, data: None };
+    match entry.kind {
+        ItemKind::Tool => Ok(kept_promise(entry, shaped(returned, objects_only))),
+        ItemKind::Prompt => shaped_messages(returned).map(|result| crate::json::raw(&result)).map_err(fault),
+        ItemKind::Resource | ItemKind::ResourceTemplate => {
+            shaped_contents(returned, key).map(|result| crate::json::raw(&result)).map_err(fault)
+        }
+    }
+}
+
 /// Checks a result against the tool's own promise.
-fn finished(entry: &Entry, result: Map<String, Value>) -> Raw {
-    let failed = result.get("isError") == Some(&Value::Bool(true));
-    if let (false, Some(schema)) = (failed, &entry.schemas().output) {
+fn kept_promise(entry: &Entry, result: Map<String, Value>) -> Raw {
+    let is_error = result.get("isError") == Some(&Value::Bool(true));
+    if let (false, Some(schema)) = (is_error, &entry.schemas().output) {
         let tool = entry.definition.key();
         let Some(structured) = result.get("structuredContent") else {
             return error_result(&format!("`{tool}` promises structured output (`output_schema`) but returned none"));

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::build;
 use super::dispatch::Dispatcher;
 use crate::backend::{Call, CallError};
-use crate::json::{Object, Raw, quote};
-use crate::model::{ItemRef, Principal, error_result};
+use crate::json::{Object, Raw, RawRef, quote};
+use crate::model::{ItemKind, ItemRef, Principal, error_result};
 use crate::script::{Host, LogLevel, Stop};
 
 pub(super) struct RequestHost {
@@ -19,15 +19,18 @@ pub(super) struct RequestHost {
     pub(super) runtime: Handle,
     pub(super) cancel: CancellationToken,
     pub(super) principal: Principal,
-    pub(super) tool: Arc<str>,
+    /// What is being handled.
+    pub(super) item: Arc<str>,
 }
 
 impl Host for RequestHost {
     fn call(&self, target: &ItemRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop> {
-        let params = format!("{{\"name\":{},\"arguments\":{}}}", quote(&target.name), arguments.get());
-        let Ok(params) = crate::json::valid(params) else { return Ok(error_result("the arguments are not JSON")) };
+        let params = match params(target, &arguments) {
+            Ok(params) => params,
+            Err(reason) => return Ok(error_result(&reason)),
+        };
         let call = Call {
-            method: "tools/call",
+            method: target.kind.use_method(),
             params,
             timeout,
             progress: None,
@@ -46,7 +49,7 @@ impl Host for RequestHost {
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
         let mut fields = fields.clone();
         // Set last: a script cannot speak in another tool's or user's name.
-        fields.insert("tool".to_owned(), json!(self.tool.as_ref()));
+        fields.insert("tool".to_owned(), json!(self.item.as_ref()));
         fields.insert("user".to_owned(), json!(self.principal.sub.as_ref()));
         build::log(level, message, &fields);
     }
@@ -54,6 +57,23 @@ impl Host for RequestHost {
     fn stopped(&self) -> Option<Stop> {
         self.cancel.is_cancelled().then_some(Stop::Cancelled)
     }
+}
+
+/// The params by which a backend knows what is meant.
+fn params(target: &ItemRef, arguments: &RawRef) -> Result<Raw, String> {
+    let text = match target.kind {
+        ItemKind::Tool | ItemKind::Prompt => {
+            format!("{{\"name\":{},\"arguments\":{}}}", quote(&target.name), arguments.get())
+        }
+        ItemKind::Resource | ItemKind::ResourceTemplate => {
+            let object = Object::parse(arguments.get()).map_err(|error| error.to_string())?;
+            let uri = object.string("uri").ok_or("a resource is read with {\"uri\": ...}")?;
+            // A plain resource has one URI, whatever name the script gave it.
+            let uri = if target.kind == ItemKind::Resource { target.name.to_string() } else { uri };
+            format!("{{\"uri\":{}}}", quote(&uri))
+        }
+    };
+    crate::json::valid(text).map_err(|error| error.to_string())
 }
 
 /// A script sees final results only: without the marks of an era, and with a reason where it is an error.

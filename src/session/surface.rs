@@ -5,22 +5,24 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::builtins::{Handler, PublishedTool};
+use crate::builtins::{Handler, Plan, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
-use crate::model::{Definition, ItemRef, Status};
+use crate::model::{Definition, ItemKind, ItemRef, Status, UriTemplate};
 use crate::wire::params::{self, ParamHeader};
 
-/// One published tool, ready to be called.
+/// One published item, ready to be used.
 #[derive(Debug)]
 pub struct Entry {
+    pub kind: ItemKind,
     pub definition: Arc<Definition>,
     pub handler: Handler,
-    /// The backend's tool it was made from, if any.
+    /// The backend's item it was made from, if any.
     pub origin: Option<ItemRef>,
     schemas: OnceLock<Schemas>,
     marked: OnceLock<Vec<ParamHeader>>,
+    template: OnceLock<Option<UriTemplate>>,
 }
 
 #[derive(Debug)]
@@ -30,14 +32,21 @@ pub(super) struct Schemas {
 }
 
 impl Entry {
-    fn new(tool: PublishedTool) -> Self {
+    fn new(kind: ItemKind, item: Published) -> Self {
         Entry {
-            definition: tool.definition,
-            handler: tool.handler,
-            origin: tool.origin,
+            kind,
+            definition: item.definition,
+            handler: item.handler,
+            origin: item.origin,
             schemas: OnceLock::new(),
             marked: OnceLock::new(),
+            template: OnceLock::new(),
         }
+    }
+
+    /// For a resource template: what its variables stand for in a URI that fits it.
+    pub(super) fn variables(&self, uri: &str) -> Option<Vec<(&str, String)>> {
+        self.template.get_or_init(|| UriTemplate::parse(self.definition.key())).as_ref()?.variables(uri)
     }
 
     /// Compiled when first needed: tools that are forwarded as they are never need it.
@@ -64,64 +73,92 @@ impl Entry {
     }
 }
 
-/// Published tools in the script's order, and what a list shows of them.
+/// The published items of one kind, in the script's order.
+#[derive(Debug)]
+struct Items {
+    entries: IndexMap<String, Entry>,
+    /// The JSON array of those that are listed.
+    list: Arc<str>,
+    listed: usize,
+}
+
+impl Items {
+    /// An item of a server that is gone can still be used (which brings the server back), but is not offered.
+    fn new(kind: ItemKind, published: Vec<Published>, gone: &[&str]) -> Self {
+        let listed: Vec<&str> = published
+            .iter()
+            .filter(|item| item.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref())))
+            .map(|item| item.definition.raw().get())
+            .collect();
+        let (list, count) = (format!("[{}]", listed.join(",")).into(), listed.len());
+        let entries =
+            published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
+        Items { entries, list, listed: count }
+    }
+}
+
+/// Everything that is published, and what the lists show of it.
 #[derive(Debug)]
 pub struct Surface {
-    tools: IndexMap<String, Entry>,
+    tools: Items,
+    resources: Items,
+    resource_templates: Items,
+    prompts: Items,
     /// The snapshot it was made from.
     pub snapshot: u64,
-    tool_list: Arc<str>,
-    listed: usize,
     instructions: String,
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Surface {
-    pub(super) fn new(
-        tools: Vec<PublishedTool>,
-        instructions: Option<String>,
-        warnings: Vec<Diagnostic>,
-        snapshot: &Snapshot,
-    ) -> Self {
-        let hidden: Vec<&str> = snapshot
-            .backends
-            .iter()
-            .filter(|backend| backend.status == Status::Failed)
-            .map(|backend| backend.name.as_ref())
-            .collect();
-        // A tool of a server that is gone is still called (which brings the server back), but not offered.
-        let listed: Vec<&str> = tools
-            .iter()
-            .filter(|tool| tool.origin.as_ref().is_none_or(|origin| !hidden.contains(&origin.backend.as_ref())))
-            .map(|tool| tool.definition.raw().get())
-            .collect();
-        let (tool_list, count) = (format!("[{}]", listed.join(",")).into(), listed.len());
+    pub(super) fn new(plan: Plan, snapshot: &Snapshot) -> Self {
+        let failed = snapshot.backends.iter().filter(|backend| backend.status == Status::Failed);
+        let gone: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
         Surface {
+            tools: Items::new(ItemKind::Tool, plan.tools, &gone),
+            resources: Items::new(ItemKind::Resource, plan.resources, &gone),
+            resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
+            prompts: Items::new(ItemKind::Prompt, plan.prompts, &gone),
             snapshot: snapshot.version,
-            tool_list,
-            listed: count,
-            instructions: instructions.unwrap_or_else(|| own_instructions(snapshot)),
-            warnings,
-            tools: tools.into_iter().map(|tool| (tool.definition.key().to_owned(), Entry::new(tool))).collect(),
+            instructions: plan.instructions.unwrap_or_else(|| own_instructions(snapshot)),
+            warnings: plan.warnings,
+        }
+    }
+
+    fn items(&self, kind: ItemKind) -> &Items {
+        match kind {
+            ItemKind::Tool => &self.tools,
+            ItemKind::Resource => &self.resources,
+            ItemKind::ResourceTemplate => &self.resource_templates,
+            ItemKind::Prompt => &self.prompts,
         }
     }
 
     pub fn tool(&self, name: &str) -> Option<&Entry> {
-        self.tools.get(name)
+        self.tools.entries.get(name)
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &Entry> {
-        self.tools.values()
+        self.tools.entries.values()
     }
 
-    /// The JSON array of the listed tools.
-    pub fn tool_list(&self) -> &Arc<str> {
-        &self.tool_list
+    /// What a request means by a key: for a resource the one of that URI, else the first template it fits.
+    pub fn find(&self, kind: ItemKind, key: &str) -> Option<&Entry> {
+        let exact = self.items(kind).entries.get(key);
+        if exact.is_some() || kind != ItemKind::Resource {
+            return exact;
+        }
+        self.resource_templates.entries.values().find(|entry| entry.variables(key).is_some())
     }
 
-    /// How many tools a client is shown.
-    pub fn listed(&self) -> usize {
-        self.listed
+    /// The JSON array of the listed items.
+    pub fn list(&self, kind: ItemKind) -> &Arc<str> {
+        &self.items(kind).list
+    }
+
+    /// How many items of a kind a client is shown.
+    pub fn listed(&self, kind: ItemKind) -> usize {
+        self.items(kind).listed
     }
 
     pub fn instructions(&self) -> &str {

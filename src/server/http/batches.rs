@@ -8,6 +8,7 @@ use super::{HttpFront, session_id};
 use crate::json::Raw;
 use crate::model::Principal;
 use crate::server::batch::{self, Item};
+use crate::server::methods::Asked;
 use crate::server::outlet::Outlet;
 use crate::wire::http::HttpReply;
 use crate::wire::{Fault, Revision, RpcError, encode};
@@ -51,8 +52,14 @@ impl HttpFront {
                             Err(error) => return Some(encode::error(Some(&request.id), &error)),
                         };
                         let cancel = running.cancel.clone();
-                        let outcome =
-                            server.answer_session(&request, &session.client, cancel, &Outlet::Nowhere).await?;
+                        let outcome = server
+                            .answer_session(Asked {
+                                request: &request,
+                                client: &session.client,
+                                cancel,
+                                outlet: &Outlet::Nowhere,
+                            })
+                            .await?;
                         Some(encode::outcome(&request.id, &outcome))
                     }));
                 }

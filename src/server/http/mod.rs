@@ -16,8 +16,9 @@ use std::time::Duration;
 use ::http::header::{ALLOW, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
 
+use super::changes::Changes;
 use super::sessions::Sessions;
-use super::{Identity, Server, changes};
+use super::{Identity, Server};
 use crate::config::Serve;
 use crate::wire::http::{HttpReply, HttpRequest, HttpService};
 use crate::wire::{Id, RpcError, encode, headers};
@@ -47,13 +48,18 @@ impl HttpFront {
             }
         });
         let weak = Arc::downgrade(&front);
-        let mut tools = changes::Tools::of(&front.server.gateway);
+        let mut changes = Changes::of(&front.server.gateway);
         tokio::spawn(async move {
-            while tools.changed().await {
+            while let Some(changed) = changes.next().await {
                 let Some(front) = weak.upgrade() else { return };
                 for session in front.sessions.all() {
+                    let changed = changed.clone();
                     // Each by itself: one that does not read must not hold up the others.
-                    tokio::spawn(async move { session.tell_tools_changed().await });
+                    tokio::spawn(async move {
+                        for change in changed {
+                            session.tell(change).await;
+                        }
+                    });
                 }
             }
         });

@@ -7,6 +7,7 @@ use ::http::{HeaderName, HeaderValue, StatusCode};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::Principal;
+use crate::server::methods::Asked;
 use crate::server::outlet::Outlet;
 use crate::server::session::{Session, negotiated};
 use crate::wire::http::HttpReply;
@@ -38,12 +39,19 @@ impl HttpFront {
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
         let server = self.server.clone();
-        let lasting = request.method == "tools/call";
+        let lasting = matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get");
         if !lasting || !accepts.events {
             // A dropped connection is no cancellation in this era, so the work must not hang on it.
             let work = tokio::spawn(async move {
                 let cancel = running.cancel.clone();
-                let outcome = server.answer_session(&request, &session.client, cancel, &Outlet::Nowhere).await;
+                let outcome = server
+                    .answer_session(Asked {
+                        request: &request,
+                        client: &session.client,
+                        cancel,
+                        outlet: &Outlet::Nowhere,
+                    })
+                    .await;
                 drop(running);
                 outcome.map(|outcome| encode::outcome(&request.id, &outcome))
             });
@@ -56,7 +64,9 @@ impl HttpFront {
         tokio::spawn(async move {
             let outlet = Outlet::Stream(Arc::clone(&stream));
             let cancel = running.cancel.clone();
-            let outcome = server.answer_session(&request, &session.client, cancel, &outlet).await;
+            let outcome = server
+                .answer_session(Asked { request: &request, client: &session.client, cancel, outlet: &outlet })
+                .await;
             session.touch();
             // Before the answer goes out: from then on the client may use the id again.
             drop(running);

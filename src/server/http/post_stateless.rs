@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::Principal;
-use crate::server::methods::Outcome;
+use crate::server::methods::{Asked, Outcome};
 use crate::server::outlet::Outlet;
 use crate::server::stateless::{admit, status};
 use crate::wire::http::HttpReply;
@@ -58,7 +58,9 @@ impl HttpFront {
         let cancel = CancellationToken::new();
         let guard = cancel.clone().drop_guard();
         let server = self.server.clone();
-        let work: Work = Box::pin(async move { server.answer_stateless(&request, &client, cancel, &outlet).await });
+        let work: Work = Box::pin(async move {
+            server.answer_stateless(Asked { request: &request, client: &client, cancel, outlet: &outlet }).await
+        });
         let answering = Answering { id, work, messages, _cancel: guard };
         if accepts.events { answering.reply().await } else { answering.single().await }
     }

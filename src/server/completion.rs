@@ -1,0 +1,61 @@
+//! `completion/complete`: what could stand for an argument of a prompt or a resource template.
+
+use serde_json::json;
+
+use super::items::told;
+use super::methods::{Asked, Outcome};
+use super::{Server, tell};
+use crate::builtins::Handler;
+use crate::json::{Object, Raw, quote};
+use crate::model::{ItemKind, ItemRef};
+use crate::wire::{RpcError, without_reserved};
+
+impl Server {
+    /// Completions come from the server whose prompt or template is being filled in.
+    pub(super) async fn complete(&self, asked: Asked<'_>) -> Outcome {
+        let revision = asked.client.revision;
+        let (target, params) = match self.completion_target(&asked).await {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                let none = crate::json::raw(&json!({"completion": {"values": [], "hasMore": false}}));
+                return Some(tell::result(revision, none));
+            }
+            Err(error) => return Some(Err(error)),
+        };
+        let caller = asked.client.caller(asked.cancel, None);
+        let outcome = self.gateway.calls().forward(&target, "completion/complete", params, caller).await;
+        told(outcome, target.kind, &target.name, revision)
+    }
+
+    /// The server to ask, and the request as it knows it; none if that server completes nothing.
+    async fn completion_target(&self, asked: &Asked<'_>) -> Result<Option<(ItemRef, Raw)>, RpcError> {
+        let invalid = |message: &str| RpcError::invalid_params(message);
+        let params = asked.request.params.as_deref().ok_or_else(|| invalid("`ref` is missing"))?;
+        let params = without_reserved(params);
+        let object = Object::parse(params.get()).map_err(|error| invalid(&error.to_string()))?;
+        let reference = object.get("ref").ok_or_else(|| invalid("`ref` is missing"))?;
+        let reference = Object::parse(reference.get()).map_err(|error| invalid(&error.to_string()))?;
+        let (kind, member) = match reference.string("type").as_deref() {
+            Some("ref/prompt") => (ItemKind::Prompt, "name"),
+            Some("ref/resource") => (ItemKind::ResourceTemplate, "uri"),
+            _ => return Err(invalid("`ref.type` must be `ref/prompt` or `ref/resource`")),
+        };
+        let key = reference.string(member).ok_or_else(|| invalid(&format!("`ref.{member}` is missing")))?;
+        let surface = self.surface().await?;
+        let entry = surface.find(kind, &key).or_else(|| {
+            // A resource without variables may be named too.
+            (kind == ItemKind::ResourceTemplate).then(|| surface.find(ItemKind::Resource, &key)).flatten()
+        });
+        let entry = entry.ok_or_else(|| invalid(&format!("unknown {}: {key}", kind.noun())))?;
+        let Handler::Backend(target) = &entry.handler else { return Ok(None) };
+        let snapshot = self.gateway.snapshot();
+        let completes = snapshot
+            .backend(&target.backend)
+            .is_some_and(|backend| backend.info.capabilities.get("completions").is_some());
+        if !completes {
+            return Ok(None);
+        }
+        let reference = reference.edit().set(member, quote(&target.name)).finish();
+        Ok(Some((target.clone(), object.edit().set("ref", reference).finish_raw())))
+    }
+}
