@@ -15,6 +15,7 @@ mod no_orphans;
 mod other_clients;
 mod probing;
 mod real_servers;
+mod resources_and_prompts;
 mod scripts;
 mod session_http;
 mod stateless_http;
