@@ -11,13 +11,17 @@ mod globals;
 mod handler;
 mod instructions;
 mod json;
+mod kinds;
 mod log;
 mod metadata;
 mod metadata_fields;
+mod metadata_make;
 mod names;
+mod passthrough;
 mod plan;
 pub mod presets;
 mod publish;
+mod publish_checks;
 mod regular;
 mod results;
 mod run;
@@ -26,7 +30,7 @@ mod world;
 pub use config::Settings;
 pub use globals::{common, session};
 pub use names::{MAX_NAME, is_plain_name};
-pub use plan::{Handler, Plan, PublishedTool};
+pub use plan::{Handler, Plan, Published};
 pub use run::run_session_script;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::builtins::{Handler, PublishedTool};
+use crate::builtins::{Handler, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
@@ -30,7 +30,7 @@ pub(super) struct Schemas {
 }
 
 impl Entry {
-    fn new(tool: PublishedTool) -> Self {
+    fn new(tool: Published) -> Self {
         Entry {
             definition: tool.definition,
             handler: tool.handler,
@@ -78,7 +78,7 @@ pub struct Surface {
 
 impl Surface {
     pub(super) fn new(
-        tools: Vec<PublishedTool>,
+        tools: Vec<Published>,
         instructions: Option<String>,
         warnings: Vec<Diagnostic>,
         snapshot: &Snapshot,
