@@ -4,7 +4,10 @@ use std::sync::LazyLock;
 
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
-use super::{attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, regular, results};
+use super::{
+    attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, regular,
+    results,
+};
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
 const ENGINE: [LibraryExtension; 8] = [

@@ -52,9 +52,12 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
         let host = context.host_for(&format!("calling the {noun} `{name}`"))?;
         let given: Vec<Value<'v>> = arguments.positions(heap)?.collect();
         let [given] = given[..] else {
-            return Err(Complaint::new(format!("the {noun} `{name}` takes one argument, a dict; {} given", given.len()))
-                .hint("write `call({\"key\": value})`")
-                .into());
+            return Err(Complaint::new(format!(
+                "the {noun} `{name}` takes one argument, a dict; {} given",
+                given.len()
+            ))
+            .hint("write `call({\"key\": value})`")
+            .into());
         };
         let members = convert::to_object(given, heap)
             .map_err(|error| complain(format!("the arguments of `{name}` cannot become JSON: {error}")))?

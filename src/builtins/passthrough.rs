@@ -32,11 +32,8 @@ pub fn register_passthrough(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         Context::of(eval)?.require_top("passthrough()")?;
-        let wanted = [
-            (ItemKind::Resource, resources),
-            (ItemKind::ResourceTemplate, resources),
-            (ItemKind::Prompt, prompts),
-        ];
+        let wanted =
+            [(ItemKind::Resource, resources), (ItemKind::ResourceTemplate, resources), (ItemKind::Prompt, prompts)];
         let (world, place) = (World::of(eval)?, place(eval));
         for (kind, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
             for view in &world.snapshot.backends {
@@ -86,6 +83,7 @@ fn pass<'v>(
 
 /// What to log where the URI or name is taken, and who has it.
 fn taken(metadata: &Metadata, earlier: Earlier) -> (String, Option<String>) {
-    let message = format!("a {} is left out: its {} is already published", noun(metadata.kind), key_noun(metadata.kind));
+    let message =
+        format!("a {} is left out: its {} is already published", noun(metadata.kind), key_noun(metadata.kind));
     (message, Some(earlier.backend.map_or(earlier.place, |backend| backend.to_string())))
 }

@@ -3,9 +3,9 @@
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
+use starlark::values::Value;
 use starlark::values::dict::DictMut;
 use starlark::values::none::NoneType;
-use starlark::values::Value;
 
 use super::kinds::publisher;
 use super::publish_checks::{check_free, check_handler, check_key, check_schema, metadata_of};

@@ -17,11 +17,12 @@ use crate::script::Complaint;
 /// The metadata, if it is one of that kind.
 pub fn metadata_of<'v>(kind: ItemKind, value: Value<'v>) -> Result<&'v Metadata, Complaint> {
     let function = publisher(kind);
-    let metadata = value.downcast_ref::<Metadata>().ok_or_else(|| {
-        let given = value.get_type();
-        Complaint::new(format!("the first argument of {function}() must be a metadata, not a `{given}`"))
-            .hint(format!("take it from `backend.{}()` or make one with `{}(...)`", lister(kind), maker(kind)))
-    })?;
+    let metadata =
+        value.downcast_ref::<Metadata>().ok_or_else(|| {
+            let given = value.get_type();
+            Complaint::new(format!("the first argument of {function}() must be a metadata, not a `{given}`"))
+                .hint(format!("take it from `backend.{}()` or make one with `{}(...)`", lister(kind), maker(kind)))
+        })?;
     if metadata.kind == kind {
         return Ok(metadata);
     }
