@@ -27,8 +27,8 @@ pub fn register_passthrough(builder: &mut GlobalsBuilder) {
     /// passthrough(prompts = False)   # only the resources
     /// ```
     fn passthrough<'v>(
-        #[starlark(require = named, default = true)] resources: bool,
-        #[starlark(require = named, default = true)] prompts: bool,
+        #[starlark(default = true)] resources: bool,
+        #[starlark(default = true)] prompts: bool,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         Context::of(eval)?.require_top("passthrough()")?;
