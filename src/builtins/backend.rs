@@ -27,6 +27,12 @@ pub struct Backend {
 
 starlark_simple_value!(Backend);
 
+impl Backend {
+    fn items<'v>(&self, kind: ItemKind, heap: Heap<'v>) -> Value<'v> {
+        heap.alloc(offered(&self.view, kind).map(|item| heap.alloc(item)).collect::<Vec<_>>())
+    }
+}
+
 impl fmt::Display for Backend {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "<backend {}>", self.view.name)
@@ -84,13 +90,32 @@ fn backend_members(builder: &mut MethodsBuilder) {
 
     /// Its tools: a list of `(metadata, handler)` tuples, in its own order.
     fn tools<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        let tools = this.view.lists.tools.iter().map(|definition| {
-            let target =
-                ItemRef { kind: ItemKind::Tool, backend: this.view.name.clone(), name: definition.key().into() };
-            (Metadata::of_backend(definition.clone(), target.clone()), BackendHandler { target })
-        });
-        Ok(heap.alloc(tools.map(|tool| heap.alloc(tool)).collect::<Vec<_>>()))
+        Ok(this.items(ItemKind::Tool, heap))
     }
+
+    /// Its resources: a list of `(metadata, handler)` tuples, in its own order.
+    fn resources<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        Ok(this.items(ItemKind::Resource, heap))
+    }
+
+    /// Its resource templates: a list of `(metadata, handler)` tuples, in its own order. The handler takes the `uri` of
+    /// the resource that is wanted.
+    fn resource_templates<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        Ok(this.items(ItemKind::ResourceTemplate, heap))
+    }
+
+    /// Its prompts: a list of `(metadata, handler)` tuples, in its own order.
+    fn prompts<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        Ok(this.items(ItemKind::Prompt, heap))
+    }
+}
+
+/// What a backend has of a kind, as scripts get it.
+pub fn offered(view: &BackendView, kind: ItemKind) -> impl Iterator<Item = (Metadata, BackendHandler)> {
+    view.lists.of(kind).iter().map(move |definition| {
+        let target = ItemRef { kind, backend: view.name.clone(), name: definition.key().into() };
+        (Metadata::of_backend(definition.clone(), target.clone()), BackendHandler { target })
+    })
 }
 
 #[starlark_module]

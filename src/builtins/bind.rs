@@ -17,9 +17,11 @@ use starlark::values::{
 };
 use starlark::{starlark_complex_value, starlark_module};
 
+use super::kinds::noun;
 use super::metadata::Metadata;
 use crate::diagnostic::nearest;
 use crate::json::raw;
+use crate::model::ItemKind;
 use crate::script::{Complaint, Context, complain};
 
 /// A handler that puts its values over what it is called with.
@@ -98,6 +100,12 @@ pub fn register_bind(builder: &mut GlobalsBuilder) {
             Complaint::new("the first argument of bind() must be a tuple of metadata and handler")
                 .hint("`bind((meta, call), key = value)`")
         })?;
+        if metadata.kind != ItemKind::Tool {
+            let (noun, name) = (noun(metadata.kind), metadata.definition.key());
+            return Err(Complaint::new(format!("bind() fills in the parameters of a tool; `{name}` is a {noun}"))
+                .hint("wrap its handler in a function instead")
+                .into());
+        }
         let schema = without(metadata, values.keys().map(String::as_str))?;
         let changed = metadata.with(&[("inputSchema", Some(raw(&schema)))])?;
         let heap = eval.heap();

@@ -4,7 +4,10 @@ use std::sync::LazyLock;
 
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
-use super::{attempt, backend, bind, config, digest, instructions, json, log, metadata, publish, regular, results};
+use super::{
+    attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, regular,
+    results,
+};
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
 const ENGINE: [LibraryExtension; 8] = [
@@ -29,10 +32,11 @@ const COMMON: [fn(&mut GlobalsBuilder); 6] = [
 ];
 
 /// What only a session script can use.
-const SESSION: [fn(&mut GlobalsBuilder); 6] = [
+const SESSION: [fn(&mut GlobalsBuilder); 7] = [
     backend::register_backends,
     publish::register_publish,
-    metadata::register_metadata,
+    passthrough::register_passthrough,
+    metadata_make::register_metadata,
     instructions::register_instructions,
     config::register_config,
     bind::register_bind,

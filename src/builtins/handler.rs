@@ -1,4 +1,4 @@
-//! A backend's tool as a function that scripts can call.
+//! A backend's tool, resource, template or prompt as a function that scripts can call.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -12,6 +12,7 @@ use starlark::values::{
     NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, UnpackValue, Value, ValueLike, starlark_value,
 };
 
+use super::kinds::noun;
 use crate::model::ItemRef;
 use crate::script::{Complaint, Context, complain, convert};
 
@@ -46,31 +47,34 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let heap = eval.heap();
-        let name = &self.target.name;
+        let (noun, name) = (noun(self.target.kind), &self.target.name);
         let context = Context::of(eval)?;
-        let host = context.host_for(&format!("calling the tool `{name}`"))?;
+        let host = context.host_for(&format!("calling the {noun} `{name}`"))?;
         let given: Vec<Value<'v>> = arguments.positions(heap)?.collect();
         let [given] = given[..] else {
-            return Err(Complaint::new(format!("the tool `{name}` takes one argument, a dict; {} given", given.len()))
-                .hint("write `call({\"key\": value})`")
-                .into());
+            return Err(Complaint::new(format!(
+                "the {noun} `{name}` takes one argument, a dict; {} given",
+                given.len()
+            ))
+            .hint("write `call({\"key\": value})`")
+            .into());
         };
         let members = convert::to_object(given, heap)
             .map_err(|error| complain(format!("the arguments of `{name}` cannot become JSON: {error}")))?
-            .ok_or_else(|| complain(format!("the tool `{name}` takes a dict, not a `{}`", given.get_type())))?;
-        let timeout = timeout(arguments)?;
+            .ok_or_else(|| complain(format!("the {noun} `{name}` takes a dict, not a `{}`", given.get_type())))?;
+        let timeout = timeout(noun, arguments)?;
         let result = context.wait(|| host.call(&self.target, crate::json::raw(&members), timeout))?;
         convert::text_to_starlark(result.get(), heap)
             .map_err(|error| complain(format!("the result of `{name}` cannot be given to a script: {error}")))
     }
 }
 
-fn timeout(arguments: &Arguments<'_, '_>) -> starlark::Result<Option<Duration>> {
+fn timeout(noun: &str, arguments: &Arguments<'_, '_>) -> starlark::Result<Option<Duration>> {
     let mut timeout = None;
     for (name, value) in arguments.names_map()? {
         if name.as_str() != "timeout" {
-            return Err(Complaint::new(format!("a tool takes no argument named `{}`", name.as_str()))
-                .hint("the tool's own arguments go into the dict; the only named one is `timeout`, in seconds")
+            return Err(Complaint::new(format!("a {noun} takes no argument named `{}`", name.as_str()))
+                .hint("its own arguments go into the dict; the only named one is `timeout`, in seconds")
                 .into());
         }
         if value.is_none() {

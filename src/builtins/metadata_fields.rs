@@ -1,16 +1,22 @@
-//! The fields of a tool's metadata: what scripts call them, what the protocol calls them, what they hold.
+//! The fields of a metadata: what scripts call them, what the protocol calls them, what they hold, who has them.
 
 use serde_json::{Value as Json, json};
 use starlark::values::{Heap, Value};
 
+use super::kinds::noun;
 use crate::diagnostic::nearest;
+use crate::model::ItemKind;
 use crate::script::{Complaint, complain, convert};
 
 pub struct Field {
     pub name: &'static str,
-    /// The member of the tool's JSON object.
+    /// The member of the item's JSON object.
     pub member: &'static str,
     pub kind: Kind,
+    /// What has such a field.
+    pub of: &'static [ItemKind],
+    /// For the reference.
+    pub documentation: &'static str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,28 +29,118 @@ pub enum Kind {
     Object,
     ObjectOrNone,
     List,
+    /// The arguments of a prompt: a list of dicts with names.
+    Arguments,
+    SizeOrNone,
 }
 
-const FIELDS: [Field; 8] = [
-    Field { name: "name", member: "name", kind: Kind::Name },
-    Field { name: "title", member: "title", kind: Kind::Text },
-    Field { name: "description", member: "description", kind: Kind::Prose },
-    Field { name: "parameters", member: "inputSchema", kind: Kind::Schema },
-    Field { name: "annotations", member: "annotations", kind: Kind::Object },
-    Field { name: "output_schema", member: "outputSchema", kind: Kind::ObjectOrNone },
-    Field { name: "icons", member: "icons", kind: Kind::List },
-    Field { name: "meta", member: "_meta", kind: Kind::Object },
+const ALL: &[ItemKind] = &ItemKind::ALL;
+const TOOL: &[ItemKind] = &[ItemKind::Tool];
+const PROMPT: &[ItemKind] = &[ItemKind::Prompt];
+const RESOURCE: &[ItemKind] = &[ItemKind::Resource];
+const TEMPLATE: &[ItemKind] = &[ItemKind::ResourceTemplate];
+const RESOURCES: &[ItemKind] = &[ItemKind::Resource, ItemKind::ResourceTemplate];
+const ANNOTATED: &[ItemKind] = &[ItemKind::Tool, ItemKind::Resource, ItemKind::ResourceTemplate];
+/// What is known by its name: only there it can be said which name it had before.
+pub const NAMED: &[ItemKind] = &[ItemKind::Tool, ItemKind::Prompt];
+
+pub const FIELDS: [Field; 13] = [
+    Field {
+        name: "uri",
+        member: "uri",
+        kind: Kind::Name,
+        of: RESOURCE,
+        documentation: "the URI it is published under.",
+    },
+    Field {
+        name: "uri_template",
+        member: "uriTemplate",
+        kind: Kind::Name,
+        of: TEMPLATE,
+        documentation: "the URIs it stands for, such as `notes://{day}`.",
+    },
+    Field {
+        name: "name",
+        member: "name",
+        kind: Kind::Name,
+        of: ALL,
+        documentation: "The name a tool or prompt is published under; of a resource, what its server calls it.",
+    },
+    Field {
+        name: "title",
+        member: "title",
+        kind: Kind::Text,
+        of: ALL,
+        documentation: "A name for people; `\"\"` if there is none.",
+    },
+    Field {
+        name: "description",
+        member: "description",
+        kind: Kind::Prose,
+        of: ALL,
+        documentation: "What it does or holds; `\"\"` if nothing is said.",
+    },
+    Field {
+        name: "parameters",
+        member: "inputSchema",
+        kind: Kind::Schema,
+        of: TOOL,
+        documentation: "the JSON Schema of its arguments, a dict.",
+    },
+    Field {
+        name: "arguments",
+        member: "arguments",
+        kind: Kind::Arguments,
+        of: PROMPT,
+        documentation: "a list of dicts with `name` and, where they are known, `title`, `description` and `required`.",
+    },
+    Field {
+        name: "mime_type",
+        member: "mimeType",
+        kind: Kind::Text,
+        of: RESOURCES,
+        documentation: "what it holds, such as `text/markdown`; `\"\"` if nothing is said.",
+    },
+    Field {
+        name: "size",
+        member: "size",
+        kind: Kind::SizeOrNone,
+        of: RESOURCE,
+        documentation: "how many bytes it has, or None.",
+    },
+    Field {
+        name: "annotations",
+        member: "annotations",
+        kind: Kind::Object,
+        of: ANNOTATED,
+        documentation: "hints such as a tool's `readOnlyHint` or a resource's `audience`, a dict. Claims of the server, not facts.",
+    },
+    Field {
+        name: "output_schema",
+        member: "outputSchema",
+        kind: Kind::ObjectOrNone,
+        of: TOOL,
+        documentation: "the JSON Schema of its structured result, or None.",
+    },
+    Field { name: "icons", member: "icons", kind: Kind::List, of: ALL, documentation: "A list of dicts." },
+    Field { name: "meta", member: "_meta", kind: Kind::Object, of: ALL, documentation: "The `_meta` dict." },
 ];
 
-pub fn field(name: &str) -> Result<&'static Field, Complaint> {
-    if let Some(field) = FIELDS.iter().find(|field| field.name == name) {
+/// The fields that a kind has.
+pub fn fields(kind: ItemKind) -> impl Iterator<Item = &'static Field> + Clone {
+    FIELDS.iter().filter(move |field| field.of.contains(&kind))
+}
+
+pub fn field(kind: ItemKind, name: &str) -> Result<&'static Field, Complaint> {
+    if let Some(field) = fields(kind).find(|field| field.name == name) {
         return Ok(field);
     }
+    let noun = noun(kind);
     if name == "backend_id" || name == "original_name" {
-        return Err(Complaint::new(format!("`{name}` cannot be replaced: it says where the tool came from")));
+        return Err(Complaint::new(format!("`{name}` cannot be replaced: it says where the {noun} came from")));
     }
-    let known = FIELDS.iter().map(|field| field.name);
-    let complaint = Complaint::new(format!("a metadata has no field `{name}`"));
+    let known = fields(kind).map(|field| field.name);
+    let complaint = Complaint::new(format!("the metadata of a {noun} has no field `{name}`"));
     Err(match nearest(name, known.clone()) {
         Some(near) => complaint.hint(format!("did you mean `{near}`?")),
         None => complaint.hint(format!("its fields are {}", known.collect::<Vec<_>>().join(", "))),
@@ -56,7 +152,8 @@ impl Kind {
         match self {
             Kind::Name | Kind::Text | Kind::Prose => json.is_string(),
             Kind::Schema | Kind::Object | Kind::ObjectOrNone => json.is_object(),
-            Kind::List => json.is_array(),
+            Kind::List | Kind::Arguments => json.is_array(),
+            Kind::SizeOrNone => json.as_u64().is_some(),
         }
     }
 
@@ -65,8 +162,8 @@ impl Kind {
         match self {
             Kind::Name | Kind::Text | Kind::Prose => json!(""),
             Kind::Schema | Kind::Object => json!({}),
-            Kind::ObjectOrNone => Json::Null,
-            Kind::List => json!([]),
+            Kind::ObjectOrNone | Kind::SizeOrNone => Json::Null,
+            Kind::List | Kind::Arguments => json!([]),
         }
     }
 
@@ -75,7 +172,8 @@ impl Kind {
             Kind::Name | Kind::Text | Kind::Prose => "text",
             Kind::Schema | Kind::Object => "a dict",
             Kind::ObjectOrNone => "a dict or None",
-            Kind::List => "a list",
+            Kind::List | Kind::Arguments => "a list",
+            Kind::SizeOrNone => "a whole number of bytes or None",
         }
     }
 }
@@ -94,5 +192,25 @@ pub fn member<'v>(field: &Field, value: Value<'v>, heap: Heap<'v>) -> starlark::
     if !field.kind.accepts(&json) {
         return Err(complain(format!("`{}` must be {}, not a `{}`", field.name, field.kind.noun(), value.get_type())));
     }
+    if field.kind == Kind::Arguments {
+        check_arguments(&json)?;
+    }
     Ok(Some(json))
+}
+
+/// Clients ask people for these by name.
+fn check_arguments(json: &Json) -> Result<(), Complaint> {
+    let mut seen = Vec::new();
+    for (index, argument) in json.as_array().into_iter().flatten().enumerate() {
+        let name = argument.get("name").and_then(Json::as_str).filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| {
+            Complaint::new(format!("`arguments[{index}]` is not a dict with a `name`"))
+                .hint("a prompt's arguments have the form `[{\"name\": \"topic\", \"required\": True}]`")
+        })?;
+        if seen.contains(&name) {
+            return Err(Complaint::new(format!("`arguments` has `{name}` twice")));
+        }
+        seen.push(name);
+    }
+    Ok(())
 }

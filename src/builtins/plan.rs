@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::Diagnostic;
-use crate::model::{Definition, ItemRef};
+use crate::model::{Definition, ItemKind, ItemRef};
 use crate::script::{Function, LogLevel};
 
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// In the order they were published.
+    /// Each kind in the order it was published.
     pub tools: Vec<Published>,
     pub resources: Vec<Published>,
     pub resource_templates: Vec<Published>,
@@ -28,11 +28,31 @@ pub struct Plan {
     pub files: Vec<PathBuf>,
 }
 
+impl Plan {
+    pub fn of(&self, kind: ItemKind) -> &[Published] {
+        match kind {
+            ItemKind::Tool => &self.tools,
+            ItemKind::Resource => &self.resources,
+            ItemKind::ResourceTemplate => &self.resource_templates,
+            ItemKind::Prompt => &self.prompts,
+        }
+    }
+
+    pub(super) fn of_mut(&mut self, kind: ItemKind) -> &mut Vec<Published> {
+        match kind {
+            ItemKind::Tool => &mut self.tools,
+            ItemKind::Resource => &mut self.resources,
+            ItemKind::ResourceTemplate => &mut self.resource_templates,
+            ItemKind::Prompt => &mut self.prompts,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Published {
     pub definition: Arc<Definition>,
     pub handler: Handler,
-    /// The backend's tool whose metadata this is, changed or not; none if the script made it.
+    /// What it was at its backend, if its metadata came from one, changed or not; none if the script made it.
     pub origin: Option<ItemRef>,
 }
 

@@ -19,13 +19,13 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "default",
         version: 1,
-        summary: "all tools of all servers under unique names, as `aggregation` in the config asks for",
+        summary: "everything of all servers, under unique names as `aggregation` in the config asks for",
         source: include_str!("../../presets/default@1.star"),
     },
     Preset {
         name: "passthrough",
         version: 1,
-        summary: "all tools of all servers, unchanged; two tools of one name are an error",
+        summary: "everything of all servers, unchanged; two tools of one name are an error",
         source: include_str!("../../presets/passthrough@1.star"),
     },
 ];

@@ -1,17 +1,17 @@
-//! `publish()`: what the client may see.
+//! `publish()` and its kin: what the client may see.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
+use starlark::values::Value;
 use starlark::values::dict::DictMut;
 use starlark::values::none::NoneType;
-use starlark::values::{Value, ValueLike};
 
-use super::metadata::Metadata;
-use super::names::{MAX_NAME, Verdict, judge};
+use super::kinds::publisher;
+use super::publish_checks::{check_free, check_handler, check_key, check_schema, metadata_of};
 use super::world::World;
-use crate::diagnostic::{Diagnostic, Place};
-use crate::json::Object;
+use crate::diagnostic::Place;
+use crate::model::ItemKind;
 use crate::script::{Complaint, Context, complain};
 
 #[starlark_module]
@@ -31,91 +31,106 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
         handler: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        Context::of(eval)?.require_top("publish()")?;
-        let world = World::of(eval)?;
-        let place = eval.call_stack_top_location().map(|span| {
-            let range = span.span.begin().get() as usize..span.span.end().get() as usize;
-            Place::new(span.file.filename(), span.file.source(), range)
-        });
-        let metadata = meta.downcast_ref::<Metadata>().ok_or_else(|| {
-            Complaint::new(format!("the first argument of publish() must be a metadata, not a `{}`", meta.get_type()))
-                .hint("take it from `backend.tools()` or make one with `metadata(...)`")
-        })?;
-        check_handler(metadata, handler)?;
+        publish_item(ItemKind::Tool, meta, handler, eval)
+    }
+
+    /// Adds a resource to what the client sees. Only at the top level of the session script.
+    ///
+    /// The handler takes a dict with `uri` and returns `{"contents": [...]}` or text.
+    ///
+    /// ```python
+    /// meta = resource_metadata("team://rules", "rules", mime_type = "text/markdown")
+    /// publish_resource(meta, lambda args: "# Rules")
+    /// ```
+    fn publish_resource<'v>(
+        meta: Value<'v>,
+        handler: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        publish_item(ItemKind::Resource, meta, handler, eval)
+    }
+
+    /// Adds a resource template to what the client sees. Only at the top level of the session script.
+    ///
+    /// The handler takes a dict with `uri` and the template's variables and returns `{"contents": [...]}` or text.
+    ///
+    /// ```python
+    /// meta = resource_template_metadata("notes://{day}", "notes")
+    /// publish_resource_template(meta, lambda args: "Notes of " + args["day"])
+    /// ```
+    fn publish_resource_template<'v>(
+        meta: Value<'v>,
+        handler: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        publish_item(ItemKind::ResourceTemplate, meta, handler, eval)
+    }
+
+    /// Adds a prompt to what the client sees. Only at the top level of the session script.
+    ///
+    /// The handler takes a dict, the prompt's arguments, and returns `{"messages": [...]}` or text.
+    ///
+    /// ```python
+    /// for backend in backends().values():
+    ///     for meta, call in backend.prompts():
+    ///         publish_prompt(meta.replace(name = backend.name + "_" + meta.name), call)
+    /// ```
+    fn publish_prompt<'v>(
+        meta: Value<'v>,
+        handler: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        publish_item(ItemKind::Prompt, meta, handler, eval)
+    }
+}
+
+fn publish_item<'v>(
+    kind: ItemKind,
+    meta: Value<'v>,
+    handler: Value<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<NoneType> {
+    let function = format!("{}()", publisher(kind));
+    Context::of(eval)?.require_top(&function)?;
+    let metadata = metadata_of(kind, meta)?;
+    check_handler(metadata, handler)?;
+    if kind == ItemKind::Tool {
         check_schema(metadata)?;
-        check_name(metadata, world, place)?;
-        let module = eval.module();
-        let collected = module.extra_value().ok_or_else(|| {
-            Complaint::new("publish() works only in the session script itself, not while another file is loaded")
-                .hint("put it into a function and call that from the session script")
-        })?;
-        let heap = eval.heap();
-        let key = heap.alloc_str(metadata.definition.key()).get_hashed_value();
-        let mut entries = DictMut::from_value(collected).map_err(|error| complain(error.to_string()))?;
-        entries.aref.insert_hashed(key, heap.alloc((meta, handler)));
-        Ok(NoneType)
     }
+    let place = place(eval);
+    {
+        let mut notes = World::of(eval)?.notes();
+        check_key(metadata, &mut notes, place.as_ref())?;
+        check_free(metadata, &mut notes, place.as_ref())?;
+    }
+    collect(&function, kind, metadata.definition.key(), (meta, handler), eval)?;
+    Ok(NoneType)
 }
 
-fn check_handler(metadata: &Metadata, handler: Value<'_>) -> Result<(), Complaint> {
-    let name = metadata.definition.key();
-    if handler.get_type() != "function" {
-        return Err(Complaint::new(format!("the handler of `{name}` is a `{}`, not a function", handler.get_type()))
-            .hint("a handler takes one dict: `def handler(args): ...`"));
-    }
-    if handler.parameters_spec().is_some_and(|parameters| !parameters.can_fill_with_args(1, &[])) {
-        return Err(Complaint::new(format!("the handler of `{name}` cannot be called with one argument"))
-            .hint("a handler takes one dict, the tool's arguments: `def handler(args): ...`"));
-    }
-    Ok(())
+/// Where the script is.
+pub fn place(eval: &Evaluator<'_, '_, '_>) -> Option<Place> {
+    eval.call_stack_top_location().map(|span| {
+        let range = span.span.begin().get() as usize..span.span.end().get() as usize;
+        Place::new(span.file.filename(), span.file.source(), range)
+    })
 }
 
-/// Unchanged schemas of a backend may lack the type, as some servers do; what the script made must be right.
-fn check_schema(metadata: &Metadata) -> Result<(), Complaint> {
-    let definition = &metadata.definition;
-    let fault = |what: &str| {
-        Complaint::new(format!("the parameters of `{}` are not an object schema: {what}", definition.key()))
-            .hint("a tool's schema has the form `{\"type\": \"object\", \"properties\": {...}}`")
-    };
-    let object = Object::parse(definition.raw().get()).map_err(|error| fault(&error.to_string()))?;
-    let schema = object.get("inputSchema").ok_or_else(|| fault("there are none"))?;
-    let members = Object::parse(schema.get()).map_err(|error| fault(&error.to_string()))?;
-    match members.get("type").map(|kind| kind.get()) {
-        Some("\"object\"") => Ok(()),
-        None if metadata.has_original_schema() => Ok(()),
-        None => Err(fault("`type` is missing")),
-        Some(other) => Err(fault(&format!("`type` is {other}"))),
-    }
-}
-
-fn check_name(metadata: &Metadata, world: &World, place: Option<Place>) -> Result<(), Complaint> {
-    let name = metadata.definition.key();
-    let mut notes = world.notes();
-    match judge(name) {
-        Verdict::Good => {}
-        Verdict::Impossible(why) => {
-            return Err(Complaint::new(format!("the tool name {} {why}", crate::json::quote(name)))
-                .hint("`meta.replace(name = ...)` gives it another name"));
-        }
-        Verdict::Odd if metadata.has_original_name() => {
-            let backend = metadata.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default();
-            let mut warning =
-                Diagnostic::warning(format!("the backend `{backend}` has a tool with an odd name: `{name}`"))
-                    .hint("some clients refuse such names; `meta.replace(name = ...)` gives it another one");
-            warning.place = place.clone();
-            notes.warnings.push(warning);
-        }
-        Verdict::Odd => {
-            return Err(Complaint::new(format!(
-                "the tool name `{name}` is not allowed: letters, digits, `_`, `.` and `-` only, at most {MAX_NAME} of them"
-            )));
-        }
-    }
-    if let Some(earlier) = notes.published.get(name) {
-        return Err(Complaint::new(format!("the name `{name}` is already published, at {earlier}"))
-            .hint("`meta.replace(name = ...)` gives one of them another name"));
-    }
-    let here = place.map(|place| place.short()).unwrap_or_default();
-    notes.published.insert(name.to_owned(), here);
+/// Keeps what is published with the module: handlers live on its heap.
+pub fn collect<'v>(
+    function: &str,
+    kind: ItemKind,
+    key: &str,
+    item: (Value<'v>, Value<'v>),
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<()> {
+    let collected = eval.module().extra_value().ok_or_else(|| {
+        Complaint::new(format!("{function} works only in the session script itself, not while another file is loaded"))
+            .hint("put it into a function and call that from the session script")
+    })?;
+    let heap = eval.heap();
+    // A tool and a prompt may have the same name.
+    let key = heap.alloc_str(&format!("{} {key}", kind.list_member())).get_hashed_value();
+    let mut entries = DictMut::from_value(collected).map_err(|error| complain(error.to_string()))?;
+    entries.aref.insert_hashed(key, heap.alloc(item));
     Ok(())
 }

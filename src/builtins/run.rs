@@ -40,20 +40,17 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
         collects: true,
     })
     .map_err(|failure| with_log(failure, &context))?;
-    let tools = match done.module.owned_extra_value() {
-        Some(collected) => published(&collected, &world),
-        None => Vec::new(),
-    };
+    let mut plan = Plan::default();
+    if let Some(collected) = done.module.owned_extra_value() {
+        take_published(&collected, &world, &mut plan);
+    }
     let mut notes = world.notes();
-    Ok(Plan {
-        tools,
-        instructions: notes.instructions.take(),
-        sections_read: std::mem::take(&mut notes.sections_read),
-        warnings: std::mem::take(&mut notes.warnings),
-        log: context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect(),
-        files: done.files,
-        ..Plan::default()
-    })
+    plan.instructions = notes.instructions.take();
+    plan.sections_read = std::mem::take(&mut notes.sections_read);
+    plan.warnings = std::mem::take(&mut notes.warnings);
+    plan.log = context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect();
+    plan.files = done.files;
+    Ok(plan)
 }
 
 /// Who debugs with `print()` needs the lines most when the script fails.
@@ -66,8 +63,7 @@ fn with_log(mut failure: Failure, context: &Context) -> Failure {
 }
 
 /// The collected tuples, each handler kept alive by the heap it lies on.
-fn published(collected: &OwnedFrozenValue, world: &Arc<World>) -> Vec<Published> {
-    let mut tools = Vec::new();
+fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut Plan) {
     // `map` hands out the value itself, so that no unchecked access is needed.
     collected.map(|dict| {
         let entries =
@@ -82,9 +78,12 @@ fn published(collected: &OwnedFrozenValue, world: &Arc<World>) -> Vec<Published>
                 Some(backend) => Handler::Backend(backend.target.clone()),
                 None => Handler::Script(Function::new(collected.map(|_| *handler), world.clone())),
             };
-            tools.push(Published { definition: metadata.definition.clone(), handler, origin: metadata.origin.clone() });
+            plan.of_mut(metadata.kind).push(Published {
+                definition: metadata.definition.clone(),
+                handler,
+                origin: metadata.origin.clone(),
+            });
         }
         dict
     });
-    tools
 }

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use starlark::eval::Evaluator;
 
 use super::Settings;
+use super::publish_checks::Earlier;
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
+use crate::model::ItemKind;
 use crate::script::{Context, complain};
 
 pub struct World {
@@ -19,8 +21,8 @@ pub struct World {
 /// Written at the top level, read when the script has run.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// Where each name was published, as `policy.star:3`.
-    pub published: HashMap<String, String>,
+    /// What was published, by kind and key.
+    pub published: HashMap<(ItemKind, String), Earlier>,
     pub instructions: Option<String>,
     pub sections_read: BTreeSet<String>,
     pub warnings: Vec<Diagnostic>,

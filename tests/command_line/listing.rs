@@ -14,8 +14,8 @@ async fn presets_are_listed_and_shown() {
         list.stdout,
         "\
 PRESET         WHAT IT DOES
-default@1      all tools of all servers under unique names, as `aggregation` in the config asks for
-passthrough@1  all tools of all servers, unchanged; two tools of one name are an error
+default@1      everything of all servers, under unique names as `aggregation` in the config asks for
+passthrough@1  everything of all servers, unchanged; two tools of one name are an error
 "
     );
     let list = empty().run(["list-presets", "--json"]).await.expect(0).json();

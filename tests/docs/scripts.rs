@@ -33,13 +33,19 @@ fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
         });
         Arc::new(Definition::parse(ItemKind::Tool, raw(&definition)).expect("it is a tool"))
     };
+    let template = json!({"uriTemplate": "file:///docs/{path}", "name": "files"});
+    let template = Definition::parse(ItemKind::ResourceTemplate, raw(&template)).expect("it is a template");
     Arc::new(BackendView {
         name: name.into(),
         kind: BackendKind::Stdio,
         status: Status::Ready,
         error: String::new(),
         info: Arc::default(),
-        lists: Arc::new(Lists { tools: tools.iter().map(tool).collect(), ..Lists::default() }),
+        lists: Arc::new(Lists {
+            tools: tools.iter().map(tool).collect(),
+            resource_templates: vec![Arc::new(template)],
+            ..Lists::default()
+        }),
         start_time: None,
         reports: Arc::default(),
     })
@@ -69,6 +75,7 @@ fn every_script_runs_and_publishes_something() {
         let plan =
             run_session_script(&source, Path::new(super::root()), snapshot(), settings(), &Limits::SESSION_SCRIPT);
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
-        assert!(!plan.tools.is_empty(), "{}: nothing is published", block.place);
+        let published = ItemKind::ALL.iter().any(|kind| !plan.of(*kind).is_empty());
+        assert!(published, "{}: nothing is published", block.place);
     }
 }

@@ -36,8 +36,12 @@ fn what_cannot_be_replaced() {
     for (change, message, hint) in [
         ("backend_id = 'x'", "`backend_id` cannot be replaced", ""),
         ("original_name = 'x'", "`original_name` cannot be replaced", ""),
-        ("descripton = 'x'", "a metadata has no field `descripton`", "did you mean `description`?"),
-        ("zebra = 'x'", "a metadata has no field `zebra`", "its fields are name, title"),
+        ("descripton = 'x'", "the metadata of a tool has no field `descripton`", "did you mean `description`?"),
+        (
+            "zebra = 'x'",
+            "the metadata of a tool has no field `zebra`",
+            "its fields are name, title, description, parameters, annotations",
+        ),
         ("name = 1", "`name` must be text, not a `int`", ""),
         ("parameters = []", "`parameters` must be a dict, not a `list`", ""),
         ("annotations = {'a': print}", "`annotations` cannot become JSON: `a`: a function cannot become JSON", ""),

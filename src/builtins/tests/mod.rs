@@ -5,6 +5,7 @@ mod handlers;
 mod limits;
 mod metadata;
 mod naming;
+mod other_kinds;
 mod publish;
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+use super::other_kinds::{keys, offering};
 use super::*;
 use crate::builtins::presets;
 
@@ -140,6 +141,43 @@ fn passthrough_changes_nothing_and_refuses_collisions() {
     assert_eq!(names(&plan), ["x", "y"]);
     let error = preset_with("passthrough", two(), json!({})).unwrap_err();
     assert!(error.message.contains("the name `search` is already published"), "{error}");
+}
+
+#[test]
+fn prompts_follow_the_strategy_and_resources_the_order() {
+    let backends = || {
+        let (first, second) = (&["x:a", "x:b"], &["x:b", "x:c"]);
+        vec![offering("one", first, &["review", "plan"]), offering("two", second, &["review", "fix it"])]
+    };
+    let ranked = json!({"conflictResolution": "priority", "conflictResolutionConfig": {"priorityOrder": ["two"]}});
+    for (aggregation, expected) in [
+        (json!({}), vec!["review", "plan", "two_review", "fix it"]),
+        (json!({"conflictResolution": "prefix"}), vec!["one_review", "one_plan", "two_review", "two_fix_it"]),
+        (ranked, vec!["plan", "review", "fix it"]),
+        // What hides tools hides tools only.
+        (json!({"excludeAllTools": true}), vec!["review", "plan", "two_review", "fix it"]),
+        (json!({"defaultToolVisibility": "deny"}), vec!["review", "plan", "two_review", "fix it"]),
+    ] {
+        let plan = default(backends(), aggregation.clone()).unwrap();
+        assert_eq!(keys(&plan, ItemKind::Prompt), expected, "{aggregation}");
+        assert_eq!(keys(&plan, ItemKind::Resource), ["x:a", "x:b", "x:c"]);
+        assert_eq!(keys(&plan, ItemKind::ResourceTemplate).len(), 1);
+        let line = plan.log.iter().find(|(_, _, fields)| fields.get("uri") == Some(&json!("x:b"))).unwrap();
+        assert_eq!((&line.2["kept"], &line.2["dropped"]), (&json!("one"), &json!("two")));
+    }
+    let error = default(backends(), json!({"conflictResolution": "manual"})).unwrap_err();
+    assert!(error.message.contains("`review` (one.review, two.review). Overrides are for tools only"), "{error}");
+    let plan = preset_with("passthrough", backends(), json!({})).unwrap();
+    assert_eq!(keys(&plan, ItemKind::Prompt), ["review", "plan", "fix it"]);
+    assert_eq!(keys(&plan, ItemKind::Resource), ["x:a", "x:b", "x:c"]);
+}
+
+#[test]
+fn a_name_nobody_can_use_does_not_end_the_default() {
+    let plan = default(vec![offering("one", &[], &["", "fine"]), named("two", &["a\nb", "good"])], json!({})).unwrap();
+    assert_eq!(names(&plan), ["one_tool", "good"]);
+    assert_eq!(keys(&plan, ItemKind::Prompt), ["fine"]);
+    assert_eq!(plan.log.len(), 2);
 }
 
 #[test]
