@@ -31,7 +31,7 @@ pub struct Pool {
 #[derive(Clone, Debug)]
 pub(super) enum Route {
     Remote(reqwest::Client, reqwest::Url),
-    Local(Local, Uri),
+    Local(Box<Local>, Uri),
 }
 
 impl Pool {
@@ -61,7 +61,7 @@ impl Pool {
         let bad = |error: &dyn std::fmt::Display| HttpError::Connect(error.to_string());
         let uri: Uri = url.parse().map_err(|error: http::uri::InvalidUri| bad(&error))?;
         if uri.scheme_str() == Some("http") && uri.host().is_some_and(is_this_machine) {
-            return Ok(Route::Local(self.local.clone(), uri));
+            return Ok(Route::Local(Box::new(self.local.clone()), uri));
         }
         let url = reqwest::Url::parse(url).map_err(|error| bad(&error))?;
         Ok(Route::Remote(self.remote.clone(), url))
