@@ -115,7 +115,7 @@ async fn a_script_publishes_what_it_makes_and_wraps() {
     def hello(args):
         return "Say hello to " + args.get("who", "everybody")
 
-    publish_resource_template(resource_metadata(uri_template = "note://{id}", name = "note"), note)
+    publish_resource_template(resource_template_metadata("note://{id}", "note"), note)
     publish_prompt(prompt_metadata("hello", "Greets", [{"name": "who"}]), hello)
 "#;
     let mut client = Client::of(&config("legacy").section(script), false).await;
@@ -156,6 +156,7 @@ async fn the_same_resource_on_two_servers_is_the_first_ones() {
     let listed = client.result("resources/list", json!({})).await;
     assert_eq!(listed["resources"].as_array().map(Vec::len), Some(2), "{listed}");
     let prompts = client.result("prompts/list", json!({})).await;
-    let names: Vec<&str> = prompts["prompts"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
+    let names: Vec<&str> =
+        prompts["prompts"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["greet", "second_greet"]);
 }
