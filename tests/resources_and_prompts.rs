@@ -33,7 +33,7 @@ impl Client {
             true => self.proxy.client.modern(method, &params).await,
             false => self.proxy.client.request(method, &params).await,
         };
-        serde_json::from_str(&answer.raw).unwrap()
+        serde_json::from_str(&answer.raw).expect("an answer is JSON")
     }
 
     async fn result(&mut self, method: &str, params: Value) -> Value {

@@ -9,8 +9,13 @@ use crate::diagnostic::nearest;
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
+/// Writes the log from a thread of its own: whoever started us may not read standard error, and a full pipe must not
+/// stop the protocol. Lines are dropped, and counted, rather than waited for. What is queued is written when this is
+/// dropped.
+pub(super) type LogWriter = tracing_appender::non_blocking::WorkerGuard;
+
 /// `quiet`: commands that print an answer log warnings only, unless asked.
-pub(super) fn start(level: Option<&str>, quiet: bool) -> Result<(), Failure> {
+pub(super) fn start(level: Option<&str>, quiet: bool) -> Result<LogWriter, Failure> {
     let level = match level {
         Some(level) if LEVELS.contains(&level) => level,
         Some("warning") => "warn",
@@ -24,11 +29,12 @@ pub(super) fn start(level: Option<&str>, quiet: bool) -> Result<(), Failure> {
     // Other crates print whole messages at these levels, with whatever secrets are in them.
     let filter = format!("{level},hyper=warn,reqwest=warn,h2=warn,rustls=warn,audit=error");
     let filter = EnvFilter::try_new(filter).map_err(|error| Failure::usage(error.to_string()))?;
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_ansi(output::colour())
         .with_timer(time::uptime())
         .init();
-    Ok(())
+    Ok(guard)
 }

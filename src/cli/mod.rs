@@ -59,9 +59,10 @@ enum Command {
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let quiet = !matches!(arguments.command, Command::Serve(_));
-    if let Err(failure) = logging::start(arguments.log.as_deref(), quiet) {
-        return failure.report();
-    }
+    let _log = match logging::start(arguments.log.as_deref(), quiet) {
+        Ok(log) => log,
+        Err(failure) => return failure.report(),
+    };
     let outcome = match arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Init(arguments) => init::run(&arguments),

@@ -125,13 +125,9 @@ impl Host for LocalHost {
     }
 
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
-        let (extension, fields) = (&self.extension, Value::Object(fields.clone()).to_string());
-        match level {
-            LogLevel::Debug => tracing::debug!(target: "extension", %extension, fields, "{message}"),
-            LogLevel::Info => tracing::info!(target: "extension", %extension, fields, "{message}"),
-            LogLevel::Warning => tracing::warn!(target: "extension", %extension, fields, "{message}"),
-            LogLevel::Error | LogLevel::Audit => tracing::error!(target: "extension", %extension, fields, "{message}"),
-        }
+        let mut fields = fields.clone();
+        fields.insert("extension".to_owned(), json!(self.extension.as_ref()));
+        level.record(message, &fields);
     }
 
     fn stopped(&self) -> Option<Stop> {

@@ -99,7 +99,10 @@ impl Edit<'_> {
     pub fn set(&mut self, key: &str, value: impl Into<String>) -> &mut Self {
         match self.object.members.iter().position(|(name, _)| name == key) {
             Some(index) => self.changes.push((index, Some(value.into()))),
-            None => self.additions.push((key.to_owned(), value.into())),
+            None => {
+                self.additions.retain(|(name, _)| name != key);
+                self.additions.push((key.to_owned(), value.into()));
+            }
         }
         self
     }

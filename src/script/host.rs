@@ -46,6 +46,19 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
+    /// Writes a line of a script to the proxy's own log.
+    pub fn record(self, message: &str, fields: &Map<String, Value>) {
+        let fields = if fields.is_empty() { String::new() } else { Value::Object(fields.clone()).to_string() };
+        match self {
+            LogLevel::Debug => tracing::debug!(target: "script", fields, "{message}"),
+            LogLevel::Info => tracing::info!(target: "script", fields, "{message}"),
+            LogLevel::Warning => tracing::warn!(target: "script", fields, "{message}"),
+            LogLevel::Error => tracing::error!(target: "script", fields, "{message}"),
+            // Never filtered away, whatever the level of the log.
+            LogLevel::Audit => tracing::error!(target: "audit", fields, "{message}"),
+        }
+    }
+
     pub const NAMES: [&'static str; 5] = ["debug", "info", "warning", "error", "audit"];
 
     pub fn as_str(self) -> &'static str {

@@ -2,6 +2,10 @@
 
 use tokio::task::JoinHandle;
 
+use super::Server;
+use super::in_flight::InFlight;
+use super::methods::{Asked, Client};
+use super::outlet::Outlet;
 use crate::json::Raw;
 use crate::wire::{Message, Notification, Request, RpcError, encode};
 
@@ -39,13 +43,47 @@ fn sort_one(item: &Raw) -> Option<Item> {
     }
 }
 
-/// All answers as one array, without those that were cancelled.
-pub(super) async fn gather(answers: Vec<JoinHandle<Option<String>>>) -> String {
+/// Begins everything in a batch, in order, for a client of a session. What comes back are the answers to wait for.
+pub(super) fn begin(
+    items: Vec<Item>,
+    server: &Server,
+    client: &Client,
+    in_flight: &InFlight,
+    outlet: &Outlet,
+) -> Vec<JoinHandle<Option<String>>> {
+    let mut answers = Vec::new();
+    for item in items {
+        match item {
+            Item::Answered(text) => answers.push(tokio::spawn(async move { Some(text) })),
+            Item::Notification(notification) => in_flight.take_notification(&notification),
+            Item::Request(request) => {
+                let (server, client, outlet) = (server.clone(), client.clone(), outlet.clone());
+                // Begun here and not in the task, so that a cancellation later in the batch finds it.
+                let running = in_flight.begin(&request.id);
+                answers.push(tokio::spawn(async move {
+                    let outcome = match &running {
+                        Err(error) => Err(error.clone()),
+                        Ok(running) => {
+                            let cancel = running.cancel.clone();
+                            let asked = Asked { request: &request, client: &client, cancel, outlet: &outlet };
+                            server.answer_session(asked).await?
+                        }
+                    };
+                    Some(encode::outcome(&request.id, &outcome))
+                }));
+            }
+        }
+    }
+    answers
+}
+
+/// All answers as one array; none if there is nothing to answer, because all of it was cancelled.
+pub(super) async fn gather(answers: Vec<JoinHandle<Option<String>>>) -> Option<String> {
     let mut texts = Vec::new();
     for answer in answers {
         if let Ok(Some(text)) = answer.await {
             texts.push(text);
         }
     }
-    format!("[{}]", texts.join(","))
+    (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 use crate::json::{Object, RawRef};
-use crate::wire::{Id, RpcError};
+use crate::wire::{Id, Notification, RpcError};
 
 /// More at once than any honest client has.
 const LIMIT: usize = 10_000;
@@ -33,8 +33,15 @@ impl InFlight {
         Ok(Running { requests: self.clone(), id: id.clone(), cancel })
     }
 
+    /// Acts on what a client says unasked, as far as it concerns its requests.
+    pub(super) fn take_notification(&self, notification: &Notification) {
+        if notification.method == "notifications/cancelled" {
+            self.cancel(notification.params.as_deref());
+        }
+    }
+
     /// Acts on `notifications/cancelled`; an id that is not there is ignored.
-    pub(super) fn cancel(&self, params: Option<&RawRef>) {
+    fn cancel(&self, params: Option<&RawRef>) {
         let Some(Ok(params)) = params.map(|params| Object::parse(params.get())) else { return };
         let id = params.get("requestId").and_then(|id| Id::parse(id.get()));
         if let Some(token) = id.and_then(|id| self.lock().get(&id).cloned()) {

@@ -19,6 +19,8 @@ use crate::wire::{Request, Revision, RpcError, encode};
 /// Finished streams that can still be taken up again.
 const KEPT_STREAMS: usize = 32;
 
+/// For how long they can.
+const KEPT_FOR: Duration = Duration::from_secs(120);
 /// And how much of them.
 const KEPT_BYTES: usize = 8 << 20;
 
@@ -108,10 +110,10 @@ impl Session {
     }
 
     /// Takes a stream up again behind an event; none if there is no such stream any more.
-    pub(super) fn resume(&self, last_event: &str) -> Option<Frames> {
+    pub(super) async fn resume(&self, last_event: &str) -> Option<Frames> {
         let (number, seen) = Stream::parse_id(last_event)?;
         if number == 0 {
-            return Some(self.standalone.attach(seen, false));
+            return Some(self.listen_behind(seen).await);
         }
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         Some(streams.get(&number)?.attach(seen, false))
@@ -119,7 +121,11 @@ impl Session {
 
     /// Opens the standalone stream. A change that nobody heard of is told now.
     pub(super) async fn listen(&self) -> Frames {
-        let frames = self.standalone.attach(u64::MAX, false);
+        self.listen_behind(u64::MAX).await
+    }
+
+    async fn listen_behind(&self, seen: u64) -> Frames {
+        let frames = self.standalone.attach(seen, false);
         let untold = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
         for change in untold {
             self.tell(change).await;
@@ -137,6 +143,12 @@ impl Session {
         if !untold.contains(&change) {
             untold.push(change);
         }
+    }
+
+    /// Lets go of what no client will come back for.
+    pub(super) fn forget_delivered(&self) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|_, stream| stream.finished_for().is_none_or(|age| age < KEPT_FOR));
     }
 
     /// Ends the stream that would last for ever.

@@ -56,8 +56,11 @@ impl Sessions {
         self.lock().values().cloned().collect()
     }
 
-    /// Ends the sessions that nobody used for too long.
+    /// Ends the sessions that nobody used for too long, and forgets what the others no longer need.
     pub(super) fn sweep(&self) {
+        for session in self.all() {
+            session.forget_delivered();
+        }
         let old: Vec<String> =
             self.lock().iter().filter(|(_, session)| session.is_idle(self.idle)).map(|(id, _)| id.clone()).collect();
         for id in old {

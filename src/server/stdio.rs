@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
-use super::batch::{self, Item};
+use super::batch;
 use super::changes::Changes;
 use super::in_flight::InFlight;
 use super::methods::{Asked, Client, Outcome};
@@ -17,8 +17,8 @@ use super::{Server, era};
 use crate::json::Raw;
 use crate::model::Principal;
 use crate::wire::{
-    Fault, Line, LineReader, LineSender, Message, Notification, Request, Revision, RpcError, batch as split, code,
-    encode, line_writer,
+    Fault, Line, LineReader, LineSender, Message, Request, Revision, RpcError, batch as split, code, encode,
+    line_writer,
 };
 
 const QUEUE: usize = 1024;
@@ -103,17 +103,11 @@ impl Front {
         }
         match Message::parse(text) {
             Ok(Message::Request(request)) => self.take_request(request).await,
-            Ok(Message::Notification(notification)) => self.take_notification(&notification),
+            Ok(Message::Notification(notification)) => self.in_flight.take_notification(&notification),
             // The proxy asks a client nothing yet, so there is nothing an answer could belong to.
             Ok(Message::Response(response)) => tracing::debug!(?response.id, "an answer to nothing was dropped"),
             Err(Fault { id: Some(id), error }) => self.send(encode::error(Some(&id), &error)).await,
             Err(Fault { id: None, error }) => self.send_nameless(&error).await,
-        }
-    }
-
-    fn take_notification(&self, notification: &Notification) {
-        if notification.method == "notifications/cancelled" {
-            self.in_flight.cancel(notification.params.as_deref());
         }
     }
 
@@ -174,7 +168,11 @@ impl Front {
                 return Err(RpcError::new(code::INVALID_PARAMS, &message));
             }
         };
-        Ok(Client { revision, principal: self.principal.clone(), capabilities: None, log_level: None })
+        Ok(self.session_client(revision))
+    }
+
+    fn session_client(&self, revision: Revision) -> Client {
+        Client { revision, principal: self.principal.clone(), capabilities: None, log_level: None }
     }
 
     /// A second handshake on the same pipe starts over.
@@ -202,40 +200,15 @@ impl Front {
             Ok(items) => items,
             Err(error) => return self.send_nameless(&error).await,
         };
-        let mut answers = Vec::new();
-        for item in items {
-            match item {
-                Item::Answered(text) => answers.push(tokio::spawn(async move { Some(text) })),
-                Item::Notification(notification) => self.take_notification(&notification),
-                Item::Request(request) => {
-                    let front = Arc::clone(self);
-                    answers.push(tokio::spawn(async move { front.answer_in_batch(&request).await }));
-                }
-            }
-        }
-        if !answers.is_empty() {
-            let front = Arc::clone(self);
-            tokio::spawn(async move { front.send(batch::gather(answers).await).await });
-        }
-    }
-
-    async fn answer_in_batch(&self, request: &Request) -> Option<String> {
-        let started = self.client_of(request).and_then(|client| Ok((client, self.in_flight.begin(&request.id)?)));
-        let (client, running) = match started {
-            Ok(started) => started,
-            Err(error) => return Some(encode::error(Some(&request.id), &error)),
-        };
+        let client = self.session_client(Revision::V2025_03_26);
         let outlet = Outlet::Queue(self.lines.clone());
-        let outcome = self
-            .server
-            .answer_session(Asked {
-                request: request,
-                client: &client,
-                cancel: running.cancel.clone(),
-                outlet: &outlet,
-            })
-            .await?;
-        Some(encode::outcome(&request.id, &outcome))
+        let answers = batch::begin(items, &self.server, &client, &self.in_flight, &outlet);
+        let front = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Some(text) = batch::gather(answers).await {
+                front.send(text).await;
+            }
+        });
     }
 
     /// Lets running requests finish for a moment, then cancels them.

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::wire::http::Frames;
 use crate::wire::sse;
@@ -14,6 +14,8 @@ const KEPT_EVENTS: usize = 1024;
 const KEPT_BYTES: usize = 4 << 20;
 /// How soon a client that lost its connection may come back.
 const RETRY: Duration = Duration::from_secs(1);
+/// A reader that takes nothing for so long has lost its stream, until it comes back.
+const STALL: Duration = Duration::from_secs(30);
 /// Frames on their way to a client that does not read yet.
 const QUEUE: usize = 64;
 
@@ -23,18 +25,19 @@ struct State {
     kept: VecDeque<(u64, String)>,
     bytes: usize,
     reader: Option<mpsc::Sender<String>>,
-    done: bool,
+    done: Option<Instant>,
 }
 
 #[derive(Debug)]
 pub(super) struct Stream {
     number: u64,
     state: Mutex<State>,
+    replaced: Notify,
 }
 
 impl Stream {
     pub(super) fn new(number: u64) -> Self {
-        Stream { number, state: Mutex::default() }
+        Stream { number, state: Mutex::default(), replaced: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -61,9 +64,10 @@ impl Stream {
         for frame in missed {
             let _ = sender.try_send(frame);
         }
-        if !state.done {
+        if state.done.is_none() {
             state.reader = Some(sender);
         }
+        self.replaced.notify_waiters();
         frames
     }
 
@@ -77,10 +81,15 @@ impl Stream {
             state.keep(number, frame.clone());
             (frame, state.reader.clone())
         };
-        if let Some(reader) = reader
-            && reader.send(frame).await.is_err()
-        {
-            self.detach(&reader);
+        let Some(reader) = reader else { return };
+        tokio::select! {
+            sent = reader.send(frame) => if sent.is_err() {
+                self.detach(&reader);
+            },
+            // The client came back on another connection and was given this frame there.
+            () = self.replaced.notified() => {}
+            // It does not read and does not close either. The frame is kept; the call must go on.
+            () = tokio::time::sleep(STALL) => self.detach(&reader),
         }
     }
 
@@ -99,7 +108,7 @@ impl Stream {
     /// No more will come.
     pub(super) fn finish(&self) {
         let mut state = self.lock();
-        state.done = true;
+        state.done.get_or_insert_with(Instant::now);
         state.reader = None;
     }
 
@@ -109,7 +118,12 @@ impl Stream {
     }
 
     pub(super) fn is_finished(&self) -> bool {
-        self.lock().done
+        self.lock().done.is_some()
+    }
+
+    /// How long ago it was finished, if it is.
+    pub(super) fn finished_for(&self) -> Option<Duration> {
+        self.lock().done.map(|when| when.elapsed())
     }
 }
 

@@ -26,10 +26,8 @@ pub(super) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
     let kind = object.get("resultType").map(|_| object.string("resultType").unwrap_or_default());
     match (revision.is_stateless(), kind.as_deref()) {
         (true, None | Some("complete" | "input_required")) => Ok(stamped(&object)),
-        (false, None) => Ok(own(clean)),
-        (false, Some("complete")) => {
-            Ok(object.edit().remove("resultType").remove("ttlMs").remove("cacheScope").finish_raw())
-        }
+        (false, None) if !has_other_structure(&object) => Ok(own(clean)),
+        (false, None | Some("complete")) => Ok(older(&object, kind.is_some())),
         (false, Some("input_required")) => Ok(error_result(
             "the tool needs an answer from you, which this proxy cannot ask for in your protocol version yet",
         )),
@@ -39,11 +37,39 @@ pub(super) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
     }
 }
 
+/// Whether the structured content is no object, which only the stateless era has.
+fn has_other_structure(object: &Object<'_>) -> bool {
+    object.get("structuredContent").is_some_and(|content| !content.get().starts_with('{'))
+}
+
+/// A result without what session-based revisions do not have. Structured content that has to go is left as text.
+fn older(object: &Object<'_>, marked: bool) -> Raw {
+    let mut edit = object.edit();
+    if marked {
+        edit.remove("resultType").remove("ttlMs").remove("cacheScope");
+    }
+    if let Some(structured) = object.get("structuredContent").filter(|_| has_other_structure(object)) {
+        edit.remove("structuredContent");
+        let content = object.get("content").map_or("[]", RawRef::get);
+        let blocks: Vec<&RawRef> = serde_json::from_str(content).unwrap_or_default();
+        let is_text = |block: &&RawRef| {
+            Object::parse(block.get()).is_ok_and(|block| block.string("type").as_deref() == Some("text"))
+        };
+        if !blocks.iter().any(is_text) {
+            let text = format!("{{\"type\":\"text\",\"text\":{}}}", quote(structured.get()));
+            let all: Vec<&str> = blocks.iter().map(|block| block.get()).chain([text.as_str()]).collect();
+            edit.set("content", format!("[{}]", all.join(",")));
+        }
+    }
+    edit.finish_raw()
+}
+
 /// Most results for a session-based client pass as they are, and a glance tells which do not.
 fn needs_look(revision: Revision, result: &RawRef) -> bool {
     let text = result.get().as_bytes();
     revision.is_stateless()
         || memchr::memmem::find(text, b"resultType").is_some()
+        || memchr::memmem::find(text, b"structuredContent").is_some()
         || memchr::memmem::find(text, b"io.modelcontextprotocol/").is_some()
         || text.first() != Some(&b'{')
 }
@@ -81,6 +107,9 @@ pub(super) fn error(revision: Revision, kind: ItemKind, key: &str, error: RpcErr
     match error.code() {
         // The two eras have different codes for it.
         code::RESOURCE_NOT_FOUND if revision.is_stateless() && resource => resource_not_found(revision, key),
+        code::RESOURCE_NOT_FOUND if revision.is_stateless() => {
+            RpcError::with_data(code::INVALID_PARAMS, &error.message(), &error.data().unwrap_or_default())
+        }
         code::INVALID_PARAMS if !revision.is_stateless() && resource && names_uri(&error) => {
             resource_not_found(revision, key)
         }
@@ -145,6 +174,14 @@ mod tests {
             told.get().starts_with(r#"{"content":[],"x":1.10,"_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":"#)
         );
         assert!(told.get().ends_with(r#""resultType":"complete"}"#), "{told}");
+    }
+
+    #[test]
+    fn structured_content_that_a_revision_lacks_is_left_as_text() {
+        let told = result(Revision::V2025_06_18, raw(r#"{"content":[],"structuredContent":[1.0, 2]}"#)).unwrap();
+        assert_eq!(told.get(), r#"{"content":[{"type":"text","text":"[1.0, 2]"}]}"#);
+        let text = r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1.10}}"#;
+        assert_eq!(result(Revision::V2025_06_18, raw(text)).unwrap().get(), text);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::builtins::{Plan, Settings, run_session_script};
 use crate::catalog::Snapshot;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::script::{Limits, LogLevel, Source};
+use crate::script::{Limits, Source};
 
 use super::Surface;
 
@@ -57,7 +57,7 @@ impl Recipe {
         .map_err(BuildError::from)?;
         self.check_sections(&plan)?;
         for (level, message, fields) in &plan.log {
-            log(*level, message, fields);
+            level.record(message, fields);
         }
         Ok(Surface::new(plan, snapshot))
     }
@@ -73,18 +73,5 @@ impl Recipe {
         ))
         .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or take it out of the config"));
         Err(BuildError::Unread(Box::new(diagnostic.at(place.clone()))))
-    }
-}
-
-/// A line the script logged, in the proxy's own log.
-pub(super) fn log(level: LogLevel, message: &str, fields: &serde_json::Map<String, serde_json::Value>) {
-    let fields = if fields.is_empty() { String::new() } else { serde_json::Value::Object(fields.clone()).to_string() };
-    match level {
-        LogLevel::Debug => tracing::debug!(target: "script", fields, "{message}"),
-        LogLevel::Info => tracing::info!(target: "script", fields, "{message}"),
-        LogLevel::Warning => tracing::warn!(target: "script", fields, "{message}"),
-        LogLevel::Error => tracing::error!(target: "script", fields, "{message}"),
-        // Never filtered away, whatever the level of the log.
-        LogLevel::Audit => tracing::error!(target: "audit", fields, "{message}"),
     }
 }

@@ -73,11 +73,15 @@ impl Calls {
                 self.forward(target, kind.use_method(), params, caller).await
             }
             Handler::Script(function) => {
-                let arguments = match handler_arguments(entry, key, params) {
-                    Ok(arguments) => arguments,
-                    Err(reason) => return failed(entry.kind, reason, None),
+                let job = Job {
+                    surface: Arc::clone(surface),
+                    kind,
+                    key: key.to_owned(),
+                    function: function.clone(),
+                    arguments: params.get("arguments").map(RawRef::to_owned),
+                    objects_only: caller.objects_only,
                 };
-                self.run(surface, entry, key, function.clone(), arguments, caller).await
+                self.run(job, caller).await
             }
         }
     }
@@ -106,16 +110,8 @@ impl Calls {
         }
     }
 
-    async fn run(
-        &self,
-        surface: &Arc<Surface>,
-        entry: &Entry,
-        key: &str,
-        function: Function,
-        arguments: Raw,
-        caller: Caller,
-    ) -> Result<Raw, CallFault> {
-        let name: Arc<str> = entry.definition.key().into();
+    async fn run(&self, job: Job, caller: Caller) -> Result<Raw, CallFault> {
+        let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
         let host = Arc::new(RequestHost {
             dispatcher: self.dispatcher.clone(),
             runtime: tokio::runtime::Handle::current(),
@@ -123,27 +119,46 @@ impl Calls {
             principal: caller.principal,
             item: Arc::clone(&name),
         });
-        // The handler's code lives in the surface; it is kept to the end of the call.
-        let surface = Arc::clone(surface);
-        let job = move || {
-            let outcome = function.call(&arguments, host, &Limits::HANDLER);
-            drop(surface);
-            outcome
+        let outcome = tokio::select! {
+            biased;
+            // While it waits for a place it is not started at all; a running handler is stopped through its host.
+            () = caller.cancel.cancelled() => return Err(CallFault::Cancelled),
+            outcome = self.pool.run(move || job.run(host)) => outcome,
         };
-        match self.pool.run(job).await {
-            Ok(Ok(returned)) => finished(entry, key, returned, caller.objects_only),
-            Ok(Err(failure)) => stopped(entry, &failure),
-            Err(error) => {
-                tracing::error!(item = %name, %error, "a handler did not finish");
-                failed(entry.kind, format!("the handler of `{name}` did not finish: {error}"), None)
-            }
+        outcome.unwrap_or_else(|error| {
+            tracing::error!(item = %name, %error, "a handler did not finish");
+            failed(kind, format!("the handler of `{name}` did not finish: {error}"), None)
+        })
+    }
+}
+
+/// A use of a script's handler, with all that is computed for it: none of that belongs on the thread that serves
+/// everybody. It keeps the surface, in which the handler's code lives, to its end.
+struct Job {
+    surface: Arc<Surface>,
+    kind: ItemKind,
+    key: String,
+    function: Function,
+    arguments: Option<Raw>,
+    objects_only: bool,
+}
+
+impl Job {
+    fn run(self, host: Arc<RequestHost>) -> Result<Raw, CallFault> {
+        let entry = self.surface.find(self.kind, &self.key).ok_or(CallFault::Unknown)?;
+        let arguments = match handler_arguments(entry, &self.key, self.arguments.as_deref()) {
+            Ok(arguments) => arguments,
+            Err(reason) => return failed(entry.kind, reason, None),
+        };
+        match self.function.call(&arguments, host, &Limits::HANDLER) {
+            Ok(returned) => finished(entry, &self.key, returned, self.objects_only),
+            Err(failure) => stopped(entry, &failure),
         }
     }
 }
 
 /// What a script handler is called with.
-fn handler_arguments(entry: &Entry, key: &str, params: &Object<'_>) -> Result<Raw, String> {
-    let arguments = params.get("arguments");
+fn handler_arguments(entry: &Entry, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
     match entry.kind {
         ItemKind::Tool => checked_arguments(entry, arguments),
         ItemKind::Prompt => Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)),

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::build;
 use super::dispatch::Dispatcher;
 use crate::backend::{Call, CallError};
 use crate::json::{Object, Raw, RawRef, quote};
@@ -51,7 +50,7 @@ impl Host for RequestHost {
         // Set last: a script cannot speak in another tool's or user's name.
         fields.insert("tool".to_owned(), json!(self.item.as_ref()));
         fields.insert("user".to_owned(), json!(self.principal.sub.as_ref()));
-        build::log(level, message, &fields);
+        level.record(message, &fields);
     }
 
     fn stopped(&self) -> Option<Stop> {

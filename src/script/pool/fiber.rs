@@ -18,7 +18,7 @@ const STACK: usize = 8 << 20;
 /// A handler that computes longer than this lets the others on its thread go first.
 const SLICE: Duration = Duration::from_millis(1);
 /// Stacks that are kept for the next handlers.
-const KEPT_STACKS: usize = 1024;
+const KEPT_STACKS: usize = 512;
 
 thread_local! {
     /// The fiber that runs on this thread at this moment.

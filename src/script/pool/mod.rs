@@ -48,7 +48,8 @@ impl Pool {
         Pool(Arc::new(Shared { places, queue: Arc::default(), workers: Mutex::default(), usual }))
     }
 
-    /// Runs a job, or queues it. If the future is dropped the job still runs to its end, unless it is queued.
+    /// Runs a job, or lets it wait for a place. If the future is dropped while it waits the job never runs; after that it
+    /// runs to its end.
     pub async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, PoolError> {
         let gone = || PoolError::Panicked("it gave no result".to_owned());
         let place = Arc::clone(&self.0.places).acquire_owned().await.map_err(|_| gone())?;
@@ -75,9 +76,23 @@ impl Pool {
         let mut workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(free) = workers.iter().find(|worker| worker.is_free()) {
             free.wake();
-        } else if workers.len() < self.0.usual {
-            workers.push(Worker::start(Arc::clone(&self.0.queue), Handle::current())?);
-        } else if let Some(least) = workers.iter().min_by_key(|worker| worker.load()) {
+            return Ok(());
+        }
+        if workers.len() < self.0.usual {
+            match Worker::start(Arc::clone(&self.0.queue), Handle::current()) {
+                Ok(worker) => {
+                    workers.push(worker);
+                    return Ok(());
+                }
+                // Nobody will ever take it: it must not run after it was reported as failed.
+                Err(error) if workers.is_empty() => {
+                    self.0.queue.take_back();
+                    return Err(error.into());
+                }
+                Err(error) => tracing::warn!(%error, "no further worker for handlers"),
+            }
+        }
+        if let Some(least) = workers.iter().min_by_key(|worker| worker.load()) {
             least.wake();
         }
         Ok(())
@@ -109,6 +124,11 @@ impl Queue {
 
     fn pop(&self) -> Option<Job> {
         self.lock().pop_front()
+    }
+
+    /// Undoes the last push.
+    fn take_back(&self) {
+        self.lock().pop_back();
     }
 
     fn is_empty(&self) -> bool {

@@ -95,7 +95,9 @@ fn work(runtime: &Handle, queue: &Queue, state: &Arc<State>) {
     let spawner = fibers.spawner();
     fibers.run_until(async {
         while !state.closed.load(Ordering::Acquire) {
-            while let Some(job) = queue.pop() {
+            // One job, then a turn for the fibers: a worker that took all at once would keep the rest from the others if
+            // the first of them got stuck.
+            if let Some(job) = queue.pop() {
                 match Fiber::new(job) {
                     Ok(fiber) => {
                         state.load.fetch_add(1, Ordering::Relaxed);
@@ -105,6 +107,8 @@ fn work(runtime: &Handle, queue: &Queue, state: &Arc<State>) {
                     // Dropping the job tells whoever waits for it.
                     Err(error) => tracing::error!(%error, "no stack for a handler"),
                 }
+                tokio::task::yield_now().await;
+                continue;
             }
             state.wake.notified().await;
         }

@@ -7,8 +7,7 @@ use ::http::{HeaderMap, StatusCode};
 use super::{HttpFront, session_id};
 use crate::json::Raw;
 use crate::model::Principal;
-use crate::server::batch::{self, Item};
-use crate::server::methods::Asked;
+use crate::server::batch;
 use crate::server::outlet::Outlet;
 use crate::wire::http::HttpReply;
 use crate::wire::{Fault, Revision, RpcError, encode};
@@ -35,39 +34,10 @@ impl HttpFront {
             Ok(items) => items,
             Err(error) => return refuse(&error),
         };
-        let mut answers = Vec::new();
-        for item in items {
-            match item {
-                Item::Answered(text) => answers.push(tokio::spawn(async move { Some(text) })),
-                Item::Notification(notification) => {
-                    if notification.method == "notifications/cancelled" {
-                        session.in_flight.cancel(notification.params.as_deref());
-                    }
-                }
-                Item::Request(request) => {
-                    let (server, session) = (self.server.clone(), Arc::clone(&session));
-                    answers.push(tokio::spawn(async move {
-                        let running = match session.in_flight.begin(&request.id) {
-                            Ok(running) => running,
-                            Err(error) => return Some(encode::error(Some(&request.id), &error)),
-                        };
-                        let cancel = running.cancel.clone();
-                        let outcome = server
-                            .answer_session(Asked {
-                                request: &request,
-                                client: &session.client,
-                                cancel,
-                                outlet: &Outlet::Nowhere,
-                            })
-                            .await?;
-                        Some(encode::outcome(&request.id, &outcome))
-                    }));
-                }
-            }
+        let answers = batch::begin(items, &self.server, &session.client, &session.in_flight, &Outlet::Nowhere);
+        match batch::gather(answers).await {
+            Some(text) => HttpReply::json(StatusCode::OK, text),
+            None => HttpReply::empty(StatusCode::ACCEPTED),
         }
-        if answers.is_empty() {
-            return HttpReply::empty(StatusCode::ACCEPTED);
-        }
-        HttpReply::json(StatusCode::OK, batch::gather(answers).await)
     }
 }

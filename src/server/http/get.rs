@@ -23,7 +23,7 @@ impl HttpFront {
         }
         match headers.get(headers::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default()) {
             None => HttpReply::events(session.listen().await),
-            Some(last) => match session.resume(last.trim()) {
+            Some(last) => match session.resume(last.trim()).await {
                 Some(frames) => HttpReply::events(frames),
                 None => {
                     let error = RpcError::invalid_request("`Last-Event-ID` names no stream that can be taken up again");

@@ -93,6 +93,10 @@ impl HttpFront {
 }
 
 impl HttpService for HttpFront {
+    fn refuse(&self, headers: &HeaderMap) -> Option<HttpReply> {
+        self.identity.of(headers).is_none().then(unauthorized)
+    }
+
     fn handle(self: Arc<Self>, request: HttpRequest) -> Pin<Box<dyn Future<Output = HttpReply> + Send>> {
         Box::pin(self.answer(request))
     }
@@ -100,7 +104,10 @@ impl HttpService for HttpFront {
 
 /// The one session id of a request.
 fn session_id(headers: &HeaderMap) -> Option<&str> {
-    headers.get(headers::SESSION_ID).and_then(|value| value.to_str().ok())
+    let mut values = headers.get_all(headers::SESSION_ID).iter();
+    let first = values.next()?;
+    // Two of them could be read differently by different parties; a name that no session has says that.
+    if values.next().is_some() { Some("") } else { first.to_str().ok() }
 }
 
 /// Why a request of a session is not looked at.

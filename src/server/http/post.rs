@@ -61,10 +61,7 @@ impl HttpFront {
     fn post_notification(&self, notification: &Notification, headers: &HeaderMap, principal: &Principal) -> HttpReply {
         if session_id(headers).is_some() {
             match self.session(headers, principal) {
-                Ok(session) if notification.method == "notifications/cancelled" => {
-                    session.in_flight.cancel(notification.params.as_deref());
-                }
-                Ok(_) => {}
+                Ok(session) => session.in_flight.take_notification(notification),
                 Err(refused) => return refused.reply(None),
             }
         }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Uri};
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum GuardError {
@@ -34,16 +34,17 @@ impl Guard {
         Guard { hosts: Some(hosts), origins }
     }
 
-    pub fn check(&self, headers: &HeaderMap) -> Result<(), GuardError> {
-        let mut hosts = headers.get_all(HOST).iter();
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), GuardError> {
         if let Some(allowed) = &self.hosts {
-            let known = |value: &HeaderValue| {
-                value.to_str().is_ok_and(|host| allowed.iter().any(|name| name.eq_ignore_ascii_case(host)))
+            let known = |host: &str| allowed.iter().any(|name| name.eq_ignore_ascii_case(host));
+            let hosts: Vec<&HeaderValue> = headers.get_all(HOST).iter().collect();
+            // HTTP/2 says the host in the request's own address instead.
+            let good = match hosts.as_slice() {
+                [] => uri.authority().is_some_and(|authority| known(authority.as_str())),
+                [host] => host.to_str().is_ok_and(known),
+                _ => false,
             };
-            // HTTP/2 has no Host header; there the authority was routed by it already.
-            if let Some(host) = hosts.next()
-                && (!known(host) || hosts.next().is_some())
-            {
+            if !good {
                 return Err(GuardError::Host);
             }
         }
@@ -81,7 +82,7 @@ mod tests {
         for (name, value) in pairs {
             headers.append(*name, HeaderValue::from_str(value).unwrap());
         }
-        guard.check(&headers)
+        guard.check(&Uri::from_static("/mcp"), &headers)
     }
 
     #[test]

@@ -26,6 +26,9 @@ use crate::wire::{RpcError, encode, sse};
 /// How long a stream may be silent before a comment is sent on it.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(60);
+
 #[derive(Debug)]
 pub struct HttpRequest {
     pub method: Method,
@@ -76,6 +79,9 @@ impl HttpReply {
 
 /// What answers the requests. Dropping the returned future means that the peer went away.
 pub trait HttpService: Send + Sync + 'static {
+    /// Looks at a request before its body is read; a reply refuses it. Strangers must not cost memory.
+    fn refuse(&self, headers: &HeaderMap) -> Option<HttpReply>;
+
     fn handle(self: Arc<Self>, request: HttpRequest) -> Pin<Box<dyn Future<Output = HttpReply> + Send>>;
 }
 
@@ -136,7 +142,7 @@ async fn handle<S: HttpService>(front: &Front<S>, request: Request) -> Response 
 
 impl<S: HttpService> Front<S> {
     async fn reply(&self, parts: http::request::Parts, body: AxumBody) -> HttpReply {
-        if let Err(error) = self.guard.check(&parts.headers) {
+        if let Err(error) = self.guard.check(&parts.uri, &parts.headers) {
             return HttpReply::refusal(StatusCode::FORBIDDEN, &RpcError::invalid_request(&error.to_string()));
         }
         if parts.uri.path().trim_end_matches('/') != self.path.trim_end_matches('/') {
@@ -145,7 +151,11 @@ impl<S: HttpService> Front<S> {
         if parts.method == Method::OPTIONS {
             return preflight(&parts.headers);
         }
-        match body::read(body, self.max_body).await {
+        if let Some(refusal) = self.service.refuse(&parts.headers) {
+            return refusal;
+        }
+        let body = tokio::time::timeout(BODY_TIME, body::read(body, self.max_body)).await;
+        match body.unwrap_or(Err(BodyError::Broken)) {
             Ok(body) => {
                 let request = HttpRequest { method: parts.method, headers: parts.headers, body };
                 Arc::clone(&self.service).handle(request).await
