@@ -7,6 +7,7 @@ mod connection;
 mod handle;
 mod handshake;
 mod http_link;
+mod http_listener;
 mod inbound;
 mod link;
 mod listing;
