@@ -4,6 +4,7 @@ mod assemble;
 mod cache;
 mod call;
 mod connection;
+mod follow;
 mod handle;
 mod handshake;
 mod http_link;
