@@ -227,6 +227,69 @@ async fn lists_in_pages_are_read_to_their_end_and_no_further() {
     proxy.client.stderr().line("repeats the cursor").await;
 }
 
+#[tokio::test]
+async fn tools_without_a_name_of_their_own_are_left_out_alone() {
+    let names = ["good", "", "a\nb", "good", "fine"];
+    let tools: Vec<Value> = names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
+    let directory = TempDir::new();
+    let file = directory.write("tools.json", &json!(tools).to_string());
+    let mut proxy = start_one(&["--tools", file.to_str().unwrap_or_default()], json!({})).await;
+    assert_eq!(proxy.client.request("tools/list", "{}").await.tool_names(), ["good", "fine"]);
+    for said in ["item 1 of `tools/list` was left out", "item 2 of", "item 3 of"] {
+        proxy.client.stderr().line(said).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_only_shakes_hands_is_tried_ever_less_often_and_loses_its_grace() {
+    let directory = TempDir::new();
+    let (starts, faults) = (directory.write("starts", ""), directory.path().join("faults"));
+    let flags = ["--only", "crash", "--faults", faults.to_str().unwrap_or_default()];
+    let mortal = wrapped(&format!("echo started >> '{}'", starts.display()), &flags);
+    let config = Config::new()
+        .server_with("mortal", &mortal, json!({"grace": "3s"}))
+        .server("other", &legacy(&["--only", "echo"]));
+    let mut proxy = start(&config).await;
+    proxy.client.tools_until(|names| names == ["crash", "echo"]).await;
+    directory.write("faults", "refuse tools/list");
+    directory.write("starts", "");
+    failure(&proxy.client.call("crash", "{}").await);
+    proxy.client.tools_until(|names| names == ["echo"]).await;
+    let count = std::fs::read_to_string(&starts).unwrap_or_default().lines().count();
+    // After 0.5 s, 1 s, 2 s; not every half second.
+    assert!((1..=4).contains(&count), "started {count} times in 3 s");
+}
+
+#[tokio::test]
+async fn a_list_that_fails_later_costs_neither_the_connection_nor_the_old_list() {
+    let directory = TempDir::new();
+    let faults = directory.path().join("faults");
+    let flags = ["--only", "pid,slow,add_tool", "--faults", faults.to_str().unwrap_or_default()];
+    let mut proxy = start_one(&flags, json!({})).await;
+    let client = &mut proxy.client;
+    let before = client.call("pid", "{}").await.structured();
+    let slow = client.begin("tools/call", &message::call("slow", r#"{"ms":700}"#)).await;
+    directory.write("faults", "refuse tools/list");
+    client.call("add_tool", r#"{"name":"added"}"#).await.result();
+    client.stderr().line("`tools/list` failed: refused for now").await;
+    assert_eq!(client.request("tools/list", "{}").await.tool_names(), ["pid", "slow", "add_tool"]);
+    client.response(&slow).await.result();
+    std::fs::remove_file(&faults).expect("the file is there");
+    client.tools_until(|names| names == ["pid", "slow", "add_tool", "added"]).await;
+    assert_eq!(client.call("pid", "{}").await.structured(), before);
+}
+
+#[tokio::test]
+async fn a_server_that_never_lists_its_prompts_still_has_tools() {
+    let directory = TempDir::new();
+    let faults = directory.write("faults", "ignore prompts/list");
+    let flags = ["--prompts", "--only", "echo", "--faults", faults.to_str().unwrap_or_default()];
+    let mut proxy = start_one(&flags, json!({"timeout": "500ms"})).await;
+    proxy.client.stderr().line("`prompts/list` was not answered in time").await;
+    proxy.client.tools_until(|names| names == ["echo"]).await;
+    proxy.client.call("echo", "{}").await.result();
+}
+
 /// A server that starts when the file `go` appears in its folder.
 fn late(directory: &TempDir, only: &str) -> Command {
     let go = directory.path().join("go");

@@ -3,12 +3,13 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::listing::Taken;
 use crate::config::{Server, Transport};
 use crate::json::Raw;
 use crate::model::{Definition, ItemKind, Lists, ServerInfo};
@@ -52,8 +53,12 @@ impl Cache {
             (ItemKind::ResourceTemplate, entry.resource_templates),
             (ItemKind::Prompt, entry.prompts),
         ] {
-            *lists.of_mut(kind) =
-                items.into_iter().filter_map(|raw| Definition::parse(kind, raw).ok()).map(Arc::new).collect();
+            let mut taken = Taken::default();
+            for item in items.into_iter().filter_map(|raw| Definition::parse(kind, raw).ok()) {
+                // An older version may have kept what is no longer taken.
+                let _ = taken.add(item);
+            }
+            *lists.of_mut(kind) = taken.items;
         }
         let Info { name, version, title, instructions, protocol_version, capabilities } = entry.info;
         Some((ServerInfo { name, version, title, instructions, protocol_version, capabilities }, lists))
@@ -80,7 +85,10 @@ impl Cache {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        // Two savings may run at the same time, here or in another process; each has a file of its own.
+        static SAVINGS: AtomicU64 = AtomicU64::new(0);
+        let number = SAVINGS.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
         write_private(&temporary, serde_json::to_string(&entry)?.as_bytes())?;
         std::fs::rename(temporary, path)
     }

@@ -114,8 +114,9 @@ impl Connection {
         let pulse = Pulse::new();
         let outcome = tokio::select! {
             biased;
-            outcome = self.send(call, &pulse) => outcome,
+            // First, so that a call that was cancelled before it came here is not sent at all.
             () = call.cancel.cancelled() => return Err(Failure::Final(CallError::Cancelled)),
+            outcome = self.send(call, &pulse) => outcome,
             after = pulse.silence(patience.quiet, patience.limit) => {
                 return Err(Failure::Final(CallError::Timeout { backend: Arc::clone(&self.name), after }));
             }

@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::watch;
 
+use super::http_listener;
 use super::inbound::{self, Inbound};
 use super::link::{LinkError, Outgoing, UnexpectedAnswer};
 use super::signals::Signals;
@@ -16,16 +17,19 @@ use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
 use crate::wire::{Id, Revision, batch, encode, headers};
 
 /// Where a server does not say how long to wait before its stream is taken up again.
-const RESUME_AFTER: Duration = Duration::from_secs(1);
+pub(super) const RESUME_AFTER: Duration = Duration::from_secs(1);
 /// How often one stream is taken up again without a single new event.
 const RESUME_LIMIT: u32 = 5;
+/// How long the server may take to accept a message that has no answer. Nobody waits for it, and it must not hold up
+/// what comes behind it.
+const ASIDE: Duration = Duration::from_secs(5);
 
 /// What was agreed with the server, and the headers that say so.
 #[derive(Clone, Debug)]
-struct Agreement {
+pub(super) struct Agreement {
     revision: Option<Revision>,
-    session: Option<HeaderValue>,
-    headers: HeaderMap,
+    pub(super) session: Option<HeaderValue>,
+    pub(super) headers: HeaderMap,
 }
 
 impl Agreement {
@@ -53,12 +57,12 @@ pub(super) struct HttpLink {
 }
 
 #[derive(Debug)]
-struct Inner {
-    name: Arc<str>,
-    client: HttpClient,
+pub(super) struct Inner {
+    pub(super) name: Arc<str>,
+    pub(super) client: HttpClient,
     agreement: ArcSwap<Agreement>,
     next_id: AtomicU64,
-    signals: Arc<Signals>,
+    pub(super) signals: Arc<Signals>,
     closed: watch::Sender<Option<String>>,
 }
 
@@ -105,7 +109,7 @@ impl HttpLink {
     /// Opens the stream on which a session-based server speaks unasked.
     pub(super) fn listen(&self) {
         let inner = Arc::clone(&self.inner);
-        let task = tokio::spawn(async move { inner.listen().await });
+        let task = tokio::spawn(async move { http_listener::listen(&inner).await });
         if let Some(old) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).replace(task) {
             old.abort();
         }
@@ -136,7 +140,7 @@ impl HttpLink {
 }
 
 impl Inner {
-    fn agreed(&self) -> Arc<Agreement> {
+    pub(super) fn agreed(&self) -> Arc<Agreement> {
         self.agreement.load_full()
     }
 
@@ -144,7 +148,7 @@ impl Inner {
         self.agreement.store(Arc::new(Agreement::new(&self.client, revision, session)));
     }
 
-    fn close(&self, reason: &str) {
+    pub(super) fn close(&self, reason: &str) {
         self.closed.send_if_modified(|closed| {
             let first = closed.is_none();
             if first {
@@ -225,7 +229,7 @@ impl Inner {
                 return Err(LinkError::Closed(ended));
             };
             tries += 1;
-            tokio::time::sleep(stream.retry().unwrap_or(RESUME_AFTER)).await;
+            tokio::time::sleep(stream.retry().map_or(RESUME_AFTER, sensible)).await;
             stream = self.resume(&id).await?;
         }
     }
@@ -271,54 +275,16 @@ impl Inner {
         None
     }
 
-    async fn reply(&self, reply: String) {
-        if let Err(error) = self.post("", &[], reply).await {
-            tracing::debug!(server = %self.name, %error, "answering the server");
-        }
+    pub(super) async fn reply(&self, reply: String) {
+        self.post_aside("", reply).await;
     }
 
-    /// The standalone stream of a session. A server without one says 405, and that is fine.
-    async fn listen(&self) {
-        let (mut last_id, mut pause) = (None::<String>, RESUME_AFTER);
-        loop {
-            let mut sent = self.agreed().headers.clone();
-            if let Some(id) = &last_id
-                && put(&mut sent, headers::LAST_EVENT_ID, id).is_err()
-            {
-                return;
-            }
-            match self.client.get(sent).await {
-                Ok(answer) if answer.status().is_success() && answer.is_events() => {
-                    let mut stream = answer.events();
-                    while let Ok(Some(event)) = stream.next().await {
-                        pause = RESUME_AFTER;
-                        self.take_unasked(&event.kind, &event.data).await;
-                    }
-                    last_id = stream.last_id().map(str::to_owned).or(last_id);
-                    pause = stream.retry().unwrap_or(pause);
-                }
-                Ok(answer) if answer.status().as_u16() == 404 && self.agreed().session.is_some() => {
-                    return self.close("the server ended its session");
-                }
-                Ok(_) => return,
-                Err(HttpError::Connect(reason)) => return self.close(&format!("cannot connect: {reason}")),
-                Err(_) => {}
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_secs(30));
-            if last_id.is_none() {
-                // Nothing will be replayed, so a change may have been missed.
-                self.signals.mark_all();
-            }
-        }
-    }
-
-    async fn take_unasked(&self, kind: &str, data: &str) {
-        if kind != "message" {
-            return;
-        }
-        if let Ok(Inbound::Reply(reply)) = inbound::sort(&self.name, &self.signals, data.as_bytes()) {
-            self.reply(reply).await;
+    /// Sends what has no answer; a failure is nobody's but the log's.
+    async fn post_aside(&self, method: &str, body: String) {
+        match tokio::time::timeout(ASIDE, self.post(method, &[], body)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::debug!(server = %self.name, method, %error, "sending aside"),
+            Err(_) => tracing::debug!(server = %self.name, method, "sending aside: not accepted in time"),
         }
     }
 }
@@ -328,7 +294,12 @@ fn answers(id: Option<&Id>, ours: u64) -> bool {
     id.is_none() || inbound::number(id) == Some(ours)
 }
 
-fn put(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), LinkError> {
+/// What a server asks for, within reason: neither a tight loop nor a pause without end.
+pub(super) fn sensible(retry: Duration) -> Duration {
+    retry.clamp(Duration::from_millis(100), Duration::from_secs(60))
+}
+
+pub(super) fn put(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), LinkError> {
     let bad = || LinkError::Protocol(format!("the header `{name}` cannot be sent"));
     let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
     headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
@@ -354,9 +325,7 @@ impl Drop for CancelOnDrop<'_> {
         tokio::spawn(async move {
             let params = format!("{{\"requestId\":{id}}}");
             let message = encode::notification("notifications/cancelled", Some(&params));
-            if let Err(error) = inner.post("notifications/cancelled", &[], message).await {
-                tracing::debug!(server = %inner.name, %error, "cancelling");
-            }
+            inner.post_aside("notifications/cancelled", message).await;
         });
     }
 }

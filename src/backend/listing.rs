@@ -20,7 +20,7 @@ pub(super) async fn list(
     connection: &Connection,
     kind: ItemKind,
 ) -> Result<(Vec<Arc<Definition>>, Vec<String>), LinkError> {
-    let (mut items, mut reports) = (Vec::new(), Vec::new());
+    let (mut taken, mut reports) = (Taken::default(), Vec::new());
     let (mut cursor, mut seen) = (None::<String>, HashSet::new());
     let method = kind.list_method();
     for _ in 0..MAX_PAGES {
@@ -30,19 +30,44 @@ pub(super) async fn list(
         };
         let body = crate::json::valid(body).map_err(|error| LinkError::Protocol(error.to_string()))?;
         let page = connection.ask(method, &body).await?;
-        cursor = take_page(connection, kind, &page, &mut items, &mut reports)?;
+        cursor = take_page(connection, kind, &page, &mut taken, &mut reports)?;
         match &cursor {
-            None => return Ok((items, reports)),
+            None => return Ok((taken.items, reports)),
             Some(cursor) if !seen.insert(cursor.clone()) => {
                 reports.push(format!("`{method}` repeats the cursor {}: the list ends there", quote(cursor)));
-                return Ok((items, reports));
+                return Ok((taken.items, reports));
             }
-            Some(_) if items.len() > MAX_ITEMS => break,
+            Some(_) if taken.items.len() > MAX_ITEMS => break,
             Some(_) => {}
         }
     }
-    reports.push(format!("`{method}` does not end: only the first {} items are used", items.len()));
-    Ok((items, reports))
+    reports.push(format!("`{method}` does not end: only the first {} items are used", taken.items.len()));
+    Ok((taken.items, reports))
+}
+
+/// The items of one kind, each under a key of its own.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub(super) items: Vec<Arc<Definition>>,
+    keys: HashSet<String>,
+}
+
+impl Taken {
+    /// One item that cannot be told from another, or cannot be named at all, must not spoil the rest.
+    pub(super) fn add(&mut self, item: Definition) -> Result<(), String> {
+        let key = item.key();
+        if key.is_empty() {
+            return Err("its name is empty".to_owned());
+        }
+        if key.chars().any(char::is_control) {
+            return Err(format!("its name {} has control characters", quote(key)));
+        }
+        if !self.keys.insert(key.to_owned()) {
+            return Err(format!("`{key}` is already listed"));
+        }
+        self.items.push(Arc::new(item));
+        Ok(())
+    }
 }
 
 /// Takes a page's items; the cursor of the next page. An empty cursor is one too, only its absence ends a list.
@@ -50,7 +75,7 @@ fn take_page(
     connection: &Connection,
     kind: ItemKind,
     page: &Raw,
-    items: &mut Vec<Arc<Definition>>,
+    taken: &mut Taken,
     reports: &mut Vec<String>,
 ) -> Result<Option<String>, LinkError> {
     let (method, member) = (kind.list_method(), kind.list_member());
@@ -60,12 +85,12 @@ fn take_page(
     let list: Vec<&RawRef> = Deserialize::deserialize(&mut serde_json::Deserializer::from_str(list.get()))
         .map_err(|error| protocol(error.to_string()))?;
     for (index, raw) in list.into_iter().enumerate() {
-        match Definition::parse(kind, raw.to_owned())
+        let outcome = Definition::parse(kind, raw.to_owned())
             .map_err(|error| error.to_string())
             .and_then(|item| usable(connection, kind, item))
-        {
-            Ok(item) => items.push(Arc::new(item)),
-            Err(reason) => reports.push(format!("item {index} of `{method}` was left out: {reason}")),
+            .and_then(|item| taken.add(item));
+        if let Err(reason) = outcome {
+            reports.push(format!("item {index} of `{method}` was left out: {reason}"));
         }
     }
     Ok(object.get("nextCursor").and_then(|cursor| serde_json::from_str(cursor.get()).ok()))
@@ -86,5 +111,25 @@ fn usable(connection: &Connection, kind: ItemKind, item: Definition) -> Result<D
             let schema = Some(crate::json::raw(&schema));
             item.with(kind, &[("inputSchema", schema)]).map_err(|error| error.to_string())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_items_with_a_name_of_their_own_are_taken() {
+        let mut taken = Taken::default();
+        let mut add = |name: &str| {
+            let text = format!(r#"{{"name":{}}}"#, quote(name));
+            taken.add(Definition::parse(ItemKind::Prompt, crate::json::valid(text).unwrap()).unwrap())
+        };
+        assert_eq!(add("a"), Ok(()));
+        assert_eq!(add("a"), Err("`a` is already listed".to_owned()));
+        assert_eq!(add(""), Err("its name is empty".to_owned()));
+        assert_eq!(add("a\nb"), Err(r#"its name "a\nb" has control characters"#.to_owned()));
+        assert_eq!(add("b c é"), Ok(()));
+        assert_eq!(taken.items.len(), 2);
     }
 }

@@ -81,7 +81,7 @@ impl StdioLink {
         let Outgoing { id, method, params, progress, pulse, cancellable, .. } = outgoing;
         let (reply, answer) = oneshot::channel();
         self.shared.lock().insert(id, Pending { reply, progress, pulse });
-        let mut guard = CancelOnDrop { link: self, id, armed: true, notify: cancellable };
+        let mut guard = CancelOnDrop { link: self, id, armed: true, notify: false };
         // Looked at after the entry was made: a link that closes later finds the entry and fails it.
         if let Some(reason) = self.closed.borrow().clone() {
             return Err(LinkError::Closed(reason));
@@ -90,6 +90,8 @@ impl StdioLink {
         if self.writer.send(line).await.is_err() {
             return Err(LinkError::Closed(self.reason()));
         }
+        // While it waited for a place in the queue the server knew nothing of it, and there was nothing to cancel.
+        guard.notify = cancellable;
         let outcome = answer.await.unwrap_or_else(|_| Err(LinkError::Closed(self.reason())));
         guard.armed = false;
         outcome

@@ -11,15 +11,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::connection::{Connection, Patience};
+use super::follow::{self, Ended};
 use super::handle::{Handle, State};
 use super::handshake::{self, HandshakeError, Memory};
 use super::http_link::HttpLink;
 use super::link::Link;
-use super::listing;
 use super::signals::Signals;
 use super::stdio_link::StdioLink;
 use crate::config::{Server, Transport};
-use crate::model::{BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status};
+use crate::model::{BackendKind, BackendView, Lists, ServerInfo, Status};
 use crate::process::{Launch, base_environment};
 use crate::wire::http::{HttpClient, Pool};
 
@@ -64,6 +64,7 @@ pub fn idle_view(name: &str, server: &Server, cache: &Cache) -> BackendView {
 pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
     let name: Arc<str> = name.into();
     let view = idle_view(&name, server, &environment.cache);
+    let saved = (view.status == Status::Cached).then(|| (Arc::clone(&view.info), Arc::clone(&view.lists)));
     let (state_sender, state) = watch::channel(State::default());
     let handle = Handle {
         name: Arc::clone(&name),
@@ -83,20 +84,24 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         memory: Memory::default(),
         down_since: Instant::now(),
         last_attempt: None,
+        saved,
     };
     tokio::spawn(supervisor.run());
     handle
 }
 
-struct Supervisor {
-    name: Arc<str>,
-    server: Server,
+pub(super) struct Supervisor {
+    pub(super) name: Arc<str>,
+    pub(super) server: Server,
     environment: Environment,
     handle: Handle,
     state: watch::Sender<State>,
     memory: Memory,
+    /// When it was last known to work.
     down_since: Instant,
     last_attempt: Option<Instant>,
+    /// What the cache holds.
+    saved: Option<(Arc<ServerInfo>, Arc<Lists>)>,
 }
 
 impl Supervisor {
@@ -115,13 +120,15 @@ impl Supervisor {
             };
             match attempt {
                 Ok(connection) => {
-                    backoff = FIRST_BACKOFF;
-                    let reason = self.serve(connection, &stop).await;
+                    let ended = self.serve(connection, &stop).await;
                     if stop.is_cancelled() {
                         return;
                     }
-                    tracing::warn!(server = %self.name, "lost: {reason}");
-                    self.went_down(&reason);
+                    // A server that shakes hands and then fails has not worked, however often it does so.
+                    if ended.listed {
+                        backoff = FIRST_BACKOFF;
+                    }
+                    self.went_down(&ended);
                 }
                 Err(reason) => {
                     tracing::warn!(server = %self.name, "cannot be used: {reason}");
@@ -179,7 +186,7 @@ impl Supervisor {
                 let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
                 StdioLink::start(&self.name, &launch, cap, Arc::clone(signals))
                     .map(Link::Stdio)
-                    .map_err(|error| cannot_start(command, cwd.as_deref(), &error))
+                    .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
             }
             Transport::Http { url, headers } => HttpClient::new(&self.environment.pool, url, headers, cap)
                 .map(|client| Link::Http(HttpLink::new(&self.name, client, Arc::clone(signals))))
@@ -187,68 +194,39 @@ impl Supervisor {
         }
     }
 
-    /// Lists, then watches until the connection ends; why it did.
-    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> String {
+    /// Lists, then watches until the connection ends.
+    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> Ended {
         self.state.send_modify(|state| state.connection = Some(Arc::clone(&connection)));
         let listener = tokio::spawn(Arc::clone(&connection).listen());
-        let reason = self.follow(&connection, stop).await;
+        let ended = follow::follow(self, &connection, stop).await;
         listener.abort();
         let _ = listener.await;
         self.state.send_modify(|state| state.connection = None);
         connection.stop().await;
-        reason
+        ended
     }
 
-    async fn follow(&mut self, connection: &Arc<Connection>, stop: &CancellationToken) -> String {
-        let mut kinds = ItemKind::ALL.to_vec();
-        loop {
-            let listed = tokio::select! {
-                listed = self.list(connection, &kinds) => listed,
-                reason = connection.closed() => return reason,
-                () = stop.cancelled() => return String::new(),
-            };
-            if let Err(reason) = listed {
-                return reason;
-            }
-            kinds = tokio::select! {
-                kinds = connection.signals().changed() => kinds,
-                reason = connection.closed() => return reason,
-                () = stop.cancelled() => return String::new(),
-            };
-            tracing::debug!(server = %self.name, ?kinds, "lists changed");
-        }
-    }
-
-    async fn list(&mut self, connection: &Arc<Connection>, kinds: &[ItemKind]) -> Result<(), String> {
-        let info = Arc::clone(connection.info());
-        let first = self.handle.view.load().status != Status::Ready;
-        let mut lists = if first { Lists::default() } else { Lists::clone(&self.handle.view.load().lists) };
-        let mut reports = Vec::new();
-        for kind in kinds {
-            if info.capabilities.get(kind.capability()).is_none() {
-                continue;
-            }
-            let listing = listing::list(connection, *kind);
-            match tokio::time::timeout(self.server.timeout, listing).await {
-                Ok(Ok((items, left_out))) => {
-                    reports.extend(left_out);
-                    *lists.of_mut(*kind) = items;
-                }
-                // Tools are what a server is for; a server that fails at the rest is still of use.
-                Ok(Err(error)) if *kind == ItemKind::Tool => return Err(format!("`tools/list` failed: {error}")),
-                Ok(Err(error)) => reports.push(format!("`{}` failed: {error}", kind.list_method())),
-                Err(_) => return Err(format!("`{}` was not answered in time", kind.list_method())),
-            }
-        }
-        for report in &reports {
-            tracing::warn!(server = %self.name, "{report}");
-        }
-        connection.remember(&lists.tools);
-        if let Err(error) = self.environment.cache.save(&self.name, &self.server, &info, &lists) {
-            tracing::debug!(server = %self.name, %error, "keeping the lists");
-        }
+    /// Keeps what a connection has shown, for the catalog and for the next start.
+    pub(super) async fn show(&mut self, info: &Arc<ServerInfo>, lists: Lists, reports: Vec<String>) {
+        let (lists, info) = (Arc::new(lists), Arc::clone(info));
+        self.save(&info, &lists).await;
         self.publish(Status::Ready, String::new(), Some((info, lists, reports)));
-        Ok(())
+    }
+
+    async fn save(&mut self, info: &Arc<ServerInfo>, lists: &Arc<Lists>) {
+        if self.saved.as_ref().is_some_and(|(old_info, old_lists)| old_info == info && old_lists == lists) {
+            return;
+        }
+        self.saved = Some((Arc::clone(info), Arc::clone(lists)));
+        let (cache, name, server) = (self.environment.cache.clone(), Arc::clone(&self.name), self.server.clone());
+        let (info, lists) = (Arc::clone(info), Arc::clone(lists));
+        let saving = tokio::task::spawn_blocking(move || {
+            if let Err(error) = cache.save(&name, &server, &info, &lists) {
+                tracing::debug!(server = %name, %error, "keeping the lists");
+            }
+        });
+        // Waited for, so that whoever sees the lists can rely on them being kept.
+        let _ = saving.await;
     }
 
     /// Waits out the backoff; a call cuts it short.
@@ -267,8 +245,12 @@ impl Supervisor {
     }
 
     /// A lost connection is no failed attempt: a call that waits for the next one goes on waiting.
-    fn went_down(&mut self, reason: &str) {
-        self.down_since = Instant::now();
+    fn went_down(&mut self, ended: &Ended) {
+        let reason = ended.reason.as_str();
+        tracing::warn!(server = %self.name, "lost: {reason}");
+        if ended.listed {
+            self.down_since = Instant::now();
+        }
         self.state.send_modify(|state| state.error = reason.to_owned());
         self.publish_down(reason);
     }
@@ -290,7 +272,7 @@ impl Supervisor {
 
     /// Takes the tools of a server that is away off the list when its grace period ends, whatever else is going on: an
     /// attempt to bring it back may take long. Never ends.
-    fn grace_over(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(super) fn grace_over(&self) -> impl Future<Output = ()> + Send + use<> {
         let end = self.down_since + self.server.grace;
         let (view, changes) = (Arc::clone(&self.handle.view), Arc::clone(&self.environment.changes));
         async move {
@@ -304,29 +286,48 @@ impl Supervisor {
         }
     }
 
-    fn publish(&self, status: Status, error: String, news: Option<(Arc<ServerInfo>, Lists, Vec<String>)>) {
-        let mut view = BackendView::clone(&self.handle.view.load());
+    fn publish(&self, status: Status, error: String, news: Option<(Arc<ServerInfo>, Arc<Lists>, Vec<String>)>) {
+        let old = self.handle.view.load();
+        let mut view = BackendView::clone(&old);
         (view.status, view.error) = (status, error);
         if status == Status::Ready && view.start_time.is_none() {
             view.start_time = self.last_attempt.map(|attempt| attempt.elapsed());
         }
         if let Some((info, lists, reports)) = news {
-            (view.info, view.lists, view.reports) = (info, Arc::new(lists), Arc::new(reports));
+            (view.info, view.lists, view.reports) = (info, lists, Arc::new(reports));
+        }
+        // A server may say that its lists changed when they did not.
+        if view == **old {
+            return;
         }
         self.handle.view.store(Arc::new(view));
         self.environment.changes.notify_one();
     }
 }
 
-fn cannot_start(command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
-    if let Some(folder) = folder
-        && !folder.is_dir()
-    {
-        return format!("its folder (`cwd`) does not exist: {}", folder.display());
+/// Clients see this, so it names no paths; the log does.
+fn cannot_start(server: &str, command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
+    tracing::warn!(server, command, folder = ?folder, %error, "cannot be started");
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return "its folder (`cwd`) does not exist".to_owned();
     }
+    let command = Path::new(command).file_name().unwrap_or_default().display();
     match error.kind() {
         std::io::ErrorKind::NotFound => format!("the command `{command}` was not found"),
         std::io::ErrorKind::PermissionDenied => format!("the command `{command}` may not be executed"),
         _ => format!("the command `{command}` cannot be started: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clients_are_told_names_no_paths() {
+        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let told = |command, folder| cannot_start("fake", command, folder, &error);
+        assert_eq!(told("/home/me/bin/tool", None), "the command `tool` was not found");
+        assert_eq!(told("tool", Some(Path::new("/no/such/folder"))), "its folder (`cwd`) does not exist");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::headers;
-use crate::json::{Object, RawRef};
+use crate::json::{Object, ObjectError, RawRef};
 
 /// One marked argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,11 +101,23 @@ fn is_token_byte(byte: u8) -> bool {
 }
 
 /// The argument at a path, unless it is `null`. Only what lies on the path is read: its neighbours may be numbers or
-/// texts that no parser takes apart without loss.
-fn lookup(arguments: Option<&RawRef>, path: &[String]) -> Option<Value> {
-    let raw = path.iter().try_fold(arguments?, |raw, key| Object::parse(raw.get()).ok()?.get(key))?;
-    let value: Value = serde_json::from_str(raw.get()).ok()?;
-    (!value.is_null()).then_some(value)
+/// texts that no parser takes apart without loss. An error where the way to it cannot be read for certain: with a key
+/// that occurs twice the other side may find an argument that we do not.
+fn lookup(arguments: Option<&RawRef>, path: &[String]) -> Result<Option<Value>, String> {
+    let Some(mut raw) = arguments else { return Ok(None) };
+    for key in path {
+        let found = match Object::parse(raw.get()) {
+            Ok(object) => object.get(key),
+            Err(ObjectError::NotAnObject) => None,
+            Err(error) => return Err(error.to_string()),
+        };
+        match found {
+            Some(found) => raw = found,
+            None => return Ok(None),
+        }
+    }
+    let value: Value = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
+    Ok((!value.is_null()).then_some(value))
 }
 
 fn as_text(value: &Value) -> Option<String> {
@@ -122,7 +134,7 @@ pub fn to_send(marked: &[ParamHeader], arguments: Option<&RawRef>) -> Vec<(Strin
     marked
         .iter()
         .filter_map(|param| {
-            let text = as_text(&lookup(arguments, &param.path)?)?;
+            let text = as_text(&lookup(arguments, &param.path).ok()??)?;
             Some((format!("{}{}", headers::PARAM_PREFIX, param.suffix.to_ascii_lowercase()), headers::encode(&text)))
         })
         .collect()
@@ -138,7 +150,8 @@ pub fn check<'h>(
         let name = format!("{}{}", headers::PARAM_PREFIX, param.suffix.to_ascii_lowercase());
         let shown = format!("Mcp-Param-{}", param.suffix);
         let received = values(&name);
-        let expected = lookup(arguments, &param.path);
+        let expected = lookup(arguments, &param.path)
+            .map_err(|reason| format!("the argument `{}` cannot be read: {reason}", param.path.join(".")))?;
         match (received.as_slice(), &expected) {
             ([], None) => {}
             ([], Some(_)) => return Err(format!("the header `{shown}` is missing")),
@@ -202,6 +215,27 @@ mod tests {
         assert!(!with(vec![], json!({"n": 42})));
         assert!(!with(vec![b"42"], json!({"n": null})));
         assert!(!with(vec![b"42", b"42"], json!({"n": 42})));
+    }
+
+    #[test]
+    fn a_marked_argument_cannot_hide() {
+        let schema = json!({"properties":{
+            "region":{"type":"string","x-mcp-header":"Region"},
+            "o":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}});
+        let params = marked(&schema).unwrap();
+        for arguments in [
+            r#"{"region":"a","region":"b"}"#,
+            r#"{"region":"a","r\u0065gion":"b"}"#,
+            r#"{"o":{"n":1,"n":2}}"#,
+            r#"{"o":{"n":1},"o":{}}"#,
+            r#"{"region":"\ud800"}"#,
+            r#"{"o":{"n":1e400}}"#,
+        ] {
+            let arguments = crate::json::valid(arguments.to_owned()).unwrap();
+            assert!(check(&params, Some(&arguments), |_| vec![]).is_err(), "{arguments}");
+        }
+        let elsewhere = crate::json::valid(r#"{"o":[],"other":{"x":1,"x":2}}"#.to_owned()).unwrap();
+        assert_eq!(check(&params, Some(&elsewhere), |_| vec![]), Ok(()));
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Parser {
     data: Vec<u8>,
     has_data: bool,
     kind: String,
+    /// The id named last. It counts once its event is whole: resuming behind an event that broke off would lose it.
+    pending_id: Option<String>,
     last_id: Option<String>,
     retry: Option<Duration>,
     cap: usize,
@@ -34,6 +36,7 @@ impl Parser {
             data: Vec::new(),
             has_data: false,
             kind: String::new(),
+            pending_id: None,
             last_id: None,
             retry: None,
             cap,
@@ -109,7 +112,7 @@ impl Parser {
                 self.data.extend_from_slice(value);
             }
             b"event" => self.kind = text(),
-            b"id" if !value.contains(&0) => self.last_id = Some(text()),
+            b"id" if !value.contains(&0) => self.pending_id = Some(text()),
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 self.retry = text().parse().ok().map(Duration::from_millis);
             }
@@ -121,6 +124,9 @@ impl Parser {
         let data = std::mem::take(&mut self.data);
         let kind = std::mem::take(&mut self.kind);
         self.has_data = false;
+        if let Some(id) = self.pending_id.take() {
+            self.last_id = Some(id);
+        }
         if data.is_empty() {
             return;
         }
@@ -169,6 +175,14 @@ mod tests {
         assert!(events.is_empty());
         assert_eq!(parser.last_id(), Some("7"));
         assert_eq!(parser.retry(), Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn the_id_of_an_event_counts_once_the_event_is_whole() {
+        let (mut parser, mut events) = parse(&[b"id: 1\ndata: a\n\nid: 2\ndata: b\n"]);
+        assert_eq!(parser.last_id(), Some("1"));
+        parser.push(b"\n", &mut events).unwrap();
+        assert_eq!((parser.last_id(), events.len()), (Some("2"), 2));
     }
 
     #[test]

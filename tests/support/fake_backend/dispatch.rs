@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::message::{Envelope, Refusal, SUBSCRIPTION_KEY, members};
-use crate::options::Eras;
+use crate::options::{Eras, Options};
 use crate::request::Request;
 use crate::shared::{Listener, Shared};
 use crate::{discovery, features, headers, listing, tools};
@@ -73,6 +73,11 @@ pub async fn serve(shared: Arc<Shared>, request: Request) {
 }
 
 async fn answer(shared: &Arc<Shared>, request: Request) {
+    match fault(&shared.options, &request.method).as_deref() {
+        Some("ignore") => return,
+        Some(_) => return request.outbox.refuse(&request.id, &Refusal::new(200, -32603, "refused for now")),
+        None => {}
+    }
     let outcome = match (request.method.as_str(), request.modern) {
         ("initialize", false) => Ok(discovery::initialize(&shared.options, &request)),
         ("ping" | "logging/setLevel", false) => Ok("{}".to_owned()),
@@ -91,6 +96,13 @@ async fn answer(shared: &Arc<Shared>, request: Request) {
         Ok(result) => request.outbox.result(&request.id, &result),
         Err(refusal) => request.outbox.refuse(&request.id, &refusal),
     }
+}
+
+/// What is wrong with a method at this moment.
+fn fault(options: &Options, method: &str) -> Option<String> {
+    let faults = std::fs::read_to_string(options.faults_file.as_ref()?).ok()?;
+    let mut faults = faults.lines().filter_map(|line| line.split_once(' '));
+    faults.find(|(_, named)| *named == method).map(|(fault, _)| fault.to_owned())
 }
 
 /// What a listener may ask for; other keys are left out of the acknowledgment.

@@ -38,6 +38,8 @@ pub struct Options {
     pub resources: bool,
     pub prompts: bool,
 
+    /// While this file is there, each of its lines `refuse METHOD` or `ignore METHOD` is obeyed.
+    pub faults_file: Option<String>,
     pub exit_immediately: Option<i32>,
     pub start_delay: Option<u64>,
     pub banner: bool,
@@ -87,6 +89,7 @@ impl Default for Options {
             repeat_cursor: false,
             resources: false,
             prompts: false,
+            faults_file: None,
             exit_immediately: None,
             start_delay: None,
             banner: false,
@@ -144,6 +147,7 @@ impl Options {
             "--repeat-cursor" => self.repeat_cursor = true,
             "--resources" => self.resources = true,
             "--prompts" => self.prompts = true,
+            "--faults" => self.faults_file = Some(rest.text(flag)?),
             "--exit-immediately" => self.exit_immediately = Some(rest.number(flag)?),
             "--start-delay" => self.start_delay = Some(rest.number(flag)?),
             "--banner" => self.banner = true,

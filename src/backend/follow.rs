@@ -1,0 +1,150 @@
+//! What a connected server offers, for as long as the connection lives: listed once, and again whenever it changes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use super::link::LinkError;
+use super::listing;
+use super::signals::Signals;
+use super::supervisor::Supervisor;
+use crate::model::{ItemKind, Lists};
+use crate::wire::code;
+
+/// Between two listings: a server that announces a change on every listing must not keep us busy.
+const BREATH: Duration = Duration::from_millis(50);
+/// Before what failed is listed again; doubles up to the longest.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+
+/// How a connection ended.
+pub(super) struct Ended {
+    pub(super) reason: String,
+    /// Whether the server was of any use before: its tools were listed.
+    pub(super) listed: bool,
+}
+
+/// What this connection has shown so far.
+#[derive(Default)]
+struct Shown {
+    listed: bool,
+    lists: Lists,
+    reports: HashMap<ItemKind, Vec<String>>,
+}
+
+/// Lists, then watches until the connection ends.
+pub(super) async fn follow(owner: &mut Supervisor, connection: &Connection, stop: &CancellationToken) -> Ended {
+    let (mut shown, mut retry) = (Shown::default(), Duration::ZERO);
+    let mut kinds = ItemKind::ALL.to_vec();
+    let reason = loop {
+        let grace = owner.grace_over();
+        let before = shown.listed;
+        let failed = tokio::select! {
+            outcome = shown.list(owner, connection, &kinds) => match outcome {
+                Ok(failed) => failed,
+                Err(reason) => break reason,
+            },
+            reason = connection.closed() => break reason,
+            // Being connected is not enough to keep old lists alive.
+            () = grace, if !before => break String::new(),
+            () = stop.cancelled() => break String::new(),
+        };
+        retry = if failed.is_empty() { Duration::ZERO } else { (retry * 2).clamp(FIRST_RETRY, LONGEST_RETRY) };
+        kinds = tokio::select! {
+            kinds = next(connection.signals(), failed, retry) => kinds,
+            reason = connection.closed() => break reason,
+            () = stop.cancelled() => break String::new(),
+        };
+        tracing::debug!(server = %owner.name, ?kinds, "listing again");
+    };
+    Ended { reason, listed: shown.listed }
+}
+
+/// Waits until there is something to list: what changed, or what failed before.
+async fn next(signals: &Signals, failed: Vec<ItemKind>, retry: Duration) -> Vec<ItemKind> {
+    sleep(BREATH).await;
+    if failed.is_empty() {
+        return signals.changed().await;
+    }
+    let mut kinds = failed;
+    tokio::select! {
+        () = sleep(retry) => {}
+        changed = signals.changed() => {
+            kinds.extend(changed);
+            kinds = ItemKind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect();
+            // News cut the pause short, but a server that fails and announces in turns gets no loop out of it.
+            sleep(FIRST_RETRY).await;
+        }
+    }
+    kinds
+}
+
+impl Shown {
+    /// Lists those kinds and shows the outcome; which of them are worth another try. What was shown before stays where
+    /// a listing fails. Only a server whose tools were never listed is given up.
+    async fn list(
+        &mut self,
+        owner: &mut Supervisor,
+        connection: &Connection,
+        kinds: &[ItemKind],
+    ) -> Result<Vec<ItemKind>, String> {
+        let mut failed = Vec::new();
+        for kind in kinds {
+            if connection.info().capabilities.get(kind.capability()).is_none() {
+                continue;
+            }
+            let reports = match list_in_time(connection, *kind, owner.server.timeout).await {
+                Ok((items, left_out)) => {
+                    *self.lists.of_mut(*kind) = items;
+                    left_out
+                }
+                // Tools are what a server is for; a server that fails at the rest is still of use.
+                Err(failure) if *kind == ItemKind::Tool && !self.listed => return Err(failure.reason),
+                Err(failure) => {
+                    if failure.try_again {
+                        failed.push(*kind);
+                    }
+                    vec![failure.reason]
+                }
+            };
+            self.report(&owner.name, *kind, reports);
+        }
+        self.listed = true;
+        connection.remember(&self.lists.tools);
+        let reports = ItemKind::ALL.iter().filter_map(|kind| self.reports.get(kind)).flatten().cloned().collect();
+        owner.show(connection.info(), self.lists.clone(), reports).await;
+        Ok(failed)
+    }
+
+    /// Says only what is new: a listing that fails again and again need not fill the log.
+    fn report(&mut self, server: &Arc<str>, kind: ItemKind, reports: Vec<String>) {
+        let known = self.reports.insert(kind, reports.clone()).unwrap_or_default();
+        for report in reports.iter().filter(|report| !known.contains(report)) {
+            tracing::warn!(%server, "{report}");
+        }
+    }
+}
+
+type Listing = (Vec<Arc<crate::model::Definition>>, Vec<String>);
+
+struct Failure {
+    reason: String,
+    try_again: bool,
+}
+
+async fn list_in_time(connection: &Connection, kind: ItemKind, limit: Duration) -> Result<Listing, Failure> {
+    let method = kind.list_method();
+    match tokio::time::timeout(limit, listing::list(connection, kind)).await {
+        Ok(Ok(listing)) => Ok(listing),
+        Ok(Err(error)) => Err(Failure {
+            // Not having the method is an answer that will not change.
+            try_again: !matches!(&error, LinkError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND),
+            reason: format!("`{method}` failed: {error}"),
+        }),
+        Err(_) => Err(Failure { reason: format!("`{method}` was not answered in time"), try_again: true }),
+    }
+}

@@ -1,0 +1,126 @@
+//! The standalone stream on which a session-based server speaks unasked.
+
+use std::time::Duration;
+
+use super::http_link::{Inner, RESUME_AFTER, put, sensible};
+use super::inbound::{self, Inbound};
+use crate::wire::headers;
+use crate::wire::http::{EventStream, HttpError};
+
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+enum Opened {
+    Stream(EventStream),
+    /// Not now.
+    Later,
+    Never,
+}
+
+/// Listens for as long as the session lives. A server without such a stream says 405, and that is fine.
+pub(super) async fn listen(link: &Inner) {
+    let (mut last_id, mut pauses) = (None::<String>, Pauses::new());
+    let mut first = true;
+    loop {
+        match open(link, last_id.as_deref()).await {
+            Opened::Stream(mut stream) => {
+                if last_id.is_none() && !first {
+                    // Nothing will be replayed, so a change may have been missed.
+                    link.signals.mark_all();
+                }
+                while let Ok(Some(event)) = stream.next().await {
+                    pauses.reset();
+                    take(link, &event.kind, &event.data).await;
+                }
+                last_id = stream.last_id().map(str::to_owned).or(last_id);
+                if let Some(retry) = stream.retry() {
+                    pauses = Pauses::asked_for(retry);
+                }
+            }
+            Opened::Later => {}
+            Opened::Never => return,
+        }
+        first = false;
+        tokio::time::sleep(pauses.next()).await;
+    }
+}
+
+async fn open(link: &Inner, last_id: Option<&str>) -> Opened {
+    let agreed = link.agreed();
+    let mut sent = agreed.headers.clone();
+    if let Some(id) = last_id
+        && put(&mut sent, headers::LAST_EVENT_ID, id).is_err()
+    {
+        return Opened::Never;
+    }
+    match link.client.get(sent).await {
+        Ok(answer) if answer.status().is_success() && answer.is_events() => Opened::Stream(answer.events()),
+        Ok(answer) if answer.status().as_u16() == 404 && agreed.session.is_some() => {
+            link.close("the server ended its session");
+            Opened::Never
+        }
+        Ok(answer) if answer.status().is_client_error() => Opened::Never,
+        // A gateway in between, or a server that is overloaded: the stream may be there again soon.
+        Ok(answer) => {
+            tracing::debug!(server = %link.name, status = answer.status().as_u16(), "no stream to listen on");
+            Opened::Later
+        }
+        Err(HttpError::Connect(reason)) => {
+            link.close(&format!("cannot connect: {reason}"));
+            Opened::Never
+        }
+        Err(_) => Opened::Later,
+    }
+}
+
+async fn take(link: &Inner, kind: &str, data: &str) {
+    if kind != "message" {
+        return;
+    }
+    if let Ok(Inbound::Reply(reply)) = inbound::sort(&link.name, &link.signals, data.as_bytes()) {
+        link.reply(reply).await;
+    }
+}
+
+/// How long to wait before the stream is opened again: longer each time, until something arrives.
+struct Pauses {
+    shortest: Duration,
+    next: Duration,
+}
+
+impl Pauses {
+    fn new() -> Self {
+        Pauses { shortest: RESUME_AFTER, next: RESUME_AFTER }
+    }
+
+    fn asked_for(retry: Duration) -> Self {
+        let retry = sensible(retry);
+        Pauses { shortest: retry, next: retry }
+    }
+
+    fn reset(&mut self) {
+        self.next = self.shortest;
+    }
+
+    fn next(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = (pause * 2).min(LONGEST_PAUSE.max(self.shortest));
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_and_a_server_cannot_make_them_absurd() {
+        let mut pauses = Pauses::new();
+        let waited: Vec<u64> = (0..7).map(|_| pauses.next().as_secs()).collect();
+        assert_eq!(waited, [1, 2, 4, 8, 16, 30, 30]);
+        pauses.reset();
+        assert_eq!(pauses.next(), RESUME_AFTER);
+        assert_eq!(Pauses::asked_for(Duration::ZERO).next(), Duration::from_millis(100));
+        let mut slow = Pauses::asked_for(Duration::from_secs(1 << 40));
+        assert_eq!((slow.next(), slow.next()), (Duration::from_secs(60), Duration::from_secs(60)));
+    }
+}
