@@ -44,14 +44,15 @@ impl Child {
             command.current_dir(folder);
         }
         if let Some(register) = watchdog::registrar() {
-            // SAFETY: between fork and exec only async-signal-safe calls are allowed; this one writes four bytes of
-            // the stack to a pipe.
+            // SAFETY: between fork and exec only async-signal-safe calls are allowed; this one sends four bytes of
+            // the stack to a socket.
             unsafe {
                 command.pre_exec(register);
             }
         }
         let mut inner = command.spawn()?;
         let group = inner.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        group.into_iter().for_each(watchdog::note);
         let streams = (inner.stdin.take(), inner.stdout.take(), inner.stderr.take());
         let child = Child { inner, group };
         match streams {

@@ -7,18 +7,26 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(super) struct Process {
     id: i32,
     parent: i32,
-    started: u64,
+    pub(super) started: u64,
 }
 
 /// Every process below `root`, at this moment. Empty where there is no `/proc`.
 pub(super) fn descendants(root: Pid) -> Vec<Process> {
-    let all = processes();
-    let mut family: Vec<Process> = Vec::new();
-    let mut parents = vec![root.as_raw_nonzero().get()];
+    family(&processes(), Some(root), &[])
+}
+
+/// Those of `known` that still live, and every process of `all` below them or `root`.
+pub(super) fn family(all: &[Process], root: Option<Pid>, known: &[Process]) -> Vec<Process> {
+    let is_known = |now: &&Process| known.iter().any(|then| then.id == now.id && then.started == now.started);
+    let mut family: Vec<Process> = all.iter().filter(is_known).copied().collect();
+    let mut parents: Vec<i32> = family.iter().map(|process| process.id).collect();
+    parents.extend(root.map(|root| root.as_raw_nonzero().get()));
     while let Some(parent) = parents.pop() {
         for process in all.iter().filter(|process| process.parent == parent) {
-            parents.push(process.id);
-            family.push(*process);
+            if !family.contains(process) {
+                parents.push(process.id);
+                family.push(*process);
+            }
         }
     }
     family
@@ -36,12 +44,12 @@ pub(super) fn signal(family: &[Process], signal: Signal) {
     }
 }
 
-fn processes() -> Vec<Process> {
+pub(super) fn processes() -> Vec<Process> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(read).collect()
 }
 
-fn read(id: i32) -> Option<Process> {
+pub(super) fn read(id: i32) -> Option<Process> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The name, in brackets, may hold anything; the fields are counted behind it.
     let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
