@@ -26,6 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const QUEUE: usize = 1024;
 
+/// The last line a server wrote to its standard error: mostly why it ended. For the person who runs the proxy, not for
+/// clients.
+pub(super) type LastWords = Arc<Mutex<String>>;
+
 #[derive(Debug)]
 struct Pending {
     reply: oneshot::Sender<Result<Raw, LinkError>>,
@@ -53,14 +57,20 @@ pub(super) struct StdioLink {
 }
 
 impl StdioLink {
-    pub(super) fn start(name: &Arc<str>, launch: &Launch, cap: usize, signals: Arc<Signals>) -> io::Result<Self> {
+    pub(super) fn start(
+        name: &Arc<str>,
+        launch: &Launch,
+        cap: usize,
+        signals: Arc<Signals>,
+        last_words: LastWords,
+    ) -> io::Result<Self> {
         let (child, stdin, stdout, stderr) = Child::start(launch)?;
         let (writer, queue) = mpsc::channel(QUEUE);
         let (closing, closed) = watch::channel(None);
         let shared = Arc::new(Shared { name: Arc::clone(name), pending: Mutex::default(), signals, cap });
         let write = tokio::spawn(line_writer(stdin, queue));
         let read = tokio::spawn(read(Arc::clone(&shared), stdout, writer.downgrade()));
-        tokio::spawn(log_errors(Arc::clone(name), stderr, cap));
+        tokio::spawn(log_errors(Arc::clone(name), stderr, cap, last_words));
         let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
         let streams = Streams { read, write };
         let done = ended.clone().drop_guard();
@@ -252,11 +262,15 @@ async fn read(shared: Arc<Shared>, stdout: ChildStdout, writer: mpsc::WeakSender
     }
 }
 
-async fn log_errors(name: Arc<str>, stderr: ChildStderr, cap: usize) {
+async fn log_errors(name: Arc<str>, stderr: ChildStderr, cap: usize, last_words: LastWords) {
     let mut lines = LineReader::new(stderr, cap);
     while let Ok(Some(line)) = lines.next().await {
         match line {
-            Line::Text(text) => tracing::info!(target: "server", server = %name, "{}", String::from_utf8_lossy(text)),
+            Line::Text(text) => {
+                let text = String::from_utf8_lossy(text);
+                *last_words.lock().unwrap_or_else(PoisonError::into_inner) = text.chars().take(300).collect();
+                tracing::info!(target: "server", server = %name, "{text}");
+            }
             Line::TooLong { length, .. } => {
                 tracing::info!(target: "server", server = %name, "a line of {length} bytes")
             }

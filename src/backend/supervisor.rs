@@ -1,7 +1,7 @@
 //! One task per server that owns its connection: connect, list, watch, reconnect.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -17,7 +17,7 @@ use super::handshake::{self, HandshakeError, Memory};
 use super::http_link::HttpLink;
 use super::link::Link;
 use super::signals::Signals;
-use super::stdio_link::StdioLink;
+use super::stdio_link::{LastWords, StdioLink};
 use crate::config::{Server, Transport};
 use crate::model::{BackendKind, BackendView, Lists, ServerInfo, Status};
 use crate::process::{Launch, base_environment};
@@ -82,6 +82,7 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         handle: handle.clone(),
         state: state_sender,
         memory: Memory::default(),
+        last_words: LastWords::default(),
         down_since: Instant::now(),
         last_attempt: None,
         saved,
@@ -97,6 +98,7 @@ pub(super) struct Supervisor {
     handle: Handle,
     state: watch::Sender<State>,
     memory: Memory,
+    last_words: LastWords,
     /// When it was last known to work.
     down_since: Instant,
     last_attempt: Option<Instant>,
@@ -184,7 +186,8 @@ impl Supervisor {
                 let program =
                     if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
                 let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
-                StdioLink::start(&self.name, &launch, cap, Arc::clone(signals))
+                self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                StdioLink::start(&self.name, &launch, cap, Arc::clone(signals), Arc::clone(&self.last_words))
                     .map(Link::Stdio)
                     .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
             }
@@ -267,7 +270,9 @@ impl Supervisor {
         let known = self.handle.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.server.grace;
         let status = if known && in_grace { Status::Cached } else { Status::Failed };
-        self.publish(status, reason.to_owned(), None);
+        let said = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let told = if said.is_empty() { reason.to_owned() } else { format!("{reason}; it last said: {said}") };
+        self.publish(status, told, None);
     }
 
     /// Takes the tools of a server that is away off the list when its grace period ends, whatever else is going on: an

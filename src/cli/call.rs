@@ -45,8 +45,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ),
         None => None,
     };
-    let result = setup::with_gateway(&arguments.source, async |gateway, surface| {
-        setup::report_servers(gateway);
+    // What is wrong with the words themselves needs no server to tell.
+    values(arguments, &Value::Null)?;
+    let wanted = Some(arguments.tool.as_str());
+    let result = setup::with_gateway(&arguments.source, wanted, async |gateway, surface| {
         call(arguments, gateway, surface, timeout).await
     })?;
     let failed = result.get("isError") == Some(&Value::Bool(true));

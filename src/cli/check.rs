@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // What is wrong with one file does not hide the next.
     for file in &arguments.files {
         let outcome = if file.extension().is_some_and(|extension| extension == "star") {
-            check_script(file, &arguments.source, &mut report)
+            check_script(file, &arguments.source, arguments.live, &mut report)
         } else {
             check_config(&Source::of_file(file), arguments.live, &mut report)
         };
@@ -65,13 +65,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         show(&report);
     }
+    let code = if report.problems.iter().any(Diagnostic::is_error) { code.max(1) } else { code };
     if code == 0 { Ok(()) } else { Err(Failure::said(code)) }
 }
 
 fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), Failure> {
     if live {
-        return setup::with_gateway(source, async |gateway, surface| {
+        return setup::with_gateway(source, None, async |gateway, surface| {
             report.take_servers(&gateway.snapshot().backends);
+            report.take_failures(&gateway.snapshot().backends);
             report.take(&surface);
             Ok(())
         });
@@ -85,7 +87,7 @@ fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), 
 }
 
 /// A script by itself: an extension if it describes one, otherwise a session script over the config's servers.
-fn check_script(file: &Path, source: &Source, report: &mut Report) -> Result<(), Failure> {
+fn check_script(file: &Path, source: &Source, live: bool, report: &mut Report) -> Result<(), Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", file.display())))?;
     let script =
@@ -103,15 +105,18 @@ fn check_script(file: &Path, source: &Source, report: &mut Report) -> Result<(),
         }
         return Ok(());
     }
-    let loaded = source.load()?;
-    let options = setup::options(loaded.bundled)?;
-    let mut offline = Offline::look(&loaded.config, &options).map_err(Failure::config)?;
-    offline.recipe.source = script;
-    report.take(&offline.build().map_err(|error| Failure::from(&error))?);
-    Ok(())
+    check_config(&source.with_script(file), live, report)
 }
 
 impl Report {
+    /// Servers that were started and are not there.
+    fn take_failures(&mut self, backends: &[Arc<crate::model::BackendView>]) {
+        for backend in backends.iter().filter(|backend| !backend.error.is_empty()) {
+            let message = format!("server `{}` is not available: {}", backend.name, backend.error);
+            self.problems.push(Diagnostic::error(message));
+        }
+    }
+
     fn take(&mut self, surface: &Arc<Surface>) {
         self.problems.extend(surface.warnings.iter().cloned());
         self.tools.extend(surface.tools().map(|entry| {

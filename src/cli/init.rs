@@ -43,11 +43,24 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
         },
     };
-    std::fs::write(target, text).map_err(|error| {
+    write(target, &text, arguments.from.is_some()).map_err(|error| {
         Failure::failed(Diagnostic::error(format!("`{}` cannot be written: {error}", target.display())))
     })?;
-    output::err(&format!("wrote {}. Next: `proxy check`, then `proxy serve`", target.display()));
+    let option =
+        if target.as_os_str() == "proxy.yaml" { String::new() } else { format!(" --config {}", target.display()) };
+    output::err(&format!("wrote {}. Next: `proxy check{option}`, then `proxy serve{option}`", target.display()));
     Ok(())
+}
+
+/// An imported file may hold secrets, so it is for the user alone.
+fn write(target: &Path, text: &str, private: bool) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    if private {
+        options.mode(0o600);
+    }
+    options.open(target)?.write_all(text.as_bytes())
 }
 
 /// The imported config, once the person has seen what it would start. A foreign file is foreign code.

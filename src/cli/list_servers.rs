@@ -44,7 +44,7 @@ fn row(backend: &BackendView) -> Vec<String> {
         (lists.resources.len() + lists.resource_templates.len()).to_string(),
         lists.prompts.len().to_string(),
         backend.start_time.map(|time| format!("{} ms", time.as_millis())).unwrap_or_default(),
-        table::brief(&backend.error, 80),
+        table::brief(&backend.error, usize::MAX),
     ]
 }
 

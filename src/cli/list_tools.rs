@@ -34,7 +34,7 @@ struct Listed {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let tools = setup::with_gateway(&arguments.source, async |gateway, surface| {
+    let tools = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
         setup::report_servers(gateway);
         check_server(arguments.server.as_deref(), gateway)?;
         Ok(if arguments.all { offered(gateway) } else { published(&surface) })

@@ -14,7 +14,7 @@ use super::{output, table};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, Options};
-use crate::model::ItemKind;
+use crate::model::{ItemKind, Status};
 use crate::server::{HttpFront, Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
 use crate::wire::standard_streams;
@@ -106,11 +106,14 @@ async fn watch(gateway: &Gateway) -> Failure {
 fn summary(gateway: &Gateway) {
     let snapshot = gateway.snapshot();
     let tools = gateway.surface_now().map_or(0, |surface| surface.listed(ItemKind::Tool));
-    output::err(&format!(
-        "ready: {} of {}",
-        table::count(tools, "tool"),
-        table::count(snapshot.backends.len(), "server")
-    ));
+    let up = snapshot.backends.iter().filter(|backend| backend.status == Status::Ready).count();
+    let all = snapshot.backends.len();
+    let servers = if up == all {
+        table::count(all, "server")
+    } else {
+        format!("{} ({up} up so far)", table::count(all, "server"))
+    };
+    output::err(&format!("ready: {} of {servers}", table::count(tools, "tool")));
     setup::report_servers(gateway);
 }
 

@@ -44,6 +44,16 @@ impl Source {
         Source { config: Some(file.to_owned()), servers: Vec::new(), extensions: Vec::new(), script: None }
     }
 
+    /// The same with another script.
+    pub(super) fn with_script(&self, script: &Path) -> Self {
+        Source {
+            config: self.config.clone(),
+            servers: self.servers.clone(),
+            extensions: self.extensions.clone(),
+            script: Some(script.to_owned()),
+        }
+    }
+
     pub(super) fn load(&self) -> Result<Loaded, Failure> {
         let folder = std::env::current_dir()?;
         let quick = !self.servers.is_empty() || !self.extensions.is_empty();
@@ -127,8 +137,11 @@ pub(super) fn with_servers(source: &Source) -> Result<Vec<Arc<BackendView>>, Fai
 }
 
 /// Starts everything, waits until every server is up or has failed, runs `work`, and ends everything again.
+///
+/// With a tool in mind it does not wait for servers that have nothing to do with it.
 pub(super) fn with_gateway<T>(
     source: &Source,
+    tool: Option<&str>,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let loaded = source.load()?;
@@ -136,8 +149,8 @@ pub(super) fn with_gateway<T>(
     runtime()?.block_on(async {
         let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
         let names: Vec<&str> = loaded.config.servers.keys().map(String::as_str).collect();
-        let label = format!("starting {}", names.join(", "));
-        let settled = spinner::with(&label, gateway.settled()).await;
+        let label = if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) };
+        let settled = spinner::with(&label, gateway.offering(tool)).await;
         let outcome = match settled {
             Ok(surface) => work(&gateway, surface).await,
             Err(error) => Err(Failure::from(error.as_ref())),

@@ -55,6 +55,8 @@ pub struct Config {
     pub tokens: Vec<Token>,
     /// The sections for a script that the file sets: one that no script reads is an error later.
     pub set_sections: Vec<SetSection>,
+    /// The script was named on the command line, in place of the one in the file.
+    pub script_for_once: bool,
 }
 
 /// A file, folder or glob of local tools.
@@ -88,6 +90,7 @@ impl Config {
             serve: Serve::default(),
             tokens: Vec::new(),
             set_sections: Vec::new(),
+            script_for_once: false,
         }
     }
 
@@ -111,6 +114,7 @@ impl Config {
             return Err(Diagnostic::error(format!("`--script`: there is no file `{}`", path.display())));
         }
         self.session = SessionScript::File(path.to_owned());
+        self.script_for_once = true;
         Ok(())
     }
 

@@ -22,6 +22,7 @@ pub fn recipe(config: &Config) -> Result<Recipe, Diagnostic> {
         source: source(config)?,
         root: config.folder.clone(),
         settings: Arc::new(Settings { sections }),
+        lenient: config.script_for_once,
         sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
     })
 }

@@ -140,6 +140,29 @@ impl Gateway {
         }
     }
 
+    /// The surface as soon as it has this tool and the tool's server is up; at the latest when all is settled.
+    pub async fn offering(&self, tool: Option<&str>) -> Result<Arc<Surface>, Arc<BuildError>> {
+        let Some(tool) = tool else { return self.settled().await };
+        let mut current = self.current.clone();
+        let offered = async {
+            let found =
+                current.wait_for(|now| now.surface.as_ref().is_some_and(|surface| self.can_call(surface, tool)));
+            found.await.ok().and_then(|now| now.surface.clone())
+        };
+        tokio::select! {
+            Some(surface) = offered => Ok(surface),
+            settled = self.settled() => settled,
+        }
+    }
+
+    fn can_call(&self, surface: &Surface, tool: &str) -> bool {
+        let Some(entry) = surface.tool(tool) else { return false };
+        let snapshot = self.snapshot();
+        entry.origin.as_ref().is_some_and(|origin| {
+            snapshot.backend(&origin.backend).is_some_and(|backend| backend.status == Status::Ready)
+        })
+    }
+
     /// Ends with an error as soon as a server that must be there cannot be started; otherwise when all of them are up.
     pub async fn required_servers(&self) -> Result<(), Diagnostic> {
         let mut catalog = self.catalog.clone();

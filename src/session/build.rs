@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::builtins::{Plan, Settings, run_session_script};
 use crate::catalog::Snapshot;
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::script::{Limits, Source};
 
 use super::Surface;
@@ -19,6 +19,8 @@ pub struct Recipe {
     pub settings: Arc<Settings>,
     /// Sections the config file sets, and where: each must be read by the script.
     pub sections_set: Vec<(String, Place)>,
+    /// Whether one that is not read is only worth a warning: the script was named beside the config, for once.
+    pub lenient: bool,
 }
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -55,23 +57,30 @@ impl Recipe {
             &Limits::SESSION_SCRIPT,
         )
         .map_err(BuildError::from)?;
-        self.check_sections(&plan)?;
+        let mut plan = plan;
+        match self.unread_section(&plan) {
+            Some(mut unread) if self.lenient => {
+                unread.severity = Severity::Warning;
+                plan.warnings.push(unread);
+            }
+            Some(unread) => return Err(BuildError::Unread(Box::new(unread))),
+            None => {}
+        }
         for (level, message, fields) in &plan.log {
             level.record(message, fields);
         }
         Ok(Surface::new(plan, snapshot))
     }
 
-    fn check_sections(&self, plan: &Plan) -> Result<(), BuildError> {
-        let Some((section, place)) = self.sections_set.iter().find(|(name, _)| !plan.sections_read.contains(name))
-        else {
-            return Ok(());
-        };
+    /// A section that is set and does nothing.
+    fn unread_section(&self, plan: &Plan) -> Option<Diagnostic> {
+        let unread = self.sections_set.iter().find(|(name, _)| !plan.sections_read.contains(name));
+        let (section, place) = unread?;
         let script = &self.source.name;
         let diagnostic = Diagnostic::error(format!(
             "`{section}` is set, but the session script `{script}` never reads it"
         ))
         .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or take it out of the config"));
-        Err(BuildError::Unread(Box::new(diagnostic.at(place.clone()))))
+        Some(diagnostic.at(place.clone()))
     }
 }

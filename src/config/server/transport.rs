@@ -67,7 +67,7 @@ pub fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Op
 
 impl Keys<'_> {
     fn read_stdio(&self, folder: &Path) -> Option<Transport> {
-        let command = self.command.as_ref().and_then(Reader::word);
+        let command = self.command.as_ref().and_then(Reader::word).map(|command| beside(folder, command));
         let args = self.args.as_ref().map_or(Some(Vec::new()), |args| args.list(Reader::text));
         let env = self.env.as_ref().map_or(Some(Vec::new()), |env| env.map(read_variable));
         let cwd = self.cwd.as_ref().and_then(Reader::word).map(|cwd| folder.join(cwd));
@@ -79,6 +79,13 @@ impl Keys<'_> {
         let url = self.url.as_ref().and_then(read_url);
         Some(Transport::Http { url: url?, headers: headers?.into_iter().collect() })
     }
+}
+
+/// A program given by a path is found from the file that names it, wherever the proxy is started; a bare name is looked
+/// for as always.
+fn beside(folder: &Path, command: String) -> String {
+    let is_relative_path = command.contains('/') && Path::new(&command).is_relative();
+    if is_relative_path { folder.join(&command).to_string_lossy().into_owned() } else { command }
 }
 
 fn read_url(reader: &Reader) -> Option<String> {
