@@ -84,11 +84,10 @@ async fn a_preset_that_does_not_exist_is_a_config_error() {
 #[tokio::test]
 async fn a_section_that_no_script_reads_is_a_config_error() {
     for (section, name) in [
-        ("aggregation: { excludeAllTools: true }\n", "aggregation"),
-        ("sessionInit: { params: { team: a } }\n", "params"),
+        ("aggregation: { excludeAllTools: true }\nsessionInit: { scriptFile: policy.star }\n", "aggregation"),
+        ("sessionInit: { params: { team: a }, scriptFile: policy.star }\n", "params"),
     ] {
-        let proxy =
-            Proxy::with_config_text(section).file("policy.star", "").argument("--script").argument("policy.star");
+        let proxy = Proxy::with_config_text(section).file("policy.star", "");
         let text = format!("error: `{name}` is set, but the session script `policy.star` never reads it");
         for command in ["serve", "check"] {
             let finished = proxy.run([command]).await.expect(2);
@@ -96,6 +95,17 @@ async fn a_section_that_no_script_reads_is_a_config_error() {
             assert!(finished.stderr.contains("--> proxy.yaml:1:"), "{}", finished.stderr);
         }
     }
+}
+
+#[tokio::test]
+async fn a_script_named_for_once_need_not_read_the_sections_of_the_file() {
+    let proxy = Proxy::with_config_text("aggregation: { excludeAllTools: true }\n")
+        .file("policy.star", "")
+        .argument("--script")
+        .argument("policy.star");
+    let finished = proxy.run(["check"]).await.expect(0);
+    let text = "warning: `aggregation` is set, but the session script `policy.star` never reads it";
+    assert!(finished.stderr.contains(text), "{}", finished.stderr);
 }
 
 #[tokio::test]
