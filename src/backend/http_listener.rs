@@ -10,7 +10,7 @@ use crate::wire::http::{EventStream, HttpError};
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 enum Opened {
-    Stream(EventStream),
+    Stream(Box<EventStream>),
     /// Not now.
     Later,
     Never,
@@ -53,7 +53,7 @@ async fn open(link: &Inner, last_id: Option<&str>) -> Opened {
         return Opened::Never;
     }
     match link.client.get(sent).await {
-        Ok(answer) if answer.status().is_success() && answer.is_events() => Opened::Stream(answer.events()),
+        Ok(answer) if answer.status().is_success() && answer.is_events() => Opened::Stream(Box::new(answer.events())),
         Ok(answer) if answer.status().as_u16() == 404 && agreed.session.is_some() => {
             link.close("the server ended its session");
             Opened::Never
