@@ -69,6 +69,11 @@ impl Connection {
         self.revision.is_stateless() && matches!(self.link, Link::Http(_))
     }
 
+    /// Whether another server may answer in this one's place without the connection ending.
+    pub(super) fn may_be_replaced(&self) -> bool {
+        matches!(self.link, Link::Http(_))
+    }
+
     pub(super) async fn closed(&self) -> String {
         self.link.closed().await
     }

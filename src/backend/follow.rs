@@ -20,6 +20,9 @@ const BREATH: Duration = Duration::from_millis(50);
 /// Before what failed is listed again; doubles up to the longest.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// How often in a row the tools of a server behind an address may fail to be listed before it is met anew: it may be
+/// another server by now, of another era.
+const MEET_ANEW_AFTER: u32 = 3;
 
 /// How a connection ended.
 pub(super) struct Ended {
@@ -34,6 +37,8 @@ struct Shown {
     listed: bool,
     lists: Lists,
     reports: HashMap<ItemKind, Vec<String>>,
+    /// How often in a row the tools could not be listed.
+    failures: u32,
 }
 
 /// Lists, then watches until the connection ends.
@@ -85,7 +90,7 @@ async fn next(signals: &Signals, failed: Vec<ItemKind>, retry: Duration) -> Vec<
 
 impl Shown {
     /// Lists those kinds and shows the outcome; which of them are worth another try. What was shown before stays where
-    /// a listing fails. Only a server whose tools were never listed is given up.
+    /// a listing fails.
     async fn list(
         &mut self,
         owner: &mut Supervisor,
@@ -99,11 +104,14 @@ impl Shown {
             }
             let reports = match list_in_time(connection, *kind, owner.server.timeout).await {
                 Ok((items, left_out)) => {
+                    if *kind == ItemKind::Tool {
+                        self.failures = 0;
+                    }
                     *self.lists.of_mut(*kind) = items;
                     left_out
                 }
                 // Tools are what a server is for; a server that fails at the rest is still of use.
-                Err(failure) if *kind == ItemKind::Tool && !self.listed => return Err(failure.reason),
+                Err(failure) if *kind == ItemKind::Tool && self.gives_up(connection) => return Err(failure.reason),
                 Err(failure) => {
                     if failure.try_again {
                         failed.push(*kind);
@@ -118,6 +126,12 @@ impl Shown {
         let reports = ItemKind::ALL.iter().filter_map(|kind| self.reports.get(kind)).flatten().cloned().collect();
         owner.show(connection.info(), self.lists.clone(), reports).await;
         Ok(failed)
+    }
+
+    /// After a failure: whether the connection is of no more use. Once it was, calls on it are worth more than news.
+    fn gives_up(&mut self, connection: &Connection) -> bool {
+        self.failures += 1;
+        !self.listed || (connection.may_be_replaced() && self.failures >= MEET_ANEW_AFTER)
     }
 
     /// Says only what is new: a listing that fails again and again need not fill the log.
@@ -141,8 +155,9 @@ async fn list_in_time(connection: &Connection, kind: ItemKind, limit: Duration) 
     match tokio::time::timeout(limit, listing::list(connection, kind)).await {
         Ok(Ok(listing)) => Ok(listing),
         Ok(Err(error)) => Err(Failure {
-            // Not having the method is an answer that will not change.
-            try_again: !matches!(&error, LinkError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND),
+            // Not having the method is an answer that will not change; only tools were there before.
+            try_again: kind == ItemKind::Tool
+                || !matches!(&error, LinkError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND),
             reason: format!("`{method}` failed: {error}"),
         }),
         Err(_) => Err(Failure { reason: format!("`{method}` was not answered in time"), try_again: true }),

@@ -10,16 +10,17 @@ use crate::wire::http::{EventStream, HttpError};
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 enum Opened {
-    Stream(EventStream),
+    Stream(Box<EventStream>),
     /// Not now.
     Later,
+    Refused(u16),
     Never,
 }
 
 /// Listens for as long as the session lives. A server without such a stream says 405, and that is fine.
 pub(super) async fn listen(link: &Inner) {
     let (mut last_id, mut pauses) = (None::<String>, Pauses::new());
-    let mut first = true;
+    let (mut first, mut was_open) = (true, false);
     loop {
         match open(link, last_id.as_deref()).await {
             Opened::Stream(mut stream) => {
@@ -27,6 +28,7 @@ pub(super) async fn listen(link: &Inner) {
                     // Nothing will be replayed, so a change may have been missed.
                     link.signals.mark_all();
                 }
+                was_open = true;
                 while let Ok(Some(event)) = stream.next().await {
                     pauses.reset();
                     take(link, &event.kind, &event.data).await;
@@ -37,7 +39,11 @@ pub(super) async fn listen(link: &Inner) {
                 }
             }
             Opened::Later => {}
-            Opened::Never => return,
+            // It was there: another server answers here now, and what was agreed with the old one no longer holds.
+            Opened::Refused(status) if was_open => {
+                return link.close(&format!("it refuses its own stream now (HTTP {status})"));
+            }
+            Opened::Refused(_) | Opened::Never => return,
         }
         first = false;
         tokio::time::sleep(pauses.next()).await;
@@ -53,13 +59,15 @@ async fn open(link: &Inner, last_id: Option<&str>) -> Opened {
         return Opened::Never;
     }
     match link.client.get(sent).await {
-        Ok(answer) if answer.status().is_success() && answer.is_events() => Opened::Stream(answer.events()),
+        Ok(answer) if answer.status().is_success() && answer.is_events() => Opened::Stream(Box::new(answer.events())),
         Ok(answer) if answer.status().as_u16() == 404 && agreed.session.is_some() => {
             link.close("the server ended its session");
             Opened::Never
         }
-        Ok(answer) if answer.status().is_client_error() => Opened::Never,
-        // A gateway in between, or a server that is overloaded: the stream may be there again soon.
+        Ok(answer) if answer.status().is_client_error() && !matches!(answer.status().as_u16(), 408 | 409 | 429) => {
+            Opened::Refused(answer.status().as_u16())
+        }
+        // Too many at once, a stream whose end the server has not noticed yet (409), a gateway in between: the stream may be there again soon.
         Ok(answer) => {
             tracing::debug!(server = %link.name, status = answer.status().as_u16(), "no stream to listen on");
             Opened::Later
