@@ -7,7 +7,9 @@ use super::tree::{Node, Span, Value};
 /// Blots out what the tree holds under `env`, `headers`, `token` and other keys that sound like secrets.
 pub fn mask_tree(text: &str, root: &Node) -> String {
     let mut secrets = Vec::new();
-    collect(root, false, &mut secrets);
+    // A file that is no map is no config of ours; who knows what it is.
+    let foreign = !matches!(root.value, Value::Map(_));
+    collect(root, foreign, &mut secrets);
     mask(text, secrets)
 }
 
@@ -17,7 +19,8 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
             for (key, value) in entries {
                 // The members of `auth.tokens` that are no secrets.
                 let open = matches!(key.text.as_str(), "sub" | "email" | "groups");
-                collect(value, !open && (secret || sounds_secret(&key.text)), secrets);
+                let hidden = secret || sounds_secret(&key.text) || (key.text == "url" && holds_more(value));
+                collect(value, !open && hidden, secrets);
             }
         }
         Value::List(items) => {
@@ -31,6 +34,11 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
         _ if secret => secrets.push(node.span.clone()),
         _ => {}
     }
+}
+
+/// Whether an address carries more than where something is: a user, a password, a query.
+fn holds_more(value: &Node) -> bool {
+    matches!(&value.value, Value::String(text) if text.contains(['@', '?']))
 }
 
 #[derive(PartialEq)]
@@ -129,6 +137,15 @@ mod tests {
         let shown = masked(text);
         assert_eq!(shown, "a: { env: { KEY: *·* }, command: npx }\nauth: { tokens: [ { token: **, sub: ann } ] }\n");
         assert_eq!(shown.len(), text.len());
+    }
+
+    #[test]
+    fn a_file_that_is_no_config_and_addresses_with_secrets_are_not_shown() {
+        assert!(!masked("GITHUB_TOKEN=s1\n").contains("s1"));
+        let shown = masked(
+            "a: { url: \"http://u:s1@x/\" }\nb: { url: \"http://x/mcp?key=s2\" }\nc: { url: \"http://x/mcp\" }\n",
+        );
+        assert!(!shown.contains("s1") && !shown.contains("s2") && shown.contains("http://x/mcp\""), "{shown}");
     }
 
     #[test]

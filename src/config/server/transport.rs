@@ -84,7 +84,8 @@ impl Keys<'_> {
 /// A program given by a path is found from the file that names it, wherever the proxy is started; a bare name is looked
 /// for as always.
 fn beside(folder: &Path, command: String) -> String {
-    let is_relative_path = command.contains('/') && Path::new(&command).is_relative();
+    // What begins with another tool's variable is no path that we could know.
+    let is_relative_path = command.contains('/') && Path::new(&command).is_relative() && !command.starts_with('$');
     if is_relative_path { folder.join(&command).to_string_lossy().into_owned() } else { command }
 }
 
