@@ -122,7 +122,11 @@ pub fn check_free(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>)
     let (kind, key) = (metadata.kind, metadata.definition.key());
     if let Some(earlier) = notes.published.get(&(kind, key.to_owned())) {
         let (key_noun, place) = (key_noun(kind), &earlier.place);
-        return Err(Complaint::new(format!("the {key_noun} `{key}` is already published, at {place}"))
+        let whose =
+            |backend: Option<&Arc<str>>| backend.map(|name| format!(" (of server `{name}`)")).unwrap_or_default();
+        let (this, other) =
+            (whose(metadata.origin.as_ref().map(|origin| &origin.backend)), whose(earlier.backend.as_ref()));
+        return Err(Complaint::new(format!("the {key_noun} `{key}`{this} is already published, at {place}{other}"))
             .hint(format!("`meta.replace({} = ...)` gives one of them another {key_noun}", key_field(kind))));
     }
     let backend = metadata.origin.as_ref().map(|origin| origin.backend.clone());

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use crate::builtins::{Plan, Settings, run_session_script};
 use crate::catalog::Snapshot;
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::script::{Limits, Source};
+use crate::script::{Limits, LogLevel, Source};
 
 use super::Surface;
 
@@ -69,6 +71,8 @@ impl Recipe {
         for (level, message, fields) in &plan.log {
             level.record(message, fields);
         }
+        let said: Vec<Diagnostic> = plan.log.iter().filter_map(warning).collect();
+        plan.warnings.extend(said);
         Ok(Surface::new(plan, snapshot))
     }
 
@@ -83,4 +87,14 @@ impl Recipe {
         .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or take it out of the config"));
         Some(diagnostic.at(place.clone()))
     }
+}
+
+/// What a script warned of while it ran, for whoever checks it.
+fn warning((level, message, fields): &(LogLevel, String, Map<String, Value>)) -> Option<Diagnostic> {
+    if !matches!(level, LogLevel::Warning | LogLevel::Error) {
+        return None;
+    }
+    let details: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+    Some(Diagnostic::warning(format!("{message}{details}")))
 }

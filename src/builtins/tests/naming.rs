@@ -140,7 +140,7 @@ fn passthrough_changes_nothing_and_refuses_collisions() {
     let plan = preset_with("passthrough", vec![named("a", &["x", "y"])], json!({})).unwrap();
     assert_eq!(names(&plan), ["x", "y"]);
     let error = preset_with("passthrough", two(), json!({})).unwrap_err();
-    assert!(error.message.contains("the name `search` is already published"), "{error}");
+    assert!(error.message.contains("the name `search` (of server `docs`) is already published"), "{error}");
 }
 
 #[test]
