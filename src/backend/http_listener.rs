@@ -20,12 +20,13 @@ enum Opened {
 /// Listens for as long as the session lives. A server without such a stream says 405, and that is fine.
 pub(super) async fn listen(link: &Inner) {
     let (mut last_id, mut pauses) = (None::<String>, Pauses::new());
-    let (mut first, mut was_open) = (true, false);
+    let mut was_open = false;
     loop {
         match open(link, last_id.as_deref()).await {
             Opened::Stream(mut stream) => {
-                if last_id.is_none() && !first {
-                    // Nothing will be replayed, so a change may have been missed.
+                if last_id.is_none() {
+                    // Nothing will be replayed, so a change may have been missed; the first time too, between the
+                    // listing and now.
                     link.signals.mark_all();
                 }
                 was_open = true;
@@ -45,7 +46,6 @@ pub(super) async fn listen(link: &Inner) {
             }
             Opened::Refused(_) | Opened::Never => return,
         }
-        first = false;
         tokio::time::sleep(pauses.next()).await;
     }
 }
