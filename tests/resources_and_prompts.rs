@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::support::config::Config;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
+use crate::support::real_servers;
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 
@@ -159,4 +160,27 @@ async fn the_same_resource_on_two_servers_is_the_first_ones() {
     let names: Vec<&str> =
         prompts["prompts"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["greet", "second_greet"]);
+}
+
+#[tokio::test]
+async fn an_argument_of_a_prompt_is_completed_by_the_server_that_has_it() {
+    let Some(everything) = real_servers::everything() else { return };
+    let script = "sessionInit:\n  script: |\n    for name, backend in backends().items():\n        for meta, call in backend.prompts():\n            publish_prompt(meta.replace(name = \"team_\" + meta.name), call)\n";
+    let config = Config::new().server("everything", &everything).section(script);
+    for modern in [false, true] {
+        let mut client = Client::of(&config, modern).await;
+        client.proxy.client.stderr().line("ready: ").await;
+        let asked = json!({
+            "ref": {"type": "ref/prompt", "name": "team_completable-prompt"},
+            "argument": {"name": "department", "value": "E"},
+        });
+        let result = loop {
+            let answer = client.ask("completion/complete", asked.clone()).await;
+            // The server may still be starting: then its prompt is not published yet.
+            if answer["error"]["code"] != -32602 {
+                break answer["result"].clone();
+            }
+        };
+        assert_eq!(result["completion"]["values"], json!(["Engineering"]), "{result}");
+    }
 }

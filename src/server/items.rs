@@ -1,76 +1,45 @@
 //! A tool called, a resource read, a prompt asked for.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use super::methods::{Asked, Outcome};
 use super::progress::{progress_token, with_progress};
 use super::{Server, tell};
 use crate::backend::{CallError, progress_channel};
-use crate::json::{Object, Raw, RawRef};
+use crate::json::{Object, Raw};
 use crate::model::{ItemKind, error_result};
-use crate::session::{CallFault, Surface};
+use crate::session::CallFault;
 use crate::wire::{Revision, RpcError, code, without_reserved};
 
 impl Server {
     /// A tool called, a resource read or a prompt asked for, with progress on its way while it runs.
     pub(super) async fn use_item(&self, kind: ItemKind, asked: Asked<'_>) -> Outcome {
-        match self.prepare(kind, &asked).await {
-            Ok(Prepared { surface, params, key, token }) => {
-                let revision = asked.client.revision;
-                let outcome = self.carry_out(kind, asked, &surface, &params, &key, token).await;
-                told(outcome, kind, &key, revision)
-            }
+        let revision = asked.client.revision;
+        match self.carry_out(kind, asked).await {
+            Ok((key, outcome)) => told(outcome, kind, &key, revision),
             Err(error) => Some(Err(error)),
         }
     }
 
-    /// Reads what a request is about, before anything happens.
-    async fn prepare<'a>(&self, kind: ItemKind, asked: &Asked<'a>) -> Result<Prepared<'a>, RpcError> {
+    /// Reads what a request is about, then does it; what it was about, and what came of it.
+    async fn carry_out(&self, kind: ItemKind, asked: Asked<'_>) -> Result<(String, Result<Raw, CallFault>), RpcError> {
         let member = kind.use_member();
-        let params = match &asked.request.params {
-            Some(params) => without_reserved(params),
-            None => return Err(RpcError::invalid_params(&format!("`{member}` is missing"))),
-        };
+        let missing = || RpcError::invalid_params(&format!("`{member}` is missing or not a string"));
+        let params = without_reserved(asked.request.params.as_deref().ok_or_else(missing)?);
         let object = Object::parse(params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-        let key = object
-            .string(member)
-            .ok_or_else(|| RpcError::invalid_params(&format!("`{member}` is missing or not a string")))?;
+        let key = object.string(member).ok_or_else(missing)?;
         if object.get("arguments").is_some_and(|arguments| !arguments.get().starts_with('{')) {
             return Err(RpcError::invalid_params("`arguments` must be an object"));
         }
         let surface = self.surface().await?;
         let token = progress_token(asked.request)?;
-        drop(object);
-        Ok(Prepared { surface, params, key, token })
-    }
-
-    async fn carry_out(
-        &self,
-        kind: ItemKind,
-        asked: Asked<'_>,
-        surface: &Arc<Surface>,
-        params: &RawRef,
-        key: &str,
-        token: Option<Raw>,
-    ) -> Result<Raw, CallFault> {
-        let object = Object::parse(params.get()).map_err(|_| CallFault::Unknown)?;
         let (progress, receiver) = token.is_some().then(progress_channel).unzip();
         let caller = asked.client.caller(asked.cancel, progress);
-        let call = self.gateway.calls().item(surface, kind, key, &object, params, caller);
-        match (token, receiver) {
+        let call = self.gateway.calls().item(&surface, kind, &key, &object, &params, caller);
+        let outcome = match (token, receiver) {
             (Some(token), Some(receiver)) => with_progress(call, receiver, &token, asked.outlet).await,
             _ => call.await,
-        }
+        };
+        Ok((key, outcome))
     }
-}
-
-/// What a request is about.
-struct Prepared<'a> {
-    surface: Arc<Surface>,
-    params: Cow<'a, RawRef>,
-    key: String,
-    token: Option<Raw>,
 }
 
 pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {

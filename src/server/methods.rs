@@ -9,7 +9,7 @@ use super::outlet::Outlet;
 use super::{Server, tell};
 use crate::backend::ProgressSink;
 use crate::json::Raw;
-use crate::model::{BackendView, ItemKind, Principal};
+use crate::model::{ItemKind, Principal};
 use crate::session::{Caller, Surface};
 use crate::wire::{Request, Revision, RpcError};
 
@@ -58,19 +58,15 @@ impl Server {
         }
     }
 
-    /// What the proxy can do for a client. Lists are promised whatever there is now: servers come later, and a
-    /// session-based client learns of capabilities only once.
+    /// What the proxy can do for a client, whatever there is now: servers come later, and a session-based client learns
+    /// of capabilities only once. Where a server completes nothing the answer is empty.
     pub(super) fn capabilities(&self) -> Value {
-        let mut capabilities = json!({
+        json!({
             "tools": {"listChanged": true},
             "resources": {"listChanged": true},
             "prompts": {"listChanged": true},
-        });
-        let completes = |backend: &Arc<BackendView>| backend.info.capabilities.get("completions").is_some();
-        if self.gateway.snapshot().backends.iter().any(completes) {
-            capabilities["completions"] = json!({});
-        }
-        capabilities
+            "completions": {},
+        })
     }
 
     /// A list of one kind, with the members the client's revision asks for.
