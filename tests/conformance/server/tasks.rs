@@ -14,6 +14,9 @@ use crate::dialogue::{Dialogue, Outcome};
 use crate::fixtures::{text, tool};
 use crate::questions::{form, one};
 
+/// What takes longer is for tasks.
+const LONGEST_CALL: Duration = Duration::from_secs(1);
+
 #[derive(Clone, Default)]
 pub struct Tasks {
     pub manager: TaskManager,
@@ -68,7 +71,7 @@ impl Tasks {
                 }
             }));
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(pause.min(LONGEST_CALL)).await;
         Ok(text(result))
     }
 
