@@ -42,9 +42,8 @@ def altered(scenario, direct, behind):
         # How many messages it took is the transport's affair.
         if other is None or check["id"] == "wire-schema-valid":
             continue
-        old, new = plain(check.get("details")), plain(other.get("details"))
-        if old != new:
-            found.append((check["id"], old, new))
+        if difference := first_difference(plain(check.get("details")), plain(other.get("details"))):
+            found.append((check["id"], *difference))
     return found
 
 
@@ -53,3 +52,14 @@ def plain(value):
         members = {key: plain(member) for key, member in value.items() if key not in OWN_WORDS}
         return {key: member for key, member in members.items() if not (key == "_meta" and member == {})}
     return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def first_difference(old, new):
+    """The smallest part that differs, before and now; None if nothing does."""
+    if old == new:
+        return None
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        return next(found for key in old if (found := first_difference(old[key], new[key])))
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return next(found for pair in zip(old, new) if (found := first_difference(*pair)))
+    return old, new

@@ -2,7 +2,7 @@
 
 from .client_runs import ClientRun
 from .compare import altered, worse
-from .server_runs import DIRECT, SERVERS, inapplicable
+from .server_runs import DIRECT, inapplicable
 from .suite import REVISIONS, passes
 
 
@@ -34,8 +34,6 @@ def server_table(revision, runs, gaps, options, findings):
     for run in runs.values():
         if not run.found.checks:
             findings.append(f"{run.where} at {revision}: nothing was run\n{run.found.output}")
-        elif run.leg == DIRECT and run.found.exit_code != 0:
-            findings.append(f"{run.where} at {revision}: not what its list of expected failures says")
         if options.verbose and run.log:
             print(f"\nlog of {run.where} at {revision}:\n{run.log}")
 
@@ -49,9 +47,9 @@ def server_cell(scenario, run, direct, gaps, options, findings):
         tell(scenario, run.where, checks)
     good = passes(checks)
     if run.leg == DIRECT:
-        if not good and run.server == next(iter(SERVERS)):
+        if not good:
             findings.append(f"{scenario} at {run.revision}, {run.where}: the reference server fails")
-        return cell("ok" if good else "cannot", checks)
+        return cell("ok" if good else "FAIL", checks)
     if not passes(before) or inapplicable(run.leg, scenario):
         return "-"
     gap = gaps.find(run.where, run.revision, scenario)
@@ -68,7 +66,7 @@ def details_hold(scenario, run, before, checks, gaps, findings):
     """Whether a scenario that passes is also as good as it was, check by check and word by word."""
     problems = {check: f"{check} was {old}, is {new}" for check, old, new in worse(before, checks)}
     for check, old, new in altered(scenario, before, checks):
-        problems.setdefault(check, f"{check} heard something else\n  direct: {old}\n  behind: {new}")
+        problems.setdefault(check, f"{check} heard something else: {old} became {new}")
     hold = True
     for check, problem in problems.items():
         if gaps.find(run.where, run.revision, scenario, check) is None:

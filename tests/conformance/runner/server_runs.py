@@ -35,18 +35,11 @@ class ServerRun:
             url, program = stack.enter_context(started(SERVERS[self.server](programs)))
             if self.leg != DIRECT:
                 url, program = stack.enter_context(proxy(programs.proxy, url, self.leg))
-            known = expected_failures(self.server, self.revision) if self.leg == DIRECT else None
             name = f"{self.server}-{self.leg}-{self.revision}"
-            self.found = suite.server(name, url, self.revision, self.scenario, known)
+            self.found = suite.server(name, url, self.revision, self.scenario)
             self.log = "\n".join(program.lines)
-        print(f"  {self.where} at {self.revision}: {len(self.found.checks)} scenarios", flush=True)
+        print(f"  {self.where} at {self.revision}", flush=True)
         return self
-
-
-def expected_failures(server, revision):
-    """What the SDK of a reference server cannot do, in the suite's own format."""
-    path = HERE / f"{server}_server" / f"expected-failures-{revision}.yml"
-    return path if path.is_file() else None
 
 
 def plan(options):

@@ -41,10 +41,8 @@ class Suite:
         )
         return Found(checks(folder), outcome.returncode, outcome.stdout)
 
-    def server(self, name, url, revision, scenario=None, expected_failures=None):
+    def server(self, name, url, revision, scenario=None):
         which = ["--scenario", scenario, "--spec-version", revision] if scenario else ["--requirements", revision]
-        if expected_failures:
-            which += ["--expected-failures", str(expected_failures)]
         return self.call(name, ["server", "--url", url, "--timeout", SCENARIO_TIMEOUT_MS, *which])
 
     def client(self, name, command, revision, scenario, environment):
