@@ -37,7 +37,7 @@ def run():
             runs += client_runs.plan(options, suite)
         with ThreadPoolExecutor(max_workers=options.jobs) as pool:
             outcomes = list(pool.map(lambda one: one.perform(programs, suite), runs))
-    findings = report.tables(outcomes, gaps.read(), options)
+        findings = report.tables(outcomes, gaps.read(), options, suite)
     print(f"\n{len(outcomes)} runs in {time.monotonic() - started:.0f} s")
     for finding in findings:
         print(f"error: {finding}")

@@ -6,12 +6,12 @@ from .server_runs import DIRECT, inapplicable
 from .suite import REVISIONS, passes
 
 
-def tables(outcomes, gaps, options):
+def tables(outcomes, gaps, options, suite):
     findings = []
     for revision in REVISIONS:
         servers = {one.where: one for one in outcomes if one.revision == revision and not isinstance(one, ClientRun)}
         if servers:
-            server_table(revision, servers, gaps, options, findings)
+            server_table(revision, servers, gaps, options, findings, suite)
         clients = [one for one in outcomes if one.revision == revision and isinstance(one, ClientRun)]
         if clients:
             client_table(revision, clients, gaps, options, findings)
@@ -30,12 +30,22 @@ def server_table(revision, runs, gaps, options, findings):
             direct = runs[f"{run.server}/{DIRECT}"]
             cells.append(server_cell(scenario, run, direct, gaps, options, findings))
         rows.append((scenario, cells))
+    for kind, names in [("required", suite.required("server", revision)), ("not scored", suite.not_scored("server", revision))]:
+        rows += passed_of(kind, [cells for scenario, cells in rows if scenario in names])
     print_table(f"Server scenarios of {revision}", list(runs), rows)
     for run in runs.values():
         if not run.found.checks:
             findings.append(f"{run.where} at {revision}: nothing was run\n{run.found.output}")
         if options.verbose and run.log:
             print(f"\nlog of {run.where} at {revision}:\n{run.log}")
+
+
+def passed_of(kind, rows):
+    """A line with how many scenarios of a kind pass in each column, of those that apply."""
+    if not rows:
+        return []
+    applying = [[cell for cell in column if cell != "-"] for column in zip(*rows)]
+    return [(f"= {kind}", [f"{sum(cell.startswith('ok') for cell in column)}/{len(column)}" for column in applying])]
 
 
 def server_cell(scenario, run, direct, gaps, options, findings):
@@ -59,24 +69,24 @@ def server_cell(scenario, run, direct, gaps, options, findings):
         return cell("gap" if gap else "FAIL", checks)
     if gap:
         findings.append(f"{gap}: {scenario} at {run.revision}, {run.where} passes now; take the line out")
-    return cell("ok" if details_hold(scenario, run, before, checks, gaps, findings) else "WORSE", checks)
+    return cell(closer_look(scenario, run, before, checks, gaps, findings), checks)
 
 
-def details_hold(scenario, run, before, checks, gaps, findings):
+def closer_look(scenario, run, before, checks, gaps, findings):
     """Whether a scenario that passes is also as good as it was, check by check and word by word."""
     problems = {check: f"{check} was {old}, is {new}" for check, old, new in worse(before, checks)}
     for check, old, new in altered(scenario, before, checks):
         problems.setdefault(check, f"{check} heard something else: {old} became {new}")
-    hold = True
+    word = "gap" if problems else "ok"
     for check, problem in problems.items():
         if gaps.find(run.where, run.revision, scenario, check) is None:
             findings.append(f"{scenario} at {run.revision}, {run.where}: {problem}")
-            hold = False
+            word = "WORSE"
     for gap in gaps:
         if gap.check and gap.check not in problems and gap.covers(run.where, run.revision, scenario, gap.check):
             gap.used = True
             findings.append(f"{gap}: {scenario}/{gap.check} at {run.revision}, {run.where} holds now; take the line out")
-    return hold
+    return word
 
 
 def client_table(revision, runs, gaps, options, findings):

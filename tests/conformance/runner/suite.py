@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from .install import ROOT
 
 REVISIONS = ["2025-11-25", "2026-07-28"]
-SCENARIO_TIMEOUT_MS = "60000"
+SERVER_TIMEOUT_MS = "60000"
+CLIENT_TIMEOUT_MS = "20000"
 
 
 @dataclass
@@ -39,14 +40,15 @@ class Suite:
         outcome = subprocess.run(
             command, cwd=ROOT, env={**os.environ, **(environment or {})}, text=True, errors="replace", **streams
         )
-        return Found(checks(folder), outcome.returncode, outcome.stdout)
+        logs = [outcome.stdout, *(path.read_text(errors="replace") for path in folder.rglob("stderr.txt"))]
+        return Found(checks(folder), outcome.returncode, re.sub(r"\x1b\[\d*m", "", "\n".join(logs)))
 
     def server(self, name, url, revision, scenario=None):
         which = ["--scenario", scenario, "--spec-version", revision] if scenario else ["--requirements", revision]
-        return self.call(name, ["server", "--url", url, "--timeout", SCENARIO_TIMEOUT_MS, *which])
+        return self.call(name, ["server", "--url", url, "--timeout", SERVER_TIMEOUT_MS, *which])
 
     def client(self, name, command, revision, scenario, environment):
-        which = ["--scenario", scenario, "--spec-version", revision, "--timeout", SCENARIO_TIMEOUT_MS]
+        which = ["--scenario", scenario, "--spec-version", revision, "--timeout", CLIENT_TIMEOUT_MS]
         return self.call(name, ["client", "--command", command, *which], environment)
 
     def required(self, side, revision):
