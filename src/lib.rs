@@ -6,6 +6,7 @@
 pub mod diagnostic;
 pub mod json;
 pub mod process;
+pub mod seal;
 
 // Layer 1
 pub mod model;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A module uses lower layers only, and modules of one layer do not use each other.
 const LAYERS: [&[&str]; 10] = [
-    &["diagnostic", "json", "process"],
+    &["diagnostic", "json", "process", "seal"],
     &["model"],
     &["wire", "script", "config"],
     &["backend"],

@@ -13,6 +13,7 @@ mod inbound;
 mod link;
 mod listing;
 mod long_line;
+mod pending;
 mod signals;
 mod stdio_link;
 mod supervisor;

@@ -1,0 +1,115 @@
+//! Handles for clients that only this process can read: cursors, tickets and task ids hold what the proxy must find
+//! again, and no client can look into one, change one or use another's.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+
+/// What a handle is for: one made for another purpose does not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Cursor,
+    Ticket,
+    Task,
+}
+
+impl Purpose {
+    fn as_str(self) -> &'static str {
+        match self {
+            Purpose::Cursor => "cursor",
+            Purpose::Ticket => "ticket",
+            Purpose::Task => "task",
+        }
+    }
+}
+
+/// Which key sealed a handle, so that keys can change while older handles are still about.
+const KEY_ID: u8 = 1;
+const NONCE: usize = 24;
+
+#[derive(Clone)]
+pub struct Sealer {
+    cipher: XChaCha20Poly1305,
+}
+
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Sealer")
+    }
+}
+
+impl Sealer {
+    /// A key that lives as long as the process.
+    ///
+    /// # Errors
+    /// If the system has no randomness to give.
+    pub fn new() -> Result<Self, getrandom::Error> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key)?;
+        Ok(Sealer { cipher: XChaCha20Poly1305::new(&key.into()) })
+    }
+
+    /// Seals `content` for one purpose and one owner.
+    ///
+    /// # Errors
+    /// If the system has no randomness to give.
+    pub fn seal(&self, purpose: Purpose, owner: &str, content: &[u8]) -> Result<String, getrandom::Error> {
+        let mut sealed = vec![KEY_ID];
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce)?;
+        sealed.extend(nonce);
+        let bound = bound_to(purpose, owner);
+        let payload = Payload { msg: content, aad: &bound };
+        // Fails only for messages of hundreds of gigabytes.
+        let text = self.cipher.encrypt(XNonce::from_slice(&nonce), payload).unwrap_or_default();
+        sealed.extend(text);
+        Ok(URL_SAFE_NO_PAD.encode(sealed))
+    }
+
+    /// What was sealed for this purpose and owner; none for anything else, whatever is wrong with it.
+    pub fn open(&self, purpose: Purpose, owner: &str, sealed: &str) -> Option<Vec<u8>> {
+        let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let (key, rest) = sealed.split_first()?;
+        if *key != KEY_ID || rest.len() < NONCE {
+            return None;
+        }
+        let (nonce, text) = rest.split_at(NONCE);
+        let bound = bound_to(purpose, owner);
+        self.cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: text, aad: &bound }).ok()
+    }
+}
+
+fn bound_to(purpose: Purpose, owner: &str) -> Vec<u8> {
+    format!("{}\n{owner}", purpose.as_str()).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sealed_opens_for_its_owner_and_purpose_only() {
+        let sealer = Sealer::new().unwrap();
+        let sealed = sealer.seal(Purpose::Cursor, "ann", b"page 2").unwrap();
+        assert_eq!(sealer.open(Purpose::Cursor, "ann", &sealed).as_deref(), Some(&b"page 2"[..]));
+        assert_eq!(sealer.open(Purpose::Cursor, "bob", &sealed), None);
+        assert_eq!(sealer.open(Purpose::Task, "ann", &sealed), None);
+        assert_eq!(Sealer::new().unwrap().open(Purpose::Cursor, "ann", &sealed), None, "another process");
+    }
+
+    #[test]
+    fn no_changed_or_made_up_handle_opens() {
+        let sealer = Sealer::new().unwrap();
+        let sealed = sealer.seal(Purpose::Ticket, "ann", b"secret").unwrap();
+        for position in 0..sealed.len() {
+            let mut changed = sealed.clone().into_bytes();
+            changed[position] = if changed[position] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(changed).unwrap();
+            assert_eq!(sealer.open(Purpose::Ticket, "ann", &changed), None);
+        }
+        for made_up in ["", "x", "AAAA", "not base64!", &sealed[..sealed.len() - 1]] {
+            assert_eq!(sealer.open(Purpose::Ticket, "ann", made_up), None);
+        }
+    }
+}
