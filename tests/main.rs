@@ -14,6 +14,7 @@ mod many_clients;
 mod no_orphans;
 mod other_clients;
 mod probing;
+mod questions;
 mod real_servers;
 mod resources_and_prompts;
 mod scripts;
