@@ -123,6 +123,7 @@ impl Client {
             party: party.map(|party| party as Arc<dyn Party>),
             objects_only: !self.revision.is_stateless(),
             takes_rounds: self.revision.is_stateless(),
+            takes_tasks: false,
         }
     }
 }
