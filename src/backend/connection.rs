@@ -105,6 +105,11 @@ impl Connection {
         self.link.request(outgoing).await
     }
 
+    /// Tells the server something that has no answer.
+    pub(super) async fn tell(&self, method: &str, params: Option<&RawRef>) -> Result<(), LinkError> {
+        self.link.notify(method, params.map(RawRef::get)).await
+    }
+
     fn additions<'a>(
         &self,
         token: Option<u64>,
@@ -147,11 +152,11 @@ impl Connection {
         let additions = self.additions(token, call.capabilities.as_deref(), call.log_level.as_deref());
         let outgoing = Outgoing {
             id,
-            method: call.method,
+            method: &call.method,
             params: assemble::params(&call.params, &additions),
             progress: call.progress.clone(),
             pulse: Some(Arc::clone(pulse)),
-            headers: if self.sends_headers() { self.headers(call.method, &call.params) } else { Vec::new() },
+            headers: if self.sends_headers() { self.headers(&call.method, &call.params) } else { Vec::new() },
             cancellable: true,
         };
         self.link.request(outgoing).await

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
+use crate::json::Raw;
 use crate::model::BackendView;
 
 /// Where a backend stands.
@@ -106,5 +107,14 @@ impl Backend for Handle {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(async move { self.deliver(&call).await })
+    }
+
+    fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(connection) = self.live(None) else { return };
+            if let Err(error) = connection.tell(&method, params.as_deref()).await {
+                tracing::debug!(server = %self.name, method, %error, "a notification was not delivered");
+            }
+        })
     }
 }

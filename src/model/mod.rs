@@ -2,6 +2,7 @@
 
 mod backend;
 mod definition;
+mod method;
 mod principal;
 mod result;
 mod secret;
@@ -9,6 +10,7 @@ mod template;
 
 pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status};
 pub use definition::{Definition, DefinitionError, ItemKind};
+pub use method::{MethodPattern, is_protocol_method};
 pub use principal::Principal;
 pub use result::{error_result, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;

@@ -6,9 +6,12 @@ use super::items::told;
 use super::methods::{Asked, Outcome};
 use super::{Server, tell};
 use crate::builtins::Handler;
-use crate::json::{Object, Raw, quote};
+use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef};
 use crate::wire::{RpcError, without_reserved};
+
+/// The protocol allows no more.
+const LIMIT: usize = 100;
 
 impl Server {
     /// Completions come from the server whose prompt or template is being filled in.
@@ -23,8 +26,8 @@ impl Server {
             Err(error) => return Some(Err(error)),
         };
         let caller = asked.client.caller(asked.cancel, None);
-        let outcome = self.gateway.calls().forward(&target, "completion/complete", params, caller).await;
-        told(outcome, target.kind, &target.name, revision)
+        let outcome = self.gateway.calls().forward(&target.backend, "completion/complete", params, caller).await;
+        told(outcome.map(within_limit), target.kind, &target.name, asked.client)
     }
 
     /// The server to ask, and the request as it knows it; none if that server completes nothing.
@@ -58,4 +61,21 @@ impl Server {
         let reference = reference.edit().set(member, quote(&target.name)).finish();
         Ok(Some((target.clone(), object.edit().set("ref", reference).finish_raw())))
     }
+}
+
+/// The first values, where a server gives more than are allowed.
+fn within_limit(result: Raw) -> Raw {
+    shortened(&result).unwrap_or(result)
+}
+
+fn shortened(result: &RawRef) -> Option<Raw> {
+    let object = Object::parse(result.get()).ok()?;
+    let completion = Object::parse(object.get("completion")?.get()).ok()?;
+    let values: Vec<&RawRef> = serde_json::from_str(completion.get("values")?.get()).ok()?;
+    if values.len() <= LIMIT {
+        return None;
+    }
+    let kept: Vec<&str> = values[..LIMIT].iter().map(|value| value.get()).collect();
+    let completion = completion.edit().set("values", format!("[{}]", kept.join(","))).set("hasMore", "true").finish();
+    Some(object.edit().set("completion", completion).finish_raw())
 }

@@ -1,20 +1,22 @@
 //! A tool called, a resource read, a prompt asked for.
 
-use super::methods::{Asked, Outcome};
+use std::sync::Arc;
+
+use super::methods::{Asked, Client, Outcome};
 use super::progress::{progress_token, with_progress};
-use super::{Server, tell};
+use super::{Server, blocks, missing, tell};
 use crate::backend::{CallError, progress_channel};
 use crate::json::{Object, Raw};
 use crate::model::{ItemKind, error_result};
-use crate::session::CallFault;
+use crate::session::{CallFault, Surface};
 use crate::wire::{Revision, RpcError, code, without_reserved};
 
 impl Server {
     /// A tool called, a resource read or a prompt asked for, with progress on its way while it runs.
     pub(super) async fn use_item(&self, kind: ItemKind, asked: Asked<'_>) -> Outcome {
-        let revision = asked.client.revision;
+        let client = asked.client;
         match self.carry_out(kind, asked).await {
-            Ok((key, outcome)) => told(outcome, kind, &key, revision),
+            Ok((key, outcome)) => told(outcome, kind, &key, client),
             Err(error) => Some(Err(error)),
         }
     }
@@ -33,24 +35,48 @@ impl Server {
         let token = progress_token(asked.request)?;
         let (progress, receiver) = token.is_some().then(progress_channel).unzip();
         let caller = asked.client.caller(asked.cancel, progress);
-        let call = self.gateway.calls().item(&surface, kind, &key, &object, &params, caller);
+        let calls = self.gateway.calls();
+        let unlisted = unlisted(&surface, kind, &key, asked.client);
+        let call = async {
+            match &unlisted {
+                Some(server) => calls.forward(server, kind.use_method(), params.clone().into_owned(), caller).await,
+                None => calls.item(&surface, kind, &key, &object, &params, caller).await,
+            }
+        };
         let outcome = match (token, receiver) {
             (Some(token), Some(receiver)) => with_progress(call, receiver, &token, asked.outlet).await,
             _ => call.await,
         };
+        if let (Ok(result), Some(links)) = (&outcome, &asked.client.links)
+            && let Some(origin) = surface.find(kind, &key).and_then(|entry| entry.origin.as_ref())
+        {
+            links.remember(&origin.backend, result);
+        }
         Ok((key, outcome))
     }
 }
 
-pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {
+/// The server that has a resource nobody lists: the one whose tool names it, or that gave this client a link to it.
+fn unlisted(surface: &Surface, kind: ItemKind, uri: &str, client: &Client) -> Option<Arc<str>> {
+    if kind != ItemKind::Resource || surface.find(kind, uri).is_some() {
+        return None;
+    }
+    surface.owner_of_unlisted(uri).cloned().or_else(|| client.links.as_ref()?.server_of(uri))
+}
+
+pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, client: &Client) -> Outcome {
+    let revision = client.revision;
     Some(match outcome {
         Ok(result) if kind == ItemKind::Resource => tell::cacheable(revision, result),
-        Ok(result) => tell::result(revision, result),
+        Ok(result) => tell::result(revision, blocks::told(revision, kind, result)),
         Err(CallFault::Cancelled) => return None,
         Err(CallFault::Unknown) => Err(unknown(kind, key, revision)),
         Err(CallFault::Failed { message, data: None }) => Err(RpcError::internal(&message)),
         Err(CallFault::Failed { message, data: Some(data) }) => {
             Err(RpcError::with_data(code::INTERNAL, &message, &data))
+        }
+        Err(CallFault::Backend(CallError::Rpc(error))) if error.code() == code::MISSING_CAPABILITY => {
+            missing::told(client, kind, error)
         }
         Err(CallFault::Backend(CallError::Rpc(error))) => Err(tell::error(revision, kind, key, error)),
         // What the proxy itself ran into with a tool is a result the model can read and act on.

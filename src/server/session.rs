@@ -35,14 +35,15 @@ pub(super) fn negotiated(request: &Request) -> Result<Revision, RpcError> {
 }
 
 impl Server {
-    /// The answer to `initialize`. Never waits for a server: what is not there yet arrives by notification.
-    pub(super) fn initialize_result(&self, revision: Revision) -> Raw {
+    /// The answer to `initialize`.
+    pub(super) async fn initialize_result(&self, revision: Revision) -> Raw {
+        let surface = self.described().await;
         let mut result = json!({
             "protocolVersion": revision.as_str(),
-            "capabilities": self.capabilities(),
+            "capabilities": self.capabilities(surface.as_deref()),
             "serverInfo": tell::server_info(),
         });
-        if let Some(surface) = self.gateway.surface_now().filter(|surface| !surface.instructions().is_empty()) {
+        if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
             result["instructions"] = Value::from(surface.instructions());
         }
         crate::json::raw(&result)
@@ -73,7 +74,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(revision: Revision, principal: Principal) -> Self {
         Session {
-            client: Client { revision, principal, capabilities: None, log_level: None },
+            client: Client { revision, principal, capabilities: None, log_level: None, links: Some(Arc::default()) },
             in_flight: InFlight::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::methods::{Asked, Client, Outcome};
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::Principal;
+use crate::model::{Principal, is_protocol_method};
 use crate::wire::{ClientMeta, Request, Revision, RpcError, code, headers, key, params};
 
 const METHODS: [&str; 10] = [
@@ -67,7 +67,8 @@ pub(super) fn admit(request: &Request, sent: Option<&HeaderMap>, principal: Prin
     if let Some(sent) = sent {
         check_standard_headers(sent, request, &object)?;
     }
-    if !METHODS.contains(&request.method.as_str()) {
+    // What the protocol does not know may be a server's own.
+    if !METHODS.contains(&request.method.as_str()) && is_protocol_method(&request.method) {
         return Err(Refusal { status: StatusCode::NOT_FOUND, error: RpcError::method_not_found(&request.method) });
     }
     if let Some(level) = &meta.log_level {
@@ -76,7 +77,7 @@ pub(super) fn admit(request: &Request, sent: Option<&HeaderMap>, principal: Prin
             return Err(Refusal::bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL)));
         }
     }
-    Ok(Client { revision, principal, capabilities: meta.capabilities, log_level: meta.log_level })
+    Ok(Client { revision, principal, capabilities: meta.capabilities, log_level: meta.log_level, links: None })
 }
 
 fn required_text(value: Option<&RawRef>, name: &str) -> Result<String, Refusal> {
@@ -136,20 +137,21 @@ impl Server {
     /// Answers an admitted request.
     pub(super) async fn answer_stateless(&self, asked: Asked<'_>) -> Outcome {
         match asked.request.method.as_str() {
-            "server/discover" => Some(self.discover(asked.client)),
+            "server/discover" => Some(self.discover(asked.client).await),
             "subscriptions/listen" => self.listen(asked).await,
             _ => self.answer_common(asked).await,
         }
     }
 
-    fn discover(&self, client: &Client) -> Result<Raw, RpcError> {
+    async fn discover(&self, client: &Client) -> Result<Raw, RpcError> {
+        let surface = self.described().await;
         let mut result = json!({
             "supportedVersions": Revision::supported_names(),
-            "capabilities": self.capabilities(),
+            "capabilities": self.capabilities(surface.as_deref()),
             "ttlMs": 0,
             "cacheScope": "private",
         });
-        if let Some(surface) = self.gateway.surface_now().filter(|surface| !surface.instructions().is_empty()) {
+        if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
             result["instructions"] = Value::from(surface.instructions());
         }
         tell::result(client.revision, crate::json::raw(&result))

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::batch;
 use super::changes::Changes;
 use super::in_flight::InFlight;
+use super::links::Links;
 use super::methods::{Asked, Client, Outcome};
 use super::outlet::Outlet;
 use super::session::negotiated;
@@ -35,7 +36,7 @@ pub async fn serve_stdio(
 ) {
     let (lines, queue) = mpsc::channel(QUEUE);
     let writer = tokio::spawn(line_writer(output, queue));
-    let front = Arc::new(Front { server, principal, lines, in_flight: InFlight::default(), session: Mutex::new(None) });
+    let front = Arc::new(Front { server, principal, lines, in_flight: InFlight::default(), session: Mutex::new(None), links: Arc::default() });
     let announcer = tokio::spawn(announce(Arc::clone(&front)));
     let mut reader = LineReader::new(input, max_line);
     loop {
@@ -65,6 +66,7 @@ struct Front {
     principal: Principal,
     lines: LineSender,
     in_flight: InFlight,
+    links: Arc<Links>,
     /// The revision a handshake agreed on, if there was one.
     session: Mutex<Option<Revision>>,
 }
@@ -103,7 +105,10 @@ impl Front {
         }
         match Message::parse(text) {
             Ok(Message::Request(request)) => self.take_request(request).await,
-            Ok(Message::Notification(notification)) => self.in_flight.take_notification(&notification),
+            Ok(Message::Notification(notification)) => {
+                self.in_flight.take_notification(&notification);
+                self.server.pass_notification(&notification);
+            }
             // The proxy asks a client nothing yet, so there is nothing an answer could belong to.
             Ok(Message::Response(response)) => tracing::debug!(?response.id, "an answer to nothing was dropped"),
             Err(Fault { id: Some(id), error }) => self.send(encode::error(Some(&id), &error)).await,
@@ -154,7 +159,8 @@ impl Front {
 
     fn client_of(&self, request: &Request) -> Result<Client, RpcError> {
         if era::is_stateless(request, None) {
-            return admit(request, None, self.principal.clone()).map_err(|refusal| refusal.error);
+            let client = admit(request, None, self.principal.clone()).map_err(|refusal| refusal.error)?;
+            return Ok(Client { links: Some(Arc::clone(&self.links)), ..client });
         }
         let revision = match self.session() {
             Some(revision) => revision,
@@ -172,7 +178,8 @@ impl Front {
     }
 
     fn session_client(&self, revision: Revision) -> Client {
-        Client { revision, principal: self.principal.clone(), capabilities: None, log_level: None }
+        let links = Some(Arc::clone(&self.links));
+        Client { revision, principal: self.principal.clone(), capabilities: None, log_level: None, links }
     }
 
     /// A second handshake on the same pipe starts over.
@@ -180,7 +187,7 @@ impl Front {
         match negotiated(request) {
             Ok(revision) => {
                 *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(revision);
-                let result = self.server.initialize_result(revision);
+                let result = self.server.initialize_result(revision).await;
                 self.send(encode::result(&request.id, &result)).await;
             }
             Err(error) => self.send(encode::error(Some(&request.id), &error)).await,

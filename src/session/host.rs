@@ -29,7 +29,7 @@ impl Host for RequestHost {
             Err(reason) => return Ok(error_result(&reason)),
         };
         let call = Call {
-            method: target.kind.use_method(),
+            method: target.kind.use_method().into(),
             params,
             timeout,
             progress: None,
