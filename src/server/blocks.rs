@@ -103,7 +103,8 @@ mod tests {
 
     const TEXT: &str = r#"{ "type":"text", "text":"audio \u0061nd resource_link", "n":1.10 }"#;
     const AUDIO: &str = r#"{"type":"audio","data":"QQ==","mimeType":"audio/wav","annotations":{"priority":1.0}}"#;
-    const LINK: &str = r#"{"type":"resource_link","uri":"a://b","name":"b","mimeType":"text/plain","description":"A b"}"#;
+    const LINK: &str =
+        r#"{"type":"resource_link","uri":"a://b","name":"b","mimeType":"text/plain","description":"A b"}"#;
     const FUTURE: &str = r#"{"type":"hologram","audio":[1e400]}"#;
 
     fn tool(revision: Revision) -> String {
@@ -125,7 +126,8 @@ mod tests {
 
     #[test]
     fn messages_of_a_prompt_hold_blocks_too() {
-        let text = format!(r#"{{"messages":[{{"role":"user","content":{LINK}}}, {{"role":"user","content":{TEXT}}}]}}"#);
+        let text =
+            format!(r#"{{"messages":[{{"role":"user","content":{LINK}}}, {{"role":"user","content":{TEXT}}}]}}"#);
         let prompt = told(Revision::V2025_03_26, ItemKind::Prompt, crate::json::valid(text).unwrap());
         let link = r#"{"type":"text","text":"b (text/plain): a://b\nA b"}"#;
         assert_eq!(

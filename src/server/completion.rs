@@ -27,7 +27,9 @@ impl Server {
         };
         let caller = asked.client.caller(asked.cancel, None);
         let outcome = self.gateway.calls().forward(&target.backend, "completion/complete", params, caller).await;
-        told(outcome.map(within_limit), target.kind, &target.name, asked.client)
+        // What a read may be kept for does not concern a completion.
+        let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };
+        told(outcome.map(within_limit), kind, &target.name, asked.client)
     }
 
     /// The server to ask, and the request as it knows it; none if that server completes nothing.

@@ -43,7 +43,8 @@ impl Server {
         };
         let (progress, receiver) = token.is_some().then(progress_channel).unzip();
         let caller = asked.client.caller(asked.cancel, progress);
-        let call = self.gateway.calls().forward(&owner, method.clone(), params(asked.request.params.as_deref()), caller);
+        let call =
+            self.gateway.calls().forward(&owner, method.clone(), params(asked.request.params.as_deref()), caller);
         let outcome = match (token, receiver) {
             (Some(token), Some(receiver)) => with_progress(call, receiver, &token, asked.outlet).await,
             _ => call.await,
@@ -56,9 +57,7 @@ impl Server {
             Err(CallFault::Failed { message, .. }) => Err(RpcError::internal(&message)),
             // Here it means what it says.
             Err(CallFault::Backend(CallError::Rpc(error))) if error.code() == code::METHOD_NOT_FOUND => Err(error),
-            Err(CallFault::Backend(CallError::Rpc(error))) => {
-                Err(tell::error(revision, ItemKind::Tool, method, error))
-            }
+            Err(CallFault::Backend(CallError::Rpc(error))) => Err(tell::error(revision, ItemKind::Tool, method, error)),
             Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
         })
     }

@@ -36,7 +36,14 @@ pub async fn serve_stdio(
 ) {
     let (lines, queue) = mpsc::channel(QUEUE);
     let writer = tokio::spawn(line_writer(output, queue));
-    let front = Arc::new(Front { server, principal, lines, in_flight: InFlight::default(), session: Mutex::new(None), links: Arc::default() });
+    let front = Arc::new(Front {
+        server,
+        principal,
+        lines,
+        in_flight: InFlight::default(),
+        session: Mutex::new(None),
+        links: Arc::default(),
+    });
     let announcer = tokio::spawn(announce(Arc::clone(&front)));
     let mut reader = LineReader::new(input, max_line);
     loop {

@@ -58,7 +58,8 @@ mod tests {
 
     #[test]
     fn each_revision_gets_what_it_has() {
-        let without_execution = r#"{ "name":"a", "x":1.10,"title":"A","outputSchema":{"type":"array"},"annotations":{"z":1e2} }"#;
+        let without_execution =
+            r#"{ "name":"a", "x":1.10,"title":"A","outputSchema":{"type":"array"},"annotations":{"z":1e2} }"#;
         assert_eq!(tool_for(Revision::V2026_07_28, TOOL), without_execution);
         assert_eq!(
             tool_for(Revision::V2025_11_25, TOOL),
