@@ -130,6 +130,12 @@ async fn the_interface_of_a_renamed_tool_can_be_read() {
             [APP.replace(r#""board","#, r#""apps_board","#), OLD_APP.replace(r#""chart","#, r#""apps_chart","#)];
         let listed = member(&listed, "tools").expect("a list has tools");
         assert!(listed.ends_with(&format!("{}]", renamed.join(","))), "{listed}");
+        // The interface itself knows the tool by its own name only.
+        for name in ["apps_board", "board"] {
+            assert_eq!(proxy.client.call(name, r#"{"n":1.10}"#).await.structured(), r#"{"n":1.10}"#);
+            assert_eq!(proxy.client.modern_call(name, "{}").await.structured(), "{}");
+        }
+        assert_eq!(proxy.client.call("other", "{}").await.error_code(), -32602, "its server has no interfaces");
         for uri in ["ui://board/main", "ui://chart"] {
             for read in [
                 proxy.client.request("resources/read", &reading(uri)).await,
@@ -150,6 +156,8 @@ async fn two_servers_with_one_interface_are_warned_of() {
     let checked = Proxy::new(&config).run(["check", "--live"]).await.expect(0);
     let told = "the tool `two_board` of `two` shows itself with `ui://board/main`, which is a resource of `one` here";
     assert!(checked.stderr.contains(told), "{}", checked.stderr);
+    let told = "the interfaces of `two` call its tool `two_board` by the name `board`, which is another tool here";
+    assert!(checked.stderr.contains(told), "{}", checked.stderr);
 }
 
 #[tokio::test]
@@ -169,4 +177,22 @@ async fn links_in_a_script_s_own_wrapping_count_too() {
     proxy.client.request("tools/call", &message::call("raw", &linking("memo://w"))).await.result();
     let read = proxy.client.request("resources/read", &reading("memo://w")).await.value();
     assert_eq!(text_of(&read), "the text of memo://w");
+}
+
+#[tokio::test]
+async fn a_link_is_no_way_around_what_a_script_does_not_publish() {
+    let script = r#"sessionInit:
+  script: |
+    for name, backend in backends().items():
+        for meta, call in backend.tools():
+            publish(meta, call)
+"#;
+    let mut proxy = Proxy::new(&two("modern").section(script)).stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    proxy.client.tools_until(|names| names.len() == 2).await;
+    for (uri, readable) in [("memo://greeting", false), ("memo://notes/today", false), ("memo://made/up", true)] {
+        proxy.client.call("raw", &linking(uri)).await.result();
+        let read = proxy.client.request("resources/read", &reading(uri)).await.value();
+        assert_eq!(read.get("result").is_some(), readable, "{read}");
+    }
 }

@@ -7,7 +7,7 @@ use crate::wire::Revision;
 
 /// The result of a tool or prompt with the blocks this revision has. Most results need no more than a glance.
 pub(super) fn told(revision: Revision, kind: ItemKind, result: Raw) -> Raw {
-    if !has_newer_blocks(revision, result.get().as_bytes()) {
+    if !has_newer_blocks(revision, &result) {
         return result;
     }
     let changed = match kind {
@@ -18,9 +18,18 @@ pub(super) fn told(revision: Revision, kind: ItemKind, result: Raw) -> Raw {
     changed.unwrap_or(result)
 }
 
-fn has_newer_blocks(revision: Revision, text: &[u8]) -> bool {
-    let has = |word: &str| memchr::memmem::find(text, word.as_bytes()).is_some();
-    (revision < Revision::V2025_06_18 && has("resource_link")) || (revision < Revision::V2025_03_26 && has("audio"))
+fn has_newer_blocks(revision: Revision, result: &RawRef) -> bool {
+    (revision < Revision::V2025_06_18 && has_links(result))
+        || (revision < Revision::V2025_03_26 && has(result, "audio"))
+}
+
+/// Whether a result may hold links, at a glance.
+pub(super) fn has_links(result: &RawRef) -> bool {
+    has(result, "resource_link")
+}
+
+fn has(result: &RawRef, word: &str) -> bool {
+    memchr::memmem::find(result.get().as_bytes(), word.as_bytes()).is_some()
 }
 
 fn in_tool_result(revision: Revision, result: &RawRef) -> Option<Raw> {

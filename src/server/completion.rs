@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::items::told;
 use super::methods::{Asked, Outcome};
-use super::{Server, tell};
+use super::{Server, missing, tell};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef};
@@ -29,7 +29,8 @@ impl Server {
         let outcome = self.gateway.calls().forward(&target.backend, "completion/complete", params, caller).await;
         // What a read may be kept for does not concern a completion.
         let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };
-        told(outcome.map(within_limit), kind, &target.name, asked.client)
+        let outcome = outcome.map(within_limit).or_else(|fault| missing::settled(asked.client, kind, fault));
+        told(outcome, kind, &target.name, revision)
     }
 
     /// The server to ask, and the request as it knows it; none if that server completes nothing.

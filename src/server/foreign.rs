@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::methods::{Asked, Outcome};
 use super::progress::{progress_token, with_progress};
-use super::{Server, tell};
+use super::{Server, missing, tell};
 use crate::backend::{CallError, progress_channel};
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, is_protocol_method};
@@ -49,6 +49,8 @@ impl Server {
             (Some(token), Some(receiver)) => with_progress(call, receiver, &token, asked.outlet).await,
             _ => call.await,
         };
+        // None of these is a tool, whose errors a model would read.
+        let outcome = outcome.or_else(|fault| missing::settled(asked.client, ItemKind::Prompt, fault));
         let revision = asked.client.revision;
         Some(match outcome {
             Ok(result) => tell::result(revision, result),
@@ -57,7 +59,9 @@ impl Server {
             Err(CallFault::Failed { message, .. }) => Err(RpcError::internal(&message)),
             // Here it means what it says.
             Err(CallFault::Backend(CallError::Rpc(error))) if error.code() == code::METHOD_NOT_FOUND => Err(error),
-            Err(CallFault::Backend(CallError::Rpc(error))) => Err(tell::error(revision, ItemKind::Tool, method, error)),
+            Err(CallFault::Backend(CallError::Rpc(error))) => {
+                Err(tell::error(revision, ItemKind::Prompt, method, error))
+            }
             Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
         })
     }

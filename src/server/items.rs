@@ -1,22 +1,20 @@
 //! A tool called, a resource read, a prompt asked for.
 
-use std::sync::Arc;
-
-use super::methods::{Asked, Client, Outcome};
+use super::methods::{Asked, Outcome};
 use super::progress::{progress_token, with_progress};
-use super::{Server, blocks, missing, tell};
+use super::{Server, tell};
 use crate::backend::{CallError, progress_channel};
 use crate::json::{Object, Raw};
 use crate::model::{ItemKind, error_result};
-use crate::session::{CallFault, Surface};
+use crate::session::CallFault;
 use crate::wire::{Revision, RpcError, code, without_reserved};
 
 impl Server {
     /// A tool called, a resource read or a prompt asked for, with progress on its way while it runs.
     pub(super) async fn use_item(&self, kind: ItemKind, asked: Asked<'_>) -> Outcome {
-        let client = asked.client;
+        let revision = asked.client.revision;
         match self.carry_out(kind, asked).await {
-            Ok((key, outcome)) => told(outcome, kind, &key, client),
+            Ok((key, outcome)) => told(outcome, kind, &key, revision),
             Err(error) => Some(Err(error)),
         }
     }
@@ -36,7 +34,7 @@ impl Server {
         let (progress, receiver) = token.is_some().then(progress_channel).unzip();
         let caller = asked.client.caller(asked.cancel, progress);
         let calls = self.gateway.calls();
-        let unlisted = unlisted(&surface, kind, &key, asked.client);
+        let unlisted = self.owner_of_unlisted(&surface, kind, &key, asked.client);
         let call = async {
             match &unlisted {
                 Some(server) => calls.forward(server, kind.use_method(), params.clone().into_owned(), caller).await,
@@ -47,36 +45,20 @@ impl Server {
             (Some(token), Some(receiver)) => with_progress(call, receiver, &token, asked.outlet).await,
             _ => call.await,
         };
-        if let (Ok(result), Some(links)) = (&outcome, &asked.client.links)
-            && let Some(origin) = surface.find(kind, &key).and_then(|entry| entry.origin.as_ref())
-        {
-            links.remember(&origin.backend, result);
-        }
+        let outcome = self.returned(&surface, kind, &key, asked.client, outcome);
         Ok((key, outcome))
     }
 }
 
-/// The server that has a resource nobody lists: the one whose tool names it, or that gave this client a link to it.
-fn unlisted(surface: &Surface, kind: ItemKind, uri: &str, client: &Client) -> Option<Arc<str>> {
-    if kind != ItemKind::Resource || surface.find(kind, uri).is_some() {
-        return None;
-    }
-    surface.owner_of_unlisted(uri).cloned().or_else(|| client.links.as_ref()?.server_of(uri))
-}
-
-pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, client: &Client) -> Outcome {
-    let revision = client.revision;
+pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {
     Some(match outcome {
         Ok(result) if kind == ItemKind::Resource => tell::cacheable(revision, result),
-        Ok(result) => tell::result(revision, blocks::told(revision, kind, result)),
+        Ok(result) => tell::result(revision, result),
         Err(CallFault::Cancelled) => return None,
         Err(CallFault::Unknown) => Err(unknown(kind, key, revision)),
         Err(CallFault::Failed { message, data: None }) => Err(RpcError::internal(&message)),
         Err(CallFault::Failed { message, data: Some(data) }) => {
             Err(RpcError::with_data(code::INTERNAL, &message, &data))
-        }
-        Err(CallFault::Backend(CallError::Rpc(error))) if error.code() == code::MISSING_CAPABILITY => {
-            missing::told(client, kind, error)
         }
         Err(CallFault::Backend(CallError::Rpc(error))) => Err(tell::error(revision, kind, key, error)),
         // What the proxy itself ran into with a tool is a result the model can read and act on.

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Server;
+use super::methods::Client;
 use crate::json::{Object, RawRef};
 use crate::model::Principal;
 
@@ -12,6 +14,13 @@ const LIMIT: usize = 1000;
 const LONGEST: usize = 4096;
 /// Principals whose links are remembered.
 const PRINCIPALS: usize = 10_000;
+
+impl Server {
+    /// The links of whoever makes a request; none if it cannot be told from others.
+    pub(super) fn links_of(&self, client: &Client) -> Option<Arc<Links>> {
+        client.links.clone()
+    }
+}
 
 /// The links that one owner was given: a session, or a principal whose requests stand alone.
 #[derive(Debug, Default)]
@@ -28,11 +37,8 @@ impl Links {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers the links in a result. Results without any cost no more than a glance.
+    /// Remembers the links in a result.
     pub(super) fn remember(&self, server: &Arc<str>, result: &RawRef) {
-        if memchr::memmem::find(result.get().as_bytes(), b"resource_link").is_none() {
-            return;
-        }
         let uris = uris(result);
         let mut known = self.lock();
         for uri in uris.into_iter().filter(|uri| uri.len() <= LONGEST) {

@@ -3,20 +3,26 @@
 use serde_json::{Value, json};
 
 use super::methods::Client;
+use crate::backend::CallError;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, error_result};
+use crate::session::CallFault;
 use crate::wire::{RpcError, code};
 
-/// Tells the error as this client can act on it. A stateless client that did not declare what is wanted is told so and may
+/// Turns such an error into what this client can act on. A stateless client that did not declare what is wanted is told so and may
 /// ask again with it; where it did declare it, our own leg to the server is at fault. A session-based client declared
 /// what it can once and for all, so all it can do is read the reason.
-pub(super) fn told(client: &Client, kind: ItemKind, error: RpcError) -> Result<Raw, RpcError> {
+pub(super) fn settled(client: &Client, kind: ItemKind, fault: CallFault) -> Result<Raw, CallFault> {
+    let error = match fault {
+        CallFault::Backend(CallError::Rpc(error)) if error.code() == code::MISSING_CAPABILITY => error,
+        other => return Err(other),
+    };
     let data = error.data().unwrap_or_default();
     let required = &data["requiredCapabilities"];
     if client.revision.is_stateless() {
         let declared = client.capabilities.as_deref().map(RawRef::get).unwrap_or("{}");
         let declared: Value = serde_json::from_str(declared).unwrap_or_default();
-        return Err(if lacks(&declared, required) { error } else { internal(&error.message(), &error) });
+        return Err(if lacks(&declared, required) { rpc(error) } else { internal(&error.message(), &error) });
     }
     let mut names = Vec::new();
     collect_names("", required, &mut names);
@@ -29,8 +35,13 @@ pub(super) fn told(client: &Client, kind: ItemKind, error: RpcError) -> Result<R
     }
 }
 
-fn internal(message: &str, error: &RpcError) -> RpcError {
-    RpcError::with_data(code::INTERNAL, message, &json!({"code": error.code(), "data": error.data()}))
+fn internal(message: &str, error: &RpcError) -> CallFault {
+    let data = json!({"code": error.code(), "data": error.data()});
+    rpc(RpcError::with_data(code::INTERNAL, message, &data))
+}
+
+fn rpc(error: RpcError) -> CallFault {
+    CallFault::Backend(CallError::Rpc(error))
 }
 
 /// Whether something is required that was not declared.

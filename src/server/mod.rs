@@ -18,6 +18,7 @@ mod methods;
 mod missing;
 mod outlet;
 mod progress;
+mod returned;
 mod session;
 mod sessions;
 mod stateless;

@@ -114,7 +114,7 @@ pub(super) fn error(revision: Revision, kind: ItemKind, key: &str, error: RpcErr
             resource_not_found(revision, key)
         }
         code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION => internal(&error),
-        code::MISSING_CAPABILITY => internal(&error),
+        code::MISSING_CAPABILITY if !revision.is_stateless() => internal(&error),
         -32099..=-32023 if revision.is_stateless() => internal(&error),
         // In this era the code says that we have no such method, and HTTP says it with a 404.
         code::METHOD_NOT_FOUND if revision.is_stateless() => internal(&error),

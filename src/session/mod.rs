@@ -1,6 +1,6 @@
 //! A script run into a surface, and calls dispatched through it.
 
-mod app_resources;
+mod apps;
 mod build;
 mod call;
 mod definitions;

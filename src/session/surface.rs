@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::app_resources::AppResources;
+use super::apps::Apps;
 use super::definitions;
 use super::mirror::mirrored;
 use crate::builtins::{Handler, Plan, Published};
@@ -115,14 +115,14 @@ pub struct Surface {
     instructions: String,
     /// The server that this is nothing but a view of.
     mirrors: Option<Arc<BackendView>>,
-    apps: AppResources,
+    apps: Apps,
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Surface {
     pub(super) fn new(plan: Plan, snapshot: &Snapshot) -> Self {
         let mirrors = mirrored(&plan, snapshot);
-        let (apps, clashes) = AppResources::of(&plan);
+        let (apps, clashes) = Apps::of(&plan);
         for clash in &clashes {
             tracing::warn!("{clash}");
         }
@@ -154,8 +154,10 @@ impl Surface {
         }
     }
 
+    /// The tool of that name, or the one whose interface calls it so.
     pub fn tool(&self, name: &str) -> Option<&Entry> {
-        self.tools.entries.get(name)
+        let entries = &self.tools.entries;
+        entries.get(name).or_else(|| entries.get(self.apps.tool(name)?))
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &Entry> {
@@ -164,7 +166,10 @@ impl Surface {
 
     /// What a request means by a key: for a resource the one of that URI, else the first template it fits.
     pub fn find(&self, kind: ItemKind, key: &str) -> Option<&Entry> {
-        let exact = self.items(kind).entries.get(key);
+        let exact = match kind {
+            ItemKind::Tool => self.tool(key),
+            _ => self.items(kind).entries.get(key),
+        };
         if exact.is_some() || kind != ItemKind::Resource {
             return exact;
         }
