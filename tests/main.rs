@@ -19,6 +19,7 @@ mod other_clients;
 mod other_methods;
 mod probing;
 mod progress;
+mod questions;
 mod real_servers;
 mod resources_and_prompts;
 mod scripts;

@@ -151,3 +151,29 @@ async fn a_method_given_to_two_servers_is_an_error_of_the_config() {
     let told = "the method `vendor/x` is given to the server `b` and to `a`; only one can have it";
     assert!(checked.stderr.contains(told), "{}", checked.stderr);
 }
+
+#[tokio::test]
+async fn what_a_server_says_in_the_middle_of_a_call_reaches_its_caller() {
+    for era in ERAS {
+        let config = Config::new().server("fake", &fake_backend(["--era", era, "--only", "notify"]));
+        let proxy = Proxy::new(&config).http().await;
+        let mut client = proxy.client();
+        client.initialize("2025-11-25").await.result();
+        let told = r#"{"method":"notifications/vendor/news","params":{"n":1.10}}"#;
+        let own = r#"{"method":"notifications/tasks/status","params":{"taskId":"1"}}"#;
+        for (arguments, count) in [(told, 2), (own, 1)] {
+            let call = message::call("notify", arguments);
+            let asked = client.legacy(&message::request("5", "tools/call", &call));
+            let messages = client.send(&asked).await.messages().await;
+            assert_eq!(messages.len(), count, "{messages:?}");
+            let stateless = client.send(&HttpRequest::modern("6", "tools/call", &call)).await.messages().await;
+            assert_eq!(stateless.len(), count, "{stateless:?}");
+            if count == 2 {
+                for message in [&messages[0], &stateless[0]] {
+                    assert_eq!(message.method().as_deref(), Some("notifications/vendor/news"));
+                    assert_eq!(message.params(), r#"{"n":1.10}"#);
+                }
+            }
+        }
+    }
+}

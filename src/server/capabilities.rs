@@ -65,6 +65,7 @@ fn carried() -> Value {
         "resources": {"listChanged": true},
         "prompts": {"listChanged": true},
         "completions": {},
+        "logging": {},
     })
 }
 

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::items::told;
 use super::methods::{Asked, Outcome};
+use super::party::{ClientParty, Way};
 use super::{Server, missing, tell};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
@@ -25,7 +26,8 @@ impl Server {
             }
             Err(error) => return Some(Err(error)),
         };
-        let caller = asked.client.caller(asked.cancel, None);
+        let party = ClientParty::new(asked.client, asked.outlet, None, Way::None);
+        let caller = asked.client.caller(asked.cancel, Some(party));
         let outcome = self.gateway.calls().forward(&target.backend, "completion/complete", params, caller).await;
         // What a read may be kept for does not concern a completion.
         let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };

@@ -6,13 +6,13 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::methods::{Asked, Outcome};
-use super::progress::{progress_token, with_progress};
+use super::party::{ClientParty, Way};
 use super::{Server, missing, tell};
-use crate::backend::{CallError, progress_channel};
-use crate::json::{Raw, RawRef};
+use crate::backend::CallError;
+use crate::json::{Object, Raw, RawRef};
 use crate::model::{ItemKind, is_protocol_method};
 use crate::session::CallFault;
-use crate::wire::{Notification, RpcError, code, without_reserved};
+use crate::wire::{ClientMeta, Notification, Request, RpcError, code, without_reserved};
 
 /// Notifications on their way at once; more are dropped. Nobody waits for them.
 static PLACES: Semaphore = Semaphore::const_new(64);
@@ -41,14 +41,12 @@ impl Server {
             Ok(token) => token,
             Err(error) => return Some(Err(error)),
         };
-        let (progress, receiver) = token.is_some().then(progress_channel).unzip();
-        let caller = asked.client.caller(asked.cancel, progress);
-        let call =
-            self.gateway.calls().forward(&owner, method.clone(), params(asked.request.params.as_deref()), caller);
-        let outcome = match (token, receiver) {
-            (Some(token), Some(receiver)) => with_progress(call, receiver, &token, asked.outlet).await,
-            _ => call.await,
-        };
+        // A stateless client is asked by the result of a few methods only, and this is none of them.
+        let way = if asked.client.revision.is_stateless() { Way::None } else { Way::Request };
+        let party = ClientParty::new(asked.client, asked.outlet, token, way);
+        let caller = asked.client.caller(asked.cancel, Some(party));
+        let outcome =
+            self.gateway.calls().forward(&owner, method.clone(), params(asked.request.params.as_deref()), caller).await;
         // None of these is a tool, whose errors a model would read.
         let outcome = outcome.or_else(|fault| missing::settled(asked.client, ItemKind::Prompt, fault));
         let revision = asked.client.revision;
@@ -98,4 +96,11 @@ fn params(params: Option<&RawRef>) -> Raw {
         Some(params) => without_reserved(params).into_owned(),
         None => crate::json::raw(&serde_json::json!({})),
     }
+}
+
+/// Under which the client wants progress, as it was written.
+fn progress_token(request: &Request) -> Result<Option<Raw>, RpcError> {
+    let Some(params) = &request.params else { return Ok(None) };
+    let object = Object::parse(params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    Ok(ClientMeta::read(&object)?.progress_token)
 }

@@ -6,6 +6,7 @@ mod blocks;
 mod capabilities;
 mod changes;
 mod completion;
+mod conversation;
 mod era;
 mod foreign;
 mod http;
@@ -14,10 +15,13 @@ mod in_flight;
 mod items;
 mod links;
 mod listen;
+mod log_level;
 mod methods;
 mod missing;
+mod older_question;
 mod outlet;
-mod progress;
+mod party;
+mod questions;
 mod returned;
 mod session;
 mod sessions;
@@ -25,6 +29,7 @@ mod stateless;
 mod stdio;
 mod stream;
 mod tell;
+mod ticket;
 
 use std::sync::Arc;
 
@@ -33,17 +38,25 @@ pub use identity::Identity;
 pub use stdio::serve_stdio;
 
 use crate::gateway::Gateway;
+use crate::seal::Sealer;
+use conversation::Conversations;
 use links::LinkTable;
+use ticket::Tickets;
 
 /// What every front shares.
 #[derive(Clone)]
 pub struct Server {
     gateway: Arc<Gateway>,
+    tickets: Arc<Tickets>,
+    conversations: Arc<Conversations>,
     links: Arc<LinkTable>,
 }
 
 impl Server {
-    pub fn new(gateway: Arc<Gateway>) -> Self {
-        Server { gateway, links: Arc::default() }
+    /// # Errors
+    /// If the system has no randomness to give.
+    pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
+        let tickets = Arc::new(Tickets::new(Sealer::new()?));
+        Ok(Server { gateway, tickets, conversations: Arc::default(), links: Arc::default() })
     }
 }

@@ -8,6 +8,7 @@ mod dispatch;
 mod host;
 mod mirror;
 mod surface;
+mod through;
 
 pub use build::{BuildError, Recipe};
 pub use call::{CallFault, Caller, Calls};

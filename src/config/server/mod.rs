@@ -33,6 +33,10 @@ pub struct Server {
     pub grace: Duration,
     /// Methods beyond the protocol's own that belong to it.
     pub methods: Vec<MethodPattern>,
+    /// Whether every session, or known person, has a connection of its own.
+    pub session_scoped: bool,
+    /// How long a person may take to answer what the server asks.
+    pub input_timeout: Duration,
     /// Where it stands in the config file, if it stands there.
     pub place: Option<Place>,
 }
@@ -52,6 +56,8 @@ impl Server {
             probe_timeout: Duration::from_secs(5),
             grace: Duration::from_secs(30),
             methods: Vec::new(),
+            session_scoped: false,
+            input_timeout: Duration::from_secs(10 * 60),
             place: None,
         }
     }
