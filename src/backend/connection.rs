@@ -132,6 +132,11 @@ impl Connection {
         self.link.request(outgoing).await
     }
 
+    /// Tells the server something that has no answer.
+    pub(super) async fn tell(&self, method: &str, params: Option<&RawRef>) -> Result<(), LinkError> {
+        self.link.notify(method, params.map(RawRef::get)).await
+    }
+
     fn additions(&self, token: Option<u64>, party: Option<&dyn Party>, declares_tasks: bool) -> Additions {
         let Some(revision) = Some(self.revision).filter(|revision| revision.is_stateless()) else {
             return Additions { progress_token: token, stateless: None };
@@ -197,11 +202,11 @@ impl Connection {
         let token = party.is_some_and(Party::wants_progress).then_some(id);
         let outgoing = Outgoing {
             id,
-            method: call.method,
+            method: &call.method,
             params: assemble::params(&call.params, &self.additions(token, party, call.declares_tasks)),
             party: call.party.clone(),
             pulse: Some(Arc::clone(pulse)),
-            headers: if self.sends_headers() { self.headers(call.method, &call.params) } else { Vec::new() },
+            headers: if self.sends_headers() { self.headers(&call.method, &call.params) } else { Vec::new() },
             cancellable: true,
         };
         self.link.request(outgoing).await

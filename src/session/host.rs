@@ -32,7 +32,7 @@ impl Host for RequestHost {
             Err(reason) => return Ok(error_result(&reason)),
         };
         let call = Call {
-            method: target.kind.use_method(),
+            method: target.kind.use_method().into(),
             params,
             timeout,
             cancel: self.cancel.clone(),
