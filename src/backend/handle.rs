@@ -12,6 +12,7 @@ use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
 use super::party::Party;
 use super::sides::{Key, Sides};
+use crate::json::Raw;
 use crate::model::{BackendView, Owner};
 
 /// Where a backend stands.
@@ -165,5 +166,15 @@ impl Backend for Handle {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(self.carry_through(call))
+    }
+
+    fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // The connection that is watched is no client's own where each has one.
+            let Some(connection) = self.live(None).filter(|_| !self.session_scoped) else { return };
+            if let Err(error) = connection.tell(&method, params.as_deref()).await {
+                tracing::debug!(server = %self.name, method, %error, "a notification was not delivered");
+            }
+        })
     }
 }
