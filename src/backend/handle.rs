@@ -1,12 +1,14 @@
 //! The way to a backend for everybody else: answers at once when it is down.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use futures::future::BoxFuture;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::breaker::Breaker;
 use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
 use crate::model::BackendView;
@@ -20,6 +22,14 @@ pub(super) struct State {
     pub(super) error: String,
 }
 
+/// How long calls may take, where they do not say themselves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) timeout: Duration,
+    pub(super) max_timeout: Duration,
+    pub(super) max_concurrent: usize,
+}
+
 /// A supervised server. Cloning it gives another way to the same one.
 #[derive(Clone, Debug)]
 pub struct Handle {
@@ -27,7 +37,10 @@ pub struct Handle {
     pub(super) view: Arc<ArcSwap<BackendView>>,
     pub(super) state: watch::Receiver<State>,
     pub(super) kick: Arc<Notify>,
-    pub(super) patience: Patience,
+    pub(super) limits: Limits,
+    /// First come, first served.
+    pub(super) turns: Arc<Semaphore>,
+    pub(super) breaker: Arc<Breaker>,
     pub(super) stop: CancellationToken,
     pub(super) stopped: CancellationToken,
 }
@@ -40,10 +53,46 @@ impl Handle {
     }
 
     async fn deliver(&self, call: &Call) -> Result<Answer, CallError> {
-        let patience = Patience {
-            quiet: call.timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit)),
-            limit: call.timeout.unwrap_or(self.patience.limit).min(self.patience.limit),
+        let mut patience = self.patience(call);
+        self.breaker.check().inspect_err(|_| self.wake())?;
+        let _turn = self.turn(call, &mut patience).await?;
+        let trial = self.breaker.admit().inspect_err(|_| self.wake())?;
+        let outcome = self.attempt(call, patience).await;
+        let impatient = matches!(outcome, Err(CallError::Timeout { .. })) && patience.quiet < self.limits.timeout;
+        // Too slow for a hurried caller does not mean broken.
+        if !impatient {
+            trial.report(&outcome);
+        }
+        outcome
+    }
+
+    fn patience(&self, call: &Call) -> Patience {
+        let limit = call.timeout.unwrap_or(self.limits.max_timeout).min(self.limits.max_timeout);
+        let quiet = call.timeout.map_or(self.limits.timeout, |timeout| timeout.min(self.limits.max_timeout));
+        Patience { quiet, limit, since: Instant::now(), queued: Duration::ZERO }
+    }
+
+    /// Waits until fewer calls than allowed are on their way. Whoever no longer waits has left the queue.
+    async fn turn(&self, call: &Call, patience: &mut Patience) -> Result<SemaphorePermit<'_>, CallError> {
+        if let Ok(turn) = self.turns.try_acquire() {
+            return Ok(turn);
+        }
+        tracing::debug!(server = %self.name, method = call.method, "a call waits for its turn");
+        let turn = tokio::select! {
+            biased;
+            turn = self.turns.acquire() => turn,
+            () = call.cancel.cancelled() => return Err(CallError::Cancelled),
+            () = self.stop.cancelled() => return Err(self.down("the proxy is shutting down")),
+            () = tokio::time::sleep(patience.quiet) => {
+                let (backend, after) = (Arc::clone(&self.name), patience.since.elapsed());
+                return Err(CallError::Busy { backend, limit: self.limits.max_concurrent, after });
+            }
         };
+        patience.queued = patience.since.elapsed();
+        turn.map_err(|_| self.down("the proxy is shutting down"))
+    }
+
+    async fn attempt(&self, call: &Call, patience: Patience) -> Result<Answer, CallError> {
         let mut stale: Option<Arc<Connection>> = None;
         loop {
             let connection = self.connection(call, patience, stale.as_ref()).await?;
@@ -54,6 +103,13 @@ impl Handle {
                 Err(Failure::Stale) if stale.is_none() => stale = Some(connection),
                 Err(Failure::Stale) => return Err(self.down("its session or protocol version keeps changing")),
             }
+        }
+    }
+
+    /// A server that is refused for its failures comes back the sooner for having been asked for.
+    fn wake(&self) {
+        if self.live(None).is_none() {
+            self.kick.notify_one();
         }
     }
 
@@ -84,7 +140,7 @@ impl Handle {
             outcome = wait => outcome,
             () = call.cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
-            () = tokio::time::sleep(patience.quiet) => Err(self.down("it is still starting")),
+            () = tokio::time::sleep(patience.left()) => Err(self.down("it is still starting")),
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::call::ProgressSink;
 use super::http_link::HttpLink;
+use super::sse_link::SseLink;
 use super::stdio_link::StdioLink;
 use crate::json::Raw;
 use crate::wire::RpcError;
@@ -27,6 +28,11 @@ pub(super) enum LinkError {
     Unexpected(UnexpectedAnswer),
     #[error("{0}")]
     Protocol(String),
+    #[error("it speaks the HTTP+SSE transport of 2024-11-05")]
+    OlderTransport,
+    /// An error that comes with an HTTP status, and does not fit what was agreed: another kind of server may answer.
+    #[error("{0}")]
+    Misfit(RpcError),
 }
 
 #[derive(Clone, Debug)]
@@ -66,8 +72,9 @@ pub(super) struct Pulse {
 }
 
 impl Pulse {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Pulse { started: Instant::now(), last: AtomicU64::new(0) })
+    /// Of a request whose time has run since then.
+    pub(super) fn since(started: Instant) -> Arc<Self> {
+        Arc::new(Pulse { started, last: AtomicU64::new(0) })
     }
 
     pub(super) fn beat(&self) {
@@ -112,6 +119,7 @@ impl<'a> Outgoing<'a> {
 pub(super) enum Link {
     Stdio(StdioLink),
     Http(HttpLink),
+    Sse(SseLink),
 }
 
 impl Link {
@@ -120,6 +128,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.next_id(),
             Link::Http(link) => link.next_id(),
+            Link::Sse(link) => link.next_id(),
         }
     }
 
@@ -128,6 +137,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.request(outgoing).await,
             Link::Http(link) => link.request(outgoing).await,
+            Link::Sse(link) => link.request(outgoing).await,
         }
     }
 
@@ -135,6 +145,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.notify(method, params).await,
             Link::Http(link) => link.notify(method, params).await,
+            Link::Sse(link) => link.notify(method, params).await,
         }
     }
 
@@ -143,6 +154,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.closed().await,
             Link::Http(link) => link.closed().await,
+            Link::Sse(link) => link.closed().await,
         }
     }
 
@@ -150,6 +162,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.stop().await,
             Link::Http(link) => link.stop().await,
+            Link::Sse(link) => link.stop(),
         }
     }
 }

@@ -1,9 +1,12 @@
 //! The servers we call: one supervised handle each. Either era becomes one internal call.
 
 mod assemble;
+mod breaker;
 mod cache;
 mod call;
 mod connection;
+mod connector;
+mod flips;
 mod follow;
 mod handle;
 mod handshake;
@@ -15,6 +18,7 @@ mod listing;
 mod long_line;
 mod pending;
 mod signals;
+mod sse_link;
 mod stdio_link;
 mod supervisor;
 

@@ -1,27 +1,23 @@
 //! One task per server that owns its connection: connect, list, watch, reconnect.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::breaker::Breaker;
 use super::cache::Cache;
-use super::connection::{Connection, Patience};
+use super::connection::Connection;
+use super::connector::Connector;
 use super::follow::{self, Ended};
-use super::handle::{Handle, State};
-use super::handshake::{self, HandshakeError, Memory};
-use super::http_link::HttpLink;
-use super::link::Link;
-use super::signals::Signals;
-use super::stdio_link::{LastWords, StdioLink};
+use super::handle::{Handle, Limits, State};
 use crate::config::{Server, Transport};
 use crate::model::{BackendKind, BackendView, Lists, ServerInfo, Status};
-use crate::process::{Launch, base_environment};
-use crate::wire::http::{HttpClient, Pool};
+use crate::wire::http::Pool;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Calls to a dead server start it again at once, but not more often than this.
@@ -71,18 +67,23 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         view: Arc::new(ArcSwap::from_pointee(view)),
         state,
         kick: Arc::default(),
-        patience: Patience { quiet: server.timeout, limit: server.max_timeout.max(server.timeout) },
+        limits: Limits {
+            timeout: server.timeout,
+            max_timeout: server.max_timeout.max(server.timeout),
+            max_concurrent: server.max_concurrent,
+        },
+        turns: Arc::new(Semaphore::new(server.max_concurrent.min(Semaphore::MAX_PERMITS))),
+        breaker: Breaker::new(&name, server.circuit_breaker),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
     };
     let supervisor = Supervisor {
+        connector: Connector::new(&name, server, environment),
         name,
         server: server.clone(),
         environment: environment.clone(),
         handle: handle.clone(),
         state: state_sender,
-        memory: Memory::default(),
-        last_words: LastWords::default(),
         down_since: Instant::now(),
         last_attempt: None,
         saved,
@@ -97,8 +98,7 @@ pub(super) struct Supervisor {
     environment: Environment,
     handle: Handle,
     state: watch::Sender<State>,
-    memory: Memory,
-    last_words: LastWords,
+    connector: Connector,
     /// When it was last known to work.
     down_since: Instant,
     last_attempt: Option<Instant>,
@@ -116,7 +116,7 @@ impl Supervisor {
             self.last_attempt = Some(Instant::now());
             let grace = self.grace_over();
             let attempt = tokio::select! {
-                outcome = self.connect() => outcome,
+                outcome = self.connector.connect() => outcome,
                 () = grace => return,
                 () = stop.cancelled() => return,
             };
@@ -146,59 +146,9 @@ impl Supervisor {
         }
     }
 
-    async fn connect(&mut self) -> Result<Arc<Connection>, String> {
-        let limit = self.server.start_timeout;
-        match tokio::time::timeout(limit, self.try_connect()).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32())),
-        }
-    }
-
-    async fn try_connect(&mut self) -> Result<Arc<Connection>, String> {
-        loop {
-            let signals = Arc::new(Signals::default());
-            let link = self.link(&signals)?;
-            let settled =
-                handshake::settle(&link, &self.server.protocol, self.server.probe_timeout, &mut self.memory).await;
-            match settled {
-                Ok(settled) => {
-                    let connection = Connection::new(&self.name, link, settled.revision, settled.info, signals);
-                    return Ok(Arc::new(connection));
-                }
-                Err(HandshakeError::DiedOfProbe) if !self.memory.skip_probe => {
-                    link.stop().await;
-                    self.memory.skip_probe = true;
-                }
-                Err(error) => {
-                    link.stop().await;
-                    return Err(error.to_string());
-                }
-            }
-        }
-    }
-
-    fn link(&self, signals: &Arc<Signals>) -> Result<Link, String> {
-        let cap = usize::try_from(self.server.max_message_bytes).unwrap_or(usize::MAX);
-        match &self.server.transport {
-            Transport::Stdio { command, args, env, cwd } => {
-                let mut variables = base_environment(self.environment.variables.iter().cloned());
-                variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
-                let program =
-                    if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
-                let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
-                self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                StdioLink::start(&self.name, &launch, cap, Arc::clone(signals), Arc::clone(&self.last_words))
-                    .map(Link::Stdio)
-                    .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
-            }
-            Transport::Http { url, headers } => HttpClient::new(&self.environment.pool, url, headers, cap)
-                .map(|client| Link::Http(HttpLink::new(&self.name, client, Arc::clone(signals))))
-                .map_err(|error| error.to_string()),
-        }
-    }
-
     /// Lists, then watches until the connection ends.
     async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> Ended {
+        self.handle.breaker.connected();
         self.state.send_modify(|state| state.connection = Some(Arc::clone(&connection)));
         let listener = tokio::spawn(Arc::clone(&connection).listen());
         let ended = follow::follow(self, &connection, stop).await;
@@ -270,7 +220,7 @@ impl Supervisor {
         let known = self.handle.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.server.grace;
         let status = if known && in_grace { Status::Cached } else { Status::Failed };
-        let said = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let said = self.connector.last_words();
         let told = if said.is_empty() { reason.to_owned() } else { format!("{reason}; it last said: {said}") };
         self.publish(status, told, None);
     }
@@ -307,32 +257,5 @@ impl Supervisor {
         }
         self.handle.view.store(Arc::new(view));
         self.environment.changes.notify_one();
-    }
-}
-
-/// Clients see this, so it names no paths; the log does.
-fn cannot_start(server: &str, command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
-    tracing::warn!(server, command, folder = ?folder, %error, "cannot be started");
-    if folder.is_some_and(|folder| !folder.is_dir()) {
-        return "its folder (`cwd`) does not exist".to_owned();
-    }
-    let command = Path::new(command).file_name().unwrap_or_default().display();
-    match error.kind() {
-        std::io::ErrorKind::NotFound => format!("the command `{command}` was not found"),
-        std::io::ErrorKind::PermissionDenied => format!("the command `{command}` may not be executed"),
-        _ => format!("the command `{command}` cannot be started: {error}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_clients_are_told_names_no_paths() {
-        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
-        let told = |command, folder| cannot_start("fake", command, folder, &error);
-        assert_eq!(told("/home/me/bin/tool", None), "the command `tool` was not found");
-        assert_eq!(told("tool", Some(Path::new("/no/such/folder"))), "its folder (`cwd`) does not exist");
     }
 }
