@@ -8,6 +8,7 @@ use crate::support::modern::with_meta;
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
+use crate::support::stdio_client::StdioClient;
 
 async fn server(kind: &str, flags: &[&str]) -> (Program, String) {
     let always = ["--http", "127.0.0.1:0", "--era", "legacy", "--old-sse", kind];
@@ -19,6 +20,11 @@ async fn through(url: &str, keys: Value) -> StdioProxy {
     proxy.client.initialize("2025-11-25").await.result();
     proxy.client.tools_until(|names| names.iter().any(|name| name == "echo")).await;
     proxy
+}
+
+/// Calls a tool that works.
+async fn works(client: &mut StdioClient) {
+    assert_eq!(client.call("echo", "{}").await.structured(), "{}");
 }
 
 fn failure(answer: &Message) -> String {
@@ -50,7 +56,8 @@ async fn it_is_recognised_or_asked_for_and_everything_goes_both_ways() {
         let client = &mut proxy.client;
         assert_eq!(client.call("echo", r#"{"n":1.10}"#).await.structured(), r#"{"n":1.10}"#);
         // The server asks, and the answer is posted.
-        client.call("ping_client", "{}").await.result();
+        let answers = client.call("ping_client", "{}").await.structured();
+        assert!(answers.contains(r#""result":{}"#), "{answers}");
         let id = client
             .begin("tools/call", &with_meta(&message::call("progress", r#"{"n":2}"#), r#"{"progressToken":"t"}"#))
             .await;
@@ -58,9 +65,9 @@ async fn it_is_recognised_or_asked_for_and_everything_goes_both_ways() {
             let told = client.expect_notification("notifications/progress").await.value();
             assert_eq!((&told["params"]["progress"], &told["params"]["progressToken"]), (&json!(step), &json!("t")));
         }
-        client.response(&id).await.result();
+        assert_eq!(client.response(&id).await.structured(), r#"{"n":2}"#);
         let stalled = client.begin("tools/call", &message::call("stall", "{}")).await;
-        client.call("seen", r#"{"wait_for":"\"name\":\"stall\""}"#).await.result();
+        client.call("seen", r#"{"wait_for":"\"name\":\"stall\""}"#).await.structured();
         client.notify("notifications/cancelled", &format!(r#"{{"requestId":{stalled}}}"#)).await;
         let seen = client.call("seen", r#"{"wait_for":"notifications/cancelled"}"#).await.structured();
         let posted = if keys["type"].is_null() && keys["transport"].is_null() && kind != "any-method" { 2 } else { 0 };
@@ -76,13 +83,13 @@ async fn calls_on_a_stream_that_ends_fail_once_and_the_next_one_opens_another() 
     let mut proxy = through(&url, json!({})).await;
     let client = &mut proxy.client;
     let stalled = client.begin("tools/call", &message::call("stall", "{}")).await;
-    client.call("seen", r#"{"wait_for":"\"name\":\"stall\""}"#).await.result();
+    client.call("seen", r#"{"wait_for":"\"name\":\"stall\""}"#).await.structured();
     let ending = client.begin("tools/call", &message::call("end_streams", "{}")).await;
     for id in [stalled, ending] {
         let text = failure(&client.response(&id).await);
         assert!(text.contains("`older`") && text.contains("its event stream ended"), "{text}");
     }
-    client.call("echo", "{}").await.result();
+    works(client).await;
     let seen = client.call("seen", "{}").await.structured();
     for tool in ["stall", "end_streams"] {
         assert_eq!(seen.matches(&format!(r#"\"name\":\"{tool}\""#)).count(), 1, "{tool} was not repeated: {seen}");
@@ -131,7 +138,7 @@ async fn credentials_stay_with_the_server_they_are_for() {
     let (_server, url) = server("relative", &["--require-bearer", "secret"]).await;
     assert!(error_of(&url, json!({"type": "sse"})).contains("HTTP 401"));
     let headers = json!({"type": "sse", "headers": {"Authorization": "Bearer secret"}});
-    through(&url, headers).await.client.call("echo", "{}").await.result();
+    works(&mut through(&url, headers).await.client).await;
 }
 
 #[tokio::test]
@@ -151,10 +158,14 @@ async fn a_newer_server_that_is_called_old_is_reported_with_a_hint() {
 }
 
 #[tokio::test]
-async fn an_enormous_answer_fails_its_call_and_the_server_stays_of_use() {
+async fn an_enormous_answer_fails_its_call_and_no_other() {
     let (_server, url) = server("relative", &[]).await;
     let mut proxy = through(&url, json!({"maxMessageBytes": "1MiB"})).await;
+    let other = proxy.client.begin("tools/call", &message::call("seen", r#"{"wait_for":"the end"}"#)).await;
     let text = failure(&proxy.client.call("big", r#"{"n":5000000}"#).await);
     assert!(text.contains("`older`") && text.contains("larger than 1048576 bytes"), "{text}");
-    proxy.client.call("echo", "{}").await.result();
+    works(&mut proxy.client).await;
+    proxy.client.call("echo", r#"{"mark":"the end"}"#).await.structured();
+    let seen = proxy.client.response(&other).await.structured();
+    assert_eq!(seen.matches("GET stream=").count(), 1, "{seen}");
 }

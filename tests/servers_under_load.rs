@@ -1,7 +1,7 @@
 //! How much a server gets at a time, how long a call may take, and when a server that keeps failing is left alone.
 
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -9,9 +9,12 @@ use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::message::{self, Message};
 use crate::support::modern::with_meta;
+use crate::support::patience::within;
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
+use crate::support::stderr_log::StderrLog;
+use crate::support::stdio_client::StdioClient;
 use crate::support::temp_dir::TempDir;
 
 fn legacy(flags: &[&str]) -> Command {
@@ -38,6 +41,11 @@ async fn start_with_window(keys: Value) -> (Program, HttpClient, StdioProxy) {
     (server, window, proxy)
 }
 
+/// Calls a tool that works.
+async fn works(client: &mut StdioClient) {
+    assert_eq!(client.call("echo", "{}").await.structured(), "{}");
+}
+
 fn failure(answer: &Message) -> String {
     assert_eq!(answer.value()["result"]["isError"], true, "{}", answer.raw);
     answer.text()
@@ -47,11 +55,21 @@ fn echo(mark: &str) -> String {
     message::call("echo", &format!(r#"{{"mark":"{mark}"}}"#))
 }
 
+/// Waits until that many calls have had to wait.
+async fn queued(log: &StderrLog, count: usize) {
+    let enough = async {
+        while log.text().matches("a call waits for its turn").count() < count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within("a call in the queue", log, enough).await;
+}
+
 /// A call that keeps its place, and reports progress all the while.
 async fn occupy(proxy: &mut StdioProxy, window: &mut HttpClient) -> String {
     let long = message::call("progress", r#"{"n":1000,"ms":100}"#);
     let id = proxy.client.begin("tools/call", &with_meta(&long, r#"{"progressToken":"t"}"#)).await;
-    window.call("seen", r#"{"wait_for":"\"name\":\"progress\""}"#).await.result();
+    window.call("seen", r#"{"wait_for":"\"name\":\"progress\""}"#).await.structured();
     id
 }
 
@@ -63,23 +81,27 @@ async fn cancel(proxy: &mut StdioProxy, id: &str) {
 async fn more_calls_than_allowed_wait_in_order_and_whoever_leaves_is_not_sent() {
     let (_server, mut window, mut proxy) = start_with_window(json!({"maxConcurrent": 1})).await;
     let running = occupy(&mut proxy, &mut window).await;
-    let left = proxy.client.begin("tools/call", &echo("left")).await;
-    proxy.client.stderr().line("a call waits for its turn").await;
-    cancel(&mut proxy, &left).await;
-    let first = proxy.client.begin("prompts/get", r#"{"name":"none"}"#).await;
-    assert_eq!(proxy.client.response(&first).await.error_code(), -32602, "what needs no server waits for none");
-    let waiting = proxy.client.begin("tools/call", &echo("waiting")).await;
+    let mut ids = Vec::new();
+    for (count, mark) in ["one", "left", "two", "three"].into_iter().enumerate() {
+        ids.push(proxy.client.begin("tools/call", &echo(mark)).await);
+        queued(proxy.client.stderr(), count + 1).await;
+    }
+    cancel(&mut proxy, &ids.remove(1)).await;
     let seen = window.call("seen", "{}").await.structured();
     assert!(!seen.contains(r#"\"mark\""#), "{seen}");
     cancel(&mut proxy, &running).await;
-    assert_eq!(proxy.client.response(&waiting).await.structured(), r#"{"mark":"waiting"}"#);
+    for id in ids {
+        proxy.client.response(&id).await.structured();
+    }
     let seen = window.call("seen", "{}").await.structured();
-    assert!(seen.contains(r#"\"mark\":\"waiting\""#) && !seen.contains(r#"\"mark\":\"left\""#), "{seen}");
+    let at = |mark: &str| seen.find(&format!(r#"\"mark\":\"{mark}\""#));
+    assert!(at("one").is_some() && at("one") < at("two") && at("two") < at("three"), "{seen}");
+    assert_eq!(at("left"), None, "{seen}");
 }
 
 #[tokio::test]
 async fn as_many_calls_as_allowed_go_on_at_a_time() {
-    let (_server, mut window, mut proxy) = start_with_window(json!({"maxConcurrent": 3})).await;
+    let mut proxy = start_one(json!({"maxConcurrent": 3})).await;
     let mut ids = Vec::new();
     for number in 0..9 {
         let arguments = format!(r#"{{"n":3,"number":{number}}}"#);
@@ -87,9 +109,8 @@ async fn as_many_calls_as_allowed_go_on_at_a_time() {
     }
     // Each needs two others beside it to be answered.
     for id in ids {
-        proxy.client.response(&id).await.result();
+        assert!(proxy.client.response(&id).await.structured().contains("number"));
     }
-    window.call("echo", "{}").await.result();
 }
 
 #[tokio::test]
@@ -101,13 +122,13 @@ async fn waiting_for_a_turn_counts_and_the_error_says_so() {
     assert!(text.contains("was not sent") && text.contains("`maxConcurrent: 1`"), "{text}");
     assert!(!window.call("seen", "{}").await.structured().contains(r#"\"mark\""#));
     cancel(&mut proxy, &running).await;
-    proxy.client.call("echo", "{}").await.result();
+    works(&mut proxy.client).await;
 
     let (_server, mut window, mut proxy) = start_with_window(json!({"maxConcurrent": 1, "timeout": "2s"})).await;
     let slow = proxy.client.begin("tools/call", &message::call("slow", r#"{"ms":1000}"#)).await;
     window.call("seen", r#"{"wait_for":"\"name\":\"slow\""}"#).await.result();
     let stalled = proxy.client.begin("tools/call", &message::call("stall", "{}")).await;
-    proxy.client.response(&slow).await.result();
+    assert_eq!(proxy.client.response(&slow).await.structured(), r#"{"ms":1000}"#);
     let text = failure(&proxy.client.response(&stalled).await);
     assert!(text.contains("did not answer within 2") && text.contains("waiting for its turn"), "{text}");
 }
@@ -131,7 +152,7 @@ async fn progress_keeps_a_call_alive_up_to_a_limit() {
         let silent = proxy.client.begin("tools/call", &message::call("stall", "{}")).await;
         let text = failure(&proxy.client.response(&silent).await);
         assert!(text.contains("`fake` did not answer within 1"), "{text}");
-        proxy.client.response(&alive).await.result();
+        assert_eq!(proxy.client.response(&alive).await.structured(), r#"{"n":6,"ms":300}"#);
         let endless = proxy.client.request("tools/call", &with_progress(r#"{"n":1000,"ms":100}"#)).await;
         let text = failure(&endless);
         assert!(text.contains("`fake` did not answer within 3"), "{text}");
@@ -150,7 +171,7 @@ async fn a_server_that_keeps_failing_is_left_alone_and_then_tried_again() {
     for (tool, arguments) in [("stall", "{}"), ("rpc_error", "{}"), ("stall", "{}"), ("fail", "{}"), ("stall", "{}")] {
         client.call(tool, arguments).await;
     }
-    client.call("echo", "{}").await.result();
+    works(client).await;
     for _ in 0..2 {
         assert!(failure(&client.call("stall", "{}").await).contains("did not answer"));
     }
@@ -163,10 +184,10 @@ async fn a_server_that_keeps_failing_is_left_alone_and_then_tried_again() {
             break;
         }
         assert!(answer.text().contains("is not called for now"), "{}", answer.text());
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(failure(&client.call("stall", "{}").await).contains("did not answer"), "counted anew");
-    client.call("echo", "{}").await.result();
+    works(client).await;
 }
 
 #[tokio::test]
@@ -181,7 +202,7 @@ async fn one_death_is_one_failure_whatever_it_takes_along() {
     for id in lost {
         failure(&client.response(&id).await);
     }
-    client.call("echo", "{}").await.result();
+    works(client).await;
     // But one that dies of every call is left alone, though it comes up again each time.
     for _ in 0..2 {
         assert!(failure(&client.call("crash", "{}").await).contains("exit status"));
@@ -208,7 +229,7 @@ async fn a_server_that_could_not_be_started_is_called_as_soon_as_it_can() {
     directory.write("era", "legacy");
     let began = Instant::now();
     while proxy.client.call("echo", "{}").await.value()["result"]["isError"] == true {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
         assert!(began.elapsed().as_secs() < 30, "{}", proxy.client.stderr().text());
     }
 }

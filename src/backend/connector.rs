@@ -149,7 +149,8 @@ impl Connector {
 
     async fn reach_by_sse(&self, client: &HttpClient) -> Result<Arc<Connection>, Failed> {
         let signals = Arc::new(Signals::default());
-        let opened = SseLink::open(&self.name, client, Arc::clone(&signals), self.server.probe_timeout).await;
+        let opened =
+            SseLink::open(&self.name, client, self.cap(), Arc::clone(&signals), self.server.probe_timeout).await;
         let link = opened.map(Link::Sse).map_err(|error| Failed {
             is_verdict: match &error {
                 LinkError::Unexpected(answer) => !handshake::says_nothing(answer.status),

@@ -8,6 +8,7 @@ use tokio::sync::{oneshot, watch};
 use super::call::ProgressSink;
 use super::inbound::{self, Inbound};
 use super::link::{LinkError, Outgoing, Pulse};
+use super::long_line;
 use super::signals::Signals;
 use crate::json::Raw;
 use crate::wire::{Fault, Id, RpcError, batch};
@@ -96,6 +97,14 @@ impl PendingTable {
         match batch(text) {
             Some(Ok(items)) => items.iter().filter_map(|item| self.take_message(item.get().as_bytes())).collect(),
             _ => self.take_message(text).into_iter().collect(),
+        }
+    }
+
+    /// Takes what was too large to be read: whoever it answers is told.
+    pub(super) fn take_oversized(&self, head: &[u8], tail: &[u8], cap: usize) {
+        match long_line::answered(head, tail) {
+            Some(id) => self.finish(id, Err(LinkError::TooLarge(cap))),
+            None => tracing::warn!(server = %self.name, "nobody can be told: the message shows no id"),
         }
     }
 

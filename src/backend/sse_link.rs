@@ -14,6 +14,7 @@ use super::pending::PendingTable;
 use super::signals::Signals;
 use crate::json::Raw;
 use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
+use crate::wire::sse::Event;
 use crate::wire::{Id, Revision, encode, headers};
 
 /// How long the server may take to accept a message that has no answer. Nobody waits for it.
@@ -42,6 +43,7 @@ impl SseLink {
     pub(super) async fn open(
         name: &Arc<str>,
         client: &HttpClient,
+        cap: usize,
         signals: Arc<Signals>,
         patience: Duration,
     ) -> Result<Self, LinkError> {
@@ -54,7 +56,7 @@ impl SseLink {
         let pending = PendingTable::new(name, signals);
         let poster = Arc::new(Poster { pending: Arc::clone(&pending), client, version: OnceLock::new() });
         let (sender, replies) = mpsc::channel(REPLIES);
-        let reader = tokio::spawn(read(pending, stream, sender));
+        let reader = tokio::spawn(read(pending, stream, cap, sender));
         let replier = tokio::spawn(reply(Arc::clone(&poster), replies));
         Ok(SseLink { poster, next_id: AtomicU64::new(1), reader, replier })
     }
@@ -152,7 +154,7 @@ async fn endpoint(client: &HttpClient) -> Result<(EventStream, String), LinkErro
     if !answer.status().is_success() || !answer.is_events() {
         return Err(unexpected(&answer));
     }
-    let mut stream = answer.events();
+    let mut stream = answer.shared_events();
     while let Some(event) = stream.next().await? {
         if event.kind == "endpoint" {
             return Ok((stream, event.data));
@@ -170,9 +172,13 @@ fn unexpected(answer: &Answer) -> LinkError {
     LinkError::Unexpected(UnexpectedAnswer { status, content_type })
 }
 
-async fn read(pending: Arc<PendingTable>, mut stream: EventStream, replies: mpsc::Sender<String>) {
+async fn read(pending: Arc<PendingTable>, mut stream: EventStream, cap: usize, replies: mpsc::Sender<String>) {
     let reason = loop {
         match stream.next().await {
+            Ok(Some(Event { data, cut_end: Some(end), .. })) => {
+                tracing::warn!(server = %pending.name, cap, "an event over the cap was skipped");
+                pending.take_oversized(data.as_bytes(), end.as_bytes(), cap);
+            }
             Ok(Some(event)) if event.kind == "message" => {
                 for reply in pending.take(event.data.as_bytes()) {
                     // The reader must not wait for a server that does not accept: its answers would pile up behind it.
