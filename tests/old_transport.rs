@@ -111,7 +111,8 @@ async fn a_server_that_dies_and_comes_back_is_used_again() {
         let always = ["--http", &address, "--era", "legacy"];
         let command = fake_backend(always.into_iter().chain(flags.iter().copied()));
         let (_server, _) = Program::start_server(command).await;
-        while proxy.client.call("echo", "{}").await.value()["result"]["isError"] == true {}
+        let answer = proxy.client.call_until_it_works("echo", "{}").await;
+        assert_eq!(answer.structured(), "{}");
     }
 }
 

@@ -201,23 +201,13 @@ async fn a_server_that_goes_back_and_forth_is_used_in_the_older_way() {
     listed(&mut proxy.client, "params").await;
     for (era, modern) in [("modern", true), ("legacy", false)] {
         server = in_place_of(server, &url, &["--era", era]).await;
-        loop {
-            let answer = proxy.client.call("params", "{}").await;
-            if answer.value()["result"]["isError"] != true {
-                assert_eq!(answer.structured().contains(MODERN), modern, "{}", answer.raw);
-                break;
-            }
-        }
+        let answer = proxy.client.call_until_it_works("params", "{}").await;
+        assert_eq!(answer.structured().contains(MODERN), modern, "{}", answer.raw);
     }
     proxy.client.stderr().line("changed its protocol era twice within a minute").await;
     let _server = in_place_of(server, &url, &["--era", "both"]).await;
-    loop {
-        let answer = proxy.client.call("params", "{}").await;
-        if answer.value()["result"]["isError"] != true {
-            assert!(!answer.structured().contains("io.modelcontextprotocol"), "{}", answer.raw);
-            break;
-        }
-    }
+    let answer = proxy.client.call_until_it_works("params", "{}").await;
+    assert!(!answer.structured().contains("io.modelcontextprotocol"), "{}", answer.raw);
 }
 
 #[tokio::test]

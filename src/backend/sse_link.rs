@@ -80,10 +80,8 @@ impl SseLink {
             let _ = poster.post(body, Some(id)).await;
         });
         let cancellable = outgoing.cancellable;
-        let mut guard = CancelOnDrop { poster: &self.poster, id, posting: Some(posting), cancellable };
-        let outcome = answer.await.unwrap_or_else(|_| Err(self.poster.pending.lost("its event stream ended")));
-        guard.posting = None;
-        outcome
+        let _guard = CancelOnDrop { poster: &self.poster, id, posting: Some(posting), cancellable };
+        answer.await.unwrap_or_else(|_| Err(self.poster.pending.lost("its event stream ended")))
     }
 
     pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), LinkError> {
@@ -201,7 +199,7 @@ async fn reply(poster: Arc<Poster>, mut replies: mpsc::Receiver<String>) {
     }
 }
 
-/// Takes the entry away and tells the server, when whoever asked no longer waits.
+/// When whoever asked no longer waits: takes the entry away and tells the server, unless it has answered.
 struct CancelOnDrop<'a> {
     poster: &'a Arc<Poster>,
     id: u64,
@@ -211,14 +209,19 @@ struct CancelOnDrop<'a> {
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        let Some(posting) = self.posting.take() else { return };
-        if !self.poster.pending.leave(self.id) || !self.cancellable {
+        let Some(mut posting) = self.posting.take() else { return };
+        let cancelled = self.poster.pending.leave(self.id) && self.cancellable;
+        if !cancelled && posting.is_finished() {
             return;
         }
         let (poster, id) = (Arc::clone(self.poster), self.id);
         tokio::spawn(async move {
-            // Not before the request itself: it would cancel nothing.
-            let _ = tokio::time::timeout(ASIDE, posting).await;
+            // A cancellation that overtakes its request cancels nothing; and no post lasts for ever.
+            let _ = tokio::time::timeout(ASIDE, &mut posting).await;
+            posting.abort();
+            if !cancelled {
+                return;
+            }
             let params = format!("{{\"requestId\":{id}}}");
             poster.post_aside(encode::notification("notifications/cancelled", Some(&params))).await;
         });
