@@ -15,6 +15,7 @@ mod no_orphans;
 mod old_transport;
 mod other_clients;
 mod probing;
+mod questions;
 mod real_servers;
 mod resources_and_prompts;
 mod scripts;

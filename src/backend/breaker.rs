@@ -104,7 +104,9 @@ fn sign(outcome: &Result<Answer, CallError>) -> Sign {
     match outcome {
         // Whatever it answers, it answers.
         Ok(_) | Err(CallError::Rpc(_) | CallError::TooLarge { .. }) => Sign::Works,
-        Err(CallError::Cancelled | CallError::Busy { .. } | CallError::Resting { .. }) => Sign::Nothing,
+        // About the caller, not about the server.
+        Err(CallError::Cancelled | CallError::Unanswered { .. } | CallError::Refused { .. }) => Sign::Nothing,
+        Err(CallError::Busy { .. } | CallError::Resting { .. }) => Sign::Nothing,
         Err(CallError::Timeout { after, .. }) => {
             let reason = format!("no answer within {:.1} s", after.as_secs_f64());
             Sign::Failure { reason, was_loss: false, shared: false }

@@ -1,31 +1,43 @@
-//! Makes connections to one server, with what earlier ones taught.
+//! Making a connection to a server: start it or find it, and settle how to speak.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use indexmap::IndexMap;
 
 use super::connection::Connection;
+use super::flips::Flips;
 use super::handshake::{self, HandshakeError, Memory, Settled};
 use super::http_link::HttpLink;
 use super::link::{Link, LinkError};
+use super::nested::Terms;
 use super::signals::Signals;
 use super::sse_link::SseLink;
 use super::stdio_link::{LastWords, StdioLink};
 use super::supervisor::Environment;
-use crate::config::{ProtocolChoice, Server, Transport};
-use crate::model::Secret;
+use crate::config::{Server, Transport};
+use crate::model::{Abilities, Secret};
 use crate::process::{Launch, base_environment};
 use crate::wire::Revision;
 use crate::wire::http::HttpClient;
 
+#[derive(Debug)]
 pub(super) struct Connector {
-    name: Arc<str>,
-    server: Server,
-    environment: Environment,
-    memory: Memory,
-    last_words: LastWords,
+    pub(super) name: Arc<str>,
+    pub(super) server: Server,
+    pub(super) environment: Environment,
+    pub(super) last_words: LastWords,
+    /// It was found to speak HTTP+SSE.
+    older_transport: AtomicBool,
+    flips: Mutex<Flips>,
+}
+
+/// What a new connection is for.
+struct Purpose {
+    declared: Abilities,
+    signals: Arc<Signals>,
 }
 
 /// Why the older transport does not work either.
@@ -41,36 +53,37 @@ impl Connector {
             name: Arc::clone(name),
             server: server.clone(),
             environment: environment.clone(),
-            memory: Memory::default(),
             last_words: LastWords::default(),
+            older_transport: AtomicBool::new(false),
+            flips: Mutex::default(),
         }
     }
 
-    /// What the process last wrote to its standard error.
-    pub(super) fn last_words(&self) -> String {
-        self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(super) async fn connect(&mut self) -> Result<Arc<Connection>, String> {
+    /// A new connection, on which the server is told that its clients have these abilities.
+    pub(super) async fn connect(
+        &self,
+        memory: &mut Memory,
+        declared: Abilities,
+        signals: Arc<Signals>,
+    ) -> Result<Arc<Connection>, String> {
         let limit = self.server.start_timeout;
-        match tokio::time::timeout(limit, self.try_connect()).await {
+        match tokio::time::timeout(limit, self.try_connect(memory, Purpose { declared, signals })).await {
             Ok(outcome) => outcome,
             Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32())),
         }
     }
 
-    async fn try_connect(&mut self) -> Result<Arc<Connection>, String> {
-        if let Transport::Http { url, headers, sse } = self.server.transport.clone() {
-            return self.reach(&url, &headers, sse).await;
+    async fn try_connect(&self, memory: &mut Memory, purpose: Purpose) -> Result<Arc<Connection>, String> {
+        if let Transport::Http { url, headers, sse } = &self.server.transport {
+            return self.reach(url, headers, *sse, memory, purpose).await;
         }
         loop {
-            let signals = Arc::new(Signals::default());
-            let link = Link::Stdio(self.start(&signals)?);
-            match self.settle(&link).await {
-                Ok(settled) => return Ok(self.connection(link, settled, signals)),
-                Err(HandshakeError::DiedOfProbe) if !self.memory.skip_probe => {
+            let link = Link::Stdio(self.start(&purpose.signals)?);
+            match handshake::settle(&link, &self.server, purpose.declared, memory).await {
+                Ok(settled) => return Ok(self.connection(link, settled, purpose)),
+                Err(HandshakeError::DiedOfProbe) if !memory.skip_probe => {
                     link.stop().await;
-                    self.memory.skip_probe = true;
+                    memory.skip_probe = true;
                 }
                 Err(error) => {
                     link.stop().await;
@@ -80,12 +93,10 @@ impl Connector {
         }
     }
 
-    async fn settle(&mut self, link: &Link) -> Result<Settled, HandshakeError> {
-        handshake::settle(link, &self.server.protocol, self.server.probe_timeout, &mut self.memory).await
-    }
-
-    fn connection(&self, link: Link, settled: Settled, signals: Arc<Signals>) -> Arc<Connection> {
-        Arc::new(Connection::new(&self.name, link, settled.revision, settled.info, signals))
+    fn connection(&self, link: Link, settled: Settled, purpose: Purpose) -> Arc<Connection> {
+        let Purpose { declared, signals } = purpose;
+        link.agree_terms(Terms { declared, patience: self.server.input_timeout });
+        Arc::new(Connection::new(&self.name, link, settled, signals, declared))
     }
 
     fn start(&self, signals: &Arc<Signals>) -> Result<StdioLink, String> {
@@ -107,36 +118,36 @@ impl Connector {
 
     /// A server behind an address: by the transport it is known to speak, else the newer one first.
     async fn reach(
-        &mut self,
+        &self,
         url: &str,
         headers: &IndexMap<String, Secret>,
         sse: bool,
+        memory: &mut Memory,
+        purpose: Purpose,
     ) -> Result<Arc<Connection>, String> {
-        let client = HttpClient::new(&self.environment.pool, url, headers, self.cap()).map_err(|e| e.to_string())?;
-        if sse {
-            let hint = |failed: Failed| {
-                let hint = if failed.is_verdict { " (without `type: sse` the transport is found out)" } else { "" };
-                failed.reason + hint
-            };
-            return self.reach_by_sse(&client).await.map_err(hint);
-        }
-        if self.memory.older_transport {
-            match self.reach_by_sse(&client).await {
-                Err(failed) if failed.is_verdict => self.memory.older_transport = false,
-                outcome => return outcome.map_err(|failed| failed.reason),
+        let client =
+            HttpClient::new(&self.environment.pool, url, headers, self.cap()).map_err(|error| error.to_string())?;
+        if sse || self.older_transport.load(Ordering::Relaxed) {
+            match self.reach_by_sse(&client, &purpose).await {
+                Ok((link, settled)) => return Ok(self.connection(link, settled, purpose)),
+                Err(failed) if !failed.is_verdict => return Err(failed.reason),
+                Err(failed) if sse => {
+                    return Err(format!("{} (without `type: sse` the transport is found out)", failed.reason));
+                }
+                Err(_) => self.older_transport.store(false, Ordering::Relaxed),
             }
         }
-        let signals = Arc::new(Signals::default());
-        let link = Link::Http(HttpLink::new(&self.name, client.clone(), Arc::clone(&signals)));
-        match self.settle(&link).await {
+        memory.prefer_older = self.flips().prefers_older();
+        let link = Link::Http(HttpLink::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
+        match handshake::settle(&link, &self.server, purpose.declared, memory).await {
             Ok(settled) => {
                 self.note_era(settled.revision);
-                Ok(self.connection(link, settled, signals))
+                Ok(self.connection(link, settled, purpose))
             }
-            Err(HandshakeError::NothingToPostTo(reason)) => match self.reach_by_sse(&client).await {
-                Ok(connection) => {
-                    self.memory.older_transport = true;
-                    Ok(connection)
+            Err(HandshakeError::NothingToPostTo(reason)) => match self.reach_by_sse(&client, &purpose).await {
+                Ok((link, settled)) => {
+                    self.older_transport.store(true, Ordering::Relaxed);
+                    Ok(self.connection(link, settled, purpose))
                 }
                 Err(failed) => Err(format!("{reason} (and as HTTP+SSE: {})", failed.reason)),
             },
@@ -147,10 +158,9 @@ impl Connector {
         }
     }
 
-    async fn reach_by_sse(&self, client: &HttpClient) -> Result<Arc<Connection>, Failed> {
-        let signals = Arc::new(Signals::default());
-        let opened =
-            SseLink::open(&self.name, client, self.cap(), Arc::clone(&signals), self.server.probe_timeout).await;
+    async fn reach_by_sse(&self, client: &HttpClient, purpose: &Purpose) -> Result<(Link, Settled), Failed> {
+        let signals = Arc::clone(&purpose.signals);
+        let opened = SseLink::open(&self.name, client, self.cap(), signals, self.server.probe_timeout).await;
         let link = opened.map(Link::Sse).map_err(|error| Failed {
             is_verdict: match &error {
                 LinkError::Unexpected(answer) => !handshake::says_nothing(answer.status),
@@ -159,12 +169,8 @@ impl Connector {
             },
             reason: error.to_string(),
         })?;
-        let version = match &self.server.protocol {
-            ProtocolChoice::Pinned(version) => Revision::parse(version).unwrap_or(Revision::LATEST_SESSION),
-            ProtocolChoice::Auto => Revision::LATEST_SESSION,
-        };
-        match handshake::initialize(&link, version).await {
-            Ok(settled) => Ok(self.connection(link, settled, signals)),
+        match handshake::settle_older(&link, &self.server, purpose.declared).await {
+            Ok(settled) => Ok((link, settled)),
             Err(error) => {
                 link.stop().await;
                 Err(Failed { reason: error.to_string(), is_verdict: false })
@@ -172,9 +178,13 @@ impl Connector {
         }
     }
 
+    fn flips(&self) -> std::sync::MutexGuard<'_, Flips> {
+        self.flips.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Two servers of different eras may stand behind one address and answer in turns.
-    fn note_era(&mut self, revision: Revision) {
-        if self.memory.flips.note(revision.is_stateless(), Instant::now()) {
+    fn note_era(&self, revision: Revision) {
+        if self.flips().note(revision.is_stateless(), Instant::now()) {
             tracing::warn!(
                 server = %self.name,
                 "changed its protocol era twice within a minute: `initialize` is tried first from now on; set `protocol` to settle it"

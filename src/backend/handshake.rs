@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::assemble::{self, Additions};
-use super::flips::Flips;
+use super::assemble::{self, Additions, Stateless};
 use super::http_link::HttpLink;
 use super::link::{Link, LinkError, Outgoing};
-use crate::config::ProtocolChoice;
-use crate::model::ServerInfo;
+use crate::config::{ProtocolChoice, Server};
+use crate::model::{Abilities, ServerInfo};
 use crate::wire::{Revision, code, key};
 
 /// How long a second look at a server may take that we have doubts about.
@@ -27,9 +26,8 @@ pub(super) struct Settled {
 pub(super) struct Memory {
     /// It dies of the probe or leaves it unanswered: go straight to `initialize`.
     pub(super) skip_probe: bool,
-    /// It speaks HTTP+SSE: open its stream at once.
-    pub(super) older_transport: bool,
-    pub(super) flips: Flips,
+    /// It changes its era back and forth: try `initialize` first.
+    pub(super) prefer_older: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -50,25 +48,38 @@ impl From<LinkError> for HandshakeError {
     }
 }
 
+/// A link, and what its server will be told of the clients.
+struct Handshake<'a> {
+    link: &'a Link,
+    declared: Abilities,
+}
+
+impl std::ops::Deref for Handshake<'_> {
+    type Target = Link;
+
+    fn deref(&self) -> &Link {
+        self.link
+    }
+}
+
 /// Settles the era. The probe is `server/discover`: harmless where it is not understood.
 pub(super) async fn settle(
     link: &Link,
-    choice: &ProtocolChoice,
-    probe_timeout: Duration,
+    server: &Server,
+    declared: Abilities,
     memory: &mut Memory,
 ) -> Result<Settled, HandshakeError> {
-    match choice {
+    let link = &Handshake { link, declared };
+    match &server.protocol {
         ProtocolChoice::Pinned(version) => match Revision::parse(version) {
             Some(revision) if revision.is_stateless() => pinned_stateless(link, revision).await,
             Some(revision) => initialize(link, revision).await,
             None => Err(HandshakeError::Failed(format!("the protocol version `{version}` is not known"))),
         },
-        ProtocolChoice::Auto if memory.flips.prefers_older() => {
-            match initialize(link, Revision::LATEST_SESSION).await {
-                Ok(settled) => Ok(settled),
-                Err(_) => probe(link, probe_timeout, memory).await,
-            }
-        }
+        ProtocolChoice::Auto if memory.prefer_older => match initialize(link, Revision::LATEST_SESSION).await {
+            Ok(settled) => Ok(settled),
+            Err(_) => probe(link, server.probe_timeout, memory).await,
+        },
         ProtocolChoice::Auto if memory.skip_probe => match initialize(link, Revision::LATEST_SESSION).await {
             Ok(settled) => Ok(settled),
             Err(error) => {
@@ -76,18 +87,27 @@ pub(super) async fn settle(
                 Err(error)
             }
         },
-        ProtocolChoice::Auto => probe(link, probe_timeout, memory).await,
+        ProtocolChoice::Auto => probe(link, server.probe_timeout, memory).await,
     }
 }
 
-async fn pinned_stateless(link: &Link, revision: Revision) -> Result<Settled, HandshakeError> {
+/// Settles with a server over HTTP+SSE, which no stateless version has.
+pub(super) async fn settle_older(link: &Link, server: &Server, declared: Abilities) -> Result<Settled, HandshakeError> {
+    let revision = match &server.protocol {
+        ProtocolChoice::Pinned(version) => Revision::parse(version).filter(|revision| !revision.is_stateless()),
+        ProtocolChoice::Auto => None,
+    };
+    initialize(&Handshake { link, declared }, revision.unwrap_or(Revision::LATEST_SESSION)).await
+}
+
+async fn pinned_stateless(link: &Handshake<'_>, revision: Revision) -> Result<Settled, HandshakeError> {
     match discover(link, revision).await {
         Ok(result) => Ok(stateless(link, &result, revision)),
         Err(error) => Err(error.into()),
     }
 }
 
-async fn probe(link: &Link, patience: Duration, memory: &mut Memory) -> Result<Settled, HandshakeError> {
+async fn probe(link: &Handshake<'_>, patience: Duration, memory: &mut Memory) -> Result<Settled, HandshakeError> {
     let mut probe = std::pin::pin!(discover(link, Revision::LATEST));
     match tokio::time::timeout(patience, &mut probe).await {
         Ok(outcome) => verdict(link, outcome).await,
@@ -97,7 +117,7 @@ async fn probe(link: &Link, patience: Duration, memory: &mut Memory) -> Result<S
 
 /// The server may be slow to start rather than deaf: asks the other way too, and the first success decides.
 async fn ask_both_ways(
-    link: &Link,
+    link: &Handshake<'_>,
     mut probe: std::pin::Pin<&mut impl Future<Output = Result<Value, LinkError>>>,
     memory: &mut Memory,
 ) -> Result<Settled, HandshakeError> {
@@ -134,7 +154,7 @@ fn is_stateless(outcome: &Result<Value, LinkError>) -> bool {
     }
 }
 
-async fn verdict(link: &Link, outcome: Result<Value, LinkError>) -> Result<Settled, HandshakeError> {
+async fn verdict(link: &Handshake<'_>, outcome: Result<Value, LinkError>) -> Result<Settled, HandshakeError> {
     match outcome {
         Ok(result) => chosen(link, &result).await,
         Err(LinkError::Rpc(error) | LinkError::Misfit(error)) => match error.code() {
@@ -153,7 +173,7 @@ async fn verdict(link: &Link, outcome: Result<Value, LinkError>) -> Result<Settl
         Err(LinkError::Unexpected(answer)) if !says_nothing(answer.status) => {
             fall_back(link, &LinkError::Unexpected(answer).to_string()).await
         }
-        Err(LinkError::Closed(_)) if matches!(link, Link::Stdio(_)) => Err(HandshakeError::DiedOfProbe),
+        Err(LinkError::Closed(_)) if matches!(link.link, Link::Stdio(_)) => Err(HandshakeError::DiedOfProbe),
         Err(error @ LinkError::OlderTransport) => Err(HandshakeError::NothingToPostTo(error.to_string())),
         Err(error) => Err(error.into()),
     }
@@ -162,7 +182,9 @@ async fn verdict(link: &Link, outcome: Result<Value, LinkError>) -> Result<Settl
 /// Whether another era is spoken now where this revision was agreed on. Asked aside, so that nothing is given up for an
 /// error that only looks like it.
 pub(super) async fn has_changed_from(link: &HttpLink, agreed: Revision) -> bool {
-    let outcome = tokio::time::timeout(SECOND_LOOK, discover(&Link::Http(link.anew()), Revision::LATEST)).await;
+    let link = Link::Http(link.anew());
+    let link = Handshake { link: &link, declared: Abilities::default() };
+    let outcome = tokio::time::timeout(SECOND_LOOK, discover(&link, Revision::LATEST)).await;
     let stateless = match outcome {
         Ok(outcome) if is_stateless(&outcome) => true,
         Ok(Ok(_) | Err(LinkError::Rpc(_) | LinkError::Misfit(_))) => false,
@@ -178,7 +200,7 @@ pub(super) fn says_nothing(status: u16) -> bool {
 }
 
 /// Chooses among the versions a server says it supports.
-async fn chosen(link: &Link, result: &Value) -> Result<Settled, HandshakeError> {
+async fn chosen(link: &Handshake<'_>, result: &Value) -> Result<Settled, HandshakeError> {
     let supported = mutual(&result["supportedVersions"]);
     match supported.first() {
         // A server that answers and lists nothing has answered in the era it was asked in.
@@ -189,7 +211,7 @@ async fn chosen(link: &Link, result: &Value) -> Result<Settled, HandshakeError> 
     }
 }
 
-async fn refused_version(link: &Link, supported: &Value) -> Result<Settled, HandshakeError> {
+async fn refused_version(link: &Handshake<'_>, supported: &Value) -> Result<Settled, HandshakeError> {
     match mutual(supported).first() {
         Some(revision) if revision.is_stateless() => pinned_stateless(link, *revision).await,
         Some(revision) => initialize(link, *revision).await,
@@ -206,7 +228,7 @@ fn no_mutual_version(supported: &Value) -> HandshakeError {
     HandshakeError::Failed(format!("it supports none of our protocol versions, only {supported}"))
 }
 
-async fn fall_back(link: &Link, first_refusal: &str) -> Result<Settled, HandshakeError> {
+async fn fall_back(link: &Handshake<'_>, first_refusal: &str) -> Result<Settled, HandshakeError> {
     initialize(link, Revision::LATEST_SESSION).await.map_err(|error| match error {
         HandshakeError::Failed(second) => HandshakeError::Failed(both(&second, first_refusal)),
         HandshakeError::NothingToPostTo(second) => HandshakeError::NothingToPostTo(both(&second, first_refusal)),
@@ -218,11 +240,12 @@ fn both(second: &str, first: &str) -> String {
     format!("{second} (and `server/discover`: {first})")
 }
 
-async fn discover(link: &Link, revision: Revision) -> Result<Value, LinkError> {
-    if let Link::Http(link) = link {
+async fn discover(link: &Handshake<'_>, revision: Revision) -> Result<Value, LinkError> {
+    if let Link::Http(link) = link.link {
         link.agree(Some(revision));
     }
-    let additions = Additions { stateless: Some(revision), ..Additions::default() };
+    let stateless = Stateless { revision, capabilities: None, log_level: None };
+    let additions = Additions { stateless: Some(stateless), ..Additions::default() };
     let params = assemble::params(&crate::json::raw(&json!({})), &additions);
     let result = link.request(Outgoing::plain(link.next_id(), "server/discover", params)).await?;
     let result: Value = serde_json::from_str(result.get()).map_err(|error| LinkError::Protocol(error.to_string()))?;
@@ -243,12 +266,17 @@ fn refusal(error: LinkError) -> HandshakeError {
     }
 }
 
-pub(super) async fn initialize(link: &Link, revision: Revision) -> Result<Settled, HandshakeError> {
-    if let Link::Http(link) = link {
+async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled, HandshakeError> {
+    if let Link::Http(link) = link.link {
         link.agree(None);
     }
     let client: Value = serde_json::from_str(&assemble::client_info()).unwrap_or_default();
-    let params = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client}).to_string();
+    let params = json!({
+        "protocolVersion": revision.as_str(),
+        "capabilities": link.declared.to_capabilities(),
+        "clientInfo": client,
+    })
+    .to_string();
     let result = link.request(Outgoing::plain(link.next_id(), "initialize", params)).await.map_err(refusal)?;
     let result: Value =
         serde_json::from_str(result.get()).map_err(|error| HandshakeError::Failed(error.to_string()))?;
@@ -256,7 +284,7 @@ pub(super) async fn initialize(link: &Link, revision: Revision) -> Result<Settle
     let revision = Revision::parse(version).filter(|revision| !revision.is_stateless()).ok_or_else(|| {
         HandshakeError::Failed(format!("it answered `initialize` with the protocol version `{version}`"))
     })?;
-    match link {
+    match link.link {
         Link::Http(link) => link.agree(Some(revision)),
         Link::Sse(link) => link.agree(revision),
         Link::Stdio(_) => {}
@@ -266,8 +294,8 @@ pub(super) async fn initialize(link: &Link, revision: Revision) -> Result<Settle
 }
 
 /// Settles on the stateless era. An `initialize` asked meanwhile may have changed which headers the link sends.
-fn stateless(link: &Link, result: &Value, revision: Revision) -> Settled {
-    if let Link::Http(link) = link {
+fn stateless(link: &Handshake<'_>, result: &Value, revision: Revision) -> Settled {
+    if let Link::Http(link) = link.link {
         link.agree(Some(revision));
     }
     Settled { revision, info: described(result, &result["_meta"][key::SERVER_INFO], revision) }

@@ -1,47 +1,92 @@
 //! Requests that wait for their answers on a connection which carries them all.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
 
-use super::call::ProgressSink;
 use super::inbound::{self, Inbound};
 use super::link::{LinkError, Outgoing, Pulse};
 use super::long_line;
+use super::nested::{self, Asker, Nobody, Terms};
+use super::party::Party;
 use super::signals::Signals;
 use crate::json::Raw;
-use crate::wire::{Fault, Id, RpcError, batch};
+use crate::model::Abilities;
+use crate::wire::{Fault, Id, Notification, Request, RpcError, batch};
 
 pub(super) type Reply = oneshot::Receiver<Result<Raw, LinkError>>;
+
+/// What a connection may be asked before anything was agreed: nothing.
+const NO_TERMS: Terms = Terms {
+    declared: Abilities {
+        form: false,
+        url: false,
+        sampling: false,
+        sampling_tools: false,
+        sampling_context: false,
+        roots: false,
+    },
+    patience: Duration::ZERO,
+};
 
 #[derive(Debug)]
 struct Pending {
     reply: oneshot::Sender<Result<Raw, LinkError>>,
-    progress: Option<ProgressSink>,
+    party: Option<Arc<dyn Party>>,
     pulse: Option<Arc<Pulse>>,
+    /// What the server asks in the middle of it. Ends with it.
+    questions: Questions,
+}
+
+#[derive(Debug, Default)]
+struct Questions(Vec<(Id, AbortHandle)>);
+
+impl Drop for Questions {
+    fn drop(&mut self) {
+        for (_, question) in &self.0 {
+            question.abort();
+        }
+    }
+}
+
+/// What is to be done about something a server sent.
+#[derive(Debug)]
+pub(super) enum Task {
+    Send(String),
+    /// Find the answer, and send that.
+    Answer(Request, Result<Asker, Nobody>),
 }
 
 /// What the reader of a connection and those who send on it share.
 #[derive(Debug)]
 pub(super) struct PendingTable {
     pub(super) name: Arc<str>,
-    signals: Arc<Signals>,
+    pub(super) signals: Arc<Signals>,
     pending: Mutex<HashMap<u64, Pending>>,
     closed: watch::Sender<Option<String>>,
+    terms: OnceLock<Terms>,
 }
 
 impl PendingTable {
     pub(super) fn new(name: &Arc<str>, signals: Arc<Signals>) -> Arc<Self> {
         let (name, pending, closed) = (Arc::clone(name), Mutex::default(), watch::Sender::new(None));
-        Arc::new(PendingTable { name, signals, pending, closed })
+        Arc::new(PendingTable { name, signals, pending, closed, terms: OnceLock::new() })
+    }
+
+    pub(super) fn agree_terms(&self, terms: Terms) {
+        if self.terms.set(terms).is_err() {
+            tracing::debug!(server = %self.name, "the terms of a connection are agreed once");
+        }
     }
 
     /// Makes an entry for a request that is about to be sent. Fails where nothing will be answered any more.
     pub(super) fn enter(&self, outgoing: &Outgoing<'_>) -> Result<Reply, LinkError> {
         let (reply, answer) = oneshot::channel();
-        let (progress, pulse) = (outgoing.progress.clone(), outgoing.pulse.clone());
-        self.lock().insert(outgoing.id, Pending { reply, progress, pulse });
+        let (party, pulse) = (outgoing.party.clone(), outgoing.pulse.clone());
+        self.lock().insert(outgoing.id, Pending { reply, party, pulse, questions: Questions::default() });
         // Looked at after the entry was made: whoever closes later finds the entry and fails it.
         match self.closed.borrow().clone() {
             Some(reason) => {
@@ -74,9 +119,9 @@ impl PendingTable {
             }
             first
         });
-        let pending: Vec<Pending> = self.lock().drain().map(|(_, pending)| pending).collect();
-        for pending in pending {
-            let _ = pending.reply.send(Err(self.lost("")));
+        let waiting: Vec<u64> = self.lock().keys().copied().collect();
+        for id in waiting {
+            self.finish(id, Err(self.lost("")));
         }
     }
 
@@ -92,8 +137,8 @@ impl PendingTable {
         reason.ok().and_then(|reason| reason.clone()).unwrap_or_default()
     }
 
-    /// Takes a message or a batch of them; what is to be sent back.
-    pub(super) fn take(&self, text: &[u8]) -> Vec<String> {
+    /// Takes a message or a batch of them; what is to be done about it.
+    pub(super) fn take(&self, text: &[u8]) -> Vec<Task> {
         match batch(text) {
             Some(Ok(items)) => items.iter().filter_map(|item| self.take_message(item.get().as_bytes())).collect(),
             _ => self.take_message(text).into_iter().collect(),
@@ -108,36 +153,105 @@ impl PendingTable {
         }
     }
 
-    fn take_message(&self, text: &[u8]) -> Option<String> {
+    fn take_message(&self, text: &[u8]) -> Option<Task> {
         match inbound::sort(&self.name, &self.signals, text) {
-            Ok(Inbound::Answer(response)) => {
-                match inbound::number(response.id.as_ref()) {
-                    Some(id) => self.finish(id, response.outcome.map_err(LinkError::Rpc)),
-                    None => tracing::warn!(server = %self.name, "an answer without a usable id was dropped"),
-                }
-                None
-            }
-            Ok(Inbound::Reply(reply)) => Some(reply),
-            Ok(Inbound::Progress(token, params)) => {
-                self.take_progress(token, params);
-                None
-            }
-            Ok(Inbound::Nothing) => None,
-            Err(Fault { id, error }) => {
-                self.take_fault(text, id, &error);
-                None
-            }
+            Ok(Inbound::Answer(response)) => match inbound::number(response.id.as_ref()) {
+                Some(id) => self.finish(id, response.outcome.map_err(LinkError::Rpc)),
+                None => tracing::warn!(server = %self.name, "an answer without a usable id was dropped"),
+            },
+            Ok(inbound) => return self.take_other(inbound, None),
+            Err(Fault { id, error }) => self.take_fault(text, id, &error),
+        }
+        None
+    }
+
+    /// Takes what is no answer. On the stream of a request of its own it belongs to that; elsewhere to the only client
+    /// that has calls running, if there is just one.
+    pub(super) fn take_other(&self, inbound: Inbound, on_stream_of: Option<u64>) -> Option<Task> {
+        let whose = || match on_stream_of {
+            Some(call) => self.asker(call).ok_or(Nobody::NoCall),
+            None => self.sole_owner(),
+        };
+        match inbound {
+            Inbound::Reply(reply) => return Some(Task::Send(reply)),
+            Inbound::Question(request) => return Some(Task::Answer(request, whose())),
+            Inbound::TakenBack(id) => self.take_back(&id),
+            Inbound::Progress(token, params) => self.take_progress(token, &params),
+            Inbound::Log(params) => match whose() {
+                Ok(asker) => asker.party.log(&params),
+                Err(_) => tracing::debug!(target: "server", server = %self.name, "{params}"),
+            },
+            Inbound::Other(notification) => self.take_notification(&notification, whose()),
+            Inbound::Answer(_) | Inbound::Nothing => {}
+        }
+        None
+    }
+
+    fn take_notification(&self, notification: &Notification, whose: Result<Asker, Nobody>) {
+        if let Ok(asker) = whose {
+            asker.party.tell(&notification.method, notification.params.as_deref());
         }
     }
 
-    fn take_progress(&self, token: u64, params: Raw) {
+    /// Answers a server's request in the background; `send` takes the answer back to it.
+    pub(super) fn answer<F>(
+        &self,
+        request: Request,
+        asker: Result<Asker, Nobody>,
+        send: impl FnOnce(String) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let terms = self.terms.get().copied().unwrap_or(NO_TERMS);
+        let (id, call) = (request.id.clone(), asker.as_ref().ok().map(|asker| asker.call));
+        let task = tokio::spawn(async move { send(nested::answer(request, asker, terms).await).await });
+        let Some(call) = call else { return };
+        match self.lock().get_mut(&call) {
+            Some(pending) => {
+                pending.questions.0.retain(|(_, question)| !question.is_finished());
+                pending.questions.0.push((id, task.abort_handle()));
+            }
+            // The call ended meanwhile; nobody is asked for it any more.
+            None => task.abort(),
+        }
+    }
+
+    fn asker(&self, call: u64) -> Option<Asker> {
+        let pending = self.lock();
+        let entry = pending.get(&call)?;
+        Some(Asker { call, party: Arc::clone(entry.party.as_ref()?), pulse: entry.pulse.clone() })
+    }
+
+    /// The newest call of the only client that has any.
+    fn sole_owner(&self) -> Result<Asker, Nobody> {
+        let pending = self.lock();
+        let mut calls = pending.iter().filter_map(|(id, entry)| Some((*id, entry.party.as_ref()?, entry)));
+        let (mut newest, mut party, mut entry) = calls.next().ok_or(Nobody::NoCall)?;
+        for (id, other, its_entry) in calls {
+            if other.owner() != party.owner() {
+                return Err(Nobody::SeveralOwners);
+            }
+            if id > newest {
+                (newest, party, entry) = (id, other, its_entry);
+            }
+        }
+        Ok(Asker { call: newest, party: Arc::clone(party), pulse: entry.pulse.clone() })
+    }
+
+    fn take_back(&self, id: &Id) {
+        for entry in self.lock().values() {
+            entry.questions.0.iter().filter(|(asked, _)| asked == id).for_each(|(_, question)| question.abort());
+        }
+    }
+
+    fn take_progress(&self, token: u64, params: &Raw) {
         let pending = self.lock();
         let Some(pending) = pending.get(&token) else { return };
         if let Some(pulse) = &pending.pulse {
             pulse.beat();
         }
-        if let Some(progress) = &pending.progress {
-            progress.push(params);
+        if let Some(party) = pending.party.as_ref().filter(|party| party.wants_progress()) {
+            party.progress(params);
         }
     }
 
@@ -146,9 +260,9 @@ impl PendingTable {
         let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
         tracing::warn!(server = %self.name, line = %shown, "not a message: {}", error.message());
         if let Some(id) = inbound::number(id.as_ref())
-            && let Some(pending) = self.lock().remove(&id)
+            && self.lock().contains_key(&id)
         {
-            let _ = pending.reply.send(Err(LinkError::Protocol(error.message())));
+            self.finish(id, Err(LinkError::Protocol(error.message())));
         }
     }
 

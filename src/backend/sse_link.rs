@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::link::{LinkError, Outgoing, UnexpectedAnswer};
-use super::pending::PendingTable;
+use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::Raw;
 use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
@@ -54,11 +54,15 @@ impl SseLink {
         let client =
             client.beside(&endpoint).map_err(|error| LinkError::Protocol(format!("its `endpoint`: {error}")))?;
         let pending = PendingTable::new(name, signals);
-        let poster = Arc::new(Poster { pending: Arc::clone(&pending), client, version: OnceLock::new() });
+        let poster = Arc::new(Poster { pending, client, version: OnceLock::new() });
         let (sender, replies) = mpsc::channel(REPLIES);
-        let reader = tokio::spawn(read(pending, stream, cap, sender));
+        let reader = tokio::spawn(read(Arc::clone(&poster), stream, cap, sender));
         let replier = tokio::spawn(reply(Arc::clone(&poster), replies));
         Ok(SseLink { poster, next_id: AtomicU64::new(1), reader, replier })
+    }
+
+    pub(super) fn pending(&self) -> &PendingTable {
+        &self.poster.pending
     }
 
     pub(super) fn next_id(&self) -> u64 {
@@ -137,6 +141,22 @@ impl Poster {
         sent
     }
 
+    /// Does what something the server sent asks for, without holding up what it sends next.
+    fn carry_out(self: &Arc<Self>, task: Task, replies: &mpsc::Sender<String>) {
+        match task {
+            // The reader must not wait for a server that does not accept: its answers would pile up behind it.
+            Task::Send(reply) => {
+                if replies.try_send(reply).is_err() {
+                    tracing::warn!(server = %self.pending.name, "a reply was dropped: the server does not accept any");
+                }
+            }
+            Task::Answer(request, asker) => {
+                let poster = Arc::clone(self);
+                self.pending.answer(request, asker, move |reply| async move { poster.post_aside(reply).await });
+            }
+        }
+    }
+
     async fn post_aside(&self, body: String) {
         match tokio::time::timeout(ASIDE, self.post(body, None)).await {
             Ok(Ok(())) => {}
@@ -170,7 +190,8 @@ fn unexpected(answer: &Answer) -> LinkError {
     LinkError::Unexpected(UnexpectedAnswer { status, content_type })
 }
 
-async fn read(pending: Arc<PendingTable>, mut stream: EventStream, cap: usize, replies: mpsc::Sender<String>) {
+async fn read(poster: Arc<Poster>, mut stream: EventStream, cap: usize, replies: mpsc::Sender<String>) {
+    let pending = &poster.pending;
     let reason = loop {
         match stream.next().await {
             Ok(Some(Event { data, cut_end: Some(end), .. })) => {
@@ -178,11 +199,8 @@ async fn read(pending: Arc<PendingTable>, mut stream: EventStream, cap: usize, r
                 pending.take_oversized(data.as_bytes(), end.as_bytes(), cap);
             }
             Ok(Some(event)) if event.kind == "message" => {
-                for reply in pending.take(event.data.as_bytes()) {
-                    // The reader must not wait for a server that does not accept: its answers would pile up behind it.
-                    if replies.try_send(reply).is_err() {
-                        tracing::warn!(server = %pending.name, "a reply was dropped: the server does not accept any");
-                    }
+                for task in pending.take(event.data.as_bytes()) {
+                    poster.carry_out(task, &replies);
                 }
             }
             Ok(Some(_)) => {}

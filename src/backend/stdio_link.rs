@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::link::{LinkError, Outgoing};
-use super::pending::PendingTable;
+use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
@@ -60,6 +60,10 @@ impl StdioLink {
             drop(done);
         });
         Ok(StdioLink { pending, writer, next_id: AtomicU64::new(1), stop, ended })
+    }
+
+    pub(super) fn pending(&self) -> &PendingTable {
+        &self.pending
     }
 
     pub(super) fn next_id(&self) -> u64 {
@@ -132,7 +136,7 @@ impl Drop for CancelOnDrop<'_> {
 async fn read(pending: Arc<PendingTable>, stdout: ChildStdout, cap: usize, writer: mpsc::WeakSender<String>) {
     let mut lines = LineReader::new(stdout, cap);
     loop {
-        let replies = match lines.next().await {
+        let tasks = match lines.next().await {
             Ok(Some(Line::Text(text))) => pending.take(text),
             Ok(Some(Line::TooLong { head, tail, length })) => {
                 tracing::warn!(server = %pending.name, length, cap, "a line over the cap was skipped");
@@ -145,11 +149,18 @@ async fn read(pending: Arc<PendingTable>, stdout: ChildStdout, cap: usize, write
                 return;
             }
         };
-        for reply in replies {
+        for task in tasks {
             let Some(writer) = writer.upgrade() else { return };
-            // The reader must not wait for a server that does not read: its answers would pile up behind it.
-            if writer.try_send(reply).is_err() {
-                tracing::warn!(server = %pending.name, "a reply was dropped: the server does not read");
+            match task {
+                // The reader must not wait for a server that does not read: its answers would pile up behind it.
+                Task::Send(reply) => {
+                    if writer.try_send(reply).is_err() {
+                        tracing::warn!(server = %pending.name, "a reply was dropped: the server does not read");
+                    }
+                }
+                Task::Answer(request, asker) => {
+                    pending.answer(request, asker, move |reply| async move { drop(writer.send(reply).await) });
+                }
             }
         }
     }

@@ -1,10 +1,10 @@
 //! One task per server that owns its connection: connect, list, watch, reconnect.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -15,8 +15,10 @@ use super::connection::Connection;
 use super::connector::Connector;
 use super::follow::{self, Ended};
 use super::handle::{Handle, Limits, State};
+use super::handshake::Memory;
+use super::sides::Sides;
 use crate::config::{Server, Transport};
-use crate::model::{BackendKind, BackendView, Lists, ServerInfo, Status};
+use crate::model::{Abilities, BackendKind, BackendView, Lists, ServerInfo, Status};
 use crate::wire::http::Pool;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
@@ -33,6 +35,8 @@ pub struct Environment {
     pub variables: Vec<(String, String)>,
     /// Told whenever a server's view changed.
     pub changes: Arc<Notify>,
+    /// What the only client of this proxy can do, as soon as that is known: then no server needs a second connection.
+    pub sole_client: Arc<ArcSwapOption<Abilities>>,
 }
 
 /// What is known of a server that is not connected.
@@ -62,6 +66,8 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
     let view = idle_view(&name, server, &environment.cache);
     let saved = (view.status == Status::Cached).then(|| (Arc::clone(&view.info), Arc::clone(&view.lists)));
     let (state_sender, state) = watch::channel(State::default());
+    let connector = Arc::new(Connector::new(&name, server, environment));
+    let stop = CancellationToken::new();
     let handle = Handle {
         name: Arc::clone(&name),
         view: Arc::new(ArcSwap::from_pointee(view)),
@@ -74,16 +80,20 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         },
         turns: Arc::new(Semaphore::new(server.max_concurrent.min(Semaphore::MAX_PERMITS))),
         breaker: Breaker::new(&name, server.circuit_breaker),
-        stop: CancellationToken::new(),
+        input_timeout: server.input_timeout,
+        session_scoped: server.session_scoped,
+        sides: Arc::new(Sides::new(Arc::clone(&connector), stop.clone())),
+        stop,
         stopped: CancellationToken::new(),
     };
     let supervisor = Supervisor {
-        connector: Connector::new(&name, server, environment),
         name,
         server: server.clone(),
         environment: environment.clone(),
         handle: handle.clone(),
         state: state_sender,
+        memory: Memory::default(),
+        connector,
         down_since: Instant::now(),
         last_attempt: None,
         saved,
@@ -98,7 +108,8 @@ pub(super) struct Supervisor {
     environment: Environment,
     handle: Handle,
     state: watch::Sender<State>,
-    connector: Connector,
+    memory: Memory,
+    connector: Arc<Connector>,
     /// When it was last known to work.
     down_since: Instant,
     last_attempt: Option<Instant>,
@@ -116,7 +127,7 @@ impl Supervisor {
             self.last_attempt = Some(Instant::now());
             let grace = self.grace_over();
             let attempt = tokio::select! {
-                outcome = self.connector.connect() => outcome,
+                outcome = self.connect() => outcome,
                 () = grace => return,
                 () = stop.cancelled() => return,
             };
@@ -144,6 +155,12 @@ impl Supervisor {
             }
             backoff = (backoff * 2).min(self.server.max_backoff);
         }
+    }
+
+    async fn connect(&mut self) -> Result<Arc<Connection>, String> {
+        let declared = self.environment.sole_client.load().as_ref().map_or_else(Abilities::default, |sole| **sole);
+        let declared = if self.server.session_scoped { Abilities::default() } else { declared.shared() };
+        self.connector.connect(&mut self.memory, declared, Arc::default()).await
     }
 
     /// Lists, then watches until the connection ends.
@@ -220,7 +237,7 @@ impl Supervisor {
         let known = self.handle.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.server.grace;
         let status = if known && in_grace { Status::Cached } else { Status::Failed };
-        let said = self.connector.last_words();
+        let said = self.connector.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let told = if said.is_empty() { reason.to_owned() } else { format!("{reason}; it last said: {said}") };
         self.publish(status, told, None);
     }

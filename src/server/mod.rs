@@ -4,21 +4,26 @@
 mod batch;
 mod changes;
 mod completion;
+mod conversation;
 mod era;
 mod http;
 mod identity;
 mod in_flight;
 mod items;
 mod listen;
+mod log_level;
 mod methods;
+mod older_question;
 mod outlet;
-mod progress;
+mod party;
+mod questions;
 mod session;
 mod sessions;
 mod stateless;
 mod stdio;
 mod stream;
 mod tell;
+mod ticket;
 
 use std::sync::Arc;
 
@@ -27,15 +32,23 @@ pub use identity::Identity;
 pub use stdio::serve_stdio;
 
 use crate::gateway::Gateway;
+use crate::seal::Sealer;
+use conversation::Conversations;
+use ticket::Tickets;
 
 /// What every front shares.
 #[derive(Clone)]
 pub struct Server {
     gateway: Arc<Gateway>,
+    tickets: Arc<Tickets>,
+    conversations: Arc<Conversations>,
 }
 
 impl Server {
-    pub fn new(gateway: Arc<Gateway>) -> Self {
-        Server { gateway }
+    /// # Errors
+    /// If the system has no randomness to give.
+    pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
+        let tickets = Arc::new(Tickets::new(Sealer::new()?));
+        Ok(Server { gateway, tickets, conversations: Arc::default() })
     }
 }

@@ -5,6 +5,7 @@ mod call;
 mod dispatch;
 mod host;
 mod surface;
+mod through;
 
 pub use build::{BuildError, Recipe};
 pub use call::{CallFault, Caller, Calls};
