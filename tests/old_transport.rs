@@ -78,6 +78,25 @@ async fn it_is_recognised_or_asked_for_and_everything_goes_both_ways() {
 }
 
 #[tokio::test]
+async fn a_server_that_asks_in_the_middle_of_a_call_hears_the_client() {
+    let (_server, url) = server("relative", &[]).await;
+    for scope in ["shared", "session"] {
+        let config = Config::new().remote_with("older", &url, json!({"scope": scope}));
+        let mut proxy = Proxy::new(&config).stdio();
+        let client = &mut proxy.client;
+        client.initialize_with("2025-11-25", r#"{"elicitation":{}}"#).await.result();
+        client.tools_until(|names| names.iter().any(|name| name == "ask")).await;
+        let call = client.begin("tools/call", &message::call("ask", r#"{"message":"Which?"}"#)).await;
+        let question = client.expect_notification("elicitation/create").await;
+        assert_eq!(question.value()["params"]["message"], "Which?");
+        let id = question.id().expect("a question has an id");
+        client.send(&message::result(&id, r#"{"action":"accept","content":{"colour":"teal"}}"#)).await;
+        let answers = client.response(&call).await.structured();
+        assert!(answers.contains(r#""content":{"colour":"teal"}"#), "{scope}: {answers}");
+    }
+}
+
+#[tokio::test]
 async fn calls_on_a_stream_that_ends_fail_once_and_the_next_one_opens_another() {
     let (_server, url) = server("relative", &[]).await;
     let mut proxy = through(&url, json!({})).await;
