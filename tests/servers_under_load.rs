@@ -130,7 +130,7 @@ async fn waiting_for_a_turn_counts_and_the_error_says_so() {
     let stalled = proxy.client.begin("tools/call", &message::call("stall", "{}")).await;
     assert_eq!(proxy.client.response(&slow).await.structured(), r#"{"ms":1000}"#);
     let text = failure(&proxy.client.response(&stalled).await);
-    assert!(text.contains("did not answer within 2") && text.contains("waiting for its turn"), "{text}");
+    assert!(text.contains("did not answer within 2") && text.contains("waited for its turn"), "{text}");
 }
 
 #[tokio::test]

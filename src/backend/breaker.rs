@@ -107,7 +107,7 @@ fn sign(outcome: &Result<Answer, CallError>) -> Sign {
         // About the caller, not about the server.
         Err(CallError::Cancelled | CallError::Unanswered { .. } | CallError::Refused { .. }) => Sign::Nothing,
         Err(CallError::Busy { .. } | CallError::Resting { .. }) => Sign::Nothing,
-        Err(CallError::Timeout { after, .. }) => {
+        Err(CallError::Timeout { after, .. } | CallError::LateStart { after, .. }) => {
             let reason = format!("no answer within {:.1} s", after.as_secs_f64());
             Sign::Failure { reason, was_loss: false, shared: false }
         }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn late() -> Result<Answer, CallError> {
-        Err(CallError::Timeout { backend: "s".into(), after: Duration::from_secs(1), queued: Duration::ZERO })
+        Err(CallError::Timeout { backend: "s".into(), after: Duration::from_secs(1) })
     }
 
     fn refused() -> Result<Answer, CallError> {

@@ -1,5 +1,6 @@
 //! The one internal call, whatever era and transport the backend speaks.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,11 @@ pub trait Backend: Send + Sync {
     fn view(&self) -> Arc<BackendView>;
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>>;
 
+    /// Tells it something that has no answer. What cannot be told now is not told.
+    fn notify(&self, _method: String, _params: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// The same call from a handler, which waits for it.
     fn call_blocking(&self, call: Call, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
         crate::script::wait(self.call(call), runtime)
@@ -25,7 +31,8 @@ pub trait Backend: Send + Sync {
 /// A request on its way to a backend. `params` hold the backend's own names and no reserved `_meta` keys.
 #[derive(Debug)]
 pub struct Call {
-    pub method: &'static str,
+    /// The protocol's own cost nothing to name; others are what the client wrote.
+    pub method: Cow<'static, str>,
     pub params: Raw,
     /// Shorter than the backend's own timeout, if somebody wants that.
     pub timeout: Option<Duration>,
@@ -34,6 +41,10 @@ pub struct Call {
     pub party: Option<Arc<dyn Party>>,
     /// Whether a stateless backend's questions are the caller's to carry on, instead of being asked from here.
     pub passes_questions_on: bool,
+    /// Whether a task is an answer to the caller; for all others the proxy waits until it has ended.
+    pub takes_tasks: bool,
+    /// Whether a stateless server is told that tasks are known here, whatever the client declared.
+    pub declares_tasks: bool,
 }
 
 /// A final result as the backend sent it.
@@ -45,12 +56,6 @@ pub struct Answer {
 /// Seconds for a person: how long a wait was, without the noise of the clock.
 fn hundredths(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100.0).round() / 100.0
-}
-
-/// Says so where waiting for its turn cost a call time that counts.
-fn queued_for(queued: Duration) -> String {
-    let seconds = hundredths(queued);
-    if seconds > 0.0 { format!(" ({seconds} s of them waiting for its turn, `maxConcurrent`)") } else { String::new() }
 }
 
 fn tried_again(again: Duration) -> String {
@@ -71,9 +76,14 @@ pub enum CallError {
     Refused { backend: Arc<str>, reason: String },
     #[error("server `{backend}` is not available: {reason}")]
     Down { backend: Arc<str>, reason: String },
-    /// `queued` is the part of it before the call was sent.
-    #[error("server `{backend}` did not answer within {} s{}", hundredths(*after), queued_for(*queued))]
-    Timeout { backend: Arc<str>, after: Duration, queued: Duration },
+    #[error("server `{backend}` did not answer within {} s", hundredths(*after))]
+    Timeout { backend: Arc<str>, after: Duration },
+    /// The same for a call that had to wait before it was sent.
+    #[error(
+        "server `{backend}` did not answer within {} s, {} s of which the call waited for its turn (`maxConcurrent`)",
+        hundredths(*after), hundredths(*queued)
+    )]
+    LateStart { backend: Arc<str>, after: Duration, queued: Duration },
     #[error(
         "server `{backend}` is busy: the call waited {} s for its turn behind others and was not sent (`maxConcurrent: {limit}`)",
         hundredths(*after)

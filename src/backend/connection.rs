@@ -14,6 +14,7 @@ use super::link::{Link, LinkError, Outgoing, Pulse};
 use super::listing;
 use super::party::Party;
 use super::signals::Signals;
+use super::tasks::TASKS_EXTENSION;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
 use crate::wire::params::{self, ParamHeader};
@@ -135,13 +136,18 @@ impl Connection {
 
     /// A request of the proxy's own, without anybody waiting in front.
     pub(super) async fn ask(&self, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
-        let params = assemble::params(body, &self.additions(None, None));
+        let params = assemble::params(body, &self.additions(None, None, false));
         let mut outgoing = Outgoing::plain(self.link.next_id(), method, params);
         outgoing.cancellable = true;
         self.link.request(outgoing).await
     }
 
-    fn additions(&self, token: Option<u64>, party: Option<&dyn Party>) -> Additions {
+    /// Tells the server something that has no answer.
+    pub(super) async fn tell(&self, method: &str, params: Option<&RawRef>) -> Result<(), LinkError> {
+        self.link.notify(method, params.map(RawRef::get)).await
+    }
+
+    fn additions(&self, token: Option<u64>, party: Option<&dyn Party>, declares_tasks: bool) -> Additions {
         let Some(revision) = Some(self.revision).filter(|revision| revision.is_stateless()) else {
             return Additions { progress_token: token, stateless: None };
         };
@@ -149,6 +155,7 @@ impl Connection {
             Some(declared) => declared.get().to_owned(),
             None => party.abilities().to_capabilities().to_string(),
         });
+        let capabilities = if declares_tasks { Some(with_tasks(capabilities.as_deref())) } else { capabilities };
         let log_level = party.and_then(Party::log_level);
         Additions { progress_token: token, stateless: Some(Stateless { revision, capabilities, log_level }) }
     }
@@ -178,10 +185,19 @@ impl Connection {
             () = call.cancel.cancelled() => return Err(Failure::Final(CallError::Cancelled)),
             outcome = self.send(call, &pulse) => outcome,
             after = pulse.silence(patience.quiet, patience.limit) => {
-                return Err(Failure::Final(CallError::Timeout { backend: Arc::clone(&self.name), after, queued: patience.queued }));
+                return Err(Failure::Final(self.too_late(after, patience.queued)));
             }
         };
         outcome.map(|result| Answer { result }).map_err(|error| self.failure(error))
+    }
+
+    fn too_late(&self, after: Duration, queued: Duration) -> CallError {
+        let backend = Arc::clone(&self.name);
+        if queued.is_zero() {
+            CallError::Timeout { backend, after }
+        } else {
+            CallError::LateStart { backend, after, queued }
+        }
     }
 
     async fn send(&self, call: &Call, pulse: &Arc<Pulse>) -> Result<Raw, LinkError> {
@@ -212,11 +228,11 @@ impl Connection {
         let token = party.is_some_and(Party::wants_progress).then_some(id);
         let outgoing = Outgoing {
             id,
-            method: call.method,
-            params: assemble::params(&call.params, &self.additions(token, party)),
+            method: &call.method,
+            params: assemble::params(&call.params, &self.additions(token, party, call.declares_tasks)),
             party: call.party.clone(),
             pulse: Some(Arc::clone(pulse)),
-            headers: if self.sends_headers() { self.headers(call.method, &call.params) } else { Vec::new() },
+            headers: if self.sends_headers() { self.headers(&call.method, &call.params) } else { Vec::new() },
             cancellable: true,
         };
         self.link.request(outgoing).await
@@ -310,4 +326,15 @@ impl Connection {
         }
         (!filter.is_empty()).then(|| Value::Object(filter))
     }
+}
+
+/// Capabilities that say beside all else that tasks are known.
+fn with_tasks(capabilities: Option<&str>) -> String {
+    let mut capabilities: Value =
+        capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| json!({}));
+    if !capabilities["extensions"].is_object() {
+        capabilities["extensions"] = json!({});
+    }
+    capabilities["extensions"][TASKS_EXTENSION] = json!({});
+    capabilities.to_string()
 }

@@ -13,6 +13,7 @@ use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
 use super::party::Party;
 use super::sides::{Key, Sides};
+use crate::json::Raw;
 use crate::model::{BackendView, Owner};
 
 /// Where a backend stands.
@@ -27,8 +28,8 @@ pub(super) struct State {
 /// How long calls may take, where they do not say themselves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    pub(super) timeout: Duration,
-    pub(super) max_timeout: Duration,
+    pub(super) quiet: Duration,
+    pub(super) limit: Duration,
     pub(super) max_concurrent: usize,
 }
 
@@ -39,7 +40,7 @@ pub struct Handle {
     pub(super) view: Arc<ArcSwap<BackendView>>,
     pub(super) state: watch::Receiver<State>,
     pub(super) kick: Arc<Notify>,
-    pub(super) limits: Limits,
+    pub(super) patience: Limits,
     /// First come, first served.
     pub(super) turns: Arc<Semaphore>,
     pub(super) breaker: Arc<Breaker>,
@@ -66,7 +67,8 @@ impl Handle {
         let _turn = self.turn(call, &mut patience).await?;
         let trial = self.breaker.admit().inspect_err(|_| self.wake())?;
         let outcome = self.attempt(call, patience).await;
-        let impatient = matches!(outcome, Err(CallError::Timeout { .. })) && patience.quiet < self.limits.timeout;
+        let impatient = matches!(outcome, Err(CallError::Timeout { .. } | CallError::LateStart { .. }))
+            && patience.quiet < self.patience.quiet;
         // Too slow for a hurried caller does not mean broken.
         if !impatient {
             trial.report(&outcome);
@@ -75,8 +77,8 @@ impl Handle {
     }
 
     fn patience(&self, call: &Call) -> Patience {
-        let limit = call.timeout.unwrap_or(self.limits.max_timeout).min(self.limits.max_timeout);
-        let quiet = call.timeout.map_or(self.limits.timeout, |timeout| timeout.min(self.limits.max_timeout));
+        let limit = call.timeout.unwrap_or(self.patience.limit).min(self.patience.limit);
+        let quiet = call.timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit));
         Patience { quiet, limit, since: Instant::now(), queued: Duration::ZERO }
     }
 
@@ -85,7 +87,7 @@ impl Handle {
         if let Ok(turn) = self.turns.try_acquire() {
             return Ok(turn);
         }
-        tracing::debug!(server = %self.name, method = call.method, "a call waits for its turn");
+        tracing::debug!(server = %self.name, method = %call.method, "a call waits for its turn");
         let turn = tokio::select! {
             biased;
             turn = self.turns.acquire() => turn,
@@ -93,7 +95,7 @@ impl Handle {
             () = self.stop.cancelled() => return Err(self.down("the proxy is shutting down")),
             () = tokio::time::sleep(patience.quiet) => {
                 let (backend, after) = (Arc::clone(&self.name), patience.since.elapsed());
-                return Err(CallError::Busy { backend, limit: self.limits.max_concurrent, after });
+                return Err(CallError::Busy { backend, limit: self.patience.max_concurrent, after });
             }
         };
         patience.queued = patience.since.elapsed();
@@ -222,5 +224,15 @@ impl Backend for Handle {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(self.carry_through(call))
+    }
+
+    fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // The connection that is watched is no client's own where each has one.
+            let Some(connection) = self.live(None).filter(|_| !self.session_scoped) else { return };
+            if let Err(error) = connection.tell(&method, params.as_deref()).await {
+                tracing::debug!(server = %self.name, method, %error, "a notification was not delivered");
+            }
+        })
     }
 }

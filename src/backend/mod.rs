@@ -25,6 +25,7 @@ mod signals;
 mod sse_link;
 mod stdio_link;
 mod supervisor;
+mod tasks;
 
 pub use cache::Cache;
 pub use call::{Answer, Backend, Call, CallError};
@@ -32,3 +33,4 @@ pub use handle::Handle;
 pub use party::{Party, Question};
 pub use rounds::wants_more;
 pub use supervisor::{Environment, idle_view, start};
+pub use tasks::TASKS_EXTENSION;

@@ -73,9 +73,9 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         view: Arc::new(ArcSwap::from_pointee(view)),
         state,
         kick: Arc::default(),
-        limits: Limits {
-            timeout: server.timeout,
-            max_timeout: server.max_timeout.max(server.timeout),
+        patience: Limits {
+            quiet: server.timeout,
+            limit: server.max_timeout.max(server.timeout),
             max_concurrent: server.max_concurrent,
         },
         turns: Arc::new(Semaphore::new(server.max_concurrent.min(Semaphore::MAX_PERMITS))),

@@ -3,6 +3,7 @@
 mod offline;
 mod rebuild;
 mod recipe;
+mod routes;
 mod start;
 
 pub use offline::Offline;

@@ -29,6 +29,8 @@ struct Use {
     /// With which the client comes back to a question.
     ticket: Option<String>,
     token: Option<Raw>,
+    /// The server of a resource that is not published by itself.
+    unlisted: Option<Arc<str>>,
 }
 
 impl Server {
@@ -40,8 +42,17 @@ impl Server {
             Err(error) => return Some(Err(error)),
         };
         let (revision, sees_urls) = (asked.client.revision, asked.client.abilities.url);
-        let key = used.key.clone();
-        match self.carry_out(used, asked).await {
+        let (key, client) = (used.key.clone(), asked.client);
+        let outcome = match self.surface().await {
+            Ok(surface) => {
+                let unlisted = self.owner_of_unlisted(&surface, kind, &key, client);
+                let used = Use { unlisted, ..used };
+                let outcome = self.carry_out(&surface, used, asked).await;
+                outcome.map(|outcome| self.returned(&surface, kind, &key, client, outcome))
+            }
+            Err(error) => Err(error),
+        };
+        match outcome {
             Ok(Err(CallFault::Backend(CallError::Rpc(error)))) if error.code() == code::URL_REQUIRED => {
                 Some(Err(url_required(revision, sees_urls, error)))
             }
@@ -50,17 +61,21 @@ impl Server {
         }
     }
 
-    async fn carry_out(&self, used: Use, asked: Asked<'_>) -> Result<Result<Raw, CallFault>, RpcError> {
-        let surface = self.surface().await?;
+    async fn carry_out(
+        &self,
+        surface: &Arc<Surface>,
+        used: Use,
+        asked: Asked<'_>,
+    ) -> Result<Result<Raw, CallFault>, RpcError> {
         if !asked.client.revision.is_stateless() {
-            return Ok(self.use_once(&surface, &used, asked, Way::Request).await);
+            return Ok(self.use_once(surface, &used, asked, Way::Request).await);
         }
-        let Some(ticket) = &used.ticket else { return self.converse(&surface, &used, asked).await };
+        let Some(ticket) = &used.ticket else { return self.converse(surface, &used, asked).await };
         match self.tickets.redeem(&asked.client.principal, &used.errand()?, ticket)? {
-            Waiting::Call(number) => self.go_on(number, &surface, &used, asked).await,
+            Waiting::Call(number) => self.go_on(number, surface, &used, asked).await,
             Waiting::Server { backend, name, state } => {
-                let used = used.with_state(&surface, &backend, &name, &state)?;
-                self.converse(&surface, &used, asked).await
+                let used = used.with_state(surface, &backend, &name, &state)?;
+                self.converse(surface, &used, asked).await
             }
         }
     }
@@ -73,6 +88,9 @@ impl Server {
     }
 
     async fn call(&self, surface: &Arc<Surface>, used: &Use, caller: crate::session::Caller) -> Result<Raw, CallFault> {
+        if let Some(server) = &used.unlisted {
+            return self.gateway.calls().forward(server, used.kind.use_method(), used.params.clone(), caller).await;
+        }
         let failed = |error: crate::json::ObjectError| CallFault::Failed { message: error.to_string(), data: None };
         let object = Object::parse(used.params.get()).map_err(failed)?;
         self.gateway.calls().item(surface, used.kind, &used.key, &object, &used.params, caller).await
@@ -188,7 +206,7 @@ impl Use {
         } else {
             None
         };
-        Ok(Use { kind, key: name, ticket, token, params: params.clone() })
+        Ok(Use { kind, key: name, ticket, token, params: params.clone(), unlisted: None })
     }
 
     /// What the client is doing, for its ticket. Arguments that mean the same are the same.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::links::Links;
 use super::log_level::Level;
 use super::outlet::Outlet;
 use super::party::ClientParty;
@@ -30,6 +30,8 @@ pub(super) struct Client {
     pub(super) questions: Option<Arc<Questions>>,
     /// Ends when its session has.
     pub(super) gone: Option<CancellationToken>,
+    /// The links it was given; none if it cannot be told from others.
+    pub(super) links: Option<Arc<Links>>,
 }
 
 impl Client {
@@ -44,6 +46,7 @@ impl Client {
             level: Level::new_session(),
             questions: Some(Arc::default()),
             gone: Some(CancellationToken::new()),
+            links: Some(Arc::default()),
         }
     }
 
@@ -79,6 +82,9 @@ impl Server {
 
     /// The methods that both eras have.
     pub(super) async fn answer_common(&self, asked: Asked<'_>) -> Outcome {
+        if self.lacks(&asked.request.method).await {
+            return Some(Err(RpcError::method_not_found(&asked.request.method)));
+        }
         let listed = |kind| self.list(kind, asked.client);
         match asked.request.method.as_str() {
             "tools/list" => Some(listed(ItemKind::Tool).await),
@@ -89,26 +95,14 @@ impl Server {
             "resources/read" => self.use_item(ItemKind::Resource, asked).await,
             "prompts/get" => self.use_item(ItemKind::Prompt, asked).await,
             "completion/complete" => self.complete(asked).await,
-            other => Some(Err(RpcError::method_not_found(other))),
+            _ => self.pass_on(asked).await,
         }
-    }
-
-    /// What the proxy can do for a client, whatever there is now: servers come later, and a session-based client learns
-    /// of capabilities only once. Where a server completes nothing the answer is empty.
-    pub(super) fn capabilities(&self) -> Value {
-        json!({
-            "tools": {"listChanged": true},
-            "resources": {"listChanged": true},
-            "prompts": {"listChanged": true},
-            "completions": {},
-            "logging": {},
-        })
     }
 
     /// A list of one kind, with the members the client's revision asks for.
     pub(super) async fn list(&self, kind: ItemKind, client: &Client) -> Result<Raw, RpcError> {
         let surface = self.surface().await?;
-        let (member, list) = (kind.list_member(), surface.list(kind));
+        let (member, list) = (kind.list_member(), surface.list_for(kind, client.revision));
         let result = crate::json::valid(format!("{{\"{member}\":{list}}}"))
             .map_err(|error| RpcError::internal(&error.to_string()))?;
         if client.revision.is_stateless() { tell::cacheable(client.revision, result) } else { Ok(result) }
@@ -123,6 +117,7 @@ impl Client {
             party: party.map(|party| party as Arc<dyn Party>),
             objects_only: !self.revision.is_stateless(),
             takes_rounds: self.revision.is_stateless(),
+            takes_tasks: false,
         }
     }
 }

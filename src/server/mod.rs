@@ -2,21 +2,27 @@
 //! in the client's own era.
 
 mod batch;
+mod blocks;
+mod capabilities;
 mod changes;
 mod completion;
 mod conversation;
 mod era;
+mod foreign;
 mod http;
 mod identity;
 mod in_flight;
 mod items;
+mod links;
 mod listen;
 mod log_level;
 mod methods;
+mod missing;
 mod older_question;
 mod outlet;
 mod party;
 mod questions;
+mod returned;
 mod session;
 mod sessions;
 mod stateless;
@@ -34,6 +40,7 @@ pub use stdio::serve_stdio;
 use crate::gateway::Gateway;
 use crate::seal::Sealer;
 use conversation::Conversations;
+use links::LinkTable;
 use ticket::Tickets;
 
 /// What every front shares.
@@ -42,6 +49,7 @@ pub struct Server {
     gateway: Arc<Gateway>,
     tickets: Arc<Tickets>,
     conversations: Arc<Conversations>,
+    links: Arc<LinkTable>,
 }
 
 impl Server {
@@ -49,6 +57,6 @@ impl Server {
     /// If the system has no randomness to give.
     pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
         let tickets = Arc::new(Tickets::new(Sealer::new()?));
-        Ok(Server { gateway, tickets, conversations: Arc::default() })
+        Ok(Server { gateway, tickets, conversations: Arc::default(), links: Arc::default() })
     }
 }

@@ -1,9 +1,12 @@
 //! A script run into a surface, and calls dispatched through it.
 
+mod apps;
 mod build;
 mod call;
+mod definitions;
 mod dispatch;
 mod host;
+mod mirror;
 mod surface;
 mod through;
 

@@ -5,11 +5,15 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use super::apps::Apps;
+use super::definitions;
+use super::mirror::mirrored;
 use crate::builtins::{Handler, Plan, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
-use crate::model::{Definition, ItemKind, ItemRef, Status, UriTemplate};
+use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, UriTemplate};
+use crate::wire::Revision;
 use crate::wire::params::{self, ParamHeader};
 
 /// One published item, ready to be used.
@@ -79,6 +83,8 @@ struct Items {
     entries: IndexMap<String, Entry>,
     /// The JSON array of those that are listed.
     list: Arc<str>,
+    /// The same as clients of each revision know it, made when the first of them asks.
+    told: [OnceLock<Arc<str>>; Revision::SUPPORTED.len()],
     listed: usize,
 }
 
@@ -93,7 +99,7 @@ impl Items {
         let (list, count) = (format!("[{}]", listed.join(",")).into(), listed.len());
         let entries =
             published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
-        Items { entries, list, listed: count }
+        Items { entries, list, told: Default::default(), listed: count }
     }
 }
 
@@ -107,11 +113,23 @@ pub struct Surface {
     /// The snapshot it was made from.
     pub snapshot: u64,
     instructions: String,
+    /// The server that this is nothing but a view of.
+    mirrors: Option<Arc<BackendView>>,
+    apps: Apps,
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Surface {
     pub(super) fn new(plan: Plan, snapshot: &Snapshot) -> Self {
+        let mirrors = mirrored(&plan, snapshot);
+        let (apps, clashes) = Apps::of(&plan);
+        for clash in &clashes {
+            tracing::warn!("{clash}");
+        }
+        let said = || match &mirrors {
+            Some(only) => only.info.instructions.clone(),
+            None => own_instructions(snapshot),
+        };
         let failed = snapshot.backends.iter().filter(|backend| backend.status == Status::Failed);
         let gone: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
         Surface {
@@ -120,8 +138,10 @@ impl Surface {
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
             prompts: Items::new(ItemKind::Prompt, plan.prompts, &gone),
             snapshot: snapshot.version,
-            instructions: plan.instructions.unwrap_or_else(|| own_instructions(snapshot)),
-            warnings: plan.warnings,
+            instructions: plan.instructions.unwrap_or_else(said),
+            mirrors,
+            apps,
+            warnings: plan.warnings.into_iter().chain(clashes).collect(),
         }
     }
 
@@ -134,8 +154,10 @@ impl Surface {
         }
     }
 
+    /// The tool of that name, or the one whose interface calls it so.
     pub fn tool(&self, name: &str) -> Option<&Entry> {
-        self.tools.entries.get(name)
+        let entries = &self.tools.entries;
+        entries.get(name).or_else(|| entries.get(self.apps.tool(name)?))
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &Entry> {
@@ -144,7 +166,10 @@ impl Surface {
 
     /// What a request means by a key: for a resource the one of that URI, else the first template it fits.
     pub fn find(&self, kind: ItemKind, key: &str) -> Option<&Entry> {
-        let exact = self.items(kind).entries.get(key);
+        let exact = match kind {
+            ItemKind::Tool => self.tool(key),
+            _ => self.items(kind).entries.get(key),
+        };
         if exact.is_some() || kind != ItemKind::Resource {
             return exact;
         }
@@ -154,6 +179,27 @@ impl Surface {
     /// The JSON array of the listed items.
     pub fn list(&self, kind: ItemKind) -> &Arc<str> {
         &self.items(kind).list
+    }
+
+    /// The same for clients of one revision.
+    pub fn list_for(&self, kind: ItemKind, revision: Revision) -> &Arc<str> {
+        let items = self.items(kind);
+        match kind {
+            ItemKind::Tool => {
+                items.told[revision as usize].get_or_init(|| definitions::tools_for(revision, &items.list))
+            }
+            _ => &items.list,
+        }
+    }
+
+    /// The only server, where everything of it is published as it is and nothing else.
+    pub fn mirrors(&self) -> Option<&BackendView> {
+        self.mirrors.as_deref()
+    }
+
+    /// The server that knows a resource although it is not listed: the only one, or the one whose tool names it.
+    pub fn owner_of_unlisted(&self, uri: &str) -> Option<&Arc<str>> {
+        self.mirrors.as_ref().map(|only| &only.name).or_else(|| self.apps.owner(uri))
     }
 
     /// How many items of a kind a client is shown.

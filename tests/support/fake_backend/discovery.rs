@@ -81,7 +81,10 @@ pub fn discover(options: &Options) -> String {
 }
 
 fn capabilities(options: &Options, legacy: bool) -> String {
-    let mut capabilities = vec![r#""tools":{"listChanged":true}"#];
+    let mut capabilities = Vec::new();
+    if !options.no_tools {
+        capabilities.push(r#""tools":{"listChanged":true}"#);
+    }
     if legacy {
         capabilities.push(r#""logging":{}"#);
     }
@@ -91,6 +94,10 @@ fn capabilities(options: &Options, legacy: bool) -> String {
     if options.prompts {
         capabilities.push(r#""prompts":{"listChanged":true}"#);
     }
+    if options.completions.is_some() {
+        capabilities.push(r#""completions":{}"#);
+    }
+    capabilities.extend(options.capabilities.as_deref());
     format!("{{{}}}", capabilities.join(","))
 }
 

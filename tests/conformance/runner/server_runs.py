@@ -1,0 +1,66 @@
+"""One run of the server scenarios: against a reference server, or against the proxy in front of it."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import words
+from .processes import proxy, started
+from .suite import REVISIONS, Found
+
+HERE = Path(__file__).resolve().parents[1]
+DIRECT = "direct"
+# What the proxy speaks with the server: what it finds out by itself, or sessions although the server knows better.
+SESSION = "2025-11-25"
+LEGS = ["auto", SESSION]
+SERVERS = {
+    "rmcp": lambda programs: [str(programs.server), "127.0.0.1:0"],
+    "python": lambda programs: [str(programs.python), str(HERE / "python_server/main.py"), "127.0.0.1:0"],
+}
+
+
+@dataclass
+class ServerRun:
+    server: str
+    leg: str
+    revision: str
+    scenario: str = None
+    found: Found = None
+    differences: list = field(default_factory=list)
+    log: str = ""
+
+    @property
+    def where(self):
+        return f"{self.server}/{self.leg}"
+
+    def perform(self, programs, suite):
+        with ExitStack() as stack:
+            server, program = stack.enter_context(started(SERVERS[self.server](programs)))
+            url = server
+            if self.leg != DIRECT:
+                url, program = stack.enter_context(proxy(programs.proxy, server, self.leg))
+                self.differences = words.differences(server, url, self.revision)
+            name = f"{self.server}-{self.leg}-{self.revision}"
+            self.found = suite.server(name, url, self.revision, self.scenario)
+            self.log = "\n".join(program.lines)
+        print(f"  {self.where} at {self.revision}", flush=True)
+        return self
+
+
+def plan(options):
+    return [
+        ServerRun(server, leg, revision, options.scenario)
+        for server in ([options.server] if options.server else SERVERS)
+        for revision in ([options.rev] if options.rev else REVISIONS)
+        for leg in [DIRECT, *([options.leg] if options.leg else LEGS)]
+    ]
+
+
+def inapplicable(leg, scenario):
+    """Tasks belong to the stateless era: where the server is met in a session there is nothing to carry."""
+    return leg == SESSION and scenario.startswith("tasks-")
+
+
+def reworded(leg, scenario):
+    """A session's questions have no keys: where the server is met in one, the proxy makes some up."""
+    return leg == SESSION and scenario.startswith("input-required-")
