@@ -72,11 +72,11 @@ fn failure(answer: &Message) -> String {
 async fn noise_between_messages_is_passed_over() {
     let mut proxy = start_one(&["--banner", "--crlf"], json!({})).await;
     let client = &mut proxy.client;
+    client.request("logging/setLevel", r#"{"level":"error"}"#).await.result();
     assert_eq!(client.call("garbage", r#"{"a":1}"#).await.structured(), r#"{"a":1}"#);
     assert_eq!(client.call("twice", "{}").await.text(), "first");
     assert_eq!(client.call("unknown_id", "{}").await.text(), "for you");
     assert_eq!(client.call("batch", "{}").await.text(), "batched");
-    client.request("logging/setLevel", r#"{"level":"error"}"#).await.result();
     assert_eq!(client.call("flood", r#"{"n":20000}"#).await.structured(), r#"{"n":20000}"#);
     client.call("echo", "{}").await.result();
     assert_eq!(client.unclaimed().count(), 0, "nothing of it reaches the client");

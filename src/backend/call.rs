@@ -41,6 +41,10 @@ pub struct Call {
     pub party: Option<Arc<dyn Party>>,
     /// Whether a stateless backend's questions are the caller's to carry on, instead of being asked from here.
     pub passes_questions_on: bool,
+    /// Whether a task is an answer to the caller; for all others the proxy waits until it has ended.
+    pub takes_tasks: bool,
+    /// Whether a stateless server is told that tasks are known here, whatever the client declared.
+    pub declares_tasks: bool,
 }
 
 /// A final result as the backend sent it.

@@ -14,6 +14,7 @@ use super::link::{Link, LinkError, Outgoing, Pulse};
 use super::listing;
 use super::party::Party;
 use super::signals::Signals;
+use super::tasks::TASKS_EXTENSION;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
 use crate::wire::params::{self, ParamHeader};
@@ -125,7 +126,7 @@ impl Connection {
 
     /// A request of the proxy's own, without anybody waiting in front.
     pub(super) async fn ask(&self, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
-        let params = assemble::params(body, &self.additions(None, None));
+        let params = assemble::params(body, &self.additions(None, None, false));
         let mut outgoing = Outgoing::plain(self.link.next_id(), method, params);
         outgoing.cancellable = true;
         self.link.request(outgoing).await
@@ -136,7 +137,7 @@ impl Connection {
         self.link.notify(method, params.map(RawRef::get)).await
     }
 
-    fn additions(&self, token: Option<u64>, party: Option<&dyn Party>) -> Additions {
+    fn additions(&self, token: Option<u64>, party: Option<&dyn Party>, declares_tasks: bool) -> Additions {
         let Some(revision) = Some(self.revision).filter(|revision| revision.is_stateless()) else {
             return Additions { progress_token: token, stateless: None };
         };
@@ -144,6 +145,7 @@ impl Connection {
             Some(declared) => declared.get().to_owned(),
             None => party.abilities().to_capabilities().to_string(),
         });
+        let capabilities = if declares_tasks { Some(with_tasks(capabilities.as_deref())) } else { capabilities };
         let log_level = party.and_then(Party::log_level);
         Additions { progress_token: token, stateless: Some(Stateless { revision, capabilities, log_level }) }
     }
@@ -201,7 +203,7 @@ impl Connection {
         let outgoing = Outgoing {
             id,
             method: &call.method,
-            params: assemble::params(&call.params, &self.additions(token, party)),
+            params: assemble::params(&call.params, &self.additions(token, party, call.declares_tasks)),
             party: call.party.clone(),
             pulse: Some(Arc::clone(pulse)),
             headers: if self.sends_headers() { self.headers(&call.method, &call.params) } else { Vec::new() },
@@ -288,4 +290,15 @@ impl Connection {
         }
         (!filter.is_empty()).then(|| Value::Object(filter))
     }
+}
+
+/// Capabilities that say beside all else that tasks are known.
+fn with_tasks(capabilities: Option<&str>) -> String {
+    let mut capabilities: Value =
+        capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| json!({}));
+    if !capabilities["extensions"].is_object() {
+        capabilities["extensions"] = json!({});
+    }
+    capabilities["extensions"][TASKS_EXTENSION] = json!({});
+    capabilities.to_string()
 }

@@ -22,6 +22,7 @@ mod sides;
 mod signals;
 mod stdio_link;
 mod supervisor;
+mod tasks;
 
 pub use cache::Cache;
 pub use call::{Answer, Backend, Call, CallError};
@@ -29,3 +30,4 @@ pub use handle::Handle;
 pub use party::{Party, Question};
 pub use rounds::wants_more;
 pub use supervisor::{Environment, idle_view, start};
+pub use tasks::TASKS_EXTENSION;

@@ -78,6 +78,7 @@ async fn call(
         party: None,
         objects_only: false,
         takes_rounds: false,
+        takes_tasks: false,
     };
     let call = gateway.calls().item(&surface, ItemKind::Tool, name, &object, &params, caller);
     let outcome = match timeout {

@@ -82,9 +82,6 @@ impl Server {
 
     /// The methods that both eras have.
     pub(super) async fn answer_common(&self, asked: Asked<'_>) -> Outcome {
-        if self.lacks(&asked.request.method).await {
-            return Some(Err(RpcError::method_not_found(&asked.request.method)));
-        }
         let listed = |kind| self.list(kind, asked.client);
         match asked.request.method.as_str() {
             "tools/list" => Some(listed(ItemKind::Tool).await),
@@ -117,6 +114,7 @@ impl Client {
             party: party.map(|party| party as Arc<dyn Party>),
             objects_only: !self.revision.is_stateless(),
             takes_rounds: self.revision.is_stateless(),
+            takes_tasks: false,
         }
     }
 }

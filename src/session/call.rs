@@ -26,6 +26,8 @@ pub struct Caller {
     pub objects_only: bool,
     /// The client makes a call again by itself when a server asks something.
     pub takes_rounds: bool,
+    /// The client asked for a task, or knows what to do with one.
+    pub takes_tasks: bool,
 }
 
 /// Why a call has no result.
@@ -102,6 +104,8 @@ impl Calls {
             cancel: caller.cancel,
             party: caller.party,
             passes_questions_on: caller.takes_rounds,
+            takes_tasks: caller.takes_tasks,
+            declares_tasks: false,
         };
         match self.dispatcher.call(backend, call).await {
             Ok(answer) => Ok(answer.result),

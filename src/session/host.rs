@@ -38,6 +38,8 @@ impl Host for RequestHost {
             cancel: self.cancel.clone(),
             party: self.party.clone().map(|party| Arc::new(Through(party)) as Arc<dyn Party>),
             passes_questions_on: false,
+            takes_tasks: false,
+            declares_tasks: false,
         };
         match self.dispatcher.call_blocking(&target.backend, call, &self.runtime) {
             Ok(answer) => Ok(final_result(answer.result)),

@@ -109,11 +109,14 @@ async fn a_form_that_is_put_away_is_an_answer_too() {
 #[tokio::test]
 async fn a_handler_waits_while_the_server_it_calls_asks_its_client() {
     let script = r#"
-script: |
-  def wrapped(args, ctx):
-      return call(backend("fake").tools["ask"], {"message": "From a script?"})
+sessionInit:
+  script: |
+    def wrap(ask):
+        return lambda args: ask({"message": "From a script?"})
 
-  publish_tool(backend("fake").tools["ask"], name = "wrapped", handler = wrapped)
+    for meta, call in backends()["fake"].tools():
+        if meta.name == "ask":
+            publish(meta.replace(name = "wrapped"), wrap(call))
 "#;
     for era in ERAS {
         for modern in [false, true] {
