@@ -64,7 +64,9 @@ impl Handle {
             self.watch(call, task, id, rounds).await
         } else {
             // A session-based server answers this when the task has ended, and asks meanwhile as in any call.
-            self.deliver(&about("tasks/result", id, call)).await
+            let mut wait = about("tasks/result", id, call);
+            wait.timeout = call.timeout.or(Some(Duration::MAX));
+            self.deliver(&wait).await
         };
         if matches!(outcome, Err(CallError::Cancelled | CallError::Timeout { .. })) {
             let mut cancel = about("tasks/cancel", id, call);

@@ -79,6 +79,7 @@ async fn call(
         objects_only: false,
         takes_rounds: false,
         takes_tasks: false,
+        patient: false,
     };
     let call = gateway.calls().item(&surface, ItemKind::Tool, name, &object, &params, caller);
     let outcome = match timeout {

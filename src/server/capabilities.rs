@@ -6,7 +6,10 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::Server;
+use crate::backend::TASKS_EXTENSION;
+use crate::catalog::Snapshot;
 use crate::session::Surface;
+use crate::wire::Revision;
 
 /// How long the answer to a handshake may wait for the only server there is: as long as the first list would.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -16,7 +19,6 @@ const APPS: &str = "io.modelcontextprotocol/ui";
 
 /// What the protocol has and the proxy must carry itself before it may be promised in a server's name.
 const NEEDS_CARRYING: [&str; 2] = ["logging", "tasks"];
-const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 impl Server {
     /// The surface to describe in a handshake. With many servers nothing is waited for: what is not there yet comes with
@@ -31,23 +33,13 @@ impl Server {
     }
 
     /// What a client can do here. The view of a single server says what that server says.
-    pub(super) fn capabilities(&self, surface: Option<&Surface>) -> Value {
-        match surface.and_then(Surface::mirrors) {
-            Some(only) => mirrored(&only.info.capabilities, &carried()),
-            None => self.of_many(),
-        }
-    }
-
-    /// Of many servers: the same whatever there is now, since servers come later and a session-based client learns of
-    /// capabilities only once. Where a server completes nothing the answer is empty.
-    fn of_many(&self) -> Value {
-        let mut capabilities = carried();
+    pub(super) fn capabilities(&self, surface: Option<&Surface>, revision: Revision) -> Value {
         let snapshot = self.gateway.snapshot();
-        let apps = snapshot.backends.iter().find_map(|backend| backend.info.capabilities["extensions"].get(APPS));
-        if let Some(apps) = apps {
-            capabilities["extensions"] = json!({ APPS: apps });
+        let carried = carried(revision, &snapshot);
+        match surface.and_then(Surface::mirrors) {
+            Some(only) => mirrored(&only.info.capabilities, &carried),
+            None => of_many(carried, &snapshot),
         }
-        capabilities
     }
 
     /// Whether a method belongs to a capability that the only server does not have. Asking it would be asking in vain.
@@ -58,15 +50,34 @@ impl Server {
     }
 }
 
-/// What the proxy carries between servers and clients.
-fn carried() -> Value {
-    json!({
+/// What the proxy carries between servers and clients of a revision. Where a server completes nothing the answer is
+/// empty; tasks are the server's of the client's own era, since all others are waited for.
+fn carried(revision: Revision, snapshot: &Snapshot) -> Value {
+    let mut carried = json!({
         "tools": {"listChanged": true},
         "resources": {"listChanged": true},
         "prompts": {"listChanged": true},
         "completions": {},
         "logging": {},
-    })
+    });
+    let any = |has: fn(&Value) -> bool| snapshot.backends.iter().any(|backend| has(&backend.info.capabilities));
+    if revision.is_stateless() && any(|capabilities| capabilities["extensions"].get(TASKS_EXTENSION).is_some()) {
+        carried["extensions"] = json!({TASKS_EXTENSION: {}});
+    }
+    if revision == Revision::V2025_11_25 && any(|capabilities| capabilities["tasks"]["requests"]["tools"].is_object()) {
+        carried["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
+    }
+    carried
+}
+
+/// Of many servers: the same whatever there is now, since servers come later and a session-based client learns of
+/// capabilities only once.
+fn of_many(mut capabilities: Value, snapshot: &Snapshot) -> Value {
+    let apps = snapshot.backends.iter().find_map(|backend| backend.info.capabilities["extensions"].get(APPS));
+    if let Some(apps) = apps {
+        capabilities["extensions"][APPS] = apps.clone();
+    }
+    capabilities
 }
 
 /// The capability a method belongs to.
@@ -85,11 +96,14 @@ fn needed(method: &str) -> Option<&'static str> {
 fn mirrored(declared: &Value, carried: &Value) -> Value {
     let mut told = declared.as_object().cloned().unwrap_or_default();
     told.retain(|name, _| !NEEDS_CARRYING.contains(&name.as_str()) || carried.get(name).is_some());
+    if let (Some(own), Some(tasks)) = (told.get_mut("tasks"), carried.get("tasks")) {
+        *own = tasks.clone();
+    }
     if carried["resources"].get("subscribe").is_none() {
         remove(&mut told, "resources", "subscribe");
     }
-    if carried["extensions"].get(TASKS).is_none() {
-        remove(&mut told, "extensions", TASKS);
+    if carried["extensions"].get(TASKS_EXTENSION).is_none() {
+        remove(&mut told, "extensions", TASKS_EXTENSION);
     }
     Value::Object(told)
 }
@@ -110,7 +124,7 @@ mod tests {
             "resources": {"subscribe": true, "x": 1},
             "logging": {},
             "experimental": {"v": {"n": 1}},
-            "extensions": {APPS: {"mimeTypes": []}, TASKS: {}},
+            "extensions": {APPS: {"mimeTypes": []}, TASKS_EXTENSION: {}},
         });
         assert_eq!(
             mirrored(&declared, &json!({"resources": {}})),
@@ -120,7 +134,7 @@ mod tests {
                 "extensions": {APPS: {"mimeTypes": []}},
             })
         );
-        let all = json!({"resources": {"subscribe": true}, "logging": {}, "extensions": {TASKS: {}}});
+        let all = json!({"resources": {"subscribe": true}, "logging": {}, "extensions": {TASKS_EXTENSION: {}}});
         assert_eq!(mirrored(&declared, &all), declared);
     }
 }

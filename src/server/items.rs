@@ -31,6 +31,8 @@ struct Use {
     token: Option<Raw>,
     /// The server of a resource that is not published by itself.
     unlisted: Option<Arc<str>>,
+    /// Whether a task is an answer too.
+    takes_tasks: bool,
 }
 
 impl Server {
@@ -46,9 +48,19 @@ impl Server {
         let outcome = match self.surface().await {
             Ok(surface) => {
                 let unlisted = self.owner_of_unlisted(&surface, kind, &key, client);
-                let used = Use { unlisted, ..used };
-                let outcome = self.carry_out(&surface, used, asked).await;
-                outcome.map(|outcome| self.returned(&surface, kind, &key, client, outcome))
+                let takes_tasks = match kind {
+                    ItemKind::Tool => match self.takes_tasks(&surface, &key, &used.params, client) {
+                        Ok(takes_tasks) => takes_tasks,
+                        Err(error) => return Some(Err(error)),
+                    },
+                    _ => false,
+                };
+                let outcome = self.carry_out(&surface, Use { unlisted, takes_tasks, ..used }, asked).await;
+                let returned = outcome.map(|outcome| self.returned(&surface, kind, &key, client, outcome));
+                match returned {
+                    Ok(Ok(result)) if takes_tasks => self.with_sealed_task(&surface, &key, client, result).map(Ok),
+                    other => other,
+                }
             }
             Err(error) => Err(error),
         };
@@ -83,7 +95,8 @@ impl Server {
     /// Uses the item in one go.
     async fn use_once(&self, surface: &Arc<Surface>, used: &Use, asked: Asked<'_>, way: Way) -> Result<Raw, CallFault> {
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), way);
-        let caller = asked.client.caller(asked.cancel, Some(party));
+        let mut caller = asked.client.caller(asked.cancel, Some(party));
+        caller.takes_tasks = used.takes_tasks;
         self.call(surface, used, caller).await
     }
 
@@ -111,7 +124,8 @@ impl Server {
         let (asking, questions) = Asking::channel();
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), Way::Conversation(asking));
         let cancel = tokio_util::sync::CancellationToken::new();
-        let caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&party)));
+        let mut caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&party)));
+        caller.takes_tasks = used.takes_tasks;
         let (server, its_surface, its_use) = (self.clone(), Arc::clone(surface), used.clone());
         let work = Box::pin(async move { server.call(&its_surface, &its_use, caller).await });
         let conversation = Conversation::new(work, questions, party, cancel);
@@ -206,7 +220,7 @@ impl Use {
         } else {
             None
         };
-        Ok(Use { kind, key: name, ticket, token, params: params.clone(), unlisted: None })
+        Ok(Use { kind, key: name, ticket, token, params: params.clone(), takes_tasks: false, unlisted: None })
     }
 
     /// What the client is doing, for its ticket. Arguments that mean the same are the same.

@@ -9,6 +9,7 @@ use super::log_level::Level;
 use super::outlet::Outlet;
 use super::party::ClientParty;
 use super::questions::Questions;
+use super::tasks::is_task_method;
 use super::{Server, tell};
 use crate::backend::Party;
 use crate::json::Raw;
@@ -95,6 +96,7 @@ impl Server {
             "resources/read" => self.use_item(ItemKind::Resource, asked).await,
             "prompts/get" => self.use_item(ItemKind::Prompt, asked).await,
             "completion/complete" => self.complete(asked).await,
+            method if is_task_method(method, asked.client.revision) => self.about_task(asked).await,
             _ => self.pass_on(asked).await,
         }
     }
@@ -118,6 +120,7 @@ impl Client {
             objects_only: !self.revision.is_stateless(),
             takes_rounds: self.revision.is_stateless(),
             takes_tasks: false,
+            patient: false,
         }
     }
 }

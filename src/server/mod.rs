@@ -28,6 +28,7 @@ mod sessions;
 mod stateless;
 mod stdio;
 mod stream;
+mod tasks;
 mod tell;
 mod ticket;
 
@@ -47,6 +48,7 @@ use ticket::Tickets;
 #[derive(Clone)]
 pub struct Server {
     gateway: Arc<Gateway>,
+    sealer: Sealer,
     tickets: Arc<Tickets>,
     conversations: Arc<Conversations>,
     links: Arc<LinkTable>,
@@ -56,7 +58,8 @@ impl Server {
     /// # Errors
     /// If the system has no randomness to give.
     pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
-        let tickets = Arc::new(Tickets::new(Sealer::new()?));
-        Ok(Server { gateway, tickets, conversations: Arc::default(), links: Arc::default() })
+        let sealer = Sealer::new()?;
+        let tickets = Arc::new(Tickets::new(sealer.clone()));
+        Ok(Server { gateway, sealer, tickets, conversations: Arc::default(), links: Arc::default() })
     }
 }

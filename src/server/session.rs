@@ -42,7 +42,7 @@ impl Server {
         let surface = self.described().await;
         let mut result = json!({
             "protocolVersion": revision.as_str(),
-            "capabilities": self.capabilities(surface.as_deref()),
+            "capabilities": self.capabilities(surface.as_deref(), revision),
             "serverInfo": tell::server_info(),
         });
         if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {

@@ -12,7 +12,7 @@ use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Owner, Principal, is_protocol_method};
 use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
 
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 13] = [
     "server/discover",
     "subscriptions/listen",
     "tools/list",
@@ -23,6 +23,9 @@ const METHODS: [&str; 10] = [
     "prompts/list",
     "prompts/get",
     "completion/complete",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
 ];
 
 /// Why a request is not looked at any further: the error, and the status HTTP gives it.
@@ -179,7 +182,7 @@ impl Server {
         let surface = self.described().await;
         let mut result = json!({
             "supportedVersions": Revision::supported_names(),
-            "capabilities": self.capabilities(surface.as_deref()),
+            "capabilities": self.capabilities(surface.as_deref(), client.revision),
             "ttlMs": 0,
             "cacheScope": "private",
         });

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,8 @@ pub struct Caller {
     pub takes_rounds: bool,
     /// The client asked for a task, or knows what to do with one.
     pub takes_tasks: bool,
+    /// The answer may come however late, within what the server's config allows.
+    pub patient: bool,
 }
 
 /// Why a call has no result.
@@ -100,7 +103,7 @@ impl Calls {
         let call = Call {
             method: method.into(),
             params,
-            timeout: None,
+            timeout: caller.patient.then_some(Duration::MAX),
             cancel: caller.cancel,
             party: caller.party,
             passes_questions_on: caller.takes_rounds,

@@ -91,6 +91,7 @@ struct Items {
 impl Items {
     /// An item of a server that is gone can still be used (which brings the server back), but is not offered.
     fn new(kind: ItemKind, published: Vec<Published>, gone: &[&str]) -> Self {
+        let published: Vec<Published> = published.into_iter().map(|item| without_tasks(kind, item)).collect();
         let listed: Vec<&str> = published
             .iter()
             .filter(|item| item.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref())))
@@ -101,6 +102,19 @@ impl Items {
             published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
         Items { entries, list, told: Default::default(), listed: count }
     }
+}
+
+/// A handler is no task, whatever the server's own tool could be.
+fn without_tasks(kind: ItemKind, mut item: Published) -> Published {
+    if kind == ItemKind::Tool
+        && matches!(item.handler, Handler::Script(_))
+        && item.definition.raw().get().contains("\"execution\"")
+    {
+        if let Ok(plain) = item.definition.with(kind, &[("execution", None)]) {
+            item.definition = Arc::new(plain);
+        }
+    }
+    item
 }
 
 /// Everything that is published, and what the lists show of it.

@@ -39,8 +39,9 @@ impl HttpFront {
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
         let server = self.server.clone();
-        let lasting = matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get")
-            || !is_protocol_method(&request.method);
+        let lasting =
+            matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get" | "tasks/result")
+                || !is_protocol_method(&request.method);
         if !lasting || !accepts.events {
             // A dropped connection is no cancellation in this era, so the work must not hang on it.
             let work = tokio::spawn(async move {
