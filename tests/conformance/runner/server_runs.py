@@ -48,12 +48,13 @@ class ServerRun:
         return self
 
 
-def plan(options):
+def plan(options, suite):
     return [
         ServerRun(server, leg, revision, options.scenario)
         for server in ([options.server] if options.server else SERVERS)
         for revision in ([options.rev] if options.rev else REVISIONS)
         for leg in [DIRECT, *([options.leg] if options.leg else LEGS)]
+        if options.scenario in [None, *suite.scenarios("server", revision)]
     ]
 
 
