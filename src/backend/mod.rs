@@ -1,10 +1,12 @@
 //! The servers we call: one supervised handle each. Either era becomes one internal call.
 
 mod assemble;
+mod breaker;
 mod cache;
 mod call;
 mod connection;
 mod connector;
+mod flips;
 mod follow;
 mod handle;
 mod handshake;
@@ -20,6 +22,7 @@ mod pending;
 mod rounds;
 mod sides;
 mod signals;
+mod sse_link;
 mod stdio_link;
 mod supervisor;
 mod tasks;

@@ -52,6 +52,9 @@ impl Server {
     }
 
     pub(super) async fn answer_session(&self, asked: Asked<'_>) -> Outcome {
+        if self.lacks(&asked.request.method).await {
+            return Some(Err(RpcError::method_not_found(&asked.request.method)));
+        }
         match asked.request.method.as_str() {
             "logging/setLevel" => self.set_level(&asked),
             "ping" => Some(Ok(crate::json::raw(&json!({})))),

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
 use crate::message::SUBSCRIPTION_KEY;
+use crate::old_sse::OldStreams;
 use crate::options::{Eras, Options};
 use crate::outbox::{Outbox, Outgoing};
 use crate::session::Sessions;
@@ -47,6 +48,7 @@ pub struct Inner {
     pub in_flight: HashMap<String, CancellationToken>,
     pub held: Vec<Held>,
     pub sessions: Sessions,
+    pub old_streams: OldStreams,
     /// Replies whose stream was closed after a priming event, by the event's id.
     pub parked: HashMap<String, UnboundedReceiver<Outgoing>>,
     /// Requests of this server to the client, by raw id.
@@ -120,6 +122,7 @@ impl Shared {
     /// Ends every listen and every GET stream from this side.
     pub fn end_streams(&self) {
         let mut inner = self.lock();
+        inner.old_streams.end_all();
         for listener in std::mem::take(&mut inner.listeners) {
             if let Some(token) = listener.subscription.and_then(|id| inner.in_flight.get(&id)) {
                 token.cancel();
