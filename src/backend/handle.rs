@@ -12,7 +12,7 @@ use super::breaker::Breaker;
 use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
 use super::party::Party;
-use super::sides::{Key, Sides};
+use super::sides::{Key, Sides, Unopened};
 use crate::json::Raw;
 use crate::model::{BackendView, Owner};
 
@@ -138,12 +138,11 @@ impl Handle {
         let abilities = party.abilities();
         if self.session_scoped {
             return match party.owner() {
-                Owner::Request(_) => Err(CallError::Refused {
-                    backend: Arc::clone(&self.name),
-                    reason: "it keeps a connection for each client (`scope: session`), and you are not known: open a \
-                             session or authenticate"
+                Owner::Request(_) => Err(self.refused(
+                    "it keeps a connection for each client (`scope: session`), and you are not known: open a session or \
+                     authenticate"
                         .to_owned(),
-                }),
+                )),
                 owner => Ok(Some((Key { owner: Some(owner.clone()), abilities }, party))),
             };
         }
@@ -162,7 +161,10 @@ impl Handle {
         main: &Connection,
     ) -> Result<Arc<Connection>, CallError> {
         tokio::select! {
-            opened = self.sides.get(key, party, main.signals()) => opened.map_err(|reason| self.down(&reason)),
+            opened = self.sides.get(key, party, main.signals()) => opened.map_err(|unopened| match unopened {
+                Unopened::Full(reason) => self.refused(reason),
+                Unopened::Failed(reason) => self.down(&reason),
+            }),
             () = call.cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
         }
@@ -209,6 +211,11 @@ impl Handle {
     fn live(&self, stale: Option<&Arc<Connection>>) -> Option<Arc<Connection>> {
         let connection = self.state.borrow().connection.clone()?;
         stale.is_none_or(|stale| !Arc::ptr_eq(stale, &connection)).then_some(connection)
+    }
+
+    /// Nothing is wrong with the server, but this call is not for it.
+    fn refused(&self, reason: String) -> CallError {
+        CallError::Refused { backend: Arc::clone(&self.name), reason }
     }
 
     fn down(&self, reason: &str) -> CallError {

@@ -33,6 +33,14 @@ pub(super) struct Key {
     pub(super) abilities: Abilities,
 }
 
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum Unopened {
+    /// There are enough; nothing is wrong with the server.
+    Full(String),
+    Failed(String),
+}
+
 #[derive(Debug)]
 struct Side {
     connection: OnceCell<Arc<Connection>>,
@@ -61,8 +69,8 @@ impl Sides {
         key: &Key,
         party: &dyn Party,
         signals: &Arc<Signals>,
-    ) -> Result<Arc<Connection>, String> {
-        let side = self.slot(key)?;
+    ) -> Result<Arc<Connection>, Unopened> {
+        let side = self.slot(key).map_err(Unopened::Full)?;
         *side.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let opened = side
             .connection
@@ -83,7 +91,7 @@ impl Sides {
             Ok(connection) => Ok(Arc::clone(connection)),
             Err(reason) => {
                 self.forget(key, &side);
-                Err(reason)
+                Err(Unopened::Failed(reason))
             }
         }
     }
