@@ -7,14 +7,32 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::freshness::Keeping;
+use super::subscriber;
+use super::subscriptions::{Listener, Subscription};
 use crate::json::Raw;
-use crate::model::BackendView;
+use crate::model::{BackendView, ItemKind};
 use crate::wire::RpcError;
 
 /// Anything that offers tools and can be called: a server, or local scripts.
 pub trait Backend: Send + Sync {
     fn view(&self) -> Arc<BackendView>;
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>>;
+
+    /// Follows a resource by the backend's own URI, until the subscription is dropped.
+    fn subscribe<'a>(&'a self, _uri: &'a str, _: Listener) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        Box::pin(std::future::ready(Err(subscriber::unsupported(&self.view().name))))
+    }
+
+    /// How long its list may be kept by who asks now.
+    fn keeping(&self, _: ItemKind) -> Keeping {
+        Keeping::default()
+    }
+
+    /// Lists again what is older than the backend said it may become.
+    fn refresh(&self, _: ItemKind) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// The same call from a handler, which waits for it.
     fn call_blocking(&self, call: Call, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {

@@ -69,6 +69,20 @@ impl Connection {
         self.revision.is_stateless() && matches!(self.link, Link::Http(_))
     }
 
+    pub(super) fn is_stateless(&self) -> bool {
+        self.revision.is_stateless()
+    }
+
+    /// Whether the server tells of updates of single resources.
+    pub(super) fn offers_subscriptions(&self) -> bool {
+        self.info.capabilities["resources"]["subscribe"] == true
+    }
+
+    /// Whether the server says when a list changes.
+    pub(super) fn announces(&self, kind: ItemKind) -> bool {
+        self.info.capabilities[kind.capability()]["listChanged"] == true
+    }
+
     /// Whether another server may answer in this one's place without the connection ending.
     pub(super) fn may_be_replaced(&self) -> bool {
         matches!(self.link, Link::Http(_))
@@ -99,8 +113,17 @@ impl Connection {
 
     /// A request of the proxy's own, without anybody waiting in front.
     pub(super) async fn ask(&self, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
+        self.ask_under(self.next_id(), method, body).await
+    }
+
+    pub(super) fn next_id(&self) -> u64 {
+        self.link.next_id()
+    }
+
+    /// The same under an id that somebody must know before there is an answer.
+    pub(super) async fn ask_under(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
         let params = assemble::params(body, &self.additions(None, None, None));
-        let mut outgoing = Outgoing::plain(self.link.next_id(), method, params);
+        let mut outgoing = Outgoing::plain(id, method, params);
         outgoing.cancellable = true;
         self.link.request(outgoing).await
     }
@@ -136,8 +159,8 @@ impl Connection {
             return outcome;
         }
         // Our picture of its schemas is old: look again, and send again once.
-        let (tools, _) = listing::list(self, ItemKind::Tool).await?;
-        self.remember(&tools);
+        let listing = listing::list(self, ItemKind::Tool).await?;
+        self.remember(&listing.items);
         self.send_once(call, pulse).await
     }
 
@@ -169,7 +192,7 @@ impl Connection {
         out
     }
 
-    fn failure(&self, error: LinkError) -> Failure {
+    pub(super) fn failure(&self, error: LinkError) -> Failure {
         let backend = Arc::clone(&self.name);
         if let (Link::Http(link), LinkError::Rpc(error)) = (&self.link, &error)
             && error.code() == code::UNSUPPORTED_VERSION
@@ -190,13 +213,14 @@ impl Connection {
 
     /// Keeps an ear on the server's lists for as long as the connection lives.
     pub(super) async fn listen(self: Arc<Self>) {
-        let Some(filter) = self.filter() else { return };
+        let filter = self.filter();
         if !self.revision.is_stateless() {
-            if let Link::Http(link) = &self.link {
+            if let (Link::Http(link), true) = (&self.link, filter.is_some() || self.offers_subscriptions()) {
                 link.listen();
             }
             return;
         }
+        let Some(filter) = filter else { return };
         let body = crate::json::raw(&json!({ "notifications": filter }));
         let mut pause = Duration::from_secs(1);
         loop {

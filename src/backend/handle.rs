@@ -9,7 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
-use crate::model::BackendView;
+use super::freshness::{self, Freshness, Keeping};
+use super::subscriber;
+use super::subscriptions::{Listener, Subscription, Subscriptions};
+use crate::model::{BackendView, ItemKind};
 
 /// Where a backend stands.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +33,8 @@ pub struct Handle {
     pub(super) patience: Patience,
     pub(super) stop: CancellationToken,
     pub(super) stopped: CancellationToken,
+    pub(super) subscriptions: Arc<Subscriptions>,
+    pub(super) freshness: Arc<Freshness>,
 }
 
 impl Handle {
@@ -93,7 +98,7 @@ impl Handle {
         stale.is_none_or(|stale| !Arc::ptr_eq(stale, &connection)).then_some(connection)
     }
 
-    fn down(&self, reason: &str) -> CallError {
+    pub(super) fn down(&self, reason: &str) -> CallError {
         let reason = if reason.is_empty() { "it is not connected" } else { reason };
         CallError::Down { backend: Arc::clone(&self.name), reason: reason.to_owned() }
     }
@@ -106,5 +111,17 @@ impl Backend for Handle {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(async move { self.deliver(&call).await })
+    }
+
+    fn subscribe<'a>(&'a self, uri: &'a str, listener: Listener) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        Box::pin(subscriber::subscribe(self, uri, listener))
+    }
+
+    fn keeping(&self, kind: ItemKind) -> Keeping {
+        freshness::keeping(self, kind)
+    }
+
+    fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {
+        Box::pin(freshness::refresh(self, kind))
     }
 }

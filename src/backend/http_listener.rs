@@ -28,6 +28,7 @@ pub(super) async fn listen(link: &Inner) {
                     // Nothing will be replayed, so a change may have been missed; the first time too, between the
                     // listing and now.
                     link.signals.mark_all();
+                    link.signals.updates_missed();
                 }
                 was_open = true;
                 while let Ok(Some(event)) = stream.next().await {

@@ -29,8 +29,8 @@ pub(super) fn sort(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbou
                 Some(token) => Inbound::Progress(token, params),
                 None => Inbound::Nothing,
             },
-            (method, _) => {
-                if !signals.take(method) {
+            (method, params) => {
+                if !signals.take(method, params.as_deref()) {
                     tracing::debug!(server, method, "notification");
                 }
                 Inbound::Nothing

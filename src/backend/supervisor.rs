@@ -18,6 +18,7 @@ use super::http_link::HttpLink;
 use super::link::Link;
 use super::signals::Signals;
 use super::stdio_link::{LastWords, StdioLink};
+use super::subscriber;
 use crate::config::{Server, Transport};
 use crate::model::{BackendKind, BackendView, Lists, ServerInfo, Status};
 use crate::process::{Launch, base_environment};
@@ -74,6 +75,8 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         patience: Patience { quiet: server.timeout, limit: server.max_timeout.max(server.timeout) },
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
+        subscriptions: Arc::default(),
+        freshness: Arc::default(),
     };
     let supervisor = Supervisor {
         name,
@@ -95,7 +98,7 @@ pub(super) struct Supervisor {
     pub(super) name: Arc<str>,
     pub(super) server: Server,
     environment: Environment,
-    handle: Handle,
+    pub(super) handle: Handle,
     state: watch::Sender<State>,
     memory: Memory,
     last_words: LastWords,
@@ -156,7 +159,7 @@ impl Supervisor {
 
     async fn try_connect(&mut self) -> Result<Arc<Connection>, String> {
         loop {
-            let signals = Arc::new(Signals::default());
+            let signals = Arc::new(Signals::new(&self.handle.subscriptions));
             let link = self.link(&signals)?;
             let settled =
                 handshake::settle(&link, &self.server.protocol, self.server.probe_timeout, &mut self.memory).await;
@@ -201,9 +204,12 @@ impl Supervisor {
     async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> Ended {
         self.state.send_modify(|state| state.connection = Some(Arc::clone(&connection)));
         let listener = tokio::spawn(Arc::clone(&connection).listen());
+        let subscriber = tokio::spawn(subscriber::keep(self.handle.clone(), Arc::clone(&connection)));
         let ended = follow::follow(self, &connection, stop).await;
-        listener.abort();
-        let _ = listener.await;
+        for task in [listener, subscriber] {
+            task.abort();
+            let _ = task.await;
+        }
         self.state.send_modify(|state| state.connection = None);
         connection.stop().await;
         ended

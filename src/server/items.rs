@@ -2,7 +2,7 @@
 
 use super::methods::{Asked, Outcome};
 use super::progress::{progress_token, with_progress};
-use super::{Server, tell};
+use super::{Server, caching, tell};
 use crate::backend::{CallError, progress_channel};
 use crate::json::{Object, Raw};
 use crate::model::{ItemKind, error_result};
@@ -44,7 +44,7 @@ impl Server {
 
 pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {
     Some(match outcome {
-        Ok(result) if kind == ItemKind::Resource => tell::cacheable(revision, result),
+        Ok(result) if kind == ItemKind::Resource => caching::contents(revision, result),
         Ok(result) => tell::result(revision, result),
         Err(CallFault::Cancelled) => return None,
         Err(CallFault::Unknown) => Err(unknown(kind, key, revision)),

@@ -1,4 +1,4 @@
-//! What both eras share: who asks, what is asked, and the lists.
+//! What both eras share: who asks, and what is asked.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::outlet::Outlet;
-use super::{Server, tell};
+use super::subscriptions::Subscriptions;
+use super::Server;
 use crate::backend::ProgressSink;
 use crate::json::Raw;
 use crate::model::{ItemKind, Principal};
@@ -21,6 +22,8 @@ pub(super) struct Client {
     /// What a stateless client says with every request.
     pub(super) capabilities: Option<Raw>,
     pub(super) log_level: Option<Raw>,
+    /// What a client of a session follows.
+    pub(super) subscriptions: Option<Subscriptions>,
 }
 
 /// A request being answered: what was asked, by whom, how it is cancelled, and where news of it goes.
@@ -44,7 +47,7 @@ impl Server {
 
     /// The methods that both eras have.
     pub(super) async fn answer_common(&self, asked: Asked<'_>) -> Outcome {
-        let listed = |kind| self.list(kind, asked.client);
+        let listed = |kind| self.list(kind, &asked);
         match asked.request.method.as_str() {
             "tools/list" => Some(listed(ItemKind::Tool).await),
             "resources/list" => Some(listed(ItemKind::Resource).await),
@@ -63,19 +66,10 @@ impl Server {
     pub(super) fn capabilities(&self) -> Value {
         json!({
             "tools": {"listChanged": true},
-            "resources": {"listChanged": true},
+            "resources": {"subscribe": true, "listChanged": true},
             "prompts": {"listChanged": true},
             "completions": {},
         })
-    }
-
-    /// A list of one kind, with the members the client's revision asks for.
-    pub(super) async fn list(&self, kind: ItemKind, client: &Client) -> Result<Raw, RpcError> {
-        let surface = self.surface().await?;
-        let (member, list) = (kind.list_member(), surface.list(kind));
-        let result = crate::json::valid(format!("{{\"{member}\":{list}}}"))
-            .map_err(|error| RpcError::internal(&error.to_string()))?;
-        if client.revision.is_stateless() { tell::cacheable(client.revision, result) } else { Ok(result) }
     }
 }
 

@@ -2,14 +2,17 @@
 //! in the client's own era.
 
 mod batch;
+mod caching;
 mod changes;
 mod completion;
 mod era;
+mod followed;
 mod http;
 mod identity;
 mod in_flight;
 mod items;
 mod listen;
+mod lists;
 mod methods;
 mod outlet;
 mod progress;
@@ -18,6 +21,7 @@ mod sessions;
 mod stateless;
 mod stdio;
 mod stream;
+mod subscriptions;
 mod tell;
 
 use std::sync::Arc;
@@ -27,15 +31,20 @@ pub use identity::Identity;
 pub use stdio::serve_stdio;
 
 use crate::gateway::Gateway;
+use crate::seal::Sealer;
 
 /// What every front shares.
 #[derive(Clone)]
 pub struct Server {
     gateway: Arc<Gateway>,
+    /// Makes the handles that clients hold for us.
+    sealer: Sealer,
 }
 
 impl Server {
-    pub fn new(gateway: Arc<Gateway>) -> Self {
-        Server { gateway }
+    /// # Errors
+    /// If the system has no randomness to give.
+    pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
+        Ok(Server { gateway, sealer: Sealer::new()? })
     }
 }

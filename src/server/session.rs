@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::in_flight::InFlight;
 use super::methods::{Asked, Client, Outcome};
+use super::outlet::Outlet;
 use super::stream::Stream;
+use super::subscriptions::Subscriptions;
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::Principal;
@@ -51,6 +53,8 @@ impl Server {
     pub(super) async fn answer_session(&self, asked: Asked<'_>) -> Outcome {
         match asked.request.method.as_str() {
             "ping" => Some(Ok(crate::json::raw(&json!({})))),
+            "resources/subscribe" => self.subscribe(asked).await,
+            "resources/unsubscribe" => self.unsubscribe(&asked),
             _ => self.answer_common(asked).await,
         }
     }
@@ -64,7 +68,7 @@ pub(super) struct Session {
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
     /// The stream on which the proxy speaks unasked.
-    standalone: Stream,
+    standalone: Arc<Stream>,
     /// A change nobody was there to hear of.
     untold: Mutex<Vec<&'static str>>,
     used: Mutex<Instant>,
@@ -72,12 +76,14 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(revision: Revision, principal: Principal) -> Self {
+        let standalone = Arc::new(Stream::new(0));
+        let subscriptions = Some(Subscriptions::new(Outlet::Stream(Arc::clone(&standalone))));
         Session {
-            client: Client { revision, principal, capabilities: None, log_level: None },
+            client: Client { revision, principal, capabilities: None, log_level: None, subscriptions },
             in_flight: InFlight::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
-            standalone: Stream::new(0),
+            standalone,
             untold: Mutex::default(),
             used: Mutex::new(Instant::now()),
         }
@@ -159,6 +165,9 @@ impl Session {
     /// Ends everything that runs in it.
     pub(super) fn end(&self) {
         self.in_flight.cancel_all();
+        if let Some(subscriptions) = &self.client.subscriptions {
+            subscriptions.clear();
+        }
         self.standalone.finish();
         for stream in self.streams.lock().unwrap_or_else(PoisonError::into_inner).values() {
             stream.finish();

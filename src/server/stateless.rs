@@ -76,7 +76,7 @@ pub(super) fn admit(request: &Request, sent: Option<&HeaderMap>, principal: Prin
             return Err(Refusal::bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL)));
         }
     }
-    Ok(Client { revision, principal, capabilities: meta.capabilities, log_level: meta.log_level })
+    Ok(Client { revision, principal, capabilities: meta.capabilities, log_level: meta.log_level, subscriptions: None })
 }
 
 fn required_text(value: Option<&RawRef>, name: &str) -> Result<String, Refusal> {

@@ -13,6 +13,7 @@ use super::methods::{Asked, Client, Outcome};
 use super::outlet::Outlet;
 use super::session::negotiated;
 use super::stateless::admit;
+use super::subscriptions::Subscriptions;
 use super::{Server, era};
 use crate::json::Raw;
 use crate::model::Principal;
@@ -35,7 +36,9 @@ pub async fn serve_stdio(
 ) {
     let (lines, queue) = mpsc::channel(QUEUE);
     let writer = tokio::spawn(line_writer(output, queue));
-    let front = Arc::new(Front { server, principal, lines, in_flight: InFlight::default(), session: Mutex::new(None) });
+    let subscriptions = Subscriptions::new(Outlet::Queue(lines.clone()));
+    let (in_flight, session) = (InFlight::default(), Mutex::new(None));
+    let front = Arc::new(Front { server, principal, lines, in_flight, session, subscriptions });
     let announcer = tokio::spawn(announce(Arc::clone(&front)));
     let mut reader = LineReader::new(input, max_line);
     loop {
@@ -67,6 +70,7 @@ struct Front {
     in_flight: InFlight,
     /// The revision a handshake agreed on, if there was one.
     session: Mutex<Option<Revision>>,
+    subscriptions: Subscriptions,
 }
 
 /// Tells a session-based client when its lists changed.
@@ -172,7 +176,8 @@ impl Front {
     }
 
     fn session_client(&self, revision: Revision) -> Client {
-        Client { revision, principal: self.principal.clone(), capabilities: None, log_level: None }
+        let subscriptions = Some(self.subscriptions.clone());
+        Client { revision, principal: self.principal.clone(), capabilities: None, log_level: None, subscriptions }
     }
 
     /// A second handshake on the same pipe starts over.
@@ -180,6 +185,7 @@ impl Front {
         match negotiated(request) {
             Ok(revision) => {
                 *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(revision);
+                self.subscriptions.clear();
                 let result = self.server.initialize_result(revision);
                 self.send(encode::result(&request.id, &result)).await;
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use crate::backend::{Answer, Backend, Call, CallError};
+use crate::backend::{Answer, Backend, Call, CallError, Listener, Subscription};
 
 /// The backends by name.
 #[derive(Clone)]
@@ -22,6 +22,16 @@ impl Dispatcher {
 
     pub async fn call(&self, backend: &Arc<str>, call: Call) -> Result<Answer, CallError> {
         self.find(backend)?.call(call).await
+    }
+
+    /// Follows a resource of a backend until the subscription is dropped.
+    pub async fn subscribe(
+        &self,
+        backend: &Arc<str>,
+        uri: &str,
+        listener: Listener,
+    ) -> Result<Subscription, CallError> {
+        self.find(backend)?.subscribe(uri, listener).await
     }
 
     /// The same for a handler, which waits. Local tools run on its very stack.

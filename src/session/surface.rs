@@ -1,10 +1,13 @@
 //! What a client sees: the immutable result of one script run.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use super::listing::{Listing, Page};
+use super::updates::whole_backend;
 use crate::builtins::{Handler, Plan, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
@@ -77,23 +80,23 @@ impl Entry {
 #[derive(Debug)]
 struct Items {
     entries: IndexMap<String, Entry>,
-    /// The JSON array of those that are listed.
-    list: Arc<str>,
-    listed: usize,
+    listed: Listing,
+    /// Where those that are listed come from; none for what the script made.
+    origins: HashSet<Option<Arc<str>>>,
 }
 
 impl Items {
     /// An item of a server that is gone can still be used (which brings the server back), but is not offered.
     fn new(kind: ItemKind, published: Vec<Published>, gone: &[&str]) -> Self {
-        let listed: Vec<&str> = published
-            .iter()
-            .filter(|item| item.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref())))
-            .map(|item| item.definition.raw().get())
-            .collect();
-        let (list, count) = (format!("[{}]", listed.join(",")).into(), listed.len());
-        let entries =
+        let entries: IndexMap<String, Entry> =
             published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
-        Items { entries, list, listed: count }
+        let backend = |entry: &Entry| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
+        let is_listed =
+            |entry: &Entry| entry.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref()));
+        let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
+        let origins = listed().map(|(_, entry)| backend(entry)).collect();
+        let listed = Listing::new(listed().map(|(place, entry)| (place, entry.definition.raw().get())));
+        Items { entries, listed, origins }
     }
 }
 
@@ -104,6 +107,7 @@ pub struct Surface {
     resources: Items,
     resource_templates: Items,
     prompts: Items,
+    whole_backend: Option<Arc<str>>,
     /// The snapshot it was made from.
     pub snapshot: u64,
     instructions: String,
@@ -114,7 +118,9 @@ impl Surface {
     pub(super) fn new(plan: Plan, snapshot: &Snapshot) -> Self {
         let failed = snapshot.backends.iter().filter(|backend| backend.status == Status::Failed);
         let gone: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
+        let whole_backend = whole_backend(&plan.resources, &plan.resource_templates, snapshot);
         Surface {
+            whole_backend,
             tools: Items::new(ItemKind::Tool, plan.tools, &gone),
             resources: Items::new(ItemKind::Resource, plan.resources, &gone),
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
@@ -153,12 +159,36 @@ impl Surface {
 
     /// The JSON array of the listed items.
     pub fn list(&self, kind: ItemKind) -> &Arc<str> {
-        &self.items(kind).list
+        &self.items(kind).listed.text
+    }
+
+    /// A page of the listed items, behind the one of that key or from the start; none if there is no such key any more.
+    pub fn page(&self, kind: ItemKind, behind: Option<&str>, size: usize) -> Option<Page<'_>> {
+        let items = self.items(kind);
+        let behind = match behind {
+            Some(key) => Some(items.entries.get_index_of(key)?),
+            None => None,
+        };
+        Some(items.listed.page(behind, size))
+    }
+
+    /// The key of what is published at a place.
+    pub fn key_at(&self, kind: ItemKind, place: usize) -> Option<&str> {
+        self.items(kind).entries.get_index(place).map(|(key, _)| key.as_str())
+    }
+
+    /// The backends that listed items come from; none stands for the script itself.
+    pub fn origins(&self, kind: ItemKind) -> impl Iterator<Item = Option<&Arc<str>>> {
+        self.items(kind).origins.iter().map(Option::as_ref)
+    }
+
+    pub(super) fn whole_backend(&self) -> Option<&Arc<str>> {
+        self.whole_backend.as_ref()
     }
 
     /// How many items of a kind a client is shown.
     pub fn listed(&self, kind: ItemKind) -> usize {
-        self.items(kind).listed
+        self.items(kind).listed.len()
     }
 
     pub fn instructions(&self) -> &str {
