@@ -128,6 +128,15 @@ impl Connection {
         self.link.request(outgoing).await
     }
 
+    /// A listen, until either side ends it.
+    pub(super) async fn listen_under(&self, id: u64, body: &RawRef) -> Result<(), LinkError> {
+        let ended = self.signals.end_of(id);
+        tokio::select! {
+            outcome = self.ask_under(id, "subscriptions/listen", body) => outcome.map(drop),
+            Ok(()) = ended => Ok(()),
+        }
+    }
+
     fn additions<'a>(
         &self,
         token: Option<u64>,
@@ -225,7 +234,7 @@ impl Connection {
         let mut pause = Duration::from_secs(1);
         loop {
             let started = std::time::Instant::now();
-            match self.ask("subscriptions/listen", &body).await {
+            match self.listen_under(self.next_id(), &body).await {
                 Err(LinkError::Rpc(error)) if error.code() == code::METHOD_NOT_FOUND => return,
                 outcome => tracing::debug!(server = %self.name, ?outcome, "the subscription ended"),
             }

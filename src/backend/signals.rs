@@ -19,6 +19,8 @@ pub(super) struct Signals {
     subscriptions: Arc<Subscriptions>,
     /// Who waits to hear what of a listen is honoured, by the id of its request.
     acknowledgments: Mutex<HashMap<u64, oneshot::Sender<Vec<String>>>>,
+    /// Who waits for the server to end a listen, likewise.
+    ends: Mutex<HashMap<u64, oneshot::Sender<()>>>,
 }
 
 impl Signals {
@@ -39,6 +41,7 @@ impl Signals {
                 params.and_then(|params| self.acknowledged(params));
                 return true;
             }
+            "notifications/cancelled" => return params.and_then(|params| self.ended(params)).is_some(),
             "notifications/tools/list_changed" => bit(ItemKind::Tool),
             "notifications/resources/list_changed" => bit(ItemKind::Resource) | bit(ItemKind::ResourceTemplate),
             "notifications/prompts/list_changed" => bit(ItemKind::Prompt),
@@ -65,6 +68,20 @@ impl Signals {
         let honoured = Object::parse(params.get("notifications")?.get()).ok()?;
         let resources = honoured.get("resourceSubscriptions").and_then(|uris| serde_json::from_str(uris.get()).ok());
         waiting.send(resources.unwrap_or_default()).ok()
+    }
+
+    /// Ends when the server says that it has ended the listen under this id: on a pipe that is one of two ways.
+    pub(super) fn end_of(&self, id: u64) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        let mut waiting = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|_, sender| !sender.is_closed());
+        waiting.insert(id, sender);
+        receiver
+    }
+
+    fn ended(&self, params: &RawRef) -> Option<()> {
+        let id = Id::parse(Object::parse(params.get()).ok()?.get("requestId")?.get())?.as_number()?;
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)?.send(()).ok()
     }
 
     /// Updates of resources may have been missed.

@@ -221,9 +221,7 @@ impl Keeper<'_> {
         let body = crate::json::raw(&json!({"notifications": {"resourceSubscriptions": uris}}));
         let (id, connection) = (self.connection.next_id(), Arc::clone(&self.connection));
         let acknowledged = connection.signals().acknowledgment(id);
-        let mut request = Listening(tokio::spawn(async move {
-            connection.ask_under(id, "subscriptions/listen", &body).await.map(drop)
-        }));
+        let mut request = Listening(tokio::spawn(async move { connection.listen_under(id, &body).await }));
         let honoured = tokio::select! {
             biased;
             Ok(honoured) = acknowledged => honoured,

@@ -189,7 +189,10 @@ impl Subscriptions {
             let inner = self.lock();
             let open = |topic: &Topic| matches!(*topic.standing.borrow(), Standing::Asked);
             let asked = uris.iter().filter_map(|uri| Some((uri, inner.topics.get(uri)?)));
-            asked.filter(|(_, topic)| open(topic)).map(|(uri, topic)| (Arc::clone(uri), topic.had)).partition(|one| one.1)
+            asked
+                .filter(|(_, topic)| open(topic))
+                .map(|(uri, topic)| (Arc::clone(uri), topic.had))
+                .partition(|one| one.1)
         };
         for (uri, _) in new {
             self.settle(&uri, Err(error.clone()));
@@ -220,10 +223,11 @@ impl Subscriptions {
 
 /// A URI and everything above it: `a://b/c/d?e` is below `a://b/c/d`, `a://b/c/` and `a://b/c`.
 fn and_above(uri: &str) -> impl Iterator<Item = &str> {
-    let above = uri.char_indices().skip(1).filter(|(_, letter)| matches!(letter, '/' | '?' | '#')).flat_map(|(at, _)| {
-        let (without, with) = (&uri[..at], &uri[..=at]);
-        [without, with].into_iter().filter(|part| part.len() < uri.len())
-    });
+    let above =
+        uri.char_indices().skip(1).filter(|(_, letter)| matches!(letter, '/' | '?' | '#')).flat_map(|(at, _)| {
+            let (without, with) = (&uri[..at], &uri[..=at]);
+            [without, with].into_iter().filter(|part| part.len() < uri.len())
+        });
     above.chain([uri])
 }
 

@@ -58,7 +58,7 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
     }
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(Failure::config)?);
     let server = Server::new(Arc::clone(&gateway))
-        .map_err(|error| Failure::config(vec![Diagnostic::error(format!("no randomness to be had: {error}"))]))?;
+        .map_err(|error| Failure::failed(Diagnostic::error(format!("no randomness to be had: {error}"))))?;
     let front = async {
         match listener {
             Some(listener) => serve_http(&config, server, listener).await,

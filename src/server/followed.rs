@@ -108,7 +108,8 @@ impl Followed {
         let untold = std::mem::take(&mut *locked(&self.untold));
         let Some(surface) = server.gateway.surface_now() else { return Vec::new() };
         let held = locked(&self.held);
-        let current = |uri: &str| held.get(uri).is_some_and(|held| surface.updates_of(uri).as_ref() == Ok(&held.source));
+        let current =
+            |uri: &str| held.get(uri).is_some_and(|held| surface.updates_of(uri).as_ref() == Ok(&held.source));
         untold.into_iter().filter(|(_, uri)| current(uri)).map(|(updated, _)| updated).collect()
     }
 }

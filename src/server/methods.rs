@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::Server;
 use super::outlet::Outlet;
 use super::subscriptions::Subscriptions;
-use super::Server;
 use crate::backend::ProgressSink;
 use crate::json::Raw;
 use crate::model::{ItemKind, Principal};

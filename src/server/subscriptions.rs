@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::task::AbortHandle;
 
+use super::Server;
 use super::followed::{self, Followed};
 use super::items::told;
 use super::methods::{Asked, Outcome};
 use super::outlet::Outlet;
-use super::Server;
 use crate::json::{Object, RawRef};
 use crate::model::ItemKind;
 use crate::wire::{Request, RpcError};

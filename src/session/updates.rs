@@ -57,17 +57,11 @@ impl Surface {
 
 /// The one server whose resources are all published as they are: nothing of it is hidden, so a URI that it does not list
 /// may be its concern too.
-pub(super) fn whole_backend(
-    resources: &[Published],
-    templates: &[Published],
-    snapshot: &Snapshot,
-) -> Option<Arc<str>> {
+pub(super) fn whole_backend(resources: &[Published], templates: &[Published], snapshot: &Snapshot) -> Option<Arc<str>> {
     let mut servers = snapshot.backends.iter().filter(|backend| backend.kind != BackendKind::Extension);
     let (server, None) = (servers.next()?, servers.next()) else { return None };
     let kept = |published: &[Published], kind| {
-        let as_it_is = |item: &&Published| {
-            matches!(&item.handler, Handler::Backend(target) if *target.name == *item.definition.key())
-        };
+        let as_it_is = |item: &&Published| matches!(&item.handler, Handler::Backend(target) if *target.name == *item.definition.key());
         let kept: HashSet<&str> = published.iter().filter(as_it_is).map(|item| item.definition.key()).collect();
         server.lists.of(kind).iter().all(|item| kept.contains(item.key()))
     };

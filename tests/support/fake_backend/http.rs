@@ -226,7 +226,7 @@ fn get(shared: &Arc<Shared>, headers: &HeaderMap) -> Response<Body> {
             let mut inner = shared.lock();
             // One stream per session: a message must not arrive twice.
             inner.listeners.retain(|listener| listener.subscription.is_some() || listener.session != session);
-            inner.listeners.push(Listener { outbox, subscription: None, session });
+            inner.listeners.push(Listener { outbox, subscription: None, session, resources: Vec::new() });
             outgoing
         }
     };
