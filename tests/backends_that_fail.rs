@@ -72,6 +72,7 @@ fn failure(answer: &Message) -> String {
 async fn noise_between_messages_is_passed_over() {
     let mut proxy = start_one(&["--banner", "--crlf"], json!({})).await;
     let client = &mut proxy.client;
+    client.request("logging/setLevel", r#"{"level":"error"}"#).await.result();
     assert_eq!(client.call("garbage", r#"{"a":1}"#).await.structured(), r#"{"a":1}"#);
     assert_eq!(client.call("twice", "{}").await.text(), "first");
     assert_eq!(client.call("unknown_id", "{}").await.text(), "for you");

@@ -188,7 +188,7 @@ async fn an_error_a_client_could_misread_is_told_as_an_internal_one() {
         client.initialize().await;
         for (code, to_session, to_stateless) in [
             (-32601, -32601, -32603),
-            (-32042, -32042, -32603),
+            (-32042, -32603, -32021),
             (-32050, -32050, -32603),
             (-32020, -32603, -32603),
             (-32021, -32603, -32021),

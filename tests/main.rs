@@ -16,6 +16,7 @@ mod no_orphans;
 mod other_clients;
 mod pagination;
 mod probing;
+mod questions;
 mod real_servers;
 mod resources_and_prompts;
 mod scripts;

@@ -1,16 +1,22 @@
 //! A request's params with the `_meta` a backend's era needs.
 
 use crate::json::{Object, RawRef, quote};
-use crate::wire::{Revision, key};
+use crate::wire::{Revision, Severity, key};
 
 /// What goes into `_meta` beside what the client's own `_meta` carried.
 #[derive(Debug, Default)]
-pub(super) struct Additions<'a> {
+pub(super) struct Additions {
     pub(super) progress_token: Option<u64>,
-    /// Only for stateless backends.
-    pub(super) stateless: Option<Revision>,
-    pub(super) capabilities: Option<&'a RawRef>,
-    pub(super) log_level: Option<&'a RawRef>,
+    pub(super) stateless: Option<Stateless>,
+}
+
+/// What a stateless server is told with every request.
+#[derive(Debug)]
+pub(super) struct Stateless {
+    pub(super) revision: Revision,
+    /// What the client can do; nothing if there is none.
+    pub(super) capabilities: Option<String>,
+    pub(super) log_level: Option<Severity>,
 }
 
 /// Who we say we are.
@@ -19,24 +25,25 @@ pub(super) fn client_info() -> String {
 }
 
 /// The params to send. Untouched bytes where nothing has to be added.
-pub(super) fn params(body: &RawRef, additions: &Additions<'_>) -> String {
+pub(super) fn params(body: &RawRef, additions: &Additions) -> String {
     let mut members: Vec<(&str, String)> = Vec::new();
-    if let Some(revision) = additions.stateless {
-        members.push((key::PROTOCOL_VERSION, quote(revision.as_str())));
+    if let Some(stateless) = &additions.stateless {
+        members.push((key::PROTOCOL_VERSION, quote(stateless.revision.as_str())));
         members.push((key::CLIENT_INFO, client_info()));
-        members.push((key::CLIENT_CAPABILITIES, additions.capabilities.map_or("{}", RawRef::get).to_owned()));
-        if let Some(level) = additions.log_level {
-            members.push((key::LOG_LEVEL, level.get().to_owned()));
+        members.push((key::CLIENT_CAPABILITIES, stateless.capabilities.clone().unwrap_or_else(|| "{}".to_owned())));
+        if let Some(level) = stateless.log_level {
+            members.push((key::LOG_LEVEL, quote(level.as_str())));
         }
     }
     if let Some(token) = additions.progress_token {
         members.push((key::PROGRESS_TOKEN, token.to_string()));
     }
     if members.is_empty() {
-        return body.get().to_owned();
+        return without_rounds(body);
     }
     // Params that are no object (an array, say) cannot carry `_meta`; the backend will say what it thinks of them.
-    let Ok(object) = Object::parse(body.get()) else { return body.get().to_owned() };
+    let body = if additions.stateless.is_some() { body.get().to_owned() } else { without_rounds(body) };
+    let Ok(object) = Object::parse(&body) else { return body };
     let meta = match object.get(key::META).map(|meta| Object::parse(meta.get())) {
         Some(Ok(meta)) => {
             let mut edit = meta.edit();
@@ -52,6 +59,21 @@ pub(super) fn params(body: &RawRef, additions: &Additions<'_>) -> String {
         }
     };
     object.edit().set(key::META, meta).finish()
+}
+
+/// Only stateless servers know of rounds.
+fn without_rounds(body: &RawRef) -> String {
+    let text = body.get();
+    let suspicious = ["inputResponses", "requestState"]
+        .into_iter()
+        .any(|member| memchr::memmem::find(text.as_bytes(), member.as_bytes()).is_some());
+    if !suspicious {
+        return text.to_owned();
+    }
+    match Object::parse(text) {
+        Ok(object) => object.edit().remove("inputResponses").remove("requestState").finish(),
+        _ => text.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::freshness::Keeping;
+use super::party::Party;
 use super::subscriber;
 use super::subscriptions::{Listener, Subscription};
 use crate::json::Raw;
@@ -47,40 +47,17 @@ pub struct Call {
     pub params: Raw,
     /// Shorter than the backend's own timeout, if somebody wants that.
     pub timeout: Option<Duration>,
-    /// Where progress goes; without it the backend is not asked for any.
-    pub progress: Option<ProgressSink>,
     pub cancel: CancellationToken,
-    /// What the client can answer, as a stateless client declared it for this very request.
-    pub capabilities: Option<Raw>,
-    /// The log level a stateless client asked for.
-    pub log_level: Option<Raw>,
+    /// For whom it is made; none if the proxy makes it for itself, and nobody can be told or asked anything.
+    pub party: Option<Arc<dyn Party>>,
+    /// Whether a stateless backend's questions are the caller's to carry on, instead of being asked from here.
+    pub passes_questions_on: bool,
 }
 
 /// A final result as the backend sent it.
 #[derive(Debug)]
 pub struct Answer {
     pub result: Raw,
-}
-
-/// The params of one progress notification.
-pub type Progress = Raw;
-
-/// The way progress takes back to whoever waits for the call.
-#[derive(Clone, Debug)]
-pub struct ProgressSink(mpsc::Sender<Progress>);
-
-impl ProgressSink {
-    /// Never blocks: a reader that does not keep up loses progress, not results, and holds up nobody else.
-    pub fn push(&self, progress: Progress) {
-        if self.0.try_send(progress).is_err() {
-            tracing::debug!("progress dropped: its reader does not keep up");
-        }
-    }
-}
-
-pub fn progress_channel() -> (ProgressSink, mpsc::Receiver<Progress>) {
-    let (sender, receiver) = mpsc::channel(1024);
-    (ProgressSink(sender), receiver)
 }
 
 /// Seconds for a person: how long a wait was, without the noise of the clock.
@@ -104,6 +81,8 @@ pub enum CallError {
     TooLarge { backend: Arc<str>, limit: usize },
     #[error("server `{backend}` sent something that is not MCP: {reason}")]
     Protocol { backend: Arc<str>, reason: String },
+    #[error("server `{backend}` needs an answer that it did not get: {reason}")]
+    Unanswered { backend: Arc<str>, reason: String },
     #[error("the call was cancelled")]
     Cancelled,
 }

@@ -7,15 +7,20 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 
-use super::assemble::{self, Additions};
+use super::assemble::{self, Additions, Stateless};
 use super::call::{Answer, Call, CallError};
+use super::handshake::Settled;
 use super::link::{Link, LinkError, Outgoing, Pulse};
 use super::listing;
+use super::party::Party;
 use super::signals::Signals;
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{Definition, ItemKind, ServerInfo};
+use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
 use crate::wire::params::{self, ParamHeader};
-use crate::wire::{Revision, code, headers};
+use crate::wire::{Revision, Severity, code, headers};
+
+/// How long the first call waits for the stream on which a server may ask something.
+const EAR: Duration = Duration::from_secs(2);
 
 /// How long a call may take.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +46,10 @@ pub(super) struct Connection {
     revision: Revision,
     info: Arc<ServerInfo>,
     signals: Arc<Signals>,
+    /// What the server was told its clients can do.
+    declared: Abilities,
+    /// The log level it was asked for; messages of a session have one for all of them.
+    level: tokio::sync::Mutex<Option<Severity>>,
     /// Which arguments of which tool travel as headers too.
     marked: ArcSwap<HashMap<String, Vec<ParamHeader>>>,
 }
@@ -49,11 +58,28 @@ impl Connection {
     pub(super) fn new(
         name: &Arc<str>,
         link: Link,
-        revision: Revision,
-        info: ServerInfo,
+        settled: Settled,
         signals: Arc<Signals>,
+        declared: Abilities,
     ) -> Self {
-        Connection { name: Arc::clone(name), link, revision, info: Arc::new(info), signals, marked: ArcSwap::default() }
+        Connection {
+            name: Arc::clone(name),
+            link,
+            revision: settled.revision,
+            info: Arc::new(settled.info),
+            signals,
+            declared,
+            level: tokio::sync::Mutex::default(),
+            marked: ArcSwap::default(),
+        }
+    }
+
+    pub(super) fn is_stateless(&self) -> bool {
+        self.revision.is_stateless()
+    }
+
+    pub(super) fn declared(&self) -> Abilities {
+        self.declared
     }
 
     pub(super) fn info(&self) -> &Arc<ServerInfo> {
@@ -67,10 +93,6 @@ impl Connection {
     /// Whether marked arguments must be sent as headers, and badly marked tools left out.
     pub(super) fn sends_headers(&self) -> bool {
         self.revision.is_stateless() && matches!(self.link, Link::Http(_))
-    }
-
-    pub(super) fn is_stateless(&self) -> bool {
-        self.revision.is_stateless()
     }
 
     /// Whether the server tells of updates of single resources.
@@ -122,7 +144,7 @@ impl Connection {
 
     /// The same under an id that somebody must know before there is an answer.
     pub(super) async fn ask_under(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
-        let params = assemble::params(body, &self.additions(None, None, None));
+        let params = assemble::params(body, &self.additions(None, None));
         let mut outgoing = Outgoing::plain(id, method, params);
         outgoing.cancellable = true;
         self.link.request(outgoing).await
@@ -137,14 +159,33 @@ impl Connection {
         }
     }
 
-    fn additions<'a>(
-        &self,
-        token: Option<u64>,
-        capabilities: Option<&'a RawRef>,
-        log_level: Option<&'a RawRef>,
-    ) -> Additions<'a> {
-        let stateless = self.revision.is_stateless().then_some(self.revision);
-        Additions { progress_token: token, stateless, capabilities, log_level }
+    fn additions(&self, token: Option<u64>, party: Option<&dyn Party>) -> Additions {
+        let Some(revision) = Some(self.revision).filter(|revision| revision.is_stateless()) else {
+            return Additions { progress_token: token, stateless: None };
+        };
+        let capabilities = party.map(|party| match party.declared() {
+            Some(declared) => declared.get().to_owned(),
+            None => party.abilities().to_capabilities().to_string(),
+        });
+        let log_level = party.and_then(Party::log_level);
+        Additions { progress_token: token, stateless: Some(Stateless { revision, capabilities, log_level }) }
+    }
+
+    /// Asks a session-based server for log messages as fine as its callers want them.
+    async fn want_level(&self, wanted: Option<Severity>) {
+        let Some(wanted) = wanted.filter(|_| !self.is_stateless() && self.info.capabilities.get("logging").is_some())
+        else {
+            return;
+        };
+        let mut level = self.level.lock().await;
+        if level.is_some_and(|level| level <= wanted) {
+            return;
+        }
+        let body = crate::json::raw(&json!({"level": wanted.as_str()}));
+        match self.ask("logging/setLevel", &body).await {
+            Ok(_) => *level = Some(wanted),
+            Err(error) => tracing::debug!(server = %self.name, %error, "setting the log level"),
+        }
     }
 
     pub(super) async fn call(&self, call: &Call, patience: Patience) -> Result<Answer, Failure> {
@@ -162,6 +203,9 @@ impl Connection {
     }
 
     async fn send(&self, call: &Call, pulse: &Arc<Pulse>) -> Result<Raw, LinkError> {
+        if let Some(party) = &call.party {
+            self.want_level(party.log_level()).await;
+        }
         let outcome = self.send_once(call, pulse).await;
         let mismatch = matches!(&outcome, Err(LinkError::Rpc(error)) if error.code() == code::HEADER_MISMATCH);
         if !mismatch || !self.sends_headers() {
@@ -175,13 +219,13 @@ impl Connection {
 
     async fn send_once(&self, call: &Call, pulse: &Arc<Pulse>) -> Result<Raw, LinkError> {
         let id = self.link.next_id();
-        let token = call.progress.is_some().then_some(id);
-        let additions = self.additions(token, call.capabilities.as_deref(), call.log_level.as_deref());
+        let party = call.party.as_deref();
+        let token = party.is_some_and(Party::wants_progress).then_some(id);
         let outgoing = Outgoing {
             id,
             method: call.method,
-            params: assemble::params(&call.params, &additions),
-            progress: call.progress.clone(),
+            params: assemble::params(&call.params, &self.additions(token, party)),
+            party: call.party.clone(),
             pulse: Some(Arc::clone(pulse)),
             headers: if self.sends_headers() { self.headers(call.method, &call.params) } else { Vec::new() },
             cancellable: true,
@@ -222,14 +266,10 @@ impl Connection {
 
     /// Keeps an ear on the server's lists for as long as the connection lives.
     pub(super) async fn listen(self: Arc<Self>) {
-        let filter = self.filter();
         if !self.revision.is_stateless() {
-            if let (Link::Http(link), true) = (&self.link, filter.is_some() || self.offers_subscriptions()) {
-                link.listen();
-            }
-            return;
+            return self.open_ear().await;
         }
-        let Some(filter) = filter else { return };
+        let Some(filter) = self.filter() else { return };
         let body = crate::json::raw(&json!({ "notifications": filter }));
         let mut pause = Duration::from_secs(1);
         loop {
@@ -245,6 +285,16 @@ impl Connection {
             pause = (pause * 2).min(Duration::from_secs(30));
             // Changes may have been missed while nobody listened.
             self.signals.mark_all();
+        }
+    }
+
+    /// Opens the stream on which a session-based server speaks unasked, where it has anything to say there.
+    pub(super) async fn open_ear(&self) {
+        if let Link::Http(link) = &self.link
+            && (self.filter().is_some() || self.offers_subscriptions() || self.declared.any())
+            && tokio::time::timeout(EAR, link.listen()).await.is_err()
+        {
+            tracing::debug!(server = %self.name, "its own stream is slow to open");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The way to a backend for everybody else: answers at once when it is down.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::future::BoxFuture;
@@ -10,9 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
 use super::freshness::{self, Freshness, Keeping};
+use super::party::Party;
+use super::sides::{Key, Sides};
 use super::subscriber;
 use super::subscriptions::{Listener, Subscription, Subscriptions};
-use crate::model::{BackendView, ItemKind};
+use crate::model::{BackendView, ItemKind, Owner};
 
 /// Where a backend stands.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +34,11 @@ pub struct Handle {
     pub(super) state: watch::Receiver<State>,
     pub(super) kick: Arc<Notify>,
     pub(super) patience: Patience,
+    /// How long a person may take to answer.
+    pub(super) input_timeout: Duration,
+    /// Whether every client has a connection of its own.
+    pub(super) session_scoped: bool,
+    pub(super) sides: Arc<Sides>,
     pub(super) stop: CancellationToken,
     pub(super) stopped: CancellationToken,
     pub(super) subscriptions: Arc<Subscriptions>,
@@ -41,24 +49,75 @@ impl Handle {
     /// Ends the server and waits until it is gone.
     pub async fn stop(&self) {
         self.stop.cancel();
+        self.sides.stopped().await;
         self.stopped.cancelled().await;
     }
 
-    async fn deliver(&self, call: &Call) -> Result<Answer, CallError> {
+    pub(super) async fn deliver(&self, call: &Call) -> Result<Answer, CallError> {
         let patience = Patience {
             quiet: call.timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit)),
             limit: call.timeout.unwrap_or(self.patience.limit).min(self.patience.limit),
         };
         let mut stale: Option<Arc<Connection>> = None;
         loop {
-            let connection = self.connection(call, patience, stale.as_ref()).await?;
+            let main = self.connection(call, patience, stale.as_ref()).await?;
+            let side = self.side(call.party.as_deref(), &main)?;
+            let connection = match &side {
+                None => main,
+                Some((key, party)) => self.side_connection(call, key, *party, &main).await?,
+            };
             match connection.call(call, patience).await {
                 Ok(answer) => return Ok(answer),
                 Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Stale) if stale.is_some() => {
+                    return Err(self.down("its session or protocol version keeps changing"));
+                }
                 // The server did not act on it; once more on a fresh connection, and only once.
-                Err(Failure::Stale) if stale.is_none() => stale = Some(connection),
-                Err(Failure::Stale) => return Err(self.down("its session or protocol version keeps changing")),
+                Err(Failure::Stale) => {
+                    if let Some((key, _)) = &side {
+                        self.sides.drop_stale(key, &connection);
+                    }
+                    stale = Some(connection);
+                }
             }
+        }
+    }
+
+    /// Which connection beside the supervised one a call needs, if it needs one.
+    fn side<'a>(
+        &self,
+        party: Option<&'a dyn Party>,
+        main: &Connection,
+    ) -> Result<Option<(Key, &'a dyn Party)>, CallError> {
+        let Some(party) = party else { return Ok(None) };
+        let abilities = party.abilities();
+        if self.session_scoped {
+            return match party.owner() {
+                Owner::Request(_) => Err(self.down(
+                    "it keeps a connection for each client (`scope: session`), and you are not known: open a session or \
+                     authenticate",
+                )),
+                owner => Ok(Some((Key { owner: Some(owner.clone()), abilities }, party))),
+            };
+        }
+        // A stateless server hears with every request what its client can do.
+        if main.is_stateless() || abilities.shared() == main.declared() {
+            return Ok(None);
+        }
+        Ok(Some((Key { owner: None, abilities: abilities.shared() }, party)))
+    }
+
+    async fn side_connection(
+        &self,
+        call: &Call,
+        key: &Key,
+        party: &dyn Party,
+        main: &Connection,
+    ) -> Result<Arc<Connection>, CallError> {
+        tokio::select! {
+            opened = self.sides.get(key, party, main.signals()) => opened.map_err(|reason| self.down(&reason)),
+            () = call.cancel.cancelled() => Err(CallError::Cancelled),
+            () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
         }
     }
 
@@ -110,7 +169,7 @@ impl Backend for Handle {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
-        Box::pin(async move { self.deliver(&call).await })
+        Box::pin(self.carry_through(call))
     }
 
     fn subscribe<'a>(&'a self, uri: &'a str, listener: Listener) -> BoxFuture<'a, Result<Subscription, CallError>> {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::assemble::{self, Additions};
+use super::assemble::{self, Additions, Stateless};
 use super::link::{Link, LinkError, Outgoing};
-use crate::config::ProtocolChoice;
-use crate::model::ServerInfo;
+use crate::config::{ProtocolChoice, Server};
+use crate::model::{Abilities, ServerInfo};
 use crate::wire::{Revision, code, key};
 
 /// What was settled with a server.
@@ -39,14 +39,29 @@ impl From<LinkError> for HandshakeError {
     }
 }
 
+/// A link, and what its server will be told of the clients.
+struct Handshake<'a> {
+    link: &'a Link,
+    declared: Abilities,
+}
+
+impl std::ops::Deref for Handshake<'_> {
+    type Target = Link;
+
+    fn deref(&self) -> &Link {
+        self.link
+    }
+}
+
 /// Settles the era. The probe is `server/discover`: harmless where it is not understood.
 pub(super) async fn settle(
     link: &Link,
-    choice: &ProtocolChoice,
-    probe_timeout: Duration,
+    server: &Server,
+    declared: Abilities,
     memory: &mut Memory,
 ) -> Result<Settled, HandshakeError> {
-    match choice {
+    let link = &Handshake { link, declared };
+    match &server.protocol {
         ProtocolChoice::Pinned(version) => match Revision::parse(version) {
             Some(revision) if revision.is_stateless() => pinned_stateless(link, revision).await,
             Some(revision) => initialize(link, revision).await,
@@ -59,18 +74,18 @@ pub(super) async fn settle(
                 Err(error)
             }
         },
-        ProtocolChoice::Auto => probe(link, probe_timeout, memory).await,
+        ProtocolChoice::Auto => probe(link, server.probe_timeout, memory).await,
     }
 }
 
-async fn pinned_stateless(link: &Link, revision: Revision) -> Result<Settled, HandshakeError> {
+async fn pinned_stateless(link: &Handshake<'_>, revision: Revision) -> Result<Settled, HandshakeError> {
     match discover(link, revision).await {
         Ok(result) => Ok(stateless(link, &result, revision)),
         Err(error) => Err(error.into()),
     }
 }
 
-async fn probe(link: &Link, patience: Duration, memory: &mut Memory) -> Result<Settled, HandshakeError> {
+async fn probe(link: &Handshake<'_>, patience: Duration, memory: &mut Memory) -> Result<Settled, HandshakeError> {
     let mut probe = std::pin::pin!(discover(link, Revision::LATEST));
     match tokio::time::timeout(patience, &mut probe).await {
         Ok(outcome) => verdict(link, outcome).await,
@@ -80,7 +95,7 @@ async fn probe(link: &Link, patience: Duration, memory: &mut Memory) -> Result<S
 
 /// The server may be slow to start rather than deaf: asks the other way too, and the first success decides.
 async fn ask_both_ways(
-    link: &Link,
+    link: &Handshake<'_>,
     mut probe: std::pin::Pin<&mut impl Future<Output = Result<Value, LinkError>>>,
     memory: &mut Memory,
 ) -> Result<Settled, HandshakeError> {
@@ -117,7 +132,7 @@ fn is_stateless(outcome: &Result<Value, LinkError>) -> bool {
     }
 }
 
-async fn verdict(link: &Link, outcome: Result<Value, LinkError>) -> Result<Settled, HandshakeError> {
+async fn verdict(link: &Handshake<'_>, outcome: Result<Value, LinkError>) -> Result<Settled, HandshakeError> {
     match outcome {
         Ok(result) => chosen(link, &result).await,
         Err(LinkError::Rpc(error)) => match error.code() {
@@ -136,13 +151,13 @@ async fn verdict(link: &Link, outcome: Result<Value, LinkError>) -> Result<Settl
         Err(LinkError::Unexpected(answer)) if !matches!(answer.status, 401 | 403 | 429 | 500..) => {
             fall_back(link, &LinkError::Unexpected(answer).to_string()).await
         }
-        Err(LinkError::Closed(_)) if matches!(link, Link::Stdio(_)) => Err(HandshakeError::DiedOfProbe),
+        Err(LinkError::Closed(_)) if matches!(link.link, Link::Stdio(_)) => Err(HandshakeError::DiedOfProbe),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Chooses among the versions a server says it supports.
-async fn chosen(link: &Link, result: &Value) -> Result<Settled, HandshakeError> {
+async fn chosen(link: &Handshake<'_>, result: &Value) -> Result<Settled, HandshakeError> {
     let supported = mutual(&result["supportedVersions"]);
     match supported.first() {
         // A server that answers and lists nothing has answered in the era it was asked in.
@@ -153,7 +168,7 @@ async fn chosen(link: &Link, result: &Value) -> Result<Settled, HandshakeError> 
     }
 }
 
-async fn refused_version(link: &Link, supported: &Value) -> Result<Settled, HandshakeError> {
+async fn refused_version(link: &Handshake<'_>, supported: &Value) -> Result<Settled, HandshakeError> {
     match mutual(supported).first() {
         Some(revision) if revision.is_stateless() => pinned_stateless(link, *revision).await,
         Some(revision) => initialize(link, *revision).await,
@@ -170,7 +185,7 @@ fn no_mutual_version(supported: &Value) -> HandshakeError {
     HandshakeError::Failed(format!("it supports none of our protocol versions, only {supported}"))
 }
 
-async fn fall_back(link: &Link, first_refusal: &str) -> Result<Settled, HandshakeError> {
+async fn fall_back(link: &Handshake<'_>, first_refusal: &str) -> Result<Settled, HandshakeError> {
     initialize(link, Revision::LATEST_SESSION).await.map_err(|error| match error {
         HandshakeError::Failed(second) => {
             HandshakeError::Failed(format!("{second} (and `server/discover`: {first_refusal})"))
@@ -179,11 +194,12 @@ async fn fall_back(link: &Link, first_refusal: &str) -> Result<Settled, Handshak
     })
 }
 
-async fn discover(link: &Link, revision: Revision) -> Result<Value, LinkError> {
-    if let Link::Http(link) = link {
+async fn discover(link: &Handshake<'_>, revision: Revision) -> Result<Value, LinkError> {
+    if let Link::Http(link) = link.link {
         link.agree(Some(revision));
     }
-    let additions = Additions { stateless: Some(revision), ..Additions::default() };
+    let stateless = Stateless { revision, capabilities: None, log_level: None };
+    let additions = Additions { stateless: Some(stateless), ..Additions::default() };
     let params = assemble::params(&crate::json::raw(&json!({})), &additions);
     let result = link.request(Outgoing::plain(link.next_id(), "server/discover", params)).await?;
     let result: Value = serde_json::from_str(result.get()).map_err(|error| LinkError::Protocol(error.to_string()))?;
@@ -194,12 +210,17 @@ async fn discover(link: &Link, revision: Revision) -> Result<Value, LinkError> {
     }
 }
 
-async fn initialize(link: &Link, revision: Revision) -> Result<Settled, HandshakeError> {
-    if let Link::Http(link) = link {
+async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled, HandshakeError> {
+    if let Link::Http(link) = link.link {
         link.agree(None);
     }
     let client: Value = serde_json::from_str(&assemble::client_info()).unwrap_or_default();
-    let params = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client}).to_string();
+    let params = json!({
+        "protocolVersion": revision.as_str(),
+        "capabilities": link.declared.to_capabilities(),
+        "clientInfo": client,
+    })
+    .to_string();
     let result = link.request(Outgoing::plain(link.next_id(), "initialize", params)).await?;
     let result: Value =
         serde_json::from_str(result.get()).map_err(|error| HandshakeError::Failed(error.to_string()))?;
@@ -207,7 +228,7 @@ async fn initialize(link: &Link, revision: Revision) -> Result<Settled, Handshak
     let revision = Revision::parse(version).filter(|revision| !revision.is_stateless()).ok_or_else(|| {
         HandshakeError::Failed(format!("it answered `initialize` with the protocol version `{version}`"))
     })?;
-    if let Link::Http(link) = link {
+    if let Link::Http(link) = link.link {
         link.agree(Some(revision));
     }
     link.notify("notifications/initialized", None).await?;
@@ -215,8 +236,8 @@ async fn initialize(link: &Link, revision: Revision) -> Result<Settled, Handshak
 }
 
 /// Settles on the stateless era. An `initialize` asked meanwhile may have changed which headers the link sends.
-fn stateless(link: &Link, result: &Value, revision: Revision) -> Settled {
-    if let Link::Http(link) = link {
+fn stateless(link: &Handshake<'_>, result: &Value, revision: Revision) -> Settled {
+    if let Link::Http(link) = link.link {
         link.agree(Some(revision));
     }
     Settled { revision, info: described(result, &result["_meta"][key::SERVER_INFO], revision) }

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use super::http_listener;
 use super::inbound::{self, Inbound};
 use super::link::{LinkError, Outgoing, UnexpectedAnswer};
+use super::pending::{PendingTable, Task};
 use super::signals::Signals;
-use crate::json::Raw;
+use crate::json::{Raw, RawRef};
 use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
 use crate::wire::{Id, Revision, batch, encode, headers};
 
@@ -62,7 +63,8 @@ pub(super) struct Inner {
     pub(super) client: HttpClient,
     agreement: ArcSwap<Agreement>,
     next_id: AtomicU64,
-    pub(super) signals: Arc<Signals>,
+    /// The requests of a session that are on their way: what the server says on its own stream may be for one of them.
+    pub(super) pending: Arc<PendingTable>,
     closed: watch::Sender<Option<String>>,
 }
 
@@ -73,10 +75,14 @@ impl HttpLink {
             agreement: ArcSwap::from_pointee(Agreement::new(&client, None, None)),
             client,
             next_id: AtomicU64::new(1),
-            signals,
+            pending: PendingTable::new(name, signals),
             closed: watch::Sender::new(None),
         };
         HttpLink { inner: Arc::new(inner), listener: Mutex::new(None) }
+    }
+
+    pub(super) fn pending(&self) -> &PendingTable {
+        &self.inner.pending
     }
 
     pub(super) fn next_id(&self) -> u64 {
@@ -91,9 +97,14 @@ impl HttpLink {
 
     pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
         let stateless = self.inner.agreed().is_stateless();
+        let known = !stateless && outgoing.party.is_some();
+        if known {
+            drop(self.inner.pending.enter(&outgoing)?);
+        }
         let mut guard = CancelOnDrop {
             inner: &self.inner,
             id: outgoing.id,
+            known,
             // A stateless request is cancelled by closing its stream, which dropping it does.
             armed: outgoing.cancellable && !stateless,
         };
@@ -106,13 +117,15 @@ impl HttpLink {
         self.inner.post(method, &[], encode::notification(method, params)).await.map(drop)
     }
 
-    /// Opens the stream on which a session-based server speaks unasked.
-    pub(super) fn listen(&self) {
+    /// Opens the stream on which a session-based server speaks unasked. Ends when it is open or will not be.
+    pub(super) async fn listen(&self) {
         let inner = Arc::clone(&self.inner);
-        let task = tokio::spawn(async move { http_listener::listen(&inner).await });
+        let (opened, open) = oneshot::channel();
+        let task = tokio::spawn(async move { http_listener::listen(&inner, opened).await });
         if let Some(old) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).replace(task) {
             old.abort();
         }
+        let _ = open.await;
     }
 
     /// Gives the link up, so that a new one is made: what was agreed on it no longer holds.
@@ -188,7 +201,7 @@ impl Inner {
         }
     }
 
-    async fn request(&self, outgoing: &Outgoing<'_>) -> Result<Raw, LinkError> {
+    async fn request(self: &Arc<Self>, outgoing: &Outgoing<'_>) -> Result<Raw, LinkError> {
         let body = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
         let answer = self.post(outgoing.method, &outgoing.headers, body).await?;
         if outgoing.method == "initialize"
@@ -201,20 +214,20 @@ impl Inner {
         }
         let failure = unexpected(answer.status().as_u16(), &answer);
         let body = answer.body().await?;
-        match inbound::sort(&self.name, &self.signals, &body) {
+        match inbound::sort(&self.name, &self.pending.signals, &body) {
             Ok(Inbound::Answer(response)) => response.outcome.map_err(LinkError::Rpc),
             _ => Err(failure),
         }
     }
 
     /// Reads a stream until the answer is there, taking it up again where the server closed it on purpose.
-    async fn follow(&self, outgoing: &Outgoing<'_>, mut stream: EventStream) -> Result<Raw, LinkError> {
+    async fn follow(self: &Arc<Self>, outgoing: &Outgoing<'_>, mut stream: EventStream) -> Result<Raw, LinkError> {
         let (mut last_id, mut tries) = (None::<String>, 0);
         loop {
             let ended = match stream.next().await {
                 Ok(Some(event)) => {
                     tries = 0;
-                    if let Some(outcome) = self.take(outgoing, &event.kind, &event.data).await {
+                    if let Some(outcome) = self.take(outgoing, &event.kind, &event.data) {
                         return outcome;
                     }
                     continue;
@@ -246,7 +259,7 @@ impl Inner {
     }
 
     /// One event of a request's own stream; its outcome if this was the answer.
-    async fn take(&self, outgoing: &Outgoing<'_>, kind: &str, data: &str) -> Option<Result<Raw, LinkError>> {
+    fn take(self: &Arc<Self>, outgoing: &Outgoing<'_>, kind: &str, data: &str) -> Option<Result<Raw, LinkError>> {
         if kind != "message" {
             return None;
         }
@@ -255,28 +268,37 @@ impl Inner {
             _ => vec![crate::json::valid(data.to_owned()).ok()?],
         };
         for item in items {
-            match inbound::sort(&self.name, &self.signals, item.get().as_bytes()) {
+            match inbound::sort(&self.name, &self.pending.signals, item.get().as_bytes()) {
                 Ok(Inbound::Answer(response)) if answers(response.id.as_ref(), outgoing.id) => {
                     return Some(response.outcome.map_err(LinkError::Rpc));
                 }
-                Ok(Inbound::Reply(reply)) => self.reply(reply).await,
-                Ok(Inbound::Progress(token, params)) if token == outgoing.id => {
-                    if let Some(pulse) = &outgoing.pulse {
-                        pulse.beat();
+                Ok(Inbound::Answer(_)) => {}
+                Ok(inbound) if self.agreed().is_stateless() => take_news(outgoing, inbound),
+                Ok(inbound) => {
+                    if let Inbound::Progress(token, params) = &inbound
+                        && *token == outgoing.id
+                    {
+                        take_progress(outgoing, params);
+                        continue;
                     }
-                    if let Some(progress) = &outgoing.progress {
-                        progress.push(params);
-                    }
+                    let task = self.pending.take_other(inbound, Some(outgoing.id));
+                    self.carry_out(task);
                 }
-                Ok(_) => {}
                 Err(fault) => tracing::warn!(server = %self.name, "not a message: {}", fault.error.message()),
             }
         }
         None
     }
 
-    pub(super) async fn reply(&self, reply: String) {
-        self.post_aside("", reply).await;
+    /// Does what something the server sent asks for, without holding up what it sends next.
+    pub(super) fn carry_out(self: &Arc<Self>, task: Option<Task>) {
+        let link = Arc::clone(self);
+        let send = move |reply: String| async move { link.post_aside("", reply).await };
+        match task {
+            None => {}
+            Some(Task::Send(reply)) => drop(tokio::spawn(send(reply))),
+            Some(Task::Answer(request, asker)) => self.pending.answer(request, asker, send),
+        }
     }
 
     /// Sends what has no answer; a failure is nobody's but the log's.
@@ -286,6 +308,26 @@ impl Inner {
             Ok(Err(error)) => tracing::debug!(server = %self.name, method, %error, "sending aside"),
             Err(_) => tracing::debug!(server = %self.name, method, "sending aside: not accepted in time"),
         }
+    }
+}
+
+/// What a stateless server says on the stream of a request belongs to that, and is never a question.
+fn take_news(outgoing: &Outgoing<'_>, inbound: Inbound) {
+    let party = outgoing.party.as_ref();
+    match (inbound, party) {
+        (Inbound::Progress(token, params), _) if token == outgoing.id => take_progress(outgoing, &params),
+        (Inbound::Log(params), Some(party)) => party.log(&params),
+        (Inbound::Other(notification), Some(party)) => party.tell(&notification.method, notification.params.as_deref()),
+        _ => {}
+    }
+}
+
+fn take_progress(outgoing: &Outgoing<'_>, params: &RawRef) {
+    if let Some(pulse) = &outgoing.pulse {
+        pulse.beat();
+    }
+    if let Some(party) = outgoing.party.as_ref().filter(|party| party.wants_progress()) {
+        party.progress(params);
     }
 }
 
@@ -313,11 +355,16 @@ fn unexpected(status: u16, answer: &Answer) -> LinkError {
 struct CancelOnDrop<'a> {
     inner: &'a Arc<Inner>,
     id: u64,
+    /// Whether it has an entry among the pending ones.
+    known: bool,
     armed: bool,
 }
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
+        if self.known {
+            self.inner.pending.leave(self.id);
+        }
         if !self.armed {
             return;
         }

@@ -1,9 +1,11 @@
 //! The standalone stream on which a session-based server speaks unasked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use super::http_link::{Inner, RESUME_AFTER, put, sensible};
-use super::inbound::{self, Inbound};
 use crate::wire::headers;
 use crate::wire::http::{EventStream, HttpError};
 
@@ -18,22 +20,24 @@ enum Opened {
 }
 
 /// Listens for as long as the session lives. A server without such a stream says 405, and that is fine.
-pub(super) async fn listen(link: &Inner) {
+pub(super) async fn listen(link: &Arc<Inner>, opened: oneshot::Sender<()>) {
     let (mut last_id, mut pauses) = (None::<String>, Pauses::new());
-    let mut was_open = false;
+    let (mut was_open, mut opened) = (false, Some(opened));
     loop {
-        match open(link, last_id.as_deref()).await {
+        let attempt = open(link, last_id.as_deref()).await;
+        drop(opened.take());
+        match attempt {
             Opened::Stream(mut stream) => {
                 if last_id.is_none() {
                     // Nothing will be replayed, so a change may have been missed; the first time too, between the
                     // listing and now.
-                    link.signals.mark_all();
-                    link.signals.updates_missed();
+                    link.pending.signals.mark_all();
+                    link.pending.signals.updates_missed();
                 }
                 was_open = true;
                 while let Ok(Some(event)) = stream.next().await {
                     pauses.reset();
-                    take(link, &event.kind, &event.data).await;
+                    take(link, &event.kind, &event.data);
                 }
                 last_id = stream.last_id().map(str::to_owned).or(last_id);
                 if let Some(retry) = stream.retry() {
@@ -81,12 +85,11 @@ async fn open(link: &Inner, last_id: Option<&str>) -> Opened {
     }
 }
 
-async fn take(link: &Inner, kind: &str, data: &str) {
-    if kind != "message" {
-        return;
-    }
-    if let Ok(Inbound::Reply(reply)) = inbound::sort(&link.name, &link.signals, data.as_bytes()) {
-        link.reply(reply).await;
+fn take(link: &Arc<Inner>, kind: &str, data: &str) {
+    if kind == "message" {
+        for task in link.pending.take(data.as_bytes()) {
+            link.carry_out(Some(task));
+        }
     }
 }
 

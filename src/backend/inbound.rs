@@ -2,15 +2,22 @@
 
 use super::signals::Signals;
 use crate::json::{Object, Raw};
-use crate::wire::{Fault, Id, Message, Response, RpcError, encode, key};
+use crate::wire::{Fault, Id, Message, Notification, Request, Response, encode, key};
 
 #[derive(Debug)]
 pub(super) enum Inbound {
     Answer(Response),
-    /// A request of the server, with what it gets for an answer.
+    /// A request of the server that anybody can answer, with its answer.
     Reply(String),
+    /// A request of the server to the client of a running call.
+    Question(Request),
+    /// The server takes a request of its own back.
+    TakenBack(Id),
     /// Progress under one of our tokens.
     Progress(u64, Raw),
+    Log(Raw),
+    /// Something else it says, which may concern the client of a running call.
+    Other(Notification),
     Nothing,
 }
 
@@ -20,20 +27,20 @@ pub(super) fn sort(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbou
         Message::Request(request) if request.method == "ping" => {
             Inbound::Reply(encode::result(&request.id, &crate::json::raw(&serde_json::json!({}))))
         }
-        // No client capability was declared, so there is nothing a server may ask.
-        Message::Request(request) => {
-            Inbound::Reply(encode::error(Some(&request.id), &RpcError::method_not_found(&request.method)))
-        }
-        Message::Notification(notification) => match (notification.method.as_str(), notification.params) {
-            ("notifications/progress", Some(params)) => match token(&params) {
-                Some(token) => Inbound::Progress(token, params),
+        Message::Request(request) => Inbound::Question(request),
+        Message::Notification(notification) => match (notification.method.as_str(), &notification.params) {
+            ("notifications/progress", Some(params)) => match token(params) {
+                Some(token) => Inbound::Progress(token, params.clone()),
                 None => Inbound::Nothing,
             },
-            (method, params) => {
-                if !signals.take(method, params.as_deref()) {
-                    tracing::debug!(server, method, "notification");
-                }
-                Inbound::Nothing
+            ("notifications/message", Some(params)) => Inbound::Log(params.clone()),
+            (method, params) if signals.take(method, params.as_deref()) => Inbound::Nothing,
+            ("notifications/cancelled", Some(params)) => {
+                taken_back(params).map_or(Inbound::Nothing, Inbound::TakenBack)
+            }
+            (method, _) => {
+                tracing::debug!(server, method, "notification");
+                Inbound::Other(notification)
             }
         },
     })
@@ -41,6 +48,10 @@ pub(super) fn sort(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbou
 
 fn token(params: &Raw) -> Option<u64> {
     Object::parse(params.get()).ok()?.get(key::PROGRESS_TOKEN)?.get().parse().ok()
+}
+
+fn taken_back(params: &Raw) -> Option<Id> {
+    Id::parse(Object::parse(params.get()).ok()?.get("requestId")?.get())
 }
 
 /// The number of one of our ids.

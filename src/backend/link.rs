@@ -1,11 +1,11 @@
 //! A connected transport: requests go out, answers come back, whichever way the bytes travel.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::call::ProgressSink;
 use super::http_link::HttpLink;
+use super::nested::Terms;
+use super::party::Party;
 use super::stdio_link::StdioLink;
 use crate::json::Raw;
 use crate::wire::RpcError;
@@ -58,32 +58,82 @@ impl From<HttpError> for LinkError {
     }
 }
 
-/// When a request last showed a sign of life.
+/// When a request last showed a sign of life, not counting the time a person was asked something.
 #[derive(Debug)]
 pub(super) struct Pulse {
     started: Instant,
-    last: AtomicU64,
+    state: Mutex<Beats>,
+}
+
+#[derive(Debug, Default)]
+struct Beats {
+    last: Duration,
+    /// Questions that are out, and since when.
+    asking: usize,
+    since: Duration,
+    /// How long there were any, in all.
+    asked: Duration,
 }
 
 impl Pulse {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Pulse { started: Instant::now(), last: AtomicU64::new(0) })
+        Arc::new(Pulse { started: Instant::now(), state: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Beats> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn beat(&self) {
-        self.last.store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
+        self.lock().last = self.started.elapsed();
+    }
+
+    /// The clock stands still until what this returns is dropped.
+    pub(super) fn pause(self: &Arc<Self>) -> Paused {
+        let mut beats = self.lock();
+        beats.asking += 1;
+        if beats.asking == 1 {
+            beats.since = self.started.elapsed();
+        }
+        Paused(Arc::clone(self))
+    }
+
+    /// How long there may still be silence; none while a person is being asked.
+    fn left(&self, patience: Duration, limit: Duration) -> Option<Duration> {
+        let beats = self.lock();
+        if beats.asking > 0 {
+            return None;
+        }
+        let end = (beats.last + patience).min(limit + beats.asked);
+        Some(end.saturating_sub(self.started.elapsed()))
     }
 
     /// Ends when there was no sign of life for `patience`, or when `limit` has passed in all.
     pub(super) async fn silence(&self, patience: Duration, limit: Duration) -> Duration {
         loop {
-            let quiet_until = Duration::from_millis(self.last.load(Ordering::Relaxed)) + patience;
-            let end = quiet_until.min(limit);
-            let now = self.started.elapsed();
-            if now >= end {
-                return now;
+            match self.left(patience, limit) {
+                Some(Duration::ZERO) => return self.started.elapsed(),
+                Some(left) => tokio::time::sleep(left).await,
+                // Looked at again often enough: what comes next is a whole `patience` at least.
+                None => tokio::time::sleep(patience.min(Duration::from_secs(1))).await,
             }
-            tokio::time::sleep(end - now).await;
+        }
+    }
+}
+
+/// A person is being asked.
+#[derive(Debug)]
+pub(super) struct Paused(Arc<Pulse>);
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        let now = self.0.started.elapsed();
+        let mut beats = self.0.lock();
+        beats.asking -= 1;
+        if beats.asking == 0 {
+            let asked = now.saturating_sub(beats.since);
+            beats.asked += asked;
+            beats.last = now;
         }
     }
 }
@@ -94,7 +144,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) id: u64,
     pub(super) method: &'a str,
     pub(super) params: String,
-    pub(super) progress: Option<ProgressSink>,
+    /// For whom it is; progress is asked for if they want it.
+    pub(super) party: Option<Arc<dyn Party>>,
     pub(super) pulse: Option<Arc<Pulse>>,
     /// `Mcp-Name` and `Mcp-Param-*`, for stateless HTTP.
     pub(super) headers: Vec<(String, String)>,
@@ -104,7 +155,7 @@ pub(super) struct Outgoing<'a> {
 
 impl<'a> Outgoing<'a> {
     pub(super) fn plain(id: u64, method: &'a str, params: String) -> Self {
-        Outgoing { id, method, params, progress: None, pulse: None, headers: Vec::new(), cancellable: false }
+        Outgoing { id, method, params, party: None, pulse: None, headers: Vec::new(), cancellable: false }
     }
 }
 
@@ -135,6 +186,14 @@ impl Link {
         match self {
             Link::Stdio(link) => link.notify(method, params).await,
             Link::Http(link) => link.notify(method, params).await,
+        }
+    }
+
+    /// What the server may ask from now on.
+    pub(super) fn agree_terms(&self, terms: Terms) {
+        match self {
+            Link::Stdio(link) => link.pending().agree_terms(terms),
+            Link::Http(link) => link.pending().agree_terms(terms),
         }
     }
 

@@ -1,6 +1,5 @@
 //! A child process that speaks one message per line.
 
-use std::collections::HashMap;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,17 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::process::{ChildStderr, ChildStdout};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::call::ProgressSink;
-use super::inbound::{self, Inbound};
-use super::link::{LinkError, Outgoing, Pulse};
+use super::link::{LinkError, Outgoing};
 use super::long_line;
+use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
-use crate::wire::{Fault, Id, Line, LineReader, LineSender, RpcError, batch, encode, line_writer};
+use crate::wire::{Id, Line, LineReader, LineSender, encode, line_writer};
 
 /// How long a child gets to end by itself once its input is closed, and again once it was asked to terminate.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,27 +29,10 @@ const QUEUE: usize = 1024;
 pub(super) type LastWords = Arc<Mutex<String>>;
 
 #[derive(Debug)]
-struct Pending {
-    reply: oneshot::Sender<Result<Raw, LinkError>>,
-    progress: Option<ProgressSink>,
-    pulse: Option<Arc<Pulse>>,
-}
-
-/// What the reader and the senders share.
-#[derive(Debug)]
-struct Shared {
-    name: Arc<str>,
-    pending: Mutex<HashMap<u64, Pending>>,
-    signals: Arc<Signals>,
-    cap: usize,
-}
-
-#[derive(Debug)]
 pub(super) struct StdioLink {
-    shared: Arc<Shared>,
+    pending: Arc<PendingTable>,
     writer: LineSender,
     next_id: AtomicU64,
-    closed: watch::Receiver<Option<String>>,
     stop: CancellationToken,
     ended: CancellationToken,
 }
@@ -66,21 +47,24 @@ impl StdioLink {
     ) -> io::Result<Self> {
         let (child, stdin, stdout, stderr) = Child::start(launch)?;
         let (writer, queue) = mpsc::channel(QUEUE);
-        let (closing, closed) = watch::channel(None);
-        let shared = Arc::new(Shared { name: Arc::clone(name), pending: Mutex::default(), signals, cap });
+        let pending = PendingTable::new(name, signals);
         let write = tokio::spawn(line_writer(stdin, queue));
-        let read = tokio::spawn(read(Arc::clone(&shared), stdout, writer.downgrade()));
+        let read = tokio::spawn(read(Arc::clone(&pending), stdout, cap, writer.downgrade()));
         tokio::spawn(log_errors(Arc::clone(name), stderr, cap, last_words));
         let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
         let streams = Streams { read, write };
         let done = ended.clone().drop_guard();
         let stopping = stop.clone();
-        let keeper_shared = Arc::clone(&shared);
+        let waiting = Arc::clone(&pending);
         tokio::spawn(async move {
-            keep(keeper_shared, child, streams, closing, stopping).await;
+            keep(&waiting, child, streams, stopping).await;
             drop(done);
         });
-        Ok(StdioLink { shared, writer, next_id: AtomicU64::new(1), closed, stop, ended })
+        Ok(StdioLink { pending, writer, next_id: AtomicU64::new(1), stop, ended })
+    }
+
+    pub(super) fn pending(&self) -> &PendingTable {
+        &self.pending
     }
 
     pub(super) fn next_id(&self) -> u64 {
@@ -88,38 +72,30 @@ impl StdioLink {
     }
 
     pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
-        let Outgoing { id, method, params, progress, pulse, cancellable, .. } = outgoing;
-        let (reply, answer) = oneshot::channel();
-        self.shared.lock().insert(id, Pending { reply, progress, pulse });
-        let mut guard = CancelOnDrop { link: self, id, armed: true, notify: false };
-        // Looked at after the entry was made: a link that closes later finds the entry and fails it.
-        if let Some(reason) = self.closed.borrow().clone() {
-            return Err(LinkError::Closed(reason));
-        }
-        let line = encode::request(&Id::number(id), method, Some(&params));
+        let answer = self.pending.enter(&outgoing)?;
+        let mut guard = CancelOnDrop { link: self, id: outgoing.id, armed: true, notify: false };
+        let line = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
         if self.writer.send(line).await.is_err() {
-            return Err(LinkError::Closed(self.reason()));
+            return Err(self.lost());
         }
         // While it waited for a place in the queue the server knew nothing of it, and there was nothing to cancel.
-        guard.notify = cancellable;
-        let outcome = answer.await.unwrap_or_else(|_| Err(LinkError::Closed(self.reason())));
+        guard.notify = outgoing.cancellable;
+        let outcome = answer.await.unwrap_or_else(|_| Err(self.lost()));
         guard.armed = false;
         outcome
     }
 
     pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), LinkError> {
         let line = encode::notification(method, params);
-        self.writer.send(line).await.map_err(|_| LinkError::Closed(self.reason()))
+        self.writer.send(line).await.map_err(|_| self.lost())
     }
 
-    fn reason(&self) -> String {
-        self.closed.borrow().clone().unwrap_or_else(|| "its input is closed".to_owned())
+    fn lost(&self) -> LinkError {
+        self.pending.lost("its input is closed")
     }
 
     pub(super) async fn closed(&self) -> String {
-        let mut closed = self.closed.clone();
-        let reason = closed.wait_for(Option::is_some).await;
-        reason.ok().and_then(|reason| reason.clone()).unwrap_or_default()
+        self.pending.closed().await
     }
 
     /// Ends the child and waits until it is gone.
@@ -136,89 +112,6 @@ impl Drop for StdioLink {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Pending>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn finish(&self, id: u64, outcome: Result<Raw, LinkError>) {
-        match self.lock().remove(&id) {
-            // Whoever asked may be gone by now.
-            Some(pending) => drop(pending.reply.send(outcome)),
-            None => tracing::debug!(server = %self.name, id, "an answer nobody waits for was dropped"),
-        }
-    }
-
-    fn fail_all(&self, reason: &str) {
-        let pending: Vec<Pending> = self.lock().drain().map(|(_, pending)| pending).collect();
-        for pending in pending {
-            let _ = pending.reply.send(Err(LinkError::Closed(reason.to_owned())));
-        }
-    }
-
-    /// Takes one line; the text to send back, if it wants an answer.
-    fn take(&self, line: Line<'_>) -> Vec<String> {
-        match line {
-            Line::TooLong { head, tail, length } => {
-                tracing::warn!(server = %self.name, length, cap = self.cap, "a line over the cap was skipped");
-                match long_line::answered(&head, &tail) {
-                    Some(id) => self.finish(id, Err(LinkError::TooLarge(self.cap))),
-                    None => tracing::warn!(server = %self.name, "nobody can be told: the line shows no id"),
-                }
-                Vec::new()
-            }
-            Line::Text(text) => match batch(text) {
-                Some(Ok(items)) => items.iter().filter_map(|item| self.take_message(item.get().as_bytes())).collect(),
-                _ => self.take_message(text).into_iter().collect(),
-            },
-        }
-    }
-
-    fn take_message(&self, text: &[u8]) -> Option<String> {
-        match inbound::sort(&self.name, &self.signals, text) {
-            Ok(Inbound::Answer(response)) => {
-                match inbound::number(response.id.as_ref()) {
-                    Some(id) => self.finish(id, response.outcome.map_err(LinkError::Rpc)),
-                    None => tracing::warn!(server = %self.name, "an answer without a usable id was dropped"),
-                }
-                None
-            }
-            Ok(Inbound::Reply(reply)) => Some(reply),
-            Ok(Inbound::Progress(token, params)) => {
-                self.take_progress(token, params);
-                None
-            }
-            Ok(Inbound::Nothing) => None,
-            Err(Fault { id, error }) => {
-                self.take_fault(text, id, &error);
-                None
-            }
-        }
-    }
-
-    fn take_progress(&self, token: u64, params: Raw) {
-        let pending = self.lock();
-        let Some(pending) = pending.get(&token) else { return };
-        if let Some(pulse) = &pending.pulse {
-            pulse.beat();
-        }
-        if let Some(progress) = &pending.progress {
-            progress.push(params);
-        }
-    }
-
-    /// A malformed answer fails the call it names; anything else on the stream is noise to log.
-    fn take_fault(&self, text: &[u8], id: Option<Id>, error: &RpcError) {
-        let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
-        tracing::warn!(server = %self.name, line = %shown, "not a message: {}", error.message());
-        if let Some(id) = inbound::number(id.as_ref())
-            && let Some(pending) = self.lock().remove(&id)
-        {
-            let _ = pending.reply.send(Err(LinkError::Protocol(error.message())));
-        }
-    }
-}
-
 /// Takes the entry away and tells the server, when whoever asked no longer waits.
 struct CancelOnDrop<'a> {
     link: &'a StdioLink,
@@ -229,7 +122,7 @@ struct CancelOnDrop<'a> {
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if !self.armed || self.link.shared.lock().remove(&self.id).is_none() || !self.notify {
+        if !self.armed || !self.link.pending.leave(self.id) || !self.notify {
             return;
         }
         let params = format!("{{\"requestId\":{}}}", self.id);
@@ -241,24 +134,43 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-async fn read(shared: Arc<Shared>, stdout: ChildStdout, writer: mpsc::WeakSender<String>) {
-    let mut lines = LineReader::new(stdout, shared.cap);
+async fn read(pending: Arc<PendingTable>, stdout: ChildStdout, cap: usize, writer: mpsc::WeakSender<String>) {
+    let mut lines = LineReader::new(stdout, cap);
     loop {
-        let replies = match lines.next().await {
-            Ok(Some(line)) => shared.take(line),
+        let tasks = match lines.next().await {
+            Ok(Some(Line::Text(text))) => pending.take(text),
+            Ok(Some(Line::TooLong { head, tail, length })) => {
+                skip(&pending, &head, &tail, length, cap);
+                continue;
+            }
             Ok(None) => return,
             Err(error) => {
-                tracing::debug!(server = %shared.name, %error, "reading");
+                tracing::debug!(server = %pending.name, %error, "reading");
                 return;
             }
         };
-        for reply in replies {
+        for task in tasks {
             let Some(writer) = writer.upgrade() else { return };
-            // The reader must not wait for a server that does not read: its answers would pile up behind it.
-            if writer.try_send(reply).is_err() {
-                tracing::warn!(server = %shared.name, "a reply was dropped: the server does not read");
+            match task {
+                // The reader must not wait for a server that does not read: its answers would pile up behind it.
+                Task::Send(reply) => {
+                    if writer.try_send(reply).is_err() {
+                        tracing::warn!(server = %pending.name, "a reply was dropped: the server does not read");
+                    }
+                }
+                Task::Answer(request, asker) => {
+                    pending.answer(request, asker, move |reply| async move { drop(writer.send(reply).await) });
+                }
             }
         }
+    }
+}
+
+fn skip(pending: &PendingTable, head: &[u8], tail: &[u8], length: usize, cap: usize) {
+    tracing::warn!(server = %pending.name, length, cap, "a line over the cap was skipped");
+    match long_line::answered(head, tail) {
+        Some(id) => pending.finish(id, Err(LinkError::TooLarge(cap))),
+        None => tracing::warn!(server = %pending.name, "nobody can be told: the line shows no id"),
     }
 }
 
@@ -284,13 +196,7 @@ struct Streams {
 }
 
 /// Owns the child: waits until it ends, closes its streams, or we stop using it; then fails what is still waiting.
-async fn keep(
-    shared: Arc<Shared>,
-    mut child: Child,
-    mut streams: Streams,
-    closing: watch::Sender<Option<String>>,
-    stop: CancellationToken,
-) {
+async fn keep(pending: &PendingTable, mut child: Child, mut streams: Streams, stop: CancellationToken) {
     let reason = tokio::select! {
         status = child.wait() => {
             // What it said before it ended is still in the pipe.
@@ -301,8 +207,7 @@ async fn keep(
         _ = &mut streams.write => ended_or(&mut child, "it no longer reads its input").await,
         () = stop.cancelled() => "the proxy ended it".to_owned(),
     };
-    closing.send_replace(Some(reason.clone()));
-    shared.fail_all(&reason);
+    pending.close(&reason);
     child.stop(PATIENCE, || streams.write.abort()).await;
     streams.read.abort();
 }

@@ -1,28 +1,27 @@
 //! One task per server that owns its connection: connect, list, watch, reconnect.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
 use super::connection::{Connection, Patience};
+use super::connector::Connector;
 use super::follow::{self, Ended};
 use super::handle::{Handle, State};
-use super::handshake::{self, HandshakeError, Memory};
-use super::http_link::HttpLink;
-use super::link::Link;
+use super::handshake::Memory;
+use super::sides::Sides;
 use super::signals::Signals;
-use super::stdio_link::{LastWords, StdioLink};
+use super::stdio_link::LastWords;
 use super::subscriber;
 use crate::config::{Server, Transport};
-use crate::model::{BackendKind, BackendView, Lists, ServerInfo, Status};
-use crate::process::{Launch, base_environment};
-use crate::wire::http::{HttpClient, Pool};
+use crate::model::{Abilities, BackendKind, BackendView, Lists, ServerInfo, Status};
+use crate::wire::http::Pool;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Calls to a dead server start it again at once, but not more often than this.
@@ -38,6 +37,8 @@ pub struct Environment {
     pub variables: Vec<(String, String)>,
     /// Told whenever a server's view changed.
     pub changes: Arc<Notify>,
+    /// What the only client of this proxy can do, as soon as that is known: then no server needs a second connection.
+    pub sole_client: Arc<ArcSwapOption<Abilities>>,
 }
 
 /// What is known of a server that is not connected.
@@ -67,13 +68,23 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
     let view = idle_view(&name, server, &environment.cache);
     let saved = (view.status == Status::Cached).then(|| (Arc::clone(&view.info), Arc::clone(&view.lists)));
     let (state_sender, state) = watch::channel(State::default());
+    let connector = Arc::new(Connector {
+        name: Arc::clone(&name),
+        server: server.clone(),
+        environment: environment.clone(),
+        last_words: LastWords::default(),
+    });
+    let stop = CancellationToken::new();
     let handle = Handle {
         name: Arc::clone(&name),
         view: Arc::new(ArcSwap::from_pointee(view)),
         state,
         kick: Arc::default(),
         patience: Patience { quiet: server.timeout, limit: server.max_timeout.max(server.timeout) },
-        stop: CancellationToken::new(),
+        input_timeout: server.input_timeout,
+        session_scoped: server.session_scoped,
+        sides: Arc::new(Sides::new(Arc::clone(&connector), stop.clone())),
+        stop,
         stopped: CancellationToken::new(),
         subscriptions: Arc::default(),
         freshness: Arc::default(),
@@ -85,7 +96,7 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         handle: handle.clone(),
         state: state_sender,
         memory: Memory::default(),
-        last_words: LastWords::default(),
+        connector,
         down_since: Instant::now(),
         last_attempt: None,
         saved,
@@ -101,7 +112,7 @@ pub(super) struct Supervisor {
     pub(super) handle: Handle,
     state: watch::Sender<State>,
     memory: Memory,
-    last_words: LastWords,
+    connector: Arc<Connector>,
     /// When it was last known to work.
     down_since: Instant,
     last_attempt: Option<Instant>,
@@ -150,54 +161,10 @@ impl Supervisor {
     }
 
     async fn connect(&mut self) -> Result<Arc<Connection>, String> {
-        let limit = self.server.start_timeout;
-        match tokio::time::timeout(limit, self.try_connect()).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32())),
-        }
-    }
-
-    async fn try_connect(&mut self) -> Result<Arc<Connection>, String> {
-        loop {
-            let signals = Arc::new(Signals::new(&self.handle.subscriptions));
-            let link = self.link(&signals)?;
-            let settled =
-                handshake::settle(&link, &self.server.protocol, self.server.probe_timeout, &mut self.memory).await;
-            match settled {
-                Ok(settled) => {
-                    let connection = Connection::new(&self.name, link, settled.revision, settled.info, signals);
-                    return Ok(Arc::new(connection));
-                }
-                Err(HandshakeError::DiedOfProbe) if !self.memory.skip_probe => {
-                    link.stop().await;
-                    self.memory.skip_probe = true;
-                }
-                Err(error) => {
-                    link.stop().await;
-                    return Err(error.to_string());
-                }
-            }
-        }
-    }
-
-    fn link(&self, signals: &Arc<Signals>) -> Result<Link, String> {
-        let cap = usize::try_from(self.server.max_message_bytes).unwrap_or(usize::MAX);
-        match &self.server.transport {
-            Transport::Stdio { command, args, env, cwd } => {
-                let mut variables = base_environment(self.environment.variables.iter().cloned());
-                variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
-                let program =
-                    if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
-                let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
-                self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                StdioLink::start(&self.name, &launch, cap, Arc::clone(signals), Arc::clone(&self.last_words))
-                    .map(Link::Stdio)
-                    .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
-            }
-            Transport::Http { url, headers } => HttpClient::new(&self.environment.pool, url, headers, cap)
-                .map(|client| Link::Http(HttpLink::new(&self.name, client, Arc::clone(signals))))
-                .map_err(|error| error.to_string()),
-        }
+        let declared = self.environment.sole_client.load().as_ref().map_or_else(Abilities::default, |sole| **sole);
+        let declared = if self.server.session_scoped { Abilities::default() } else { declared.shared() };
+        let signals = Arc::new(Signals::new(&self.handle.subscriptions));
+        self.connector.connect(&mut self.memory, declared, signals).await
     }
 
     /// Lists, then watches until the connection ends.
@@ -276,7 +243,7 @@ impl Supervisor {
         let known = self.handle.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.server.grace;
         let status = if known && in_grace { Status::Cached } else { Status::Failed };
-        let said = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let said = self.connector.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let told = if said.is_empty() { reason.to_owned() } else { format!("{reason}; it last said: {said}") };
         self.publish(status, told, None);
     }
@@ -313,32 +280,5 @@ impl Supervisor {
         }
         self.handle.view.store(Arc::new(view));
         self.environment.changes.notify_one();
-    }
-}
-
-/// Clients see this, so it names no paths; the log does.
-fn cannot_start(server: &str, command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
-    tracing::warn!(server, command, folder = ?folder, %error, "cannot be started");
-    if folder.is_some_and(|folder| !folder.is_dir()) {
-        return "its folder (`cwd`) does not exist".to_owned();
-    }
-    let command = Path::new(command).file_name().unwrap_or_default().display();
-    match error.kind() {
-        std::io::ErrorKind::NotFound => format!("the command `{command}` was not found"),
-        std::io::ErrorKind::PermissionDenied => format!("the command `{command}` may not be executed"),
-        _ => format!("the command `{command}` cannot be started: {error}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_clients_are_told_names_no_paths() {
-        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
-        let told = |command, folder| cannot_start("fake", command, folder, &error);
-        assert_eq!(told("/home/me/bin/tool", None), "the command `tool` was not found");
-        assert_eq!(told("tool", Some(Path::new("/no/such/folder"))), "its folder (`cwd`) does not exist");
     }
 }

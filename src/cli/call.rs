@@ -75,10 +75,9 @@ async fn call(
     let caller = Caller {
         principal: Identity::local_user(&setup::options(false)?.variables),
         cancel: cancel.clone(),
-        progress: None,
-        capabilities: None,
-        log_level: None,
+        party: None,
         objects_only: false,
+        takes_rounds: false,
     };
     let call = gateway.calls().item(&surface, ItemKind::Tool, name, &object, &params, caller);
     let outcome = match timeout {

@@ -57,8 +57,8 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
         );
     }
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(Failure::config)?);
-    let server = Server::new(Arc::clone(&gateway))
-        .map_err(|error| Failure::failed(Diagnostic::error(format!("no randomness to be had: {error}"))))?;
+    let no_keys = |error: getrandom::Error| Failure::failed(Diagnostic::error(format!("no keys can be made: {error}")));
+    let server = Server::new(Arc::clone(&gateway)).map_err(no_keys)?;
     let front = async {
         match listener {
             Some(listener) => serve_http(&config, server, listener).await,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +14,7 @@ use crate::catalog::{self, Snapshot};
 use crate::config::{Config, Transport};
 use crate::diagnostic::Diagnostic;
 use crate::extension;
-use crate::model::Status;
+use crate::model::{Abilities, Status};
 use crate::process::watchdog;
 use crate::script::Pool;
 use crate::session::{BuildError, Calls, Dispatcher, Surface};
@@ -43,6 +44,7 @@ pub struct Gateway {
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
     pub(super) current: watch::Receiver<Current>,
     stopping: CancellationToken,
+    sole_client: Arc<ArcSwapOption<Abilities>>,
 }
 
 impl Gateway {
@@ -66,6 +68,7 @@ impl Gateway {
             executable: options.executable.clone(),
             variables: options.variables.clone(),
             changes: Arc::clone(&changes),
+            sole_client: Arc::default(),
         };
         let handles = start_servers(config, &environment);
         let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
@@ -84,7 +87,13 @@ impl Gateway {
             catalog,
             current,
             stopping: CancellationToken::new(),
+            sole_client: environment.sole_client,
         })
+    }
+
+    /// There is one client only, and it can do this: servers that start from now on are told so at once.
+    pub fn sole_client(&self, abilities: Abilities) {
+        self.sole_client.store(Some(Arc::new(abilities)));
     }
 
     pub fn calls(&self) -> &Calls {

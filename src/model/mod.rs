@@ -1,14 +1,18 @@
 //! Plain data that every layer speaks: what servers offer, who asks. No input or output, no Starlark.
 
+mod abilities;
 mod backend;
 mod definition;
+mod owner;
 mod principal;
 mod result;
 mod secret;
 mod template;
 
+pub use abilities::Abilities;
 pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status};
 pub use definition::{Definition, DefinitionError, ItemKind};
+pub use owner::Owner;
 pub use principal::Principal;
 pub use result::{error_result, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::items::told;
 use super::methods::{Asked, Outcome};
+use super::party::{ClientParty, Way};
 use super::{Server, tell};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, quote};
@@ -22,7 +23,8 @@ impl Server {
             }
             Err(error) => return Some(Err(error)),
         };
-        let caller = asked.client.caller(asked.cancel, None);
+        let party = ClientParty::new(asked.client, asked.outlet, None, Way::None);
+        let caller = asked.client.caller(asked.cancel, Some(party));
         let outcome = self.gateway.calls().forward(&target, "completion/complete", params, caller).await;
         told(outcome, target.kind, &target.name, revision)
     }

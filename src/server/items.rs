@@ -1,44 +1,217 @@
 //! A tool called, a resource read, a prompt asked for.
 
-use super::methods::{Asked, Outcome};
-use super::progress::{progress_token, with_progress};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::conversation::{Asking, Conversation, Turn};
+use super::methods::{Asked, Client, Outcome};
+use super::party::{ClientParty, Way};
+use super::ticket::{Errand, Waiting};
 use super::{Server, caching, tell};
-use crate::backend::{CallError, progress_channel};
-use crate::json::{Object, Raw};
+use crate::backend::{CallError, wants_more};
+use crate::builtins::Handler;
+use crate::json::{Object, Raw, RawRef, digest, quote};
 use crate::model::{ItemKind, error_result};
-use crate::session::CallFault;
-use crate::wire::{Revision, RpcError, code, without_reserved};
+use crate::session::{CallFault, Surface};
+use crate::wire::{ClientMeta, Request, Revision, RpcError, code, key, without_reserved};
+
+/// How long the state of a stateless server stays good in the client's hands.
+const STATE_GOOD_FOR: std::time::Duration = std::time::Duration::from_secs(60 * 60);
+
+/// What a request is about.
+#[derive(Clone)]
+struct Use {
+    kind: ItemKind,
+    key: String,
+    /// Without reserved `_meta` keys.
+    params: Raw,
+    /// With which the client comes back to a question.
+    ticket: Option<String>,
+    token: Option<Raw>,
+}
 
 impl Server {
-    /// A tool called, a resource read or a prompt asked for, with progress on its way while it runs.
+    /// A tool called, a resource read or a prompt asked for, with news on their way while it runs.
     pub(super) async fn use_item(&self, kind: ItemKind, asked: Asked<'_>) -> Outcome {
-        let revision = asked.client.revision;
-        match self.carry_out(kind, asked).await {
-            Ok((key, outcome)) => told(outcome, kind, &key, revision),
+        let stateless = asked.client.revision.is_stateless();
+        let used = match Use::read(kind, asked.request, stateless) {
+            Ok(used) => used,
+            Err(error) => return Some(Err(error)),
+        };
+        let (revision, sees_urls) = (asked.client.revision, asked.client.abilities.url);
+        let key = used.key.clone();
+        match self.carry_out(used, asked).await {
+            Ok(Err(CallFault::Backend(CallError::Rpc(error)))) if error.code() == code::URL_REQUIRED => {
+                Some(Err(url_required(revision, sees_urls, error)))
+            }
+            Ok(outcome) => told(outcome, kind, &key, revision),
             Err(error) => Some(Err(error)),
         }
     }
 
-    /// Reads what a request is about, then does it; what it was about, and what came of it.
-    async fn carry_out(&self, kind: ItemKind, asked: Asked<'_>) -> Result<(String, Result<Raw, CallFault>), RpcError> {
+    async fn carry_out(&self, used: Use, asked: Asked<'_>) -> Result<Result<Raw, CallFault>, RpcError> {
+        let surface = self.surface().await?;
+        if !asked.client.revision.is_stateless() {
+            return Ok(self.use_once(&surface, &used, asked, Way::Request).await);
+        }
+        let Some(ticket) = &used.ticket else { return self.converse(&surface, &used, asked).await };
+        match self.tickets.redeem(&asked.client.principal, &used.errand()?, ticket)? {
+            Waiting::Call(number) => self.go_on(number, &surface, &used, asked).await,
+            Waiting::Server { backend, name, state } => {
+                let used = used.with_state(&surface, &backend, &name, &state)?;
+                self.converse(&surface, &used, asked).await
+            }
+        }
+    }
+
+    /// Uses the item in one go.
+    async fn use_once(&self, surface: &Arc<Surface>, used: &Use, asked: Asked<'_>, way: Way) -> Result<Raw, CallFault> {
+        let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), way);
+        let caller = asked.client.caller(asked.cancel, Some(party));
+        self.call(surface, used, caller).await
+    }
+
+    async fn call(&self, surface: &Arc<Surface>, used: &Use, caller: crate::session::Caller) -> Result<Raw, CallFault> {
+        let failed = |error: crate::json::ObjectError| CallFault::Failed { message: error.to_string(), data: None };
+        let object = Object::parse(used.params.get()).map_err(failed)?;
+        self.gateway.calls().item(surface, used.kind, &used.key, &object, &used.params, caller).await
+    }
+
+    /// Uses the item for a client that can be asked something meanwhile.
+    async fn converse(
+        &self,
+        surface: &Arc<Surface>,
+        used: &Use,
+        asked: Asked<'_>,
+    ) -> Result<Result<Raw, CallFault>, RpcError> {
+        let client = asked.client;
+        if !client.abilities.any() {
+            let outcome = self.use_once(surface, used, asked, Way::None).await;
+            return self.sealed(outcome, surface, used, client);
+        }
+        let (asking, questions) = Asking::channel();
+        let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), Way::Conversation(asking));
+        let cancel = tokio_util::sync::CancellationToken::new();
+        let caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&party)));
+        let (server, its_surface, its_use) = (self.clone(), Arc::clone(surface), used.clone());
+        let work = Box::pin(async move { server.call(&its_surface, &its_use, caller).await });
+        let conversation = Conversation::new(work, questions, party, cancel);
+        self.take_turn(conversation, surface, used, asked).await
+    }
+
+    /// Goes on with a call that waited for this client.
+    async fn go_on(
+        &self,
+        number: u64,
+        surface: &Arc<Surface>,
+        used: &Use,
+        asked: Asked<'_>,
+    ) -> Result<Result<Raw, CallFault>, RpcError> {
+        let unknown = || RpcError::invalid_params("`requestState`: the call it belongs to has ended");
+        let mut conversation = self.conversations.take(number).ok_or_else(unknown)?;
+        let object = Object::parse(used.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let answers = object.get("inputResponses").and_then(|answers| Object::parse(answers.get()).ok());
+        conversation.party.goes_on_in(asked.outlet, used.token.clone());
+        conversation.take(answers.as_ref());
+        self.take_turn(conversation, surface, used, asked).await
+    }
+
+    async fn take_turn(
+        &self,
+        conversation: Conversation,
+        surface: &Arc<Surface>,
+        used: &Use,
+        asked: Asked<'_>,
+    ) -> Result<Result<Raw, CallFault>, RpcError> {
+        let conversation = match conversation.turn(&asked.cancel).await {
+            Turn::Done(outcome) => return self.sealed(outcome, surface, used, asked.client),
+            Turn::Left => return Ok(Err(CallFault::Cancelled)),
+            Turn::Asks(conversation) => conversation,
+        };
+        let (number, good_for) = (self.conversations.number(), conversation.patience());
+        let ticket = self.tickets.issue(&asked.client.principal, used.errand()?, Waiting::Call(number), good_for)?;
+        let result = conversation.input_required(&ticket);
+        self.conversations.keep(number, &asked.client.owner, conversation, good_for)?;
+        crate::json::valid(result).map(Ok).map_err(|error| RpcError::internal(&error.to_string()))
+    }
+
+    /// The state of a stateless server, wrapped so that it finds its way back there and serves nobody else.
+    fn sealed(
+        &self,
+        outcome: Result<Raw, CallFault>,
+        surface: &Arc<Surface>,
+        used: &Use,
+        client: &Client,
+    ) -> Result<Result<Raw, CallFault>, RpcError> {
+        let Some(result) = outcome.as_ref().ok().filter(|result| wants_more(result)) else { return Ok(outcome) };
+        let Some(Handler::Backend(target)) = surface.find(used.kind, &used.key).map(|entry| &entry.handler) else {
+            return Ok(outcome);
+        };
+        let Ok(object) = Object::parse(result.get()) else { return Ok(outcome) };
+        // Where the server gave none the client sends none.
+        let Some(state) = object.get("requestState") else { return Ok(outcome) };
+        let waiting = Waiting::Server {
+            backend: target.backend.to_string(),
+            name: target.name.to_string(),
+            state: state.get().to_owned(),
+        };
+        let ticket = self.tickets.issue(&client.principal, used.errand()?, waiting, STATE_GOOD_FOR)?;
+        Ok(Ok(object.edit().set("requestState", quote(&ticket)).finish_raw()))
+    }
+}
+
+impl Use {
+    fn read(kind: ItemKind, request: &Request, stateless: bool) -> Result<Self, RpcError> {
         let member = kind.use_member();
         let missing = || RpcError::invalid_params(&format!("`{member}` is missing or not a string"));
-        let params = without_reserved(asked.request.params.as_deref().ok_or_else(missing)?);
-        let object = Object::parse(params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-        let key = object.string(member).ok_or_else(missing)?;
+        let invalid = |error: crate::json::ObjectError| RpcError::invalid_params(&error.to_string());
+        let sent = request.params.as_deref().ok_or_else(missing)?;
+        let params = without_reserved(sent).into_owned();
+        let object = Object::parse(params.get()).map_err(invalid)?;
+        let name = object.string(member).ok_or_else(missing)?;
         if object.get("arguments").is_some_and(|arguments| !arguments.get().starts_with('{')) {
             return Err(RpcError::invalid_params("`arguments` must be an object"));
         }
-        let surface = self.surface().await?;
-        let token = progress_token(asked.request)?;
-        let (progress, receiver) = token.is_some().then(progress_channel).unzip();
-        let caller = asked.client.caller(asked.cancel, progress);
-        let call = self.gateway.calls().item(&surface, kind, &key, &object, &params, caller);
-        let outcome = match (token, receiver) {
-            (Some(token), Some(receiver)) => with_progress(call, receiver, &token, asked.outlet).await,
-            _ => call.await,
+        let mut ticket = None;
+        if stateless {
+            if object.get("inputResponses").is_some_and(|answers| !answers.get().starts_with('{')) {
+                return Err(RpcError::invalid_params("`inputResponses` must be an object"));
+            }
+            if let Some(state) = object.get("requestState") {
+                let text = serde_json::from_str(state.get());
+                ticket = Some(text.map_err(|_| RpcError::invalid_params("`requestState` must be a string"))?);
+            }
+        }
+        let token = if memchr::memmem::find(sent.get().as_bytes(), key::PROGRESS_TOKEN.as_bytes()).is_some() {
+            ClientMeta::read(&Object::parse(sent.get()).map_err(invalid)?)?.progress_token
+        } else {
+            None
         };
-        Ok((key, outcome))
+        Ok(Use { kind, key: name, ticket, token, params: params.clone() })
+    }
+
+    /// What the client is doing, for its ticket. Arguments that mean the same are the same.
+    fn errand(&self) -> Result<Errand, RpcError> {
+        let object = Object::parse(self.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let arguments = object.get("arguments").map_or("{}", RawRef::get);
+        let arguments: Value =
+            serde_json::from_str(arguments).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        Ok(Errand { method: self.kind.use_method().to_owned(), key: self.key.clone(), digest: digest(&arguments) })
+    }
+
+    /// The same with the server's own state, if what is published is still that server's.
+    fn with_state(self, surface: &Surface, backend: &str, name: &str, state: &str) -> Result<Self, RpcError> {
+        let entry = surface.find(self.kind, &self.key);
+        let same = entry.is_some_and(|entry| {
+            matches!(&entry.handler, Handler::Backend(target) if *target.backend == *backend && *target.name == *name)
+        });
+        if !same {
+            return Err(RpcError::invalid_params("`requestState`: what it belongs to is no longer published"));
+        }
+        let object = Object::parse(self.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let params = object.edit().set("requestState", state).finish_raw();
+        Ok(Use { params, ..self })
     }
 }
 
@@ -66,4 +239,19 @@ fn unknown(kind: ItemKind, key: &str, revision: Revision) -> RpcError {
         ItemKind::Resource | ItemKind::ResourceTemplate => tell::resource_not_found(revision, key),
         _ => RpcError::invalid_params(&format!("unknown {}: {key}", kind.noun())),
     }
+}
+
+/// A person must visit an address first, and the proxy cannot send them there.
+fn url_required(revision: Revision, sees_urls: bool, error: RpcError) -> RpcError {
+    if revision.is_stateless() {
+        let data = json!({"requiredCapabilities": {"elicitation": {"url": {}}}});
+        return RpcError::with_data(code::MISSING_CAPABILITY, &error.message(), &data);
+    }
+    if revision == Revision::V2025_11_25 && sees_urls {
+        return error;
+    }
+    let data = error.data().unwrap_or_default();
+    let addresses: Vec<&str> =
+        data["elicitations"].as_array().into_iter().flatten().filter_map(|entry| entry["url"].as_str()).collect();
+    RpcError::internal(&format!("{}: {}", error.message(), addresses.join(", ")))
 }

@@ -17,7 +17,7 @@ impl Server {
     pub(super) async fn list(&self, kind: ItemKind, asked: &Asked<'_>) -> Result<Raw, RpcError> {
         let client = asked.client;
         let behind = match cursor(asked.request)? {
-            Some(cursor) => Some(self.opened(kind, &client.principal, &cursor).ok_or_else(unknown_cursor)?),
+            Some(cursor) => Some(self.opened_cursor(kind, &client.principal, &cursor).ok_or_else(unknown_cursor)?),
             None => None,
         };
         if behind.is_none() {
@@ -26,7 +26,7 @@ impl Server {
         let surface = self.surface().await?;
         let page = surface.page(kind, behind.as_deref(), PAGE).ok_or_else(unknown_cursor)?;
         let next = match page.last.and_then(|last| surface.key_at(kind, last)) {
-            Some(last) => format!(",\"nextCursor\":{}", quote(&self.sealed(kind, &client.principal, last)?)),
+            Some(last) => format!(",\"nextCursor\":{}", quote(&self.sealed_cursor(kind, &client.principal, last)?)),
             None => String::new(),
         };
         let result = format!("{{\"{}\":{}{next}}}", kind.list_member(), page.items);
@@ -40,13 +40,13 @@ impl Server {
 
     /// A cursor says which list it is of and what the last item was: the list goes on behind that one, whatever became
     /// of the others meanwhile.
-    fn sealed(&self, kind: ItemKind, principal: &Principal, last: &str) -> Result<String, RpcError> {
+    fn sealed_cursor(&self, kind: ItemKind, principal: &Principal, last: &str) -> Result<String, RpcError> {
         let content = format!("{}\n{last}", kind.list_member());
         let sealed = self.sealer.seal(Purpose::Cursor, &owner(principal), content.as_bytes());
         sealed.map_err(|error| RpcError::internal(&error.to_string()))
     }
 
-    fn opened(&self, kind: ItemKind, principal: &Principal, cursor: &str) -> Option<String> {
+    fn opened_cursor(&self, kind: ItemKind, principal: &Principal, cursor: &str) -> Option<String> {
         let content = self.sealer.open(Purpose::Cursor, &owner(principal), cursor)?;
         let content = String::from_utf8(content).ok()?;
         let (member, last) = content.split_once('\n')?;

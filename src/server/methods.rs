@@ -6,11 +6,14 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use super::log_level::Level;
 use super::outlet::Outlet;
+use super::party::ClientParty;
+use super::questions::Questions;
 use super::subscriptions::Subscriptions;
-use crate::backend::ProgressSink;
+use crate::backend::Party;
 use crate::json::Raw;
-use crate::model::{ItemKind, Principal};
+use crate::model::{Abilities, ItemKind, Owner, Principal};
 use crate::session::{Caller, Surface};
 use crate::wire::{Request, Revision, RpcError};
 
@@ -19,11 +22,52 @@ use crate::wire::{Request, Revision, RpcError};
 pub(super) struct Client {
     pub(super) revision: Revision,
     pub(super) principal: Principal,
-    /// What a stateless client says with every request.
-    pub(super) capabilities: Option<Raw>,
-    pub(super) log_level: Option<Raw>,
+    pub(super) owner: Owner,
+    pub(super) abilities: Abilities,
+    /// What a stateless client says of its capabilities with every request.
+    pub(super) declared: Option<Raw>,
+    pub(super) level: Level,
+    /// The way to ask a session-based client.
+    pub(super) questions: Option<Arc<Questions>>,
     /// What a client of a session follows.
     pub(super) subscriptions: Option<Subscriptions>,
+    /// Ends when its session has.
+    pub(super) gone: Option<CancellationToken>,
+}
+
+impl Client {
+    /// The client of a session that begins with this handshake.
+    pub(super) fn of_session(revision: Revision, principal: Principal, abilities: Abilities) -> Self {
+        Client {
+            revision,
+            principal,
+            owner: Owner::new_session(),
+            abilities,
+            declared: None,
+            level: Level::new_session(),
+            questions: Some(Arc::default()),
+            subscriptions: None,
+            gone: Some(CancellationToken::new()),
+        }
+    }
+
+    /// The same, where what it did not ask for is told to it there.
+    pub(super) fn told_at(self, outlet: Outlet) -> Self {
+        Client { subscriptions: Some(Subscriptions::new(outlet)), ..self }
+    }
+
+    /// Its session has ended: nobody can be asked or told anything.
+    pub(super) fn end(&self) {
+        if let Some(questions) = &self.questions {
+            questions.end();
+        }
+        if let Some(subscriptions) = &self.subscriptions {
+            subscriptions.clear();
+        }
+        if let Some(gone) = &self.gone {
+            gone.cancel();
+        }
+    }
 }
 
 /// A request being answered: what was asked, by whom, how it is cancelled, and where news of it goes.
@@ -69,19 +113,19 @@ impl Server {
             "resources": {"subscribe": true, "listChanged": true},
             "prompts": {"listChanged": true},
             "completions": {},
+            "logging": {},
         })
     }
 }
 
 impl Client {
-    pub(super) fn caller(&self, cancel: CancellationToken, progress: Option<ProgressSink>) -> Caller {
+    pub(super) fn caller(&self, cancel: CancellationToken, party: Option<Arc<ClientParty>>) -> Caller {
         Caller {
             principal: self.principal.clone(),
             cancel,
-            progress,
-            capabilities: self.capabilities.clone(),
-            log_level: self.log_level.clone(),
+            party: party.map(|party| party as Arc<dyn Party>),
             objects_only: !self.revision.is_stateless(),
+            takes_rounds: self.revision.is_stateless(),
         }
     }
 }

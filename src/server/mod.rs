@@ -5,6 +5,7 @@ mod batch;
 mod caching;
 mod changes;
 mod completion;
+mod conversation;
 mod era;
 mod followed;
 mod http;
@@ -13,9 +14,12 @@ mod in_flight;
 mod items;
 mod listen;
 mod lists;
+mod log_level;
 mod methods;
+mod older_question;
 mod outlet;
-mod progress;
+mod party;
+mod questions;
 mod session;
 mod sessions;
 mod stateless;
@@ -23,6 +27,7 @@ mod stdio;
 mod stream;
 mod subscriptions;
 mod tell;
+mod ticket;
 
 use std::sync::Arc;
 
@@ -32,6 +37,8 @@ pub use stdio::serve_stdio;
 
 use crate::gateway::Gateway;
 use crate::seal::Sealer;
+use conversation::Conversations;
+use ticket::Tickets;
 
 /// What every front shares.
 #[derive(Clone)]
@@ -39,12 +46,16 @@ pub struct Server {
     gateway: Arc<Gateway>,
     /// Makes the handles that clients hold for us.
     sealer: Sealer,
+    tickets: Arc<Tickets>,
+    conversations: Arc<Conversations>,
 }
 
 impl Server {
     /// # Errors
     /// If the system has no randomness to give.
     pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
-        Ok(Server { gateway, sealer: Sealer::new()? })
+        let sealer = Sealer::new()?;
+        let tickets = Arc::new(Tickets::new(sealer.clone()));
+        Ok(Server { gateway, sealer, tickets, conversations: Arc::default() })
     }
 }

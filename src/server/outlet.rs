@@ -32,4 +32,16 @@ impl Outlet {
             Outlet::Nowhere => {}
         }
     }
+
+    /// Sends one message that nobody has to wait for; it is lost where the client does not keep up.
+    pub(super) fn try_send(&self, message: String) {
+        let sent = match self {
+            Outlet::Queue(queue) => queue.try_send(message).is_ok(),
+            Outlet::Stream(stream) => stream.try_push(&message),
+            Outlet::Nowhere => true,
+        };
+        if !sent {
+            tracing::debug!("a notification was dropped: its reader does not keep up");
+        }
+    }
 }

@@ -11,12 +11,11 @@ use super::in_flight::InFlight;
 use super::methods::{Asked, Client, Outcome};
 use super::outlet::Outlet;
 use super::stream::Stream;
-use super::subscriptions::Subscriptions;
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::Principal;
+use crate::model::Abilities;
 use crate::wire::http::Frames;
-use crate::wire::{Request, Revision, RpcError, encode};
+use crate::wire::{Request, Response, Revision, RpcError, encode};
 
 /// Finished streams that can still be taken up again.
 const KEPT_STREAMS: usize = 32;
@@ -26,14 +25,16 @@ const KEPT_FOR: Duration = Duration::from_secs(120);
 /// And how much of them.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// The revision a handshake agrees on.
-pub(super) fn negotiated(request: &Request) -> Result<Revision, RpcError> {
+/// The revision a handshake agrees on, and what the client can be asked.
+pub(super) fn negotiated(request: &Request) -> Result<(Revision, Abilities), RpcError> {
     let body = request.params.as_deref().map_or("{}", RawRef::get);
     let object = Object::parse(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let wanted = object
         .string("protocolVersion")
         .ok_or_else(|| RpcError::invalid_params("`protocolVersion` is missing or not a string"))?;
-    Ok(Revision::negotiate(&wanted))
+    let capabilities = object.get("capabilities").map_or("{}", RawRef::get);
+    let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
+    Ok((Revision::negotiate(&wanted), Abilities::read(&capabilities)))
 }
 
 impl Server {
@@ -52,6 +53,7 @@ impl Server {
 
     pub(super) async fn answer_session(&self, asked: Asked<'_>) -> Outcome {
         match asked.request.method.as_str() {
+            "logging/setLevel" => self.set_level(&asked),
             "ping" => Some(Ok(crate::json::raw(&json!({})))),
             "resources/subscribe" => self.subscribe(asked).await,
             "resources/unsubscribe" => self.unsubscribe(&asked),
@@ -75,17 +77,23 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(revision: Revision, principal: Principal) -> Self {
+    pub(super) fn new(client: Client) -> Self {
         let standalone = Arc::new(Stream::new(0));
-        let subscriptions = Some(Subscriptions::new(Outlet::Stream(Arc::clone(&standalone))));
         Session {
-            client: Client { revision, principal, capabilities: None, log_level: None, subscriptions },
+            client: client.told_at(Outlet::Stream(Arc::clone(&standalone))),
             in_flight: InFlight::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             standalone,
             untold: Mutex::default(),
             used: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Takes the answer to something the client was asked.
+    pub(super) fn take_answer(&self, response: Response) {
+        if let Some(questions) = &self.client.questions {
+            questions.take(response);
         }
     }
 
@@ -165,9 +173,7 @@ impl Session {
     /// Ends everything that runs in it.
     pub(super) fn end(&self) {
         self.in_flight.cancel_all();
-        if let Some(subscriptions) = &self.client.subscriptions {
-            subscriptions.clear();
-        }
+        self.client.end();
         self.standalone.finish();
         for stream in self.streams.lock().unwrap_or_else(PoisonError::into_inner).values() {
             stream.finish();

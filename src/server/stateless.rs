@@ -1,13 +1,16 @@
 //! Requests of the stateless era: every one says all there is to know about its sender.
 
+use std::sync::Arc;
+
 use ::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
+use super::log_level::Level;
 use super::methods::{Asked, Client, Outcome};
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::Principal;
-use crate::wire::{ClientMeta, Request, Revision, RpcError, code, headers, key, params};
+use crate::model::{Abilities, Owner, Principal};
+use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
 
 const METHODS: [&str; 10] = [
     "server/discover",
@@ -21,7 +24,6 @@ const METHODS: [&str; 10] = [
     "prompts/get",
     "completion/complete",
 ];
-const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// Why a request is not looked at any further: the error, and the status HTTP gives it.
 #[derive(Debug)]
@@ -49,8 +51,13 @@ pub(super) fn status(outcome: &Result<Raw, RpcError>) -> StatusCode {
 }
 
 /// Checks a request in the order the protocol gives; the first failure answers. Without headers (stdio) the checks that
-/// compare them fall away.
-pub(super) fn admit(request: &Request, sent: Option<&HeaderMap>, principal: Principal) -> Result<Client, Refusal> {
+/// compare them fall away; all on one pipe (`on`) is one client's.
+pub(super) fn admit(
+    request: &Request,
+    sent: Option<&HeaderMap>,
+    principal: Principal,
+    on: Option<Owner>,
+) -> Result<Client, Refusal> {
     let body = request.params.as_deref().map_or("{}", RawRef::get);
     let object = Object::parse(body).map_err(|error| Refusal::bad(code::INVALID_PARAMS, &error.to_string()))?;
     let meta = ClientMeta::read(&object).map_err(|error| Refusal { status: StatusCode::BAD_REQUEST, error })?;
@@ -70,13 +77,38 @@ pub(super) fn admit(request: &Request, sent: Option<&HeaderMap>, principal: Prin
     if !METHODS.contains(&request.method.as_str()) {
         return Err(Refusal { status: StatusCode::NOT_FOUND, error: RpcError::method_not_found(&request.method) });
     }
-    if let Some(level) = &meta.log_level {
-        let level: Option<String> = serde_json::from_str(level.get()).ok();
-        if !level.is_some_and(|level| LOG_LEVELS.contains(&level.as_str())) {
-            return Err(Refusal::bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL)));
+    let level = match &meta.log_level {
+        None => None,
+        Some(level) => {
+            let level: Option<String> = serde_json::from_str(level.get()).ok();
+            let unknown = || Refusal::bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL));
+            Some(level.as_deref().and_then(Severity::parse).ok_or_else(unknown)?)
         }
+    };
+    let owner = match (&on, principal.anonymous) {
+        (Some(pipe), _) => pipe.clone(),
+        (None, true) => Owner::new_request(),
+        (None, false) => Owner::Person(Arc::clone(&principal.sub)),
+    };
+    Ok(Client {
+        revision,
+        principal,
+        owner,
+        abilities: abilities(meta.capabilities.as_deref()),
+        declared: meta.capabilities,
+        level: Level::Request(level),
+        questions: None,
+        subscriptions: None,
+        gone: None,
+    })
+}
+
+/// Most declare nothing, which needs no closer look.
+fn abilities(declared: Option<&RawRef>) -> Abilities {
+    match declared.map(RawRef::get) {
+        None | Some("{}") => Abilities::default(),
+        Some(text) => Abilities::read(&serde_json::from_str(text).unwrap_or_default()),
     }
-    Ok(Client { revision, principal, capabilities: meta.capabilities, log_level: meta.log_level, subscriptions: None })
 }
 
 fn required_text(value: Option<&RawRef>, name: &str) -> Result<String, Refusal> {

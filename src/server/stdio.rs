@@ -13,10 +13,9 @@ use super::methods::{Asked, Client, Outcome};
 use super::outlet::Outlet;
 use super::session::negotiated;
 use super::stateless::admit;
-use super::subscriptions::Subscriptions;
 use super::{Server, era};
 use crate::json::Raw;
-use crate::model::Principal;
+use crate::model::{Abilities, Owner, Principal};
 use crate::wire::{
     Fault, Line, LineReader, LineSender, Message, Request, Revision, RpcError, batch as split, code, encode,
     line_writer,
@@ -36,9 +35,14 @@ pub async fn serve_stdio(
 ) {
     let (lines, queue) = mpsc::channel(QUEUE);
     let writer = tokio::spawn(line_writer(output, queue));
-    let subscriptions = Subscriptions::new(Outlet::Queue(lines.clone()));
-    let (in_flight, session) = (InFlight::default(), Mutex::new(None));
-    let front = Arc::new(Front { server, principal, lines, in_flight, session, subscriptions });
+    let front = Arc::new(Front {
+        server,
+        principal,
+        lines,
+        in_flight: InFlight::default(),
+        session: Mutex::new(None),
+        owner: Owner::new_session(),
+    });
     let announcer = tokio::spawn(announce(Arc::clone(&front)));
     let mut reader = LineReader::new(input, max_line);
     loop {
@@ -68,16 +72,17 @@ struct Front {
     principal: Principal,
     lines: LineSender,
     in_flight: InFlight,
-    /// The revision a handshake agreed on, if there was one.
-    session: Mutex<Option<Revision>>,
-    subscriptions: Subscriptions,
+    /// The client as a handshake showed it, if there was one.
+    session: Mutex<Option<Client>>,
+    /// Whose everything on this pipe is that stands alone.
+    owner: Owner,
 }
 
 /// Tells a session-based client when its lists changed.
 async fn announce(front: Arc<Front>) {
     let mut changes = Changes::of(&front.server.gateway);
     while let Some(changed) = changes.next().await {
-        if front.session().is_some() {
+        if front.revision().is_some() {
             for change in changed {
                 front.send(encode::notification(change, None)).await;
             }
@@ -86,8 +91,12 @@ async fn announce(front: Arc<Front>) {
 }
 
 impl Front {
-    fn session(&self) -> Option<Revision> {
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    fn session(&self) -> Option<Client> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn revision(&self) -> Option<Revision> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|client| client.revision)
     }
 
     async fn send(&self, line: String) {
@@ -97,7 +106,7 @@ impl Front {
 
     /// An error for something whose id could not be read, in the form the client's revision has.
     async fn send_nameless(&self, error: &RpcError) {
-        let old = self.session().is_some_and(|revision| revision < Revision::V2025_11_25);
+        let old = self.revision().is_some_and(|revision| revision < Revision::V2025_11_25);
         self.send(if old { encode::error_with_null_id(error) } else { encode::error(None, error) }).await;
     }
 
@@ -108,8 +117,10 @@ impl Front {
         match Message::parse(text) {
             Ok(Message::Request(request)) => self.take_request(request).await,
             Ok(Message::Notification(notification)) => self.in_flight.take_notification(&notification),
-            // The proxy asks a client nothing yet, so there is nothing an answer could belong to.
-            Ok(Message::Response(response)) => tracing::debug!(?response.id, "an answer to nothing was dropped"),
+            Ok(Message::Response(response)) => match self.session().and_then(|client| client.questions) {
+                Some(questions) => questions.take(response),
+                None => tracing::debug!(?response.id, "an answer to nothing was dropped"),
+            },
             Err(Fault { id: Some(id), error }) => self.send(encode::error(Some(&id), &error)).await,
             Err(Fault { id: None, error }) => self.send_nameless(&error).await,
         }
@@ -158,34 +169,36 @@ impl Front {
 
     fn client_of(&self, request: &Request) -> Result<Client, RpcError> {
         if era::is_stateless(request, None) {
-            return admit(request, None, self.principal.clone()).map_err(|refusal| refusal.error);
+            return admit(request, None, self.principal.clone(), Some(self.owner.clone()))
+                .map_err(|refusal| refusal.error);
         }
-        let revision = match self.session() {
-            Some(revision) => revision,
+        match self.session() {
+            Some(client) => Ok(client),
             // Allowed before anything was agreed.
-            None if request.method == "ping" => Revision::LATEST_SESSION,
+            None if request.method == "ping" => {
+                Ok(Client::of_session(Revision::LATEST_SESSION, self.principal.clone(), Abilities::default()))
+            }
             None => {
                 let message = format!(
                     "open with `initialize`, or send `_meta` with every request; supported versions: {}",
                     Revision::supported_names().join(", ")
                 );
-                return Err(RpcError::new(code::INVALID_PARAMS, &message));
+                Err(RpcError::new(code::INVALID_PARAMS, &message))
             }
-        };
-        Ok(self.session_client(revision))
-    }
-
-    fn session_client(&self, revision: Revision) -> Client {
-        let subscriptions = Some(self.subscriptions.clone());
-        Client { revision, principal: self.principal.clone(), capabilities: None, log_level: None, subscriptions }
+        }
     }
 
     /// A second handshake on the same pipe starts over.
     async fn initialize(&self, request: &Request) {
         match negotiated(request) {
-            Ok(revision) => {
-                *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(revision);
-                self.subscriptions.clear();
+            Ok((revision, abilities)) => {
+                self.server.gateway.sole_client(abilities);
+                let client = Client::of_session(revision, self.principal.clone(), abilities)
+                    .told_at(Outlet::Queue(self.lines.clone()));
+                let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(client);
+                if let Some(old) = old {
+                    old.end();
+                }
                 let result = self.server.initialize_result(revision);
                 self.send(encode::result(&request.id, &result)).await;
             }
@@ -198,7 +211,7 @@ impl Front {
             Ok(items) => items,
             Err(fault) => return self.send_nameless(&fault.error).await,
         };
-        if self.session() != Some(Revision::V2025_03_26) {
+        if self.revision() != Some(Revision::V2025_03_26) {
             let error = RpcError::invalid_request("batches are only for protocol version 2025-03-26");
             return self.send_nameless(&error).await;
         }
@@ -206,7 +219,7 @@ impl Front {
             Ok(items) => items,
             Err(error) => return self.send_nameless(&error).await,
         };
-        let client = self.session_client(Revision::V2025_03_26);
+        let Some(client) = self.session() else { return };
         let outlet = Outlet::Queue(self.lines.clone());
         let answers = batch::begin(items, &self.server, &client, &self.in_flight, &outlet);
         let front = Arc::clone(self);
@@ -224,5 +237,9 @@ impl Front {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         self.in_flight.cancel_all();
+        if let Some(client) = self.session() {
+            client.end();
+        }
+        self.server.conversations.end_of(&self.owner);
     }
 }

@@ -17,7 +17,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// A reader that takes nothing for so long has lost its stream, until it comes back.
 const STALL: Duration = Duration::from_secs(30);
 /// Frames on their way to a client that does not read yet.
-const QUEUE: usize = 64;
+const QUEUE: usize = 1024;
 
 #[derive(Debug, Default)]
 struct State {
@@ -91,6 +91,20 @@ impl Stream {
             // It does not read and does not close either. The frame is kept; the call must go on.
             () = tokio::time::sleep(STALL) => self.detach(&reader),
         }
+    }
+
+    /// Sends a message that may be lost: whether it was not. Without a reader it is kept.
+    pub(super) fn try_push(&self, message: &str) -> bool {
+        let mut state = self.lock();
+        let number = state.last + 1;
+        let frame = sse::event(Some(&format!("{}-{number}", self.number)), message);
+        match state.reader.as_ref().map(|reader| reader.try_send(frame.clone())) {
+            Some(Err(mpsc::error::TrySendError::Full(_))) => return false,
+            Some(Ok(()) | Err(mpsc::error::TrySendError::Closed(_))) | None => {}
+        }
+        state.last = number;
+        state.keep(number, frame);
+        true
     }
 
     fn detach(&self, gone: &mpsc::Sender<String>) {

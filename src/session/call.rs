@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::dispatch::Dispatcher;
 use super::host::RequestHost;
 use super::surface::{Entry, Surface, arguments_value};
-use crate::backend::{Call, CallError, ProgressSink};
+use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, Principal, error_result, shaped, shaped_contents, shaped_messages};
@@ -19,12 +19,12 @@ use crate::script::{Failure, FailureKind, Function, Limits, Pool, Stop};
 pub struct Caller {
     pub principal: Principal,
     pub cancel: CancellationToken,
-    pub progress: Option<ProgressSink>,
-    /// What a stateless client declared for this request.
-    pub capabilities: Option<Raw>,
-    pub log_level: Option<Raw>,
+    /// The way to tell and ask them; none where there is none.
+    pub party: Option<Arc<dyn Party>>,
     /// The client's revision has structured content for objects only.
     pub objects_only: bool,
+    /// The client makes a call again by itself when a server asks something.
+    pub takes_rounds: bool,
 }
 
 /// Why a call has no result.
@@ -98,10 +98,9 @@ impl Calls {
             method,
             params,
             timeout: None,
-            progress: caller.progress,
             cancel: caller.cancel,
-            capabilities: caller.capabilities,
-            log_level: caller.log_level,
+            party: caller.party,
+            passes_questions_on: caller.takes_rounds,
         };
         match self.dispatcher.call(&target.backend, call).await {
             Ok(answer) => Ok(answer.result),
@@ -117,6 +116,7 @@ impl Calls {
             runtime: tokio::runtime::Handle::current(),
             cancel: caller.cancel.clone(),
             principal: caller.principal,
+            party: caller.party,
             item: Arc::clone(&name),
         });
         let outcome = tokio::select! {

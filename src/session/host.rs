@@ -8,7 +8,8 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatch::Dispatcher;
-use crate::backend::{Call, CallError};
+use super::through::Through;
+use crate::backend::{Call, CallError, Party};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, Principal, error_result};
 use crate::script::{Host, LogLevel, Stop};
@@ -18,6 +19,8 @@ pub(super) struct RequestHost {
     pub(super) runtime: Handle,
     pub(super) cancel: CancellationToken,
     pub(super) principal: Principal,
+    /// The client: a server that a handler calls may ask it too.
+    pub(super) party: Option<Arc<dyn Party>>,
     /// What is being handled.
     pub(super) item: Arc<str>,
 }
@@ -32,10 +35,9 @@ impl Host for RequestHost {
             method: target.kind.use_method(),
             params,
             timeout,
-            progress: None,
             cancel: self.cancel.clone(),
-            capabilities: None,
-            log_level: None,
+            party: self.party.clone().map(|party| Arc::new(Through(party)) as Arc<dyn Party>),
+            passes_questions_on: false,
         };
         match self.dispatcher.call_blocking(&target.backend, call, &self.runtime) {
             Ok(answer) => Ok(final_result(answer.result)),
@@ -81,7 +83,7 @@ fn final_result(result: Raw) -> Raw {
         return error_result("the server answered with something that is not a result");
     };
     if object.string("resultType").is_some_and(|kind| kind != "complete") {
-        return error_result("the tool asked for more input in the middle of the call, which a script cannot give");
+        return error_result("the server answered with a type of result that a script cannot use");
     }
     let failed = object.get("isError").is_some_and(|flag| flag.get() == "true");
     let explained = object.get("content").is_some_and(|content| content.get().contains("\"text\""));

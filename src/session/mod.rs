@@ -6,6 +6,7 @@ mod dispatch;
 mod host;
 mod listing;
 mod surface;
+mod through;
 mod updates;
 
 pub use build::{BuildError, Recipe};

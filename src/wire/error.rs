@@ -14,6 +14,8 @@ pub mod code {
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL: i64 = -32603;
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
+    /// A person must first visit an address; session-based servers of 2025-11-25 only.
+    pub const URL_REQUIRED: i64 = -32042;
     pub const HEADER_MISMATCH: i64 = -32020;
     pub const MISSING_CAPABILITY: i64 = -32021;
     pub const UNSUPPORTED_VERSION: i64 = -32022;

@@ -9,6 +9,7 @@ mod message;
 mod meta;
 pub mod params;
 mod revision;
+mod severity;
 pub mod sse;
 mod stdio;
 
@@ -17,4 +18,5 @@ pub use lines::{Line, LineReader, LineSender, line_writer};
 pub use message::{Fault, Id, Message, Notification, Request, Response, batch, encode};
 pub use meta::{ClientMeta, carried_meta, key, without_reserved};
 pub use revision::Revision;
+pub use severity::Severity;
 pub use stdio::standard_streams;

@@ -120,6 +120,12 @@ impl HttpClient {
         self.send(&request).await.response().await
     }
 
+    /// The same, declaring these capabilities.
+    pub async fn modern_with(&mut self, method: &str, params: &str, capabilities: &str) -> Message {
+        let request = HttpRequest::modern_with(&self.take_id(), method, params, capabilities);
+        self.send(&request).await.response().await
+    }
+
     pub async fn call(&mut self, tool: &str, arguments: &str) -> Message {
         self.request("tools/call", &message::call(tool, arguments)).await
     }

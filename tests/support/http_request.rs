@@ -36,6 +36,11 @@ impl HttpRequest {
         Self::modern_with_meta(id, method, params, &modern_meta())
     }
 
+    /// The same from a client that declares these capabilities.
+    pub fn modern_with(id: &str, method: &str, params: &str, capabilities: &str) -> Self {
+        Self::modern_with_meta(id, method, params, &format!("{{{}}}", modern::meta_members(VERSION, capabilities)))
+    }
+
     pub fn modern_with_meta(id: &str, method: &str, params: &str, meta: &str) -> Self {
         let request = Self::post(message::request(id, method, &with_meta(params, meta)))
             .header("MCP-Protocol-Version", VERSION)

@@ -31,6 +31,10 @@ pub struct Server {
     pub probe_timeout: Duration,
     /// How long its tools stay listed after it has vanished.
     pub grace: Duration,
+    /// Whether every session, or known person, has a connection of its own.
+    pub session_scoped: bool,
+    /// How long a person may take to answer what the server asks.
+    pub input_timeout: Duration,
     /// Where it stands in the config file, if it stands there.
     pub place: Option<Place>,
 }
@@ -49,6 +53,8 @@ impl Server {
             protocol: ProtocolChoice::Auto,
             probe_timeout: Duration::from_secs(5),
             grace: Duration::from_secs(30),
+            session_scoped: false,
+            input_timeout: Duration::from_secs(10 * 60),
             place: None,
         }
     }

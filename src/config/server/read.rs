@@ -36,7 +36,9 @@ fn read_server(reader: &Reader, folder: &Path) -> Option<Server> {
     fields.set(&mut server.protocol, "protocol", read_protocol);
     fields.set(&mut server.probe_timeout, "probeTimeout", Reader::timeout);
     fields.set(&mut server.grace, "grace", Reader::duration);
-    fields.planned(&["scope", "circuitBreaker", "maxConcurrent", "forwardHeaders", "methods", "inputTimeout"]);
+    fields.set(&mut server.session_scoped, "scope", |reader| reader.choice(&[("shared", false), ("session", true)]));
+    fields.set(&mut server.input_timeout, "inputTimeout", Reader::timeout);
+    fields.planned(&["circuitBreaker", "maxConcurrent", "forwardHeaders", "methods"]);
     fields.finish();
     Some(server)
 }
@@ -147,10 +149,19 @@ mod tests {
     #[test]
     fn keys_that_do_nothing_yet_are_errors_that_say_so() {
         let found =
-            errors("mcpServers: {a: {command: x, scope: session, protocol: '1999'}}\nstore: {url: 'memory://'}\n");
-        assert_eq!(found[0], "1:30 `mcpServers.a.scope` is not supported yet (remove it)");
+            errors("mcpServers: {a: {command: x, forwardHeaders: [], protocol: '1999'}}\nstore: {url: 'memory://'}\n");
+        assert_eq!(found[0], "1:30 `mcpServers.a.forwardHeaders` is not supported yet (remove it)");
         assert!(found[1].contains("expected one of `auto`, `2024-11-05`"), "{}", found[1]);
         assert_eq!(found[2], "2:1 `store` is not supported yet (remove it)");
+    }
+
+    #[test]
+    fn who_shares_a_server_and_how_long_people_may_take_can_be_said() {
+        let config =
+            loaded("mcpServers: {a: {command: x, scope: session, inputTimeout: 5s}, b: {command: x, scope: shared}}");
+        assert!(config.servers["a"].session_scoped && !config.servers["b"].session_scoped);
+        assert_eq!(config.servers["a"].input_timeout, Duration::from_secs(5));
+        assert!(errors("mcpServers: {a: {command: x, scope: all}}")[0].contains("one of `shared`, `session`"));
     }
 
     #[test]

@@ -31,9 +31,11 @@ impl HttpFront {
             Err(fault) => HttpReply::json(StatusCode::BAD_REQUEST, encode::error(fault.id.as_ref(), &fault.error)),
             Ok(Message::Request(request)) => self.post_request(request, headers, accepts, principal).await,
             Ok(Message::Notification(notification)) => self.post_notification(&notification, &headers, &principal),
-            // The proxy asks a client nothing yet, so there is nothing an answer could belong to.
-            Ok(Message::Response(_)) => match self.session(&headers, &principal) {
-                Ok(_) => HttpReply::empty(StatusCode::ACCEPTED),
+            Ok(Message::Response(response)) => match self.session(&headers, &principal) {
+                Ok(session) => {
+                    session.take_answer(response);
+                    HttpReply::empty(StatusCode::ACCEPTED)
+                }
                 Err(refused) => refused.reply(None),
             },
         }

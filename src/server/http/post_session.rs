@@ -7,7 +7,7 @@ use ::http::{HeaderName, HeaderValue, StatusCode};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::Principal;
-use crate::server::methods::Asked;
+use crate::server::methods::{Asked, Client};
 use crate::server::outlet::Outlet;
 use crate::server::session::{Session, negotiated};
 use crate::wire::http::HttpReply;
@@ -16,11 +16,11 @@ use crate::wire::{Request, RpcError, encode, headers};
 impl HttpFront {
     /// Opens a session. A session id on the request itself means nothing: this is a new one.
     pub(super) fn initialize(&self, request: &Request, principal: Principal) -> HttpReply {
-        let revision = match negotiated(request) {
-            Ok(revision) => revision,
+        let (revision, abilities) = match negotiated(request) {
+            Ok(agreed) => agreed,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
-        let Some(id) = self.sessions.add(Session::new(revision, principal)) else {
+        let Some(id) = self.sessions.add(Session::new(Client::of_session(revision, principal, abilities))) else {
             let error = RpcError::internal("too many sessions");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };

@@ -20,7 +20,7 @@ use crate::wire::{Id, Request, RpcError, encode, sse};
 
 /// The status says what became of the request, so it is held back until something is known, but not for long.
 const HOLD: Duration = Duration::from_millis(300);
-const QUEUE: usize = 64;
+const QUEUE: usize = 1024;
 
 type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
@@ -42,7 +42,7 @@ impl HttpFront {
     ) -> HttpReply {
         let id = request.id.clone();
         let refuse = |status, error: &RpcError| HttpReply::json(status, encode::error(Some(&id), error));
-        let client = match admit(&request, Some(&headers), principal) {
+        let client = match admit(&request, Some(&headers), principal, None) {
             Ok(client) => client,
             Err(refusal) => return refuse(refusal.status, &refusal.error),
         };

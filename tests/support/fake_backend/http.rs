@@ -236,7 +236,9 @@ fn get(shared: &Arc<Shared>, headers: &HeaderMap) -> Response<Body> {
 fn delete(shared: &Shared, headers: &HeaderMap) -> Response<Body> {
     let session = header(headers, "mcp-session-id").unwrap_or_default();
     shared.record(|record| record.http.push(format!("DELETE session={session}")));
-    let ended = shared.lock().sessions.end(&session);
+    let mut inner = shared.lock();
+    inner.subscribed.retain(|(subscriber, _)| subscriber.as_ref() != Some(&session));
+    let ended = inner.sessions.end(&session);
     empty(if ended { 200 } else { 404 })
 }
 

@@ -53,7 +53,11 @@ async fn need(call: &Call, method: &str, params: &str, rounds: usize) {
 fn outbox(call: &Call) -> Outbox {
     let standalone = call.argument::<String>("via").as_deref() == Some("get");
     let inner = call.shared.lock();
-    let listener = inner.listeners.iter().find(|listener| standalone && listener.subscription.is_none());
+    let session = call.request.header("mcp-session-id");
+    let listener = inner
+        .listeners
+        .iter()
+        .find(|listener| standalone && listener.subscription.is_none() && listener.session.as_deref() == session);
     listener.map_or_else(|| call.request.outbox.clone(), |listener| listener.outbox.clone())
 }
 

@@ -1,0 +1,53 @@
+//! The one for whom a call is made, as far as a backend has to do with them.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::json::{Raw, RawRef};
+use crate::model::{Abilities, Owner};
+use crate::wire::{RpcError, Severity};
+
+pub trait Party: Send + Sync + Debug {
+    fn owner(&self) -> &Owner;
+
+    /// What may be asked of them in this call.
+    fn abilities(&self) -> Abilities;
+
+    /// The capabilities of a stateless client, as it declared them for this very request.
+    fn declared(&self) -> Option<&RawRef>;
+
+    fn wants_progress(&self) -> bool;
+
+    /// How serious a log message must be to be wanted; none if they said nothing about it.
+    fn log_level(&self) -> Option<Severity>;
+
+    /// Whether they understand the error that sends a person to an address, and will call again themselves.
+    fn understands_url_error(&self) -> bool;
+
+    /// Tells them of progress. Never waits: a reader that does not keep up loses progress, not results.
+    fn progress(&self, params: &RawRef);
+
+    /// Tells them what the server logged, if they want to know. Never waits.
+    fn log(&self, params: &RawRef);
+
+    /// Tells them something else the server said in the middle of the call. Never waits.
+    fn tell(&self, method: &str, params: Option<&RawRef>);
+
+    /// Asks them. Dropping the future takes the question back.
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
+
+    /// Ends when their session has; none if they have none.
+    fn gone(&self) -> Option<CancellationToken>;
+}
+
+/// What a server wants to know in the middle of a call.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub method: String,
+    pub params: Raw,
+    /// How long a person may take.
+    pub patience: Duration,
+}

@@ -1,0 +1,263 @@
+//! Requests that wait for their answers on a connection which carries them all.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
+
+use super::inbound::{self, Inbound};
+use super::link::{LinkError, Outgoing, Pulse};
+use super::nested::{self, Asker, Nobody, Terms};
+use super::party::Party;
+use super::signals::Signals;
+use crate::json::Raw;
+use crate::model::Abilities;
+use crate::wire::{Fault, Id, Notification, Request, RpcError, batch};
+
+pub(super) type Reply = oneshot::Receiver<Result<Raw, LinkError>>;
+
+/// What a connection may be asked before anything was agreed: nothing.
+const NO_TERMS: Terms = Terms {
+    declared: Abilities {
+        form: false,
+        url: false,
+        sampling: false,
+        sampling_tools: false,
+        sampling_context: false,
+        roots: false,
+    },
+    patience: Duration::ZERO,
+};
+
+#[derive(Debug)]
+struct Pending {
+    reply: oneshot::Sender<Result<Raw, LinkError>>,
+    party: Option<Arc<dyn Party>>,
+    pulse: Option<Arc<Pulse>>,
+    /// What the server asks in the middle of it. Ends with it.
+    questions: Questions,
+}
+
+#[derive(Debug, Default)]
+struct Questions(Vec<(Id, AbortHandle)>);
+
+impl Drop for Questions {
+    fn drop(&mut self) {
+        for (_, question) in &self.0 {
+            question.abort();
+        }
+    }
+}
+
+/// What is to be done about something a server sent.
+#[derive(Debug)]
+pub(super) enum Task {
+    Send(String),
+    /// Find the answer, and send that.
+    Answer(Request, Result<Asker, Nobody>),
+}
+
+/// What the reader of a connection and those who send on it share.
+#[derive(Debug)]
+pub(super) struct PendingTable {
+    pub(super) name: Arc<str>,
+    pub(super) signals: Arc<Signals>,
+    pending: Mutex<HashMap<u64, Pending>>,
+    closed: watch::Sender<Option<String>>,
+    terms: OnceLock<Terms>,
+}
+
+impl PendingTable {
+    pub(super) fn new(name: &Arc<str>, signals: Arc<Signals>) -> Arc<Self> {
+        let (name, pending, closed) = (Arc::clone(name), Mutex::default(), watch::Sender::new(None));
+        Arc::new(PendingTable { name, signals, pending, closed, terms: OnceLock::new() })
+    }
+
+    pub(super) fn agree_terms(&self, terms: Terms) {
+        if self.terms.set(terms).is_err() {
+            tracing::debug!(server = %self.name, "the terms of a connection are agreed once");
+        }
+    }
+
+    /// Makes an entry for a request that is about to be sent. Fails where nothing will be answered any more.
+    pub(super) fn enter(&self, outgoing: &Outgoing<'_>) -> Result<Reply, LinkError> {
+        let (reply, answer) = oneshot::channel();
+        let (party, pulse) = (outgoing.party.clone(), outgoing.pulse.clone());
+        self.lock().insert(outgoing.id, Pending { reply, party, pulse, questions: Questions::default() });
+        // Looked at after the entry was made: whoever closes later finds the entry and fails it.
+        match self.closed.borrow().clone() {
+            Some(reason) => {
+                self.leave(outgoing.id);
+                Err(LinkError::Closed(reason))
+            }
+            None => Ok(answer),
+        }
+    }
+
+    /// Takes an entry away; whether it was still waiting.
+    pub(super) fn leave(&self, id: u64) -> bool {
+        self.lock().remove(&id).is_some()
+    }
+
+    pub(super) fn finish(&self, id: u64, outcome: Result<Raw, LinkError>) {
+        match self.lock().remove(&id) {
+            // Whoever asked may be gone by now.
+            Some(pending) => drop(pending.reply.send(outcome)),
+            None => tracing::debug!(server = %self.name, id, "an answer nobody waits for was dropped"),
+        }
+    }
+
+    /// Nothing will be answered any more: fails what still waits. The first reason counts.
+    pub(super) fn close(&self, reason: &str) {
+        self.closed.send_if_modified(|closed| {
+            let first = closed.is_none();
+            if first {
+                *closed = Some(reason.to_owned());
+            }
+            first
+        });
+        let waiting: Vec<u64> = self.lock().keys().copied().collect();
+        for id in waiting {
+            self.finish(id, Err(self.lost("")));
+        }
+    }
+
+    /// The error of a request that this connection can no longer carry.
+    pub(super) fn lost(&self, otherwise: &str) -> LinkError {
+        LinkError::Closed(self.closed.borrow().clone().unwrap_or_else(|| otherwise.to_owned()))
+    }
+
+    /// Ends when the connection has, with the reason.
+    pub(super) async fn closed(&self) -> String {
+        let mut closed = self.closed.subscribe();
+        let reason = closed.wait_for(Option::is_some).await;
+        reason.ok().and_then(|reason| reason.clone()).unwrap_or_default()
+    }
+
+    /// Takes a message or a batch of them; what is to be done about it.
+    pub(super) fn take(&self, text: &[u8]) -> Vec<Task> {
+        match batch(text) {
+            Some(Ok(items)) => items.iter().filter_map(|item| self.take_message(item.get().as_bytes())).collect(),
+            _ => self.take_message(text).into_iter().collect(),
+        }
+    }
+
+    fn take_message(&self, text: &[u8]) -> Option<Task> {
+        match inbound::sort(&self.name, &self.signals, text) {
+            Ok(Inbound::Answer(response)) => match inbound::number(response.id.as_ref()) {
+                Some(id) => self.finish(id, response.outcome.map_err(LinkError::Rpc)),
+                None => tracing::warn!(server = %self.name, "an answer without a usable id was dropped"),
+            },
+            Ok(inbound) => return self.take_other(inbound, None),
+            Err(Fault { id, error }) => self.take_fault(text, id, &error),
+        }
+        None
+    }
+
+    /// Takes what is no answer. On the stream of a request of its own it belongs to that; elsewhere to the only client
+    /// that has calls running, if there is just one.
+    pub(super) fn take_other(&self, inbound: Inbound, on_stream_of: Option<u64>) -> Option<Task> {
+        let whose = || match on_stream_of {
+            Some(call) => self.asker(call).ok_or(Nobody::NoCall),
+            None => self.sole_owner(),
+        };
+        match inbound {
+            Inbound::Reply(reply) => return Some(Task::Send(reply)),
+            Inbound::Question(request) => return Some(Task::Answer(request, whose())),
+            Inbound::TakenBack(id) => self.take_back(&id),
+            Inbound::Progress(token, params) => self.take_progress(token, &params),
+            Inbound::Log(params) => match whose() {
+                Ok(asker) => asker.party.log(&params),
+                Err(_) => tracing::debug!(target: "server", server = %self.name, "{params}"),
+            },
+            Inbound::Other(notification) => self.take_notification(&notification, whose()),
+            Inbound::Answer(_) | Inbound::Nothing => {}
+        }
+        None
+    }
+
+    fn take_notification(&self, notification: &Notification, whose: Result<Asker, Nobody>) {
+        if let Ok(asker) = whose {
+            asker.party.tell(&notification.method, notification.params.as_deref());
+        }
+    }
+
+    /// Answers a server's request in the background; `send` takes the answer back to it.
+    pub(super) fn answer<F>(
+        &self,
+        request: Request,
+        asker: Result<Asker, Nobody>,
+        send: impl FnOnce(String) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let terms = self.terms.get().copied().unwrap_or(NO_TERMS);
+        let (id, call) = (request.id.clone(), asker.as_ref().ok().map(|asker| asker.call));
+        let task = tokio::spawn(async move { send(nested::answer(request, asker, terms).await).await });
+        let Some(call) = call else { return };
+        match self.lock().get_mut(&call) {
+            Some(pending) => {
+                pending.questions.0.retain(|(_, question)| !question.is_finished());
+                pending.questions.0.push((id, task.abort_handle()));
+            }
+            // The call ended meanwhile; nobody is asked for it any more.
+            None => task.abort(),
+        }
+    }
+
+    fn asker(&self, call: u64) -> Option<Asker> {
+        let pending = self.lock();
+        let entry = pending.get(&call)?;
+        Some(Asker { call, party: Arc::clone(entry.party.as_ref()?), pulse: entry.pulse.clone() })
+    }
+
+    /// The newest call of the only client that has any.
+    fn sole_owner(&self) -> Result<Asker, Nobody> {
+        let pending = self.lock();
+        let mut calls = pending.iter().filter_map(|(id, entry)| Some((*id, entry.party.as_ref()?, entry)));
+        let (mut newest, mut party, mut entry) = calls.next().ok_or(Nobody::NoCall)?;
+        for (id, other, its_entry) in calls {
+            if other.owner() != party.owner() {
+                return Err(Nobody::SeveralOwners);
+            }
+            if id > newest {
+                (newest, party, entry) = (id, other, its_entry);
+            }
+        }
+        Ok(Asker { call: newest, party: Arc::clone(party), pulse: entry.pulse.clone() })
+    }
+
+    fn take_back(&self, id: &Id) {
+        for entry in self.lock().values() {
+            entry.questions.0.iter().filter(|(asked, _)| asked == id).for_each(|(_, question)| question.abort());
+        }
+    }
+
+    fn take_progress(&self, token: u64, params: &Raw) {
+        let pending = self.lock();
+        let Some(pending) = pending.get(&token) else { return };
+        if let Some(pulse) = &pending.pulse {
+            pulse.beat();
+        }
+        if let Some(party) = pending.party.as_ref().filter(|party| party.wants_progress()) {
+            party.progress(params);
+        }
+    }
+
+    /// A malformed answer fails the call it names; anything else on the stream is noise to log.
+    fn take_fault(&self, text: &[u8], id: Option<Id>, error: &RpcError) {
+        let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
+        tracing::warn!(server = %self.name, line = %shown, "not a message: {}", error.message());
+        if let Some(id) = inbound::number(id.as_ref())
+            && self.lock().contains_key(&id)
+        {
+            self.finish(id, Err(LinkError::Protocol(error.message())));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Pending>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,223 @@
+//! Rounds: a stateless server that needs an answer ends the call with questions, and the call is made again with the
+//! answers. For callers that do not carry this on themselves the proxy does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
+
+use super::call::{Answer, Call, CallError};
+use super::handle::Handle;
+use super::nested::{self, ELICITATION};
+use super::party::{Party, Question};
+use crate::json::{Object, Raw, RawRef, quote};
+use crate::wire::{RpcError, code, key};
+
+/// Rounds in which somebody is asked something.
+const MOST_ROUNDS: usize = 10;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The questions a server ended a call with.
+struct Asked {
+    questions: Vec<(String, String, Raw)>,
+    state: Option<Raw>,
+}
+
+/// Answers by the keys of their questions.
+type Answers = Vec<(String, Raw)>;
+
+/// What is known after the rounds so far.
+struct Rounds {
+    asked: usize,
+    pause: Duration,
+    deadline: tokio::time::Instant,
+    /// Addresses a person has agreed to visit; asking again would not make them faster.
+    visited: Vec<String>,
+}
+
+impl Handle {
+    /// Makes a call to its end, whatever the server asks meanwhile.
+    pub(super) async fn carry_through(&self, mut call: Call) -> Result<Answer, CallError> {
+        let original = call.params.clone();
+        let mut rounds = Rounds {
+            asked: 0,
+            pause: FIRST_PAUSE,
+            deadline: tokio::time::Instant::now() + self.patience.limit,
+            visited: Vec::new(),
+        };
+        loop {
+            let outcome = self.deliver(&call).await;
+            let party = call.party.clone();
+            match outcome {
+                Ok(answer) if !call.passes_questions_on && wants_more(&answer.result) => {
+                    let asked = read(&answer.result).map_err(|reason| self.protocol(reason))?;
+                    let answers = self.ask_all(&asked, party.as_ref(), &call, &mut rounds).await?;
+                    call.params = again(&original, &answers, asked.state.as_deref());
+                }
+                Err(CallError::Rpc(error)) if error.code() == code::URL_REQUIRED && asks_urls(party.as_ref()) => {
+                    let asked = addresses(&error).ok_or(CallError::Rpc(error))?;
+                    let answers = self.ask_all(&asked, party.as_ref(), &call, &mut rounds).await?;
+                    if let Some(action) = declined(&answers) {
+                        return Err(self.unanswered(&format!("the person chose `{action}`")));
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn ask_all(
+        &self,
+        asked: &Asked,
+        party: Option<&Arc<dyn Party>>,
+        call: &Call,
+        rounds: &mut Rounds,
+    ) -> Result<Answers, CallError> {
+        let address = |params: &Raw| Object::parse(params.get()).ok().and_then(|params| params.string("url"));
+        let pending: Vec<_> = asked.questions.iter().filter_map(|(_, _, params)| address(params)).collect();
+        let only_waiting =
+            pending.len() == asked.questions.len() && pending.iter().all(|url| rounds.visited.contains(url));
+        if only_waiting {
+            self.pause(call, rounds).await?;
+            let accept = crate::json::raw(&json!({"action": "accept"}));
+            return Ok(asked.questions.iter().map(|(key, ..)| (key.clone(), accept.clone())).collect());
+        }
+        rounds.asked += 1;
+        if rounds.asked > MOST_ROUNDS {
+            return Err(self.unanswered(&format!("it asked more than {MOST_ROUNDS} times")));
+        }
+        let Some(party) = party else { return Err(self.unanswered("nobody can be asked")) };
+        for (_, method, params) in &asked.questions {
+            nested::permitted(party.abilities(), method, params)
+                .map_err(|error| self.unanswered(&format!("it may not ask for `{method}`: {}", error.message())))?;
+        }
+        let patience = self.input_timeout;
+        let before = tokio::time::Instant::now();
+        let answers = join_all(asked.questions.iter().map(|(key, method, params)| async move {
+            let question = Question { method: method.clone(), params: params.clone(), patience };
+            let answer = tokio::time::timeout(patience, party.ask(question)).await;
+            let answer = answer.unwrap_or_else(|_| Err(RpcError::internal("nobody answered in time")));
+            (key.clone(), method.as_str(), answer)
+        }));
+        let answers = tokio::select! {
+            answers = answers => answers,
+            () = call.cancel.cancelled() => return Err(CallError::Cancelled),
+        };
+        rounds.deadline += before.elapsed();
+        let mut given = Answers::new();
+        for (key, method, answer) in answers {
+            let value = match answer {
+                Ok(answer) => bare(&answer),
+                // An answer has no room for an error, but a form can be put away.
+                Err(_) if method == ELICITATION => crate::json::raw(&json!({"action": "cancel"})),
+                Err(error) => return Err(self.unanswered(&error.message())),
+            };
+            given.push((key, value));
+        }
+        let accepted = |key: &str| given.iter().any(|(name, answer)| name == key && action(answer) == "accept");
+        rounds.visited.extend(
+            asked.questions.iter().filter(|(key, ..)| accepted(key)).filter_map(|(_, _, params)| address(params)),
+        );
+        Ok(given)
+    }
+
+    /// Waits a little longer each time, within what a call may take.
+    async fn pause(&self, call: &Call, rounds: &mut Rounds) -> Result<(), CallError> {
+        let now = tokio::time::Instant::now();
+        if now + rounds.pause > rounds.deadline {
+            return Err(CallError::Timeout { backend: Arc::clone(&self.name), after: self.patience.limit });
+        }
+        tokio::select! {
+            () = tokio::time::sleep(rounds.pause) => {}
+            () = call.cancel.cancelled() => return Err(CallError::Cancelled),
+        }
+        rounds.pause = (rounds.pause * 2).min(LONGEST_PAUSE);
+        Ok(())
+    }
+
+    fn unanswered(&self, reason: &str) -> CallError {
+        CallError::Unanswered { backend: Arc::clone(&self.name), reason: reason.to_owned() }
+    }
+
+    fn protocol(&self, reason: String) -> CallError {
+        CallError::Protocol { backend: Arc::clone(&self.name), reason }
+    }
+}
+
+fn asks_urls(party: Option<&Arc<dyn Party>>) -> bool {
+    party.is_some_and(|party| party.abilities().url && !party.understands_url_error())
+}
+
+/// Whether a result is a question.
+pub fn wants_more(result: &RawRef) -> bool {
+    memchr::memmem::find(result.get().as_bytes(), b"input_required").is_some()
+        && Object::parse(result.get())
+            .is_ok_and(|object| object.string("resultType").as_deref() == Some("input_required"))
+}
+
+fn read(result: &RawRef) -> Result<Asked, String> {
+    let object = Object::parse(result.get()).map_err(|error| error.to_string())?;
+    let state = object.get("requestState").map(RawRef::to_owned);
+    let mut questions = Vec::new();
+    if let Some(requests) = object.get("inputRequests") {
+        let requests = Object::parse(requests.get()).map_err(|error| format!("`inputRequests`: {error}"))?;
+        for (key, request) in requests.iter() {
+            let request = Object::parse(request.get()).map_err(|error| format!("`inputRequests`: {error}"))?;
+            let method = request.string("method").ok_or("an entry of `inputRequests` has no method")?;
+            let params = request.get("params").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned);
+            questions.push((key.to_owned(), method, params));
+        }
+    }
+    if questions.is_empty() && state.is_none() {
+        return Err("it wants another round but neither asks nor gives a state".to_owned());
+    }
+    Ok(Asked { questions, state })
+}
+
+/// The addresses of the error that sends a person away first, as questions.
+fn addresses(error: &RpcError) -> Option<Asked> {
+    let data = error.data()?;
+    let entries = data["elicitations"].as_array()?;
+    let questions = entries.iter().enumerate().map(|(index, entry)| {
+        let params = json!({"mode": "url", "message": entry["message"], "url": entry["url"]});
+        (format!("url{index}"), ELICITATION.to_owned(), crate::json::raw(&params))
+    });
+    let questions: Vec<_> = questions.collect();
+    (!questions.is_empty()).then_some(Asked { questions, state: None })
+}
+
+fn declined(answers: &Answers) -> Option<String> {
+    answers.iter().map(|(_, answer)| action(answer)).find(|action| action != "accept")
+}
+
+/// What a person chose to do.
+fn action(answer: &RawRef) -> String {
+    Object::parse(answer.get()).ok().and_then(|answer| answer.string("action")).unwrap_or_else(|| "nothing".to_owned())
+}
+
+/// An answer without what only an envelope or an era needs.
+fn bare(answer: &RawRef) -> Raw {
+    match Object::parse(answer.get()) {
+        Ok(object) => object.edit().remove(key::META).remove("resultType").finish_raw(),
+        Err(_) => answer.to_owned(),
+    }
+}
+
+/// The call as it is made again.
+fn again(original: &RawRef, answers: &Answers, state: Option<&RawRef>) -> Raw {
+    let Ok(object) = Object::parse(original.get()) else { return original.to_owned() };
+    let mut edit = object.edit();
+    edit.remove("requestState");
+    let answers: Vec<String> = answers.iter().map(|(key, answer)| format!("{}:{answer}", quote(key))).collect();
+    if answers.is_empty() {
+        edit.remove("inputResponses");
+    } else {
+        edit.set("inputResponses", format!("{{{}}}", answers.join(",")));
+    }
+    if let Some(state) = state {
+        edit.set("requestState", state.get());
+    }
+    edit.finish_raw()
+}

@@ -1,0 +1,163 @@
+//! Connections beside the supervised one. What a session-based server believes of its clients is fixed when a connection
+//! begins, so clients that can be asked different things do not share one; and a server with `scope: session` has one
+//! for each of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use super::connector::Connector;
+use super::handshake::Memory;
+use super::party::Party;
+use super::signals::Signals;
+use crate::model::{Abilities, Owner};
+
+/// Connections that clients share, by what they can do.
+const MOST_SHARED: usize = 8;
+/// Connections of one client each.
+const MOST_OWN: usize = 1000;
+/// One that nobody used for so long is closed.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+const LOOK: Duration = Duration::from_secs(60);
+
+/// Who may use a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// Nobody else, if it is one client's own.
+    pub(super) owner: Option<Owner>,
+    pub(super) abilities: Abilities,
+}
+
+#[derive(Debug)]
+struct Side {
+    connection: OnceCell<Arc<Connection>>,
+    used: Mutex<Instant>,
+}
+
+#[derive(Debug)]
+pub(super) struct Sides {
+    pub(super) connector: Arc<Connector>,
+    open: Mutex<HashMap<Key, Arc<Side>>>,
+    pub(super) stop: CancellationToken,
+}
+
+impl Sides {
+    pub(super) fn new(connector: Arc<Connector>, stop: CancellationToken) -> Self {
+        Sides { connector, open: Mutex::default(), stop }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Side>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection for this key, opened if there is none.
+    pub(super) async fn get(
+        self: &Arc<Self>,
+        key: &Key,
+        party: &dyn Party,
+        signals: &Arc<Signals>,
+    ) -> Result<Arc<Connection>, String> {
+        let side = self.slot(key)?;
+        *side.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        let opened = side
+            .connection
+            .get_or_try_init(|| async {
+                let mut memory = Memory::default();
+                let connection = self.connector.connect(&mut memory, key.abilities, Arc::clone(signals)).await?;
+                connection.open_ear().await;
+                tokio::spawn(Arc::clone(self).keep(
+                    key.clone(),
+                    Arc::clone(&side),
+                    Arc::clone(&connection),
+                    party.gone(),
+                ));
+                Ok::<_, String>(connection)
+            })
+            .await;
+        match opened {
+            Ok(connection) => Ok(Arc::clone(connection)),
+            Err(reason) => {
+                self.forget(key, &side);
+                Err(reason)
+            }
+        }
+    }
+
+    fn slot(&self, key: &Key) -> Result<Arc<Side>, String> {
+        let mut open = self.lock();
+        if let Some(side) = open.get(key) {
+            return Ok(Arc::clone(side));
+        }
+        let most = if key.owner.is_some() { MOST_OWN } else { MOST_SHARED };
+        if open.keys().filter(|other| other.owner.is_some() == key.owner.is_some()).count() >= most {
+            return Err(format!("it has {most} connections already, and more are not opened"));
+        }
+        let side = Arc::new(Side { connection: OnceCell::new(), used: Mutex::new(Instant::now()) });
+        open.insert(key.clone(), Arc::clone(&side));
+        Ok(side)
+    }
+
+    /// A connection that is of no use any more: the next call opens a new one.
+    pub(super) fn drop_stale(&self, key: &Key, connection: &Arc<Connection>) {
+        let side = self.lock().get(key).cloned();
+        if let Some(side) = side.filter(|side| side.connection.get().is_some_and(|open| Arc::ptr_eq(open, connection)))
+        {
+            self.forget(key, &side);
+        }
+    }
+
+    fn forget(&self, key: &Key, side: &Arc<Side>) {
+        let mut open = self.lock();
+        if open.get(key).is_some_and(|known| Arc::ptr_eq(known, side)) {
+            open.remove(key);
+        }
+    }
+
+    /// Closes a connection when it has ended, when its client is gone, or when nobody uses it.
+    async fn keep(
+        self: Arc<Self>,
+        key: Key,
+        side: Arc<Side>,
+        connection: Arc<Connection>,
+        gone: Option<CancellationToken>,
+    ) {
+        let client_gone = async {
+            match gone.filter(|_| key.owner.is_some()) {
+                Some(gone) => gone.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let unused = async {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                let idle = side.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+                if idle >= IDLE {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            reason = connection.closed() => tracing::debug!(server = %self.connector.name, reason, "a connection ended"),
+            () = client_gone => {}
+            () = unused => {}
+            () = self.stop.cancelled() => {}
+        }
+        self.forget(&key, &side);
+        connection.stop().await;
+    }
+
+    /// Waits until no connection is left, for the end.
+    pub(super) async fn stopped(&self) {
+        let open: Vec<Arc<Side>> = self.lock().drain().map(|(_, side)| side).collect();
+        for side in open {
+            if let Some(connection) = side.connection.get() {
+                connection.stop().await;
+            }
+        }
+    }
+}

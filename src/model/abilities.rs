@@ -1,0 +1,104 @@
+//! What a client can be asked while it waits for an answer.
+
+use serde_json::{Map, Value, json};
+
+/// As the client declared it. Plain flags: two clients with equal abilities may share a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Abilities {
+    /// It shows forms to its user.
+    pub form: bool,
+    /// It sends its user to an address.
+    pub url: bool,
+    pub sampling: bool,
+    pub sampling_tools: bool,
+    pub sampling_context: bool,
+    pub roots: bool,
+}
+
+impl Abilities {
+    /// Reads the capabilities a client declared.
+    pub fn read(capabilities: &Value) -> Self {
+        let elicitation = capabilities.get("elicitation").filter(|value| value.is_object());
+        let names = |mode: &str| elicitation.is_some_and(|modes| modes.get(mode).is_some());
+        let sampling = capabilities.get("sampling").filter(|value| value.is_object());
+        let has = |part: &str| sampling.is_some_and(|sampling| sampling.get(part).is_some());
+        Abilities {
+            // Without modes it means forms: the first revision that had it knew nothing else.
+            form: elicitation.is_some() && (names("form") || !names("url")),
+            url: names("url"),
+            sampling: sampling.is_some(),
+            sampling_tools: has("tools"),
+            sampling_context: has("context"),
+            roots: capabilities.get("roots").is_some_and(Value::is_object),
+        }
+    }
+
+    pub fn any(self) -> bool {
+        self != Abilities::default()
+    }
+
+    /// What may be said of a client on a connection that it shares with others: folders are one person's own.
+    pub fn shared(self) -> Self {
+        Abilities { roots: false, ..self }
+    }
+
+    /// What both can.
+    pub fn and(self, other: Self) -> Self {
+        Abilities {
+            form: self.form && other.form,
+            url: self.url && other.url,
+            sampling: self.sampling && other.sampling,
+            sampling_tools: self.sampling_tools && other.sampling_tools,
+            sampling_context: self.sampling_context && other.sampling_context,
+            roots: self.roots && other.roots,
+        }
+    }
+
+    /// The capabilities a server is told.
+    pub fn to_capabilities(self) -> Value {
+        let mut capabilities = Map::new();
+        let object = |parts: &[(&str, bool)]| -> Value {
+            parts
+                .iter()
+                .filter(|(_, has)| *has)
+                .map(|(name, _)| ((*name).to_owned(), json!({})))
+                .collect::<Map<_, _>>()
+                .into()
+        };
+        if self.form || self.url {
+            capabilities.insert("elicitation".to_owned(), object(&[("form", self.form), ("url", self.url)]));
+        }
+        if self.sampling {
+            let parts = [("tools", self.sampling_tools), ("context", self.sampling_context)];
+            capabilities.insert("sampling".to_owned(), object(&parts));
+        }
+        if self.roots {
+            capabilities.insert("roots".to_owned(), json!({}));
+        }
+        Value::Object(capabilities)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_declares_is_what_a_server_is_told() {
+        for capabilities in [
+            json!({}),
+            json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}),
+            json!({"elicitation": {"url": {}}, "sampling": {"context": {}}}),
+        ] {
+            assert_eq!(Abilities::read(&capabilities).to_capabilities(), capabilities);
+        }
+    }
+
+    #[test]
+    fn elicitation_without_modes_means_forms() {
+        let abilities = Abilities::read(&json!({"elicitation": {}, "roots": {"listChanged": true}}));
+        assert_eq!(abilities, Abilities { form: true, roots: true, ..Abilities::default() });
+        assert!(!Abilities::read(&json!({"elicitation": {"url": {}}})).form);
+        assert!(!Abilities::read(&json!({"elicitation": true, "sampling": null})).any());
+    }
+}

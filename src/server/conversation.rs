@@ -1,0 +1,226 @@
+//! A call of a stateless client in which the client is asked something: its request ends with the questions, the call
+//! waits, and the next request brings the answers.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::party::ClientParty;
+use crate::backend::Question;
+use crate::json::{Object, Raw, quote};
+use crate::model::Owner;
+use crate::session::CallFault;
+use crate::wire::{RpcError, key};
+
+/// Questions that come at the same time are asked together.
+const TOGETHER: Duration = Duration::from_millis(10);
+/// How often a question may come back without an answer.
+const MOST_REMINDERS: usize = 2;
+/// Calls that wait for their clients, of all of them.
+const MOST_WAITING: usize = 1000;
+
+pub(super) type Work = Pin<Box<dyn Future<Output = Result<Raw, CallFault>> + Send>>;
+
+/// The end of a call at which questions come in.
+#[derive(Clone, Debug)]
+pub(super) struct Asking(mpsc::UnboundedSender<Open>);
+
+#[derive(Debug)]
+struct Open {
+    question: Question,
+    answer: oneshot::Sender<Result<Raw, RpcError>>,
+    reminders: usize,
+}
+
+impl Asking {
+    pub(super) fn channel() -> (Self, Questions) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Asking(sender), Questions(receiver))
+    }
+
+    pub(super) fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
+        let (sender, answer) = oneshot::channel();
+        let sent = self.0.send(Open { question, answer: sender, reminders: 0 });
+        async move {
+            let gone = || Err(RpcError::internal("the client did not come back"));
+            if sent.is_err() {
+                return gone();
+            }
+            answer.await.unwrap_or_else(|_| gone())
+        }
+        .boxed()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Questions(mpsc::UnboundedReceiver<Open>);
+
+/// What came of one round.
+pub(super) enum Turn {
+    Done(Result<Raw, CallFault>),
+    Asks(Conversation),
+    /// The client does not wait any more.
+    Left,
+}
+
+pub(super) struct Conversation {
+    work: Work,
+    incoming: Questions,
+    open: Vec<(String, Open)>,
+    asked: usize,
+    pub(super) party: Arc<ClientParty>,
+    /// The call ends with it.
+    _end: DropGuard,
+}
+
+impl Conversation {
+    pub(super) fn new(work: Work, incoming: Questions, party: Arc<ClientParty>, cancel: CancellationToken) -> Self {
+        Conversation { work, incoming, open: Vec::new(), asked: 0, party, _end: cancel.drop_guard() }
+    }
+
+    /// Goes on until the call is done or something is asked.
+    pub(super) async fn turn(mut self, left: &CancellationToken) -> Turn {
+        loop {
+            self.open.retain(|(_, open)| !open.answer.is_closed());
+            if !self.open.is_empty() {
+                return Turn::Asks(self);
+            }
+            tokio::select! {
+                biased;
+                () = left.cancelled() => return Turn::Left,
+                outcome = &mut self.work => return Turn::Done(outcome),
+                Some(open) = self.incoming.0.recv() => {
+                    self.note(open);
+                    tokio::select! {
+                        outcome = &mut self.work => return Turn::Done(outcome),
+                        () = tokio::time::sleep(TOGETHER) => {}
+                    }
+                    while let Ok(open) = self.incoming.0.try_recv() {
+                        self.note(open);
+                    }
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, open: Open) {
+        self.asked += 1;
+        self.open.push((format!("question-{}", self.asked), open));
+    }
+
+    /// How long the answers may take.
+    pub(super) fn patience(&self) -> Duration {
+        self.open.iter().map(|(_, open)| open.question.patience).max().unwrap_or_default()
+    }
+
+    /// The questions as a result that asks them.
+    pub(super) fn input_required(&self, ticket: &str) -> String {
+        let requests: Vec<String> = self
+            .open
+            .iter()
+            .map(|(name, open)| {
+                let params = bare(&open.question.params);
+                format!("{}:{{\"method\":{},\"params\":{params}}}", quote(name), quote(&open.question.method))
+            })
+            .collect();
+        format!(
+            "{{\"resultType\":\"input_required\",\"inputRequests\":{{{}}},\"requestState\":{}}}",
+            requests.join(","),
+            quote(ticket)
+        )
+    }
+
+    /// Hands the answers to whoever asked. What was left out is asked again, and some time put away.
+    pub(super) fn take(&mut self, answers: Option<&Object<'_>>) {
+        let open = std::mem::take(&mut self.open);
+        for (name, mut question) in open {
+            match answers.and_then(|answers| answers.get(&name)) {
+                // Whoever asked may not want to know any more.
+                Some(answer) => drop(question.answer.send(Ok(answer.to_owned()))),
+                None if question.reminders >= MOST_REMINDERS => {
+                    drop(question.answer.send(Err(RpcError::new(-1, "the client did not answer"))));
+                }
+                None => {
+                    question.reminders += 1;
+                    self.open.push((name, question));
+                }
+            }
+        }
+    }
+}
+
+/// The params of a question without what only its own era needs.
+fn bare(params: &Raw) -> String {
+    match Object::parse(params.get()) {
+        Ok(object) => object.edit().remove(key::META).remove("task").remove("elicitationId").finish(),
+        Err(_) => params.get().to_owned(),
+    }
+}
+
+/// The calls that wait for their clients.
+#[derive(Debug, Default)]
+pub(super) struct Conversations {
+    next: AtomicU64,
+    waiting: Mutex<HashMap<u64, (Owner, Conversation)>>,
+}
+
+impl std::fmt::Debug for Conversation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Conversation").field("open", &self.open.len()).finish_non_exhaustive()
+    }
+}
+
+impl Conversations {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, (Owner, Conversation)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a call that is about to wait.
+    pub(super) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Keeps a call until its client comes back, or until it is too late. Fails when too many wait already.
+    pub(super) fn keep(
+        self: &Arc<Self>,
+        number: u64,
+        owner: &Owner,
+        conversation: Conversation,
+        good_for: Duration,
+    ) -> Result<(), RpcError> {
+        conversation.party.waits();
+        {
+            let mut waiting = self.lock();
+            if waiting.len() >= MOST_WAITING {
+                return Err(RpcError::internal("too many calls wait for their clients"));
+            }
+            waiting.insert(number, (owner.clone(), conversation));
+        }
+        let book = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(good_for).await;
+            if let Some(book) = book.upgrade()
+                && book.lock().remove(&number).is_some()
+            {
+                tracing::debug!("a call ended: its client did not come back");
+            }
+        });
+        Ok(())
+    }
+
+    pub(super) fn take(&self, number: u64) -> Option<Conversation> {
+        self.lock().remove(&number).map(|(_, conversation)| conversation)
+    }
+
+    /// Ends the calls of a client that is gone.
+    pub(super) fn end_of(&self, owner: &Owner) {
+        self.lock().retain(|_, (whose, _)| whose != owner);
+    }
+}

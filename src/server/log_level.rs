@@ -1,0 +1,64 @@
+//! Which log messages a client wants.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use serde_json::json;
+
+use super::Server;
+use super::methods::{Asked, Outcome};
+use crate::json::{Object, RawRef};
+use crate::wire::{RpcError, Severity};
+
+/// The level of a session, until another is set.
+#[derive(Debug)]
+pub(super) struct SessionLevel(AtomicU8);
+
+/// Nothing was said yet: the server chooses.
+const UNSET: u8 = u8::MAX;
+
+#[derive(Clone, Debug)]
+pub(super) enum Level {
+    Session(Arc<SessionLevel>),
+    /// A stateless client says it with every request, or wants none.
+    Request(Option<Severity>),
+}
+
+impl Level {
+    pub(super) fn new_session() -> Self {
+        Level::Session(Arc::new(SessionLevel(AtomicU8::new(UNSET))))
+    }
+
+    /// What servers are asked for.
+    pub(super) fn wanted(&self) -> Option<Severity> {
+        match self {
+            Level::Session(level) => Severity::ALL.get(usize::from(level.0.load(Ordering::Relaxed))).copied(),
+            Level::Request(level) => *level,
+        }
+    }
+
+    /// Whether a message is for this client.
+    pub(super) fn takes(&self, severity: Severity) -> bool {
+        match (self, self.wanted()) {
+            (_, Some(wanted)) => severity >= wanted,
+            (Level::Session(_), None) => true,
+            (Level::Request(_), None) => false,
+        }
+    }
+}
+
+impl Server {
+    /// `logging/setLevel`: for all that comes in this session from now on.
+    pub(super) fn set_level(&self, asked: &Asked<'_>) -> Outcome {
+        let body = asked.request.params.as_deref().map_or("{}", RawRef::get);
+        let wanted = Object::parse(body).ok().and_then(|params| params.string("level"));
+        let severity = wanted.as_deref().and_then(Severity::parse);
+        let (Some(severity), Level::Session(level)) = (severity, &asked.client.level) else {
+            let known: Vec<&str> = Severity::ALL.into_iter().map(Severity::as_str).collect();
+            let message = format!("`level` must be one of {}", known.join(", "));
+            return Some(Err(RpcError::invalid_params(&message)));
+        };
+        level.0.store(severity as u8, Ordering::Relaxed);
+        Some(Ok(crate::json::raw(&json!({}))))
+    }
+}

@@ -1,0 +1,144 @@
+//! The client of a running call: how it is told and asked things in the middle of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use super::conversation::Asking;
+use super::methods::Client;
+use super::outlet::Outlet;
+use crate::backend::{Party, Question};
+use crate::json::{Object, Raw, RawRef};
+use crate::model::{Abilities, Owner};
+use crate::wire::{Revision, RpcError, Severity, encode, key, without_reserved};
+
+/// Where news of a call goes. A conversation has a new place for them with every round.
+#[derive(Debug)]
+struct News {
+    outlet: Outlet,
+    /// Under which progress is wanted, as it was written.
+    token: Option<Raw>,
+    last: f64,
+}
+
+/// How the client of this call is asked.
+#[derive(Debug)]
+pub(super) enum Way {
+    /// It cannot be asked in this call.
+    None,
+    /// By a request on the stream of its own.
+    Request,
+    /// By ending the request with a question.
+    Conversation(Asking),
+}
+
+#[derive(Debug)]
+pub(super) struct ClientParty {
+    client: Client,
+    news: Mutex<News>,
+    way: Way,
+    wants_progress: bool,
+}
+
+impl ClientParty {
+    pub(super) fn new(client: &Client, outlet: &Outlet, token: Option<Raw>, way: Way) -> Arc<Self> {
+        let wants_progress = token.is_some();
+        let news = Mutex::new(News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY });
+        Arc::new(ClientParty { client: client.clone(), news, way, wants_progress })
+    }
+
+    fn news(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on news go to another request of the same client.
+    pub(super) fn goes_on_in(&self, outlet: &Outlet, token: Option<Raw>) {
+        let mut news = self.news();
+        (news.outlet, news.token, news.last) = (outlet.clone(), token, f64::NEG_INFINITY);
+    }
+
+    /// Between two requests nobody can be told anything.
+    pub(super) fn waits(&self) {
+        self.goes_on_in(&Outlet::Nowhere, None);
+    }
+}
+
+impl Party for ClientParty {
+    fn owner(&self) -> &Owner {
+        &self.client.owner
+    }
+
+    fn abilities(&self) -> Abilities {
+        match self.way {
+            Way::None => Abilities::default(),
+            _ => self.client.abilities,
+        }
+    }
+
+    fn declared(&self) -> Option<&RawRef> {
+        self.client.declared.as_deref()
+    }
+
+    fn wants_progress(&self) -> bool {
+        self.wants_progress
+    }
+
+    fn log_level(&self) -> Option<Severity> {
+        self.client.level.wanted()
+    }
+
+    fn understands_url_error(&self) -> bool {
+        self.client.revision == Revision::V2025_11_25 && self.client.abilities.url
+    }
+
+    /// Values that do not increase are not passed on: the protocol wants them to.
+    fn progress(&self, params: &RawRef) {
+        let Ok(object) = Object::parse(params.get()) else { return };
+        let value = object.get("progress").and_then(|value| value.get().parse::<f64>().ok());
+        let mut news = self.news();
+        let Some(value) = value.filter(|value| *value > news.last) else { return };
+        let Some(token) = &news.token else { return };
+        let params = object.edit().set(key::PROGRESS_TOKEN, token.get()).finish();
+        let params = crate::json::valid(params);
+        news.last = value;
+        if let Ok(params) = params {
+            news.outlet.try_send(encode::notification("notifications/progress", Some(without_reserved(&params).get())));
+        }
+    }
+
+    fn log(&self, params: &RawRef) {
+        let Ok(object) = Object::parse(params.get()) else { return };
+        let severity = object.string("level").and_then(|level| Severity::parse(&level));
+        if severity.is_none_or(|severity| !self.client.level.takes(severity)) {
+            return;
+        }
+        let params = without_reserved(params);
+        self.news().outlet.try_send(encode::notification("notifications/message", Some(params.get())));
+    }
+
+    fn tell(&self, method: &str, params: Option<&RawRef>) {
+        let params = params.map(without_reserved);
+        self.news().outlet.try_send(encode::notification(method, params.as_deref().map(RawRef::get)));
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
+        let refuse = |error| std::future::ready(Err(error)).boxed();
+        match (&self.way, &self.client.questions) {
+            (Way::Conversation(asking), _) => asking.ask(question),
+            (Way::Request, Some(questions)) => {
+                let outlet = self.news().outlet.clone();
+                match super::older_question::told(self.client.revision, &question) {
+                    Ok(params) => Arc::clone(questions).ask(outlet, question.method, params).boxed(),
+                    Err(error) => refuse(error),
+                }
+            }
+            _ => refuse(RpcError::method_not_found(&question.method)),
+        }
+    }
+
+    fn gone(&self) -> Option<CancellationToken> {
+        self.client.gone.clone()
+    }
+}

@@ -1,0 +1,74 @@
+//! Requests of the proxy to a session-based client, and the answers to them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::outlet::Outlet;
+use crate::json::Raw;
+use crate::wire::{Id, Response, RpcError, encode};
+
+type Answer = Result<Raw, RpcError>;
+
+/// The questions of one session that are not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    next: AtomicU64,
+    open: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+}
+
+impl Questions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answer>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the client where its call is answered. Dropping the future takes the question back.
+    pub(super) async fn ask(self: Arc<Self>, outlet: Outlet, method: String, params: Raw) -> Answer {
+        if matches!(outlet, Outlet::Nowhere) {
+            return Err(RpcError::internal("the client takes a single answer and cannot be asked in between"));
+        }
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        self.lock().insert(id, sender);
+        let mut open = Open { questions: &self, outlet: &outlet, id, sent: false };
+        outlet.send(encode::request(&Id::number(id), &method, Some(params.get()))).await;
+        open.sent = true;
+        let answer = answer.await;
+        open.sent = false;
+        answer.unwrap_or_else(|_| Err(RpcError::internal("the session ended")))
+    }
+
+    /// Takes an answer of the client; one to nothing is dropped.
+    pub(super) fn take(&self, response: Response) {
+        let question = response.id.as_ref().and_then(Id::as_number).and_then(|id| self.lock().remove(&id));
+        match question {
+            Some(question) => drop(question.send(response.outcome)),
+            None => tracing::debug!(id = ?response.id, "an answer to nothing was dropped"),
+        }
+    }
+
+    /// Nobody will answer any more.
+    pub(super) fn end(&self) {
+        self.lock().clear();
+    }
+}
+
+/// A question that is out.
+struct Open<'a> {
+    questions: &'a Questions,
+    outlet: &'a Outlet,
+    id: u64,
+    sent: bool,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let unanswered = self.questions.lock().remove(&self.id).is_some();
+        if unanswered && self.sent {
+            let params = format!("{{\"requestId\":{}}}", self.id);
+            self.outlet.try_send(encode::notification("notifications/cancelled", Some(&params)));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Tickets: the `requestState` with which a stateless client comes back to a question. Sealed, for one person and one
+//! request, good once and for a while.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::Principal;
+use crate::seal::{Purpose, Sealer};
+use crate::wire::RpcError;
+
+/// What the client was doing when it was asked; coming back it must be doing the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Errand {
+    pub(super) method: String,
+    /// The published name or URI.
+    pub(super) key: String,
+    /// Of the arguments.
+    pub(super) digest: String,
+}
+
+/// What waits for the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Waiting {
+    /// A call that goes on in this process.
+    Call(u64),
+    /// A stateless server, with the state it gave, as it wrote it.
+    Server { backend: String, name: String, state: String },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Ticket {
+    number: u64,
+    errand: Errand,
+    waiting: Waiting,
+    /// Seconds since 1970.
+    expires: u64,
+}
+
+/// The book of tickets.
+#[derive(Debug)]
+pub(super) struct Tickets {
+    sealer: Sealer,
+    /// Those that were used, until they expire.
+    used: Mutex<HashMap<u64, Instant>>,
+}
+
+impl Tickets {
+    pub(super) fn new(sealer: Sealer) -> Self {
+        Tickets { sealer, used: Mutex::default() }
+    }
+
+    pub(super) fn issue(
+        &self,
+        principal: &Principal,
+        errand: Errand,
+        waiting: Waiting,
+        good_for: Duration,
+    ) -> Result<String, RpcError> {
+        let failed = |_| RpcError::internal("no ticket can be made");
+        let mut number = [0; 8];
+        getrandom::fill(&mut number).map_err(failed)?;
+        let ticket =
+            Ticket { number: u64::from_le_bytes(number), errand, waiting, expires: now() + good_for.as_secs().max(1) };
+        let content = serde_json::to_vec(&ticket).map_err(|_| RpcError::internal("no ticket can be made"))?;
+        self.sealer.seal(Purpose::Ticket, &owner(principal), &content).map_err(failed)
+    }
+
+    /// Takes a ticket back. One that was changed, made up or given to somebody else is told apart from none of these.
+    pub(super) fn redeem(&self, principal: &Principal, errand: &Errand, ticket: &str) -> Result<Waiting, RpcError> {
+        let refuse = |reason: &str| RpcError::invalid_params(&format!("`requestState` {reason}"));
+        let content = self.sealer.open(Purpose::Ticket, &owner(principal), ticket);
+        let ticket: Ticket = content
+            .and_then(|content| serde_json::from_slice(&content).ok())
+            .ok_or_else(|| refuse("is not one that was given to you"))?;
+        if ticket.errand != *errand {
+            return Err(refuse("belongs to another request: repeat the one it was given for, with the same arguments"));
+        }
+        let left = ticket.expires.saturating_sub(now());
+        if left == 0 {
+            return Err(refuse("has expired: make the request again without it"));
+        }
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let today = Instant::now();
+        if used.len() > 1000 {
+            used.retain(|_, until| *until > today);
+        }
+        if used.insert(ticket.number, today + Duration::from_secs(left)).is_some() {
+            return Err(refuse("was used already: make the request again without it"));
+        }
+        Ok(ticket.waiting)
+    }
+}
+
+/// Anonymous people hold tickets that only this process made; that is all that is known of them.
+fn owner(principal: &Principal) -> String {
+    if principal.anonymous { "anonymous".to_owned() } else { format!("person {}", principal.sub) }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errand(digest: &str) -> Errand {
+        Errand { method: "tools/call".to_owned(), key: "x".to_owned(), digest: digest.to_owned() }
+    }
+
+    #[test]
+    fn a_ticket_is_good_once_for_its_holder_and_its_request() {
+        let tickets = Tickets::new(Sealer::new().unwrap());
+        let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
+        let ticket = tickets.issue(&ann, errand("d"), Waiting::Call(7), Duration::from_secs(60)).unwrap();
+        let message = |who: &Principal, errand: &Errand, ticket: &str| {
+            tickets.redeem(who, errand, ticket).map_err(|error| error.message())
+        };
+        assert!(message(&bob, &errand("d"), &ticket).unwrap_err().contains("not one that was given to you"));
+        assert!(message(&ann, &errand("d"), "made up").unwrap_err().contains("not one that was given to you"));
+        assert!(message(&ann, &errand("other"), &ticket).unwrap_err().contains("another request"));
+        assert_eq!(message(&ann, &errand("d"), &ticket), Ok(Waiting::Call(7)));
+        assert!(message(&ann, &errand("d"), &ticket).unwrap_err().contains("used already"));
+    }
+}

@@ -1,0 +1,1 @@
+"""The client before the proxy."""

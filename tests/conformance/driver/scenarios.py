@@ -1,0 +1,54 @@
+"""What the client does in each scenario."""
+
+import json
+import os
+
+
+def play(scenario, client):
+    tools = client.request("tools/list").get("tools", [])
+    SCENARIOS.get(scenario, only_list)(client, {tool["name"]: tool for tool in tools})
+
+
+def only_list(client, tools):
+    pass
+
+
+def add(client, tools):
+    client.request("tools/call", name="add_numbers", arguments={"a": 5, "b": 3})
+
+
+def call_each(client, tools):
+    """Also those that should not have been listed."""
+    for name, tool in tools.items():
+        required = tool["inputSchema"].get("required", [])
+        client.request("tools/call", name=name, arguments={argument: "eu" for argument in required})
+
+
+def use_everything(client, tools):
+    call_each(client, tools)
+    for resource in client.request("resources/list")["resources"]:
+        client.request("resources/read", uri=resource["uri"])
+    for prompt in client.request("prompts/list")["prompts"]:
+        client.request("prompts/get", name=prompt["name"])
+
+
+def call_as_told(client, tools):
+    for call in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["toolCalls"]:
+        client.request("tools/call", name=call["name"], arguments=call["arguments"])
+
+
+def echo_schema(client, tools):
+    schema = tools["json_schema_2020_12_tool"]["inputSchema"]
+    client.request("tools/call", name="json_schema_echo", arguments={"schema": schema})
+
+
+SCENARIOS = {
+    "tools_call": add,
+    "elicitation-sep1034-client-defaults": call_each,
+    "sse-retry": call_each,
+    "sep-2322-client-request-state": call_each,
+    "http-standard-headers": use_everything,
+    "http-custom-headers": call_as_told,
+    "http-invalid-tool-headers": call_each,
+    "json-schema-2020-12-preservation": echo_schema,
+}

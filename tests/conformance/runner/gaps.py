@@ -1,0 +1,56 @@
+"""What is known to be missing, so that the list can only get shorter.
+
+A line of gaps.txt is WHERE REVISION SCENARIO[/CHECK] REASON, with `*` for any. WHERE is SERVER/LEG or client/ERA.
+"""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+FILE = Path(__file__).resolve().parents[1] / "gaps.txt"
+
+
+@dataclass
+class Gap:
+    where: str
+    revision: str
+    scenario: str
+    check: str
+    reason: str
+    line: int
+    used: bool = False
+
+    def covers(self, where, revision, scenario, check):
+        return (
+            fnmatchcase(where, self.where)
+            and fnmatchcase(revision, self.revision)
+            and fnmatchcase(scenario, self.scenario)
+            and check == self.check
+        )
+
+    def __str__(self):
+        return f"gaps.txt:{self.line}"
+
+
+class Gaps(list):
+    def find(self, where, revision, scenario, check=None):
+        for gap in self:
+            if gap.covers(where, revision, scenario, check):
+                gap.used = True
+                return gap
+        return None
+
+
+def read():
+    found = Gaps()
+    for number, line in enumerate(FILE.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        words = line.split(None, 3)
+        if len(words) != 4:
+            raise SystemExit(f"error: {FILE.name}:{number}: needs WHERE REVISION SCENARIO REASON")
+        where, revision, subject, reason = words
+        # Scenarios have no slash here: those of OAuth are not run.
+        scenario, _, check = subject.partition("/")
+        found.append(Gap(where, revision, scenario, check or None, reason, number))
+    return found

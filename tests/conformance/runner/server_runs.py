@@ -1,0 +1,56 @@
+"""One run of the server scenarios: against a reference server, or against the proxy in front of it."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from .processes import proxy, started
+from .suite import REVISIONS, Found
+
+HERE = Path(__file__).resolve().parents[1]
+DIRECT = "direct"
+# What the proxy speaks with the server: what it finds out by itself, or sessions although the server knows better.
+LEGS = ["auto", "2025-11-25"]
+SERVERS = {
+    "rmcp": lambda programs: [str(programs.server), "127.0.0.1:0"],
+    "python": lambda programs: [str(programs.python), str(HERE / "python_server/main.py"), "127.0.0.1:0"],
+}
+
+
+@dataclass
+class ServerRun:
+    server: str
+    leg: str
+    revision: str
+    scenario: str = None
+    found: Found = None
+    log: str = ""
+
+    @property
+    def where(self):
+        return f"{self.server}/{self.leg}"
+
+    def perform(self, programs, suite):
+        with ExitStack() as stack:
+            url, program = stack.enter_context(started(SERVERS[self.server](programs)))
+            if self.leg != DIRECT:
+                url, program = stack.enter_context(proxy(programs.proxy, url, self.leg))
+            name = f"{self.server}-{self.leg}-{self.revision}"
+            self.found = suite.server(name, url, self.revision, self.scenario)
+            self.log = "\n".join(program.lines)
+        print(f"  {self.where} at {self.revision}", flush=True)
+        return self
+
+
+def plan(options):
+    return [
+        ServerRun(server, leg, revision, options.scenario)
+        for server in ([options.server] if options.server else SERVERS)
+        for revision in ([options.rev] if options.rev else REVISIONS)
+        for leg in [DIRECT, *([options.leg] if options.leg else LEGS)]
+    ]
+
+
+def inapplicable(leg, scenario):
+    """Tasks belong to the stateless era: where the server is met in a session there is nothing to carry."""
+    return leg == "2025-11-25" and scenario.startswith("tasks-")

@@ -1,0 +1,190 @@
+//! What crosses between the eras, and what cannot.
+
+use serde_json::json;
+
+use super::{Client, ERAS, EVERYTHING, one_server, text};
+use crate::support::config::Config;
+use crate::support::message;
+use crate::support::modern::VERSION;
+use crate::support::programs::fake_backend;
+use crate::support::proxy::Proxy;
+
+#[tokio::test]
+async fn a_form_is_shown_and_its_answer_reaches_the_server_in_every_combination_of_eras() {
+    for era in ERAS {
+        for modern in [false, true] {
+            let mut client = Client::of(&one_server(era, json!({})), modern, EVERYTHING).await;
+            let answer = json!({"action": "accept", "content": {"colour": "teal"}});
+            let (questions, outcome) = client.converse("ask", json!({"message": "Which?"}), answer).await;
+            assert_eq!(questions.len(), 1, "{era} server, modern client {modern}: {outcome}");
+            assert_eq!(questions[0]["method"], "elicitation/create");
+            assert_eq!(questions[0]["params"]["message"], "Which?");
+            let got = outcome["result"]["structuredContent"].to_string();
+            assert!(got.contains(r#""content":{"colour":"teal"}"#), "{era}, {modern}: {outcome}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn models_and_folders_are_asked_for_too() {
+    for (tool, method) in [("sample", "sampling/createMessage"), ("roots", "roots/list")] {
+        for era in ERAS {
+            for modern in [false, true] {
+                // Folders are one client's own: a session-based server hears of them on a connection of that client.
+                let mut client = Client::of(&one_server(era, json!({"scope": "session"})), modern, EVERYTHING).await;
+                let answer = json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "word"}, "roots": []});
+                let (questions, outcome) = client.converse(tool, json!({}), answer).await;
+                assert_eq!(questions.len(), 1, "{tool} of a {era} server, modern client {modern}: {outcome}");
+                assert_eq!(questions[0]["method"], method);
+                assert!(outcome["result"]["structuredContent"].to_string().contains("\"word\""), "{outcome}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_may_ask_several_times() {
+    for era in ERAS {
+        for modern in [false, true] {
+            let mut client = Client::of(&one_server(era, json!({})), modern, EVERYTHING).await;
+            let (questions, outcome) = client.converse("ask", json!({"rounds": 3}), json!({"action": "decline"})).await;
+            assert_eq!(questions.len(), 3, "{era}, {modern}: {outcome}");
+            assert!(outcome["result"]["structuredContent"].to_string().contains("decline"), "{outcome}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_what_they_did_not_declare() {
+    for (declared, tool) in [("{}", "ask"), (r#"{"sampling":{}}"#, "ask"), (r#"{"elicitation":{}}"#, "sample")] {
+        for era in ERAS {
+            for modern in [false, true] {
+                let mut client = Client::of(&one_server(era, json!({})), modern, declared).await;
+                let (questions, outcome) = client.converse(tool, json!({}), json!({})).await;
+                // A stateless pair is not looked into: what the server asks of that client is between the two.
+                if modern && era == "modern" {
+                    continue;
+                }
+                assert!(questions.is_empty(), "{era}, {modern}: {questions:?}");
+                let refused = outcome["result"]["structuredContent"].to_string();
+                assert!(refused.contains("-32601") || text(&outcome).contains("may not ask"), "{outcome}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn folders_are_not_asked_for_on_a_shared_connection() {
+    let mut client = Client::of(&one_server("legacy", json!({})), false, EVERYTHING).await;
+    let (questions, outcome) = client.converse("roots", json!({}), json!({"roots": []})).await;
+    assert!(questions.is_empty());
+    assert!(outcome["result"]["structuredContent"].to_string().contains("-32601"), "{outcome}");
+}
+
+#[tokio::test]
+async fn a_session_based_client_that_refuses_a_model_ends_the_call_of_a_stateless_server() {
+    let mut client = Client::of(&one_server("modern", json!({})), false, EVERYTHING).await;
+    let client = &mut client.proxy.client;
+    let call = client.begin("tools/call", &message::call("sample", "{}")).await;
+    let id = client.expect_notification("sampling/createMessage").await.id().expect("a question has an id");
+    client.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-1,"message":"User rejected"}}}}"#)).await;
+    let outcome = client.response(&call).await.value();
+    assert_eq!(outcome["result"]["isError"], true);
+    assert!(text(&outcome).contains("User rejected"), "{outcome}");
+}
+
+#[tokio::test]
+async fn a_form_that_is_put_away_is_an_answer_too() {
+    let mut client = Client::of(&one_server("modern", json!({})), false, EVERYTHING).await;
+    let client = &mut client.proxy.client;
+    let call = client.begin("tools/call", &message::call("ask", "{}")).await;
+    let id = client.expect_notification("elicitation/create").await.id().expect("a question has an id");
+    client.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":"no"}}}}"#)).await;
+    assert_eq!(
+        client.response(&call).await.structured(),
+        r#"{"inputResponses":{"question":{"action":"cancel"}},"requestState":"round-1"}"#
+    );
+}
+
+#[tokio::test]
+async fn a_handler_waits_while_the_server_it_calls_asks_its_client() {
+    let script = r#"
+sessionInit:
+  script: |
+    def wrap(ask):
+        return lambda args: ask({"message": "From a script?"})
+
+    for meta, call in backends()["fake"].tools():
+        if meta.name == "ask":
+            publish(meta.replace(name = "wrapped"), wrap(call))
+"#;
+    for era in ERAS {
+        for modern in [false, true] {
+            let config = one_server(era, json!({})).section(script);
+            let mut client = Client::of(&config, modern, EVERYTHING).await;
+            let answer = json!({"action": "accept", "content": {"colour": "red"}});
+            let (questions, outcome) = client.converse("wrapped", json!({}), answer).await;
+            assert_eq!(questions.len(), 1, "{era}, {modern}: {outcome}");
+            assert_eq!(questions[0]["params"]["message"], "From a script?");
+            assert!(outcome["result"]["structuredContent"].to_string().contains("\"red\""), "{outcome}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_takes_its_question_back() {
+    let mut client = Client::of(&one_server("legacy", json!({})), false, EVERYTHING).await;
+    let client = &mut client.proxy.client;
+    let call = client.begin("tools/call", &message::call("ask", "{}")).await;
+    let question = client.expect_notification("elicitation/create").await.id().expect("a question has an id");
+    client.notify("notifications/cancelled", &format!(r#"{{"requestId":{call}}}"#)).await;
+    let taken_back = client.expect_notification("notifications/cancelled").await.value();
+    assert_eq!(taken_back["params"]["requestId"].to_string(), question);
+    let seen = client.call("seen", r#"{"wait_for":"notifications/cancelled"}"#).await;
+    assert!(seen.raw.contains("requestId"), "{}", seen.raw);
+}
+
+#[tokio::test]
+async fn log_messages_reach_the_client_that_called_at_the_level_it_wants() {
+    for era in ERAS {
+        let mut client = Client::of(&one_server(era, json!({})), false, "{}").await;
+        let client = &mut client.proxy.client;
+        client.request("logging/setLevel", r#"{"level":"info"}"#).await.result();
+        client.call("flood", r#"{"n":2}"#).await.result();
+        for number in [1, 2] {
+            let told = client.expect_notification("notifications/message").await.value();
+            assert_eq!(told["params"]["data"], number, "{era}");
+        }
+        client.request("logging/setLevel", r#"{"level":"warning"}"#).await.result();
+        client.call("flood", r#"{"n":2}"#).await.result();
+        assert_eq!(client.unclaimed().count(), 0);
+        assert_eq!(client.request("logging/setLevel", r#"{"level":"loud"}"#).await.error_code(), -32602);
+    }
+}
+
+#[tokio::test]
+async fn a_stateless_client_hears_log_messages_only_when_it_asks_for_them() {
+    for era in ERAS {
+        let mut proxy = Proxy::new(&one_server(era, json!({}))).stdio();
+        let client = &mut proxy.client;
+        client.modern_call("flood", r#"{"n":1}"#).await.result();
+        assert_eq!(client.unclaimed().count(), 0);
+        let level = r#""io.modelcontextprotocol/logLevel":"debug""#;
+        let meta = format!("{{{level},{}}}", super::meta_members(VERSION, "{}"));
+        let params = super::with_meta(&message::call("flood", r#"{"n":1}"#), &meta);
+        client.request("tools/call", &params).await.result();
+        assert_eq!(client.expect_notification("notifications/message").await.value()["params"]["data"], 1);
+    }
+}
+
+#[tokio::test]
+async fn an_address_a_person_must_visit_first_is_asked_for_and_the_call_made_again() {
+    let error = r#"{"code":-32042,"message":"sign in","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://example.com/in","message":"Sign in"}]}}"#;
+    let config = Config::new().server("fake", &fake_backend(["--era", "legacy"]));
+    let mut client = Client::of(&config, true, EVERYTHING).await;
+    let arguments = serde_json::from_str(error).expect("it is JSON");
+    let (questions, outcome) = client.converse("rpc_error", arguments, json!({"action": "decline"})).await;
+    assert_eq!(questions.len(), 1, "{outcome}");
+    assert_eq!(questions[0]["params"], json!({"mode": "url", "message": "Sign in", "url": "https://example.com/in"}));
+    assert!(text(&outcome).contains("chose `decline`"), "{outcome}");
+}
