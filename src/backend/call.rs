@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::freshness::Keeping;
 use super::party::Party;
 use super::subscriber;
-use super::subscriptions::{Listener, Subscription};
+use super::subscriptions::{Follower, Listener, Subscription};
 use crate::json::Raw;
 use crate::model::{BackendView, ItemKind};
 use crate::wire::RpcError;
@@ -20,7 +20,12 @@ pub trait Backend: Send + Sync {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>>;
 
     /// Follows a resource by the backend's own URI, until the subscription is dropped.
-    fn subscribe<'a>(&'a self, _uri: &'a str, _: Listener) -> BoxFuture<'a, Result<Subscription, CallError>> {
+    fn subscribe<'a>(
+        &'a self,
+        _uri: &'a str,
+        _: &'a Follower,
+        _: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
         Box::pin(std::future::ready(Err(subscriber::unsupported(&self.view().name))))
     }
 

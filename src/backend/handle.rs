@@ -14,8 +14,8 @@ use super::freshness::{self, Freshness, Keeping};
 use super::party::Party;
 use super::sides::{Key, Sides};
 use super::subscriber;
-use super::subscriptions::{Listener, Subscription, Subscriptions};
-use crate::model::{BackendView, ItemKind, Owner};
+use super::subscriptions::{Follower, Listener, Subscription, Subscriptions};
+use crate::model::{Abilities, BackendView, ItemKind, Owner};
 
 /// Where a backend stands.
 #[derive(Clone, Debug, Default)]
@@ -60,11 +60,14 @@ impl Handle {
         };
         let mut stale: Option<Arc<Connection>> = None;
         loop {
-            let main = self.connection(call, patience, stale.as_ref()).await?;
-            let side = self.side(call.party.as_deref(), &main)?;
+            let main = self.connection(&call.cancel, patience, stale.as_ref()).await?;
+            let side = match call.party.as_deref() {
+                Some(party) => self.side(party.owner(), party.abilities(), &main)?,
+                None => None,
+            };
             let connection = match &side {
                 None => main,
-                Some((key, party)) => self.side_connection(call, key, *party, &main).await?,
+                Some(key) => self.side_connection(call, key, &main).await?,
             };
             match connection.call(call, patience).await {
                 Ok(answer) => return Ok(answer),
@@ -74,7 +77,7 @@ impl Handle {
                 }
                 // The server did not act on it; once more on a fresh connection, and only once.
                 Err(Failure::Stale) => {
-                    if let Some((key, _)) = &side {
+                    if let Some(key) = &side {
                         self.sides.drop_stale(key, &connection);
                     }
                     stale = Some(connection);
@@ -83,48 +86,47 @@ impl Handle {
         }
     }
 
-    /// Which connection beside the supervised one a call needs, if it needs one.
-    fn side<'a>(
+    /// Which connection beside the supervised one a client needs, if it needs one.
+    pub(super) fn side(
         &self,
-        party: Option<&'a dyn Party>,
+        owner: &Owner,
+        abilities: Abilities,
         main: &Connection,
-    ) -> Result<Option<(Key, &'a dyn Party)>, CallError> {
-        let Some(party) = party else { return Ok(None) };
-        let abilities = party.abilities();
+    ) -> Result<Option<Key>, CallError> {
         if self.session_scoped {
-            return match party.owner() {
+            return match owner {
                 Owner::Request(_) => Err(self.down(
                     "it keeps a connection for each client (`scope: session`), and you are not known: open a session or \
                      authenticate",
                 )),
-                owner => Ok(Some((Key { owner: Some(owner.clone()), abilities }, party))),
+                owner => Ok(Some(Key { owner: Some(owner.clone()), abilities })),
             };
         }
         // A stateless server hears with every request what its client can do.
         if main.is_stateless() || abilities.shared() == main.declared() {
             return Ok(None);
         }
-        Ok(Some((Key { owner: None, abilities: abilities.shared() }, party)))
+        Ok(Some(Key { owner: None, abilities: abilities.shared() }))
     }
 
     async fn side_connection(
         &self,
         call: &Call,
         key: &Key,
-        party: &dyn Party,
         main: &Connection,
     ) -> Result<Arc<Connection>, CallError> {
+        let gone = call.party.as_deref().and_then(Party::gone);
         tokio::select! {
-            opened = self.sides.get(key, party, main.signals()) => opened.map_err(|reason| self.down(&reason)),
+            opened = self.sides.get(key, gone, main.signals()) => opened.map_err(|reason| self.down(&reason)),
             () = call.cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
         }
     }
 
     /// The live connection. While there is none, asks for one and waits for the next attempt to succeed or fail.
-    async fn connection(
+    pub(super) async fn connection(
         &self,
-        call: &Call,
+        cancel: &CancellationToken,
         patience: Patience,
         stale: Option<&Arc<Connection>>,
     ) -> Result<Arc<Connection>, CallError> {
@@ -146,7 +148,7 @@ impl Handle {
         };
         tokio::select! {
             outcome = wait => outcome,
-            () = call.cancel.cancelled() => Err(CallError::Cancelled),
+            () = cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
             () = tokio::time::sleep(patience.quiet) => Err(self.down("it is still starting")),
         }
@@ -172,8 +174,13 @@ impl Backend for Handle {
         Box::pin(self.carry_through(call))
     }
 
-    fn subscribe<'a>(&'a self, uri: &'a str, listener: Listener) -> BoxFuture<'a, Result<Subscription, CallError>> {
-        Box::pin(subscriber::subscribe(self, uri, listener))
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        follower: &'a Follower,
+        listener: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        Box::pin(subscriber::subscribe(self, uri, follower, listener))
     }
 
     fn keeping(&self, kind: ItemKind) -> Keeping {

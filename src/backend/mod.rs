@@ -32,5 +32,5 @@ pub use freshness::Keeping;
 pub use handle::Handle;
 pub use party::{Party, Question};
 pub use rounds::wants_more;
-pub use subscriptions::{Listener, Subscription};
+pub use subscriptions::{Follower, Listener, Subscription};
 pub use supervisor::{Environment, idle_view, start};

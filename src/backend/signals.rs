@@ -16,6 +16,8 @@ use crate::wire::{Id, key};
 pub(super) struct Signals {
     changed: AtomicU8,
     wake: Notify,
+    /// Where changes of lists are heard, if not here.
+    heard_by: Option<Arc<Signals>>,
     subscriptions: Arc<Subscriptions>,
     /// Who waits to hear what of a listen is honoured, by the id of its request.
     acknowledgments: Mutex<HashMap<u64, oneshot::Sender<Vec<String>>>>,
@@ -26,6 +28,11 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn new(subscriptions: &Arc<Subscriptions>) -> Self {
         Signals { subscriptions: Arc::clone(subscriptions), ..Signals::default() }
+    }
+
+    /// For a connection beside another one: what it says of lists counts as said on that one.
+    pub(super) fn beside(other: &Arc<Signals>, subscriptions: &Arc<Subscriptions>) -> Self {
+        Signals { heard_by: Some(Arc::clone(other)), ..Signals::new(subscriptions) }
     }
 
     /// Takes a notification; `false` if it is none of ours.
@@ -99,6 +106,9 @@ impl Signals {
     }
 
     fn mark(&self, bits: u8) {
+        if let Some(other) = &self.heard_by {
+            return other.mark(bits);
+        }
         self.changed.fetch_or(bits, Ordering::AcqRel);
         self.wake.notify_one();
     }

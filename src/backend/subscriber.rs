@@ -8,12 +8,13 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::json;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::call::CallError;
 use super::connection::{Connection, Failure};
 use super::handle::Handle;
 use super::link::LinkError;
-use super::subscriptions::{Listener, Standing, Subscription, Subscriptions};
+use super::subscriptions::{Follower, Listener, Standing, Subscription, Subscriptions};
 use crate::json::Raw;
 use crate::wire::{RpcError, code};
 
@@ -22,13 +23,25 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 type Uri = Arc<str>;
 
-/// Follows a resource of a server, once the server has accepted that.
-pub(super) async fn subscribe(handle: &Handle, uri: &str, listener: Listener) -> Result<Subscription, CallError> {
-    let (subscription, mut standing) = handle.subscriptions.hold(uri, listener)?;
+/// Follows a resource of a server, once the server has accepted that, on the connection that the follower's calls take.
+pub(super) async fn subscribe(
+    handle: &Handle,
+    uri: &str,
+    follower: &Follower,
+    listener: Listener,
+) -> Result<Subscription, CallError> {
     let mut state = handle.state.clone();
     let failures = state.borrow_and_update().failures;
-    if state.borrow().connection.is_none() {
-        handle.kick.notify_one();
+    let main = handle.connection(&CancellationToken::new(), handle.patience, None).await?;
+    let side = handle.side(&follower.owner, follower.abilities, &main)?;
+    let subscriptions = match &side {
+        Some(key) => handle.sides.followed(key),
+        None => Arc::clone(&handle.subscriptions),
+    };
+    let (subscription, mut standing) = subscriptions.hold(uri, listener)?;
+    if let Some(key) = &side {
+        let opened = handle.sides.get(key, follower.gone.clone(), main.signals()).await;
+        opened.map_err(|reason| handle.down(&reason))?;
     }
     let failed = async {
         while state.changed().await.is_ok() {
@@ -63,15 +76,14 @@ pub(super) fn unsupported(server: &str) -> CallError {
 }
 
 /// Runs for as long as the connection lives; its end is the end of what was subscribed on it.
-pub(super) async fn keep(handle: Handle, connection: Arc<Connection>) {
-    let subscriptions = &handle.subscriptions;
+pub(super) async fn keep(keeper: Keeper) {
+    let subscriptions = &keeper.subscriptions;
     let _suspended = Suspended(subscriptions);
     subscriptions.renew();
-    let keeper = Keeper { handle: &handle, subscriptions, connection };
     if !keeper.connection.offers_subscriptions() {
         loop {
             for uri in subscriptions.changed().await {
-                subscriptions.settle(&uri, Err(unsupported(&handle.name)));
+                subscriptions.settle(&uri, Err(unsupported(&keeper.server)));
             }
         }
     } else if keeper.connection.is_stateless() {
@@ -91,16 +103,30 @@ impl Drop for Suspended<'_> {
     }
 }
 
-struct Keeper<'a> {
-    handle: &'a Handle,
-    subscriptions: &'a Arc<Subscriptions>,
+/// What it takes to keep the subscriptions on one connection.
+pub(super) struct Keeper {
+    server: Arc<str>,
+    patience: Duration,
+    subscriptions: Arc<Subscriptions>,
     connection: Arc<Connection>,
+}
+
+impl Keeper {
+    pub(super) fn new(
+        server: &Arc<str>,
+        patience: Duration,
+        subscriptions: &Arc<Subscriptions>,
+        connection: &Arc<Connection>,
+    ) -> Self {
+        let (subscriptions, connection) = (Arc::clone(subscriptions), Arc::clone(connection));
+        Keeper { server: Arc::clone(server), patience, subscriptions, connection }
+    }
 }
 
 /// Whether the server has the subscription now; none if the connection is gone.
 type Done = (Uri, Option<bool>);
 
-impl Keeper<'_> {
+impl Keeper {
     /// A session-based server is asked for each resource by itself, one thing after another.
     async fn subscribe(&self) {
         let (mut active, mut busy) = (HashSet::<Uri>::new(), HashSet::<Uri>::new());
@@ -159,7 +185,7 @@ impl Keeper<'_> {
 
     async fn ask(&self, method: &str, uri: &str) -> Option<Result<Raw, LinkError>> {
         let body = crate::json::raw(&json!({ "uri": uri }));
-        tokio::time::timeout(self.handle.patience.quiet, self.connection.ask(method, &body)).await.ok()
+        tokio::time::timeout(self.patience, self.connection.ask(method, &body)).await.ok()
     }
 
     /// A stateless server gets one listen for all of them. A change is a new listen, which begins before the old one
@@ -188,7 +214,7 @@ impl Keeper<'_> {
                         open = Some(listen).filter(|listen| !listen.uris.is_empty());
                     }
                     Err(error) => {
-                        tracing::debug!(server = %self.handle.name, %error, "resources cannot be subscribed to");
+                        tracing::debug!(server = %self.server, %error, "resources cannot be subscribed to");
                         again = self.subscriptions.fail(&wanted, &error);
                     }
                 }
@@ -206,7 +232,7 @@ impl Keeper<'_> {
                 }
             };
             if ended {
-                tracing::debug!(server = %self.handle.name, "the subscription to resources has to begin again");
+                tracing::debug!(server = %self.server, "the subscription to resources has to begin again");
                 self.subscriptions.suspend();
                 open = None;
                 pause = if started.elapsed() > LONGEST_PAUSE { FIRST_PAUSE } else { pause };
@@ -228,11 +254,11 @@ impl Keeper<'_> {
             ended = &mut request => return Err(match ended {
                 Err(error) => self.refusal(error),
                 Ok(()) => CallError::Protocol {
-                    backend: Arc::clone(&self.handle.name),
+                    backend: Arc::clone(&self.server),
                     reason: "it ended a subscription without an acknowledgment".to_owned(),
                 },
             }),
-            () = tokio::time::sleep(self.handle.patience.quiet) => return Err(self.late()),
+            () = tokio::time::sleep(self.patience) => return Err(self.late()),
         };
         let uris = wanted.iter().filter(|uri| honoured.iter().any(|one| *one == ***uri)).cloned().collect();
         Ok(Listen { uris, request })
@@ -242,26 +268,29 @@ impl Keeper<'_> {
     fn refusal(&self, error: LinkError) -> CallError {
         match error {
             // It promised, and has no such method all the same.
-            LinkError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND => unsupported(&self.handle.name),
+            LinkError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND => unsupported(&self.server),
             error => match self.connection.failure(error) {
                 Failure::Final(error) => error,
-                Failure::Stale => self.handle.down("its session or protocol version changed"),
+                Failure::Stale => CallError::Down {
+                    backend: Arc::clone(&self.server),
+                    reason: "its session or protocol version changed".to_owned(),
+                },
             },
         }
     }
 
     fn not_honoured(&self, uri: &str) -> CallError {
-        let message = format!("server `{}` does not accept a subscription to {uri}", self.handle.name);
+        let message = format!("server `{}` does not accept a subscription to {uri}", self.server);
         CallError::Rpc(RpcError::invalid_params(&message))
     }
 
     fn late(&self) -> CallError {
-        CallError::Timeout { backend: Arc::clone(&self.handle.name), after: self.handle.patience.quiet }
+        CallError::Timeout { backend: Arc::clone(&self.server), after: self.patience }
     }
 
     fn note(&self, uri: &str, refused: Option<&CallError>) {
         if let Some(error) = refused {
-            tracing::debug!(server = %self.handle.name, uri, %error, "a subscription was refused");
+            tracing::debug!(server = %self.server, uri, %error, "a subscription was refused");
         }
     }
 }

@@ -5,12 +5,23 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::call::CallError;
+use crate::model::{Abilities, Owner};
 use crate::wire::RpcError;
 
 /// Told the URI of what was updated, by the server's own name. Runs where messages are read: it must be quick.
 pub type Listener = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The one that follows, as far as a backend has to do with them: it decides which connection is theirs.
+#[derive(Clone, Debug)]
+pub struct Follower {
+    pub owner: Owner,
+    pub abilities: Abilities,
+    /// Ends when their session has; none if they have none.
+    pub gone: Option<CancellationToken>,
+}
 
 /// For one server, over all clients.
 const LIMIT: usize = 100_000;
@@ -52,7 +63,7 @@ struct Inner {
     next: u64,
 }
 
-/// The subscriptions to one server, which outlive its connections.
+/// The subscriptions on one connection to a server, or on those that take its place.
 #[derive(Default)]
 pub(super) struct Subscriptions {
     inner: Mutex<Inner>,
@@ -158,6 +169,10 @@ impl Subscriptions {
         }
         inner.changed = inner.topics.keys().cloned().collect();
         self.wake.notify_one();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().topics.is_empty()
     }
 
     /// What came or went, as soon as something did.

@@ -18,7 +18,7 @@ use super::handshake::Memory;
 use super::sides::Sides;
 use super::signals::Signals;
 use super::stdio_link::LastWords;
-use super::subscriber;
+use super::subscriber::{self, Keeper};
 use crate::config::{Server, Transport};
 use crate::model::{Abilities, BackendKind, BackendView, Lists, ServerInfo, Status};
 use crate::wire::http::Pool;
@@ -171,7 +171,12 @@ impl Supervisor {
     async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> Ended {
         self.state.send_modify(|state| state.connection = Some(Arc::clone(&connection)));
         let listener = tokio::spawn(Arc::clone(&connection).listen());
-        let subscriber = tokio::spawn(subscriber::keep(self.handle.clone(), Arc::clone(&connection)));
+        let subscriber = tokio::spawn(subscriber::keep(Keeper::new(
+            &self.name,
+            self.server.timeout,
+            &self.handle.subscriptions,
+            &connection,
+        )));
         let ended = follow::follow(self, &connection, stop).await;
         for task in [listener, subscriber] {
             task.abort();

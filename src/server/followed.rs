@@ -7,7 +7,8 @@ use indexmap::IndexMap;
 use tokio::sync::Notify;
 
 use super::Server;
-use crate::backend::{CallError, Listener, Subscription};
+use super::methods::Client;
+use crate::backend::{CallError, Follower, Listener, Subscription};
 use crate::session::{CallFault, NoUpdates, UpdateSource};
 use crate::wire::{RpcError, encode};
 
@@ -35,7 +36,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Followed {
     /// Follows one more; following twice is following once.
-    pub(super) async fn add(self: &Arc<Self>, server: &Server, uri: &str) -> Result<(), CallFault> {
+    pub(super) async fn add(self: &Arc<Self>, server: &Server, client: &Client, uri: &str) -> Result<(), CallFault> {
         if locked(&self.held).contains_key(uri) {
             return Ok(());
         }
@@ -50,7 +51,9 @@ impl Followed {
         })?;
         let listener = self.listener(uri, &source);
         let dispatcher = &server.gateway.calls().dispatcher;
-        let subscription = dispatcher.subscribe(&source.backend, &source.original, listener).await;
+        let (owner, abilities, gone) = (client.owner.clone(), client.abilities, client.gone.clone());
+        let follower = Follower { owner, abilities, gone };
+        let subscription = dispatcher.subscribe(&source.backend, &source.original, &follower, listener).await;
         let subscription = subscription.map_err(CallFault::Backend)?;
         // Others may have come while the server was asked.
         self.has_room()?;

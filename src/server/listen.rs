@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::changes::Changes;
 use super::followed::{self, Followed};
-use super::methods::{Asked, Outcome};
+use super::methods::{Asked, Client, Outcome};
 use super::{Server, tell};
 use crate::json::{Object, RawRef};
 use crate::wire::{Id, Request, RpcError, encode, key};
@@ -41,7 +41,7 @@ impl Server {
         let mut changes = Changes::of(&self.gateway);
         let followed = Arc::new(Followed::default());
         let following = tokio::select! {
-            following = self.follow(&followed, resources) => following,
+            following = self.follow(&followed, client, resources) => following,
             () = cancel.cancelled() => return None,
         };
         if !following.is_empty() {
@@ -75,9 +75,9 @@ impl Server {
     }
 
     /// Follows what can be followed; which of the resources that is.
-    async fn follow(&self, followed: &Arc<Followed>, resources: Vec<String>) -> Vec<String> {
+    async fn follow(&self, followed: &Arc<Followed>, client: &Client, resources: Vec<String>) -> Vec<String> {
         let accepted = resources.into_iter().map(|uri| async move {
-            match tokio::time::timeout(ACCEPTANCE, followed.add(self, &uri)).await {
+            match tokio::time::timeout(ACCEPTANCE, followed.add(self, client, &uri)).await {
                 Ok(Ok(())) => Some(uri),
                 Ok(Err(fault)) => {
                     tracing::debug!(uri, ?fault, "a subscription is not honoured");

@@ -76,7 +76,7 @@ impl Server {
         };
         subscriptions.tell(self);
         let outcome = tokio::select! {
-            outcome = subscriptions.0.followed.add(self, &uri) => outcome,
+            outcome = subscriptions.0.followed.add(self, asked.client, &uri) => outcome,
             () = asked.cancel.cancelled() => return None,
         };
         told(outcome.map(|()| nothing()), ItemKind::ResourceTemplate, &uri, asked.client.revision)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use crate::backend::{Answer, Backend, Call, CallError, Listener, Subscription};
+use crate::backend::{Answer, Backend, Call, CallError, Follower, Listener, Subscription};
 
 /// The backends by name.
 #[derive(Clone)]
@@ -29,9 +29,10 @@ impl Dispatcher {
         &self,
         backend: &Arc<str>,
         uri: &str,
+        follower: &Follower,
         listener: Listener,
     ) -> Result<Subscription, CallError> {
-        self.find(backend)?.subscribe(uri, listener).await
+        self.find(backend)?.subscribe(uri, follower, listener).await
     }
 
     /// The same for a handler, which waits. Local tools run on its very stack.
