@@ -186,13 +186,9 @@ async fn an_error_a_client_could_misread_is_told_as_an_internal_one() {
         let (_server, config) = server(server_era, false, &[]).await;
         let mut client = Client::start(&config.section(PASSTHROUGH), true).await;
         client.initialize().await;
-        for (code, to_session, to_stateless) in [
-            (-32601, -32601, -32603),
-            (-32042, -32603, -32021),
-            (-32050, -32050, -32603),
-            (-32020, -32603, -32603),
-            (-32021, -32603, -32021),
-        ] {
+        for (code, to_session, to_stateless) in
+            [(-32601, -32601, -32603), (-32042, -32603, -32021), (-32050, -32050, -32603), (-32020, -32603, -32603)]
+        {
             let error = format!(r#"{{"code":{code},"message":"m"}}"#);
             let told = client.call("legacy", "rpc_error", &error).await;
             assert_eq!(told.error_code(), to_session, "{code} of a {server_era} server");
@@ -250,6 +246,22 @@ async fn a_tool_renamed_by_a_script_changes_its_name_and_nothing_else() {
         for era in ERAS {
             let arguments = r#"{ "b" : 1.10 , "a":"\ud800" }"#;
             assert_eq!(client.call(era, "new_odd_one", arguments).await.structured(), arguments);
+        }
+    }
+}
+
+/// Links, icons, titles, hints and private members: all that a result of today can carry.
+const RICH_RESULT: &str = r#"{"content":[{"type":"resource_link","uri":"ui://x/\u00e9","name":"x","title":"","size":1e2,"icons":[{"src":"data:,","theme":"dark"}],"annotations":{"priority":0.10,"audience":["user"],"lastModified":"2026-01-01"},"_meta":{"ui":{"resourceUri":"ui://x"},"v/n":1.0}},{"type":"resource","resource":{"uri":"a:b","blob":"QQ==","_meta":{}}},{"type":"audio","data":"","mimeType":"audio/wav"},{"type":"text","text":""}],"structuredContent":{"z":1.10,"a":[1e400,{"b":null}]},"isError":false,"_meta":{"ui/resourceUri":"ui://x","v":[]},"x-last":0.0}"#;
+
+#[tokio::test]
+async fn links_icons_titles_and_private_members_of_results_survive_everywhere() {
+    for server_era in ERAS {
+        let (_server, config) = server(server_era, true, &[]).await;
+        let mut client = Client::start(&config.section(PASSTHROUGH), true).await;
+        client.initialize().await;
+        let odd = Odd { name: "rich".to_owned(), kind: Use::Result, json: RICH_RESULT.to_owned() };
+        for era in ERAS {
+            survives(&mut client, era, server_era, &odd).await;
         }
     }
 }

@@ -23,7 +23,7 @@ fn write_tools(directory: &TempDir, names: &[String]) -> PathBuf {
 
 /// A server with so many tools, and the built-in ones behind them.
 fn config(tools: &std::path::Path) -> Config {
-    let flags = ["--era", "legacy", "--builtin", "--only", "add_tool,crash", "--tools"];
+    let flags = ["--era", "legacy", "--prompts", "--builtin", "--only", "add_tool,crash", "--tools"];
     let backend = fake_backend(flags.into_iter().chain([tools.to_str().expect("a path is text")]));
     Config::new().server("fake", &backend).section(PASSTHROUGH)
 }

@@ -184,3 +184,22 @@ async fn an_argument_of_a_prompt_is_completed_by_the_server_that_has_it() {
         assert_eq!(result["completion"]["values"], json!(["Engineering"]), "{result}");
     }
 }
+
+#[tokio::test]
+async fn a_completion_has_at_most_a_hundred_values_and_says_that_there_are_more() {
+    for (count, kept) in [(150, 100), (100, 100), (3, 3)] {
+        for era in ERAS {
+            let flags = ["--era", era, "--prompts", "--completions", &count.to_string()];
+            let config = Config::new().server("fake", &fake_backend(flags));
+            for modern in [false, true] {
+                let mut client = Client::of(&config, modern).await;
+                let asked =
+                    json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": ""}});
+                let completion = client.result("completion/complete", asked).await["completion"].clone();
+                assert_eq!(completion["values"].as_array().map(Vec::len), Some(kept), "{completion}");
+                assert_eq!(completion["total"], count);
+                assert_eq!(completion.get("hasMore"), (count > kept).then_some(&json!(true)));
+            }
+        }
+    }
+}

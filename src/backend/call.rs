@@ -1,5 +1,6 @@
 //! The one internal call, whatever era and transport the backend speaks.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,11 @@ pub trait Backend: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
+    /// Tells it something that has no answer. What cannot be told now is not told.
+    fn notify(&self, _method: String, _params: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// The same call from a handler, which waits for it.
     fn call_blocking(&self, call: Call, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
         crate::script::wait(self.call(call), runtime)
@@ -48,7 +54,8 @@ pub trait Backend: Send + Sync {
 /// A request on its way to a backend. `params` hold the backend's own names and no reserved `_meta` keys.
 #[derive(Debug)]
 pub struct Call {
-    pub method: &'static str,
+    /// The protocol's own cost nothing to name; others are what the client wrote.
+    pub method: Cow<'static, str>,
     pub params: Raw,
     /// Shorter than the backend's own timeout, if somebody wants that.
     pub timeout: Option<Duration>,
@@ -57,6 +64,10 @@ pub struct Call {
     pub party: Option<Arc<dyn Party>>,
     /// Whether a stateless backend's questions are the caller's to carry on, instead of being asked from here.
     pub passes_questions_on: bool,
+    /// Whether a task is an answer to the caller; for all others the proxy waits until it has ended.
+    pub takes_tasks: bool,
+    /// Whether a stateless server is told that tasks are known here, whatever the client declared.
+    pub declares_tasks: bool,
 }
 
 /// A final result as the backend sent it.

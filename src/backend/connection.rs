@@ -14,6 +14,7 @@ use super::link::{Link, LinkError, Outgoing, Pulse};
 use super::listing;
 use super::party::Party;
 use super::signals::Signals;
+use super::tasks::TASKS_EXTENSION;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
 use crate::wire::params::{self, ParamHeader};
@@ -144,7 +145,7 @@ impl Connection {
 
     /// The same under an id that somebody must know before there is an answer.
     pub(super) async fn ask_under(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
-        let params = assemble::params(body, &self.additions(None, None));
+        let params = assemble::params(body, &self.additions(None, None, false));
         let mut outgoing = Outgoing::plain(id, method, params);
         outgoing.cancellable = true;
         self.link.request(outgoing).await
@@ -159,7 +160,12 @@ impl Connection {
         }
     }
 
-    fn additions(&self, token: Option<u64>, party: Option<&dyn Party>) -> Additions {
+    /// Tells the server something that has no answer.
+    pub(super) async fn tell(&self, method: &str, params: Option<&RawRef>) -> Result<(), LinkError> {
+        self.link.notify(method, params.map(RawRef::get)).await
+    }
+
+    fn additions(&self, token: Option<u64>, party: Option<&dyn Party>, declares_tasks: bool) -> Additions {
         let Some(revision) = Some(self.revision).filter(|revision| revision.is_stateless()) else {
             return Additions { progress_token: token, stateless: None };
         };
@@ -167,6 +173,7 @@ impl Connection {
             Some(declared) => declared.get().to_owned(),
             None => party.abilities().to_capabilities().to_string(),
         });
+        let capabilities = if declares_tasks { Some(with_tasks(capabilities.as_deref())) } else { capabilities };
         let log_level = party.and_then(Party::log_level);
         Additions { progress_token: token, stateless: Some(Stateless { revision, capabilities, log_level }) }
     }
@@ -223,11 +230,11 @@ impl Connection {
         let token = party.is_some_and(Party::wants_progress).then_some(id);
         let outgoing = Outgoing {
             id,
-            method: call.method,
-            params: assemble::params(&call.params, &self.additions(token, party)),
+            method: &call.method,
+            params: assemble::params(&call.params, &self.additions(token, party, call.declares_tasks)),
             party: call.party.clone(),
             pulse: Some(Arc::clone(pulse)),
-            headers: if self.sends_headers() { self.headers(call.method, &call.params) } else { Vec::new() },
+            headers: if self.sends_headers() { self.headers(&call.method, &call.params) } else { Vec::new() },
             cancellable: true,
         };
         self.link.request(outgoing).await
@@ -311,4 +318,15 @@ impl Connection {
         }
         (!filter.is_empty()).then(|| Value::Object(filter))
     }
+}
+
+/// Capabilities that say beside all else that tasks are known.
+fn with_tasks(capabilities: Option<&str>) -> String {
+    let mut capabilities: Value =
+        capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| json!({}));
+    if !capabilities["extensions"].is_object() {
+        capabilities["extensions"] = json!({});
+    }
+    capabilities["extensions"][TASKS_EXTENSION] = json!({});
+    capabilities.to_string()
 }

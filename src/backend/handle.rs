@@ -15,6 +15,7 @@ use super::party::Party;
 use super::sides::{Key, Sides};
 use super::subscriber;
 use super::subscriptions::{Follower, Listener, Subscription, Subscriptions};
+use crate::json::Raw;
 use crate::model::{Abilities, BackendView, ItemKind, Owner};
 
 /// Where a backend stands.
@@ -109,12 +110,7 @@ impl Handle {
         Ok(Some(Key { owner: None, abilities: abilities.shared() }))
     }
 
-    async fn side_connection(
-        &self,
-        call: &Call,
-        key: &Key,
-        main: &Connection,
-    ) -> Result<Arc<Connection>, CallError> {
+    async fn side_connection(&self, call: &Call, key: &Key, main: &Connection) -> Result<Arc<Connection>, CallError> {
         let gone = call.party.as_deref().and_then(Party::gone);
         tokio::select! {
             opened = self.sides.get(key, gone, main.signals()) => opened.map_err(|reason| self.down(&reason)),
@@ -189,5 +185,15 @@ impl Backend for Handle {
 
     fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {
         Box::pin(freshness::refresh(self, kind))
+    }
+
+    fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // The connection that is watched is no client's own where each has one.
+            let Some(connection) = self.live(None).filter(|_| !self.session_scoped) else { return };
+            if let Err(error) = connection.tell(&method, params.as_deref()).await {
+                tracing::debug!(server = %self.name, method, %error, "a notification was not delivered");
+            }
+        })
     }
 }

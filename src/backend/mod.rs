@@ -25,6 +25,7 @@ mod stdio_link;
 mod subscriber;
 mod subscriptions;
 mod supervisor;
+mod tasks;
 
 pub use cache::Cache;
 pub use call::{Answer, Backend, Call, CallError};
@@ -34,3 +35,4 @@ pub use party::{Party, Question};
 pub use rounds::wants_more;
 pub use subscriptions::{Follower, Listener, Subscription};
 pub use supervisor::{Environment, idle_view, start};
+pub use tasks::TASKS_EXTENSION;

@@ -11,6 +11,7 @@ use super::call::{Answer, Call, CallError};
 use super::handle::Handle;
 use super::nested::{self, ELICITATION};
 use super::party::{Party, Question};
+use super::tasks;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::wire::{RpcError, code, key};
 
@@ -20,19 +21,19 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The questions a server ended a call with.
-struct Asked {
-    questions: Vec<(String, String, Raw)>,
+pub(super) struct Asked {
+    pub(super) questions: Vec<(String, String, Raw)>,
     state: Option<Raw>,
 }
 
 /// Answers by the keys of their questions.
-type Answers = Vec<(String, Raw)>;
+pub(super) type Answers = Vec<(String, Raw)>;
 
 /// What is known after the rounds so far.
-struct Rounds {
+pub(super) struct Rounds {
     asked: usize,
     pause: Duration,
-    deadline: tokio::time::Instant,
+    pub(super) deadline: tokio::time::Instant,
     /// Addresses a person has agreed to visit; asking again would not make them faster.
     visited: Vec<String>,
 }
@@ -47,12 +48,26 @@ impl Handle {
             deadline: tokio::time::Instant::now() + self.patience.limit,
             visited: Vec::new(),
         };
+        if let Some(params) = self.as_task(&call) {
+            call.params = params;
+        }
         loop {
             let outcome = self.deliver(&call).await;
             let party = call.party.clone();
             match outcome {
+                Ok(answer)
+                    if !call.takes_tasks
+                        && let Some(task) = tasks::of_result(&answer.result) =>
+                {
+                    return self.see_through(&call, &task, &mut rounds).await;
+                }
+                Err(CallError::Rpc(error))
+                    if !call.takes_tasks && !call.declares_tasks && tasks::wants_extension(&error) =>
+                {
+                    call.declares_tasks = true;
+                }
                 Ok(answer) if !call.passes_questions_on && wants_more(&answer.result) => {
-                    let asked = read(&answer.result).map_err(|reason| self.protocol(reason))?;
+                    let asked = Asked::read(&answer.result).map_err(|reason| self.protocol(reason))?;
                     let answers = self.ask_all(&asked, party.as_ref(), &call, &mut rounds).await?;
                     call.params = again(&original, &answers, asked.state.as_deref());
                 }
@@ -68,7 +83,7 @@ impl Handle {
         }
     }
 
-    async fn ask_all(
+    pub(super) async fn ask_all(
         &self,
         asked: &Asked,
         party: Option<&Arc<dyn Party>>,
@@ -157,23 +172,25 @@ pub fn wants_more(result: &RawRef) -> bool {
             .is_ok_and(|object| object.string("resultType").as_deref() == Some("input_required"))
 }
 
-fn read(result: &RawRef) -> Result<Asked, String> {
-    let object = Object::parse(result.get()).map_err(|error| error.to_string())?;
-    let state = object.get("requestState").map(RawRef::to_owned);
-    let mut questions = Vec::new();
-    if let Some(requests) = object.get("inputRequests") {
-        let requests = Object::parse(requests.get()).map_err(|error| format!("`inputRequests`: {error}"))?;
-        for (key, request) in requests.iter() {
-            let request = Object::parse(request.get()).map_err(|error| format!("`inputRequests`: {error}"))?;
-            let method = request.string("method").ok_or("an entry of `inputRequests` has no method")?;
-            let params = request.get("params").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned);
-            questions.push((key.to_owned(), method, params));
+impl Asked {
+    pub(super) fn read(result: &RawRef) -> Result<Self, String> {
+        let object = Object::parse(result.get()).map_err(|error| error.to_string())?;
+        let state = object.get("requestState").map(RawRef::to_owned);
+        let mut questions = Vec::new();
+        if let Some(requests) = object.get("inputRequests") {
+            let requests = Object::parse(requests.get()).map_err(|error| format!("`inputRequests`: {error}"))?;
+            for (key, request) in requests.iter() {
+                let request = Object::parse(request.get()).map_err(|error| format!("`inputRequests`: {error}"))?;
+                let method = request.string("method").ok_or("an entry of `inputRequests` has no method")?;
+                let params = request.get("params").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned);
+                questions.push((key.to_owned(), method, params));
+            }
         }
+        if questions.is_empty() && state.is_none() {
+            return Err("it wants another round but neither asks nor gives a state".to_owned());
+        }
+        Ok(Asked { questions, state })
     }
-    if questions.is_empty() && state.is_none() {
-        return Err("it wants another round but neither asks nor gives a state".to_owned());
-    }
-    Ok(Asked { questions, state })
 }
 
 /// The addresses of the error that sends a person away first, as questions.

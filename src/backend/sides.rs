@@ -145,9 +145,8 @@ impl Sides {
     async fn keep(self: Arc<Self>, kept: Kept, side: Arc<Side>, connection: Arc<Connection>) {
         let (key, followed) = (&kept.key, self.followed(&kept.key));
         let server = &self.connector.server;
-        let subscriber = tokio::spawn(subscriber::keep(
-            Keeper::new(&self.connector.name, server.timeout, &followed, &connection),
-        ));
+        let subscriber =
+            tokio::spawn(subscriber::keep(Keeper::new(&self.connector.name, server.timeout, &followed, &connection)));
         let client_gone = async {
             match kept.gone.clone().filter(|_| key.owner.is_some()) {
                 Some(gone) => gone.cancelled().await,

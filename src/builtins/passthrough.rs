@@ -35,6 +35,7 @@ pub fn register_passthrough(builder: &mut GlobalsBuilder) {
         let wanted =
             [(ItemKind::Resource, resources), (ItemKind::ResourceTemplate, resources), (ItemKind::Prompt, prompts)];
         let (world, place) = (World::of(eval)?, place(eval));
+        world.notes().passes_all |= resources && prompts;
         for (kind, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
             for view in &world.snapshot.backends {
                 for (metadata, handler) in offered(view, kind) {

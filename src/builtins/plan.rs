@@ -18,6 +18,8 @@ pub struct Plan {
     pub resource_templates: Vec<Published>,
     pub prompts: Vec<Published>,
     pub instructions: Option<String>,
+    /// Whether `passthrough()` was asked for all that it can pass.
+    pub passes_all: bool,
     /// The keys of `config()` that the script read at its top level.
     pub sections_read: BTreeSet<String>,
     /// Odd things that are not errors, each with its place.

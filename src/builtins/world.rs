@@ -24,6 +24,7 @@ pub struct Notes {
     /// What was published, by kind and key.
     pub published: HashMap<(ItemKind, String), Earlier>,
     pub instructions: Option<String>,
+    pub passes_all: bool,
     pub sections_read: BTreeSet<String>,
     pub warnings: Vec<Diagnostic>,
 }

@@ -78,6 +78,8 @@ async fn call(
         party: None,
         objects_only: false,
         takes_rounds: false,
+        takes_tasks: false,
+        patient: false,
     };
     let call = gateway.calls().item(&surface, ItemKind::Tool, name, &object, &params, caller);
     let outcome = match timeout {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{CallFault, Extension, ExtensionTool};
 use crate::backend::{Answer, Backend, Call, CallError};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status, error_result, shaped};
+use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, ServerInfo, Status, error_result, shaped};
 use crate::script::{FailureKind, Host, Limits, LogLevel, Pool, Stop};
 use crate::wire::RpcError;
 
@@ -52,6 +52,9 @@ impl ExtensionBackend {
     }
 
     fn job(&self, call: &Call) -> Result<Job, CallError> {
+        if call.method != ItemKind::Tool.use_method() {
+            return Err(CallError::Rpc(RpcError::method_not_found(&call.method)));
+        }
         let invalid = |message: &str| CallError::Rpc(RpcError::invalid_params(message));
         let object = Object::parse(call.params.get()).map_err(|error| invalid(&error.to_string()))?;
         let name = object.string("name").unwrap_or_default();

@@ -4,6 +4,7 @@ mod freshness;
 mod offline;
 mod rebuild;
 mod recipe;
+mod routes;
 mod start;
 
 pub use offline::Offline;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rebuild::{self, Current};
 use super::recipe::recipe;
+use super::routes::{self, Routes};
 use crate::backend::{self, Backend, Cache, Environment, Handle};
 use crate::catalog::{self, Snapshot};
 use crate::config::{Config, Transport};
@@ -41,6 +42,7 @@ pub struct Gateway {
     pub(super) backends: Vec<Arc<dyn Backend>>,
     required: Vec<String>,
     calls: Calls,
+    routes: Routes,
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
     pub(super) current: watch::Receiver<Current>,
     stopping: CancellationToken,
@@ -58,6 +60,7 @@ impl Gateway {
             .map_err(|found| problems.extend(found))
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));
+        problems.extend(routes::clashes(config));
         let http = http::Pool::new().map_err(|error| problems.push(Diagnostic::error(error.to_string()))).ok();
         let (Some(recipe), Some(http), true) = (recipe, http, problems.is_empty()) else { return Err(problems) };
 
@@ -84,6 +87,7 @@ impl Gateway {
             backends,
             required: required.map(|(name, _)| name.clone()).collect(),
             calls,
+            routes: Routes::new(config),
             catalog,
             current,
             stopping: CancellationToken::new(),
@@ -98,6 +102,11 @@ impl Gateway {
 
     pub fn calls(&self) -> &Calls {
         &self.calls
+    }
+
+    /// The server that a method beyond the protocol's own belongs to by the config.
+    pub fn owner_of_method(&self, method: &str) -> Option<&Arc<str>> {
+        self.routes.owner(method)
     }
 
     pub fn snapshot(&self) -> Arc<Snapshot> {

@@ -3,6 +3,7 @@
 mod abilities;
 mod backend;
 mod definition;
+mod method;
 mod owner;
 mod principal;
 mod result;
@@ -12,6 +13,7 @@ mod template;
 pub use abilities::Abilities;
 pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status};
 pub use definition::{Definition, DefinitionError, ItemKind};
+pub use method::{MethodPattern, is_protocol_method};
 pub use owner::Owner;
 pub use principal::Principal;
 pub use result::{error_result, shaped, shaped_contents, shaped_messages};

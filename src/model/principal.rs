@@ -19,4 +19,10 @@ impl Principal {
     pub fn named(sub: &str) -> Self {
         Principal { sub: sub.into(), email: "".into(), groups: Arc::new([]), anonymous: false }
     }
+
+    /// To whom what is sealed belongs. Anonymous people hold what only this process made, and that is all that is known
+    /// of them.
+    pub fn holder(&self) -> String {
+        if self.anonymous { "anonymous".to_owned() } else { format!("person {}", self.sub) }
+    }
 }

@@ -55,7 +55,10 @@ pub(super) fn begin(
     for item in items {
         match item {
             Item::Answered(text) => answers.push(tokio::spawn(async move { Some(text) })),
-            Item::Notification(notification) => in_flight.take_notification(&notification),
+            Item::Notification(notification) => {
+                in_flight.take_notification(&notification);
+                server.pass_notification(&notification);
+            }
             Item::Request(request) => {
                 let (server, client, outlet) = (server.clone(), client.clone(), outlet.clone());
                 // Begun here and not in the task, so that a cancellation later in the batch finds it.

@@ -5,11 +5,14 @@ use serde_json::json;
 use super::items::told;
 use super::methods::{Asked, Outcome};
 use super::party::{ClientParty, Way};
-use super::{Server, tell};
+use super::{Server, missing, tell};
 use crate::builtins::Handler;
-use crate::json::{Object, Raw, quote};
+use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef};
 use crate::wire::{RpcError, without_reserved};
+
+/// The protocol allows no more.
+const LIMIT: usize = 100;
 
 impl Server {
     /// Completions come from the server whose prompt or template is being filled in.
@@ -25,8 +28,11 @@ impl Server {
         };
         let party = ClientParty::new(asked.client, asked.outlet, None, Way::None);
         let caller = asked.client.caller(asked.cancel, Some(party));
-        let outcome = self.gateway.calls().forward(&target, "completion/complete", params, caller).await;
-        told(outcome, target.kind, &target.name, revision)
+        let outcome = self.gateway.calls().forward(&target.backend, "completion/complete", params, caller).await;
+        // What a read may be kept for does not concern a completion.
+        let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };
+        let outcome = outcome.map(within_limit).or_else(|fault| missing::settled(asked.client, kind, fault));
+        told(outcome, kind, &target.name, revision)
     }
 
     /// The server to ask, and the request as it knows it; none if that server completes nothing.
@@ -60,4 +66,21 @@ impl Server {
         let reference = reference.edit().set(member, quote(&target.name)).finish();
         Ok(Some((target.clone(), object.edit().set("ref", reference).finish_raw())))
     }
+}
+
+/// The first values, where a server gives more than are allowed.
+fn within_limit(result: Raw) -> Raw {
+    shortened(&result).unwrap_or(result)
+}
+
+fn shortened(result: &RawRef) -> Option<Raw> {
+    let object = Object::parse(result.get()).ok()?;
+    let completion = Object::parse(object.get("completion")?.get()).ok()?;
+    let values: Vec<&RawRef> = serde_json::from_str(completion.get("values")?.get()).ok()?;
+    if values.len() <= LIMIT {
+        return None;
+    }
+    let kept: Vec<&str> = values[..LIMIT].iter().map(|value| value.get()).collect();
+    let completion = completion.edit().set("values", format!("[{}]", kept.join(","))).set("hasMore", "true").finish();
+    Some(object.edit().set("completion", completion).finish_raw())
 }

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use super::Server;
 use super::methods::Client;
 use crate::backend::{CallError, Follower, Listener, Subscription};
+use crate::model::ItemKind;
 use crate::session::{CallFault, NoUpdates, UpdateSource};
 use crate::wire::{RpcError, encode};
 
@@ -18,6 +19,8 @@ pub(super) const LIMIT: usize = 1000;
 #[derive(Debug)]
 struct Held {
     source: UpdateSource,
+    /// Nobody publishes it: the client has it from a link.
+    linked: bool,
     _subscription: Subscription,
 }
 
@@ -42,13 +45,19 @@ impl Followed {
         }
         self.has_room()?;
         let surface = server.surface().await.map_err(|error| CallFault::Backend(CallError::Rpc(error)))?;
-        let source = surface.updates_of(uri).map_err(|reason| match reason {
-            NoUpdates::Unknown => CallFault::Unknown,
-            NoUpdates::MadeByScript => {
-                let message = format!("{uri} cannot be subscribed to: it is made when it is read");
-                CallFault::Backend(CallError::Rpc(RpcError::invalid_params(&message)))
+        let published = surface.updates_of(uri);
+        let linked = published == Err(NoUpdates::Unknown);
+        let source = match published {
+            Ok(source) => source,
+            Err(NoUpdates::Unknown) => {
+                let backend = server.owner_of_unlisted(&surface, ItemKind::Resource, uri, client);
+                UpdateSource { backend: backend.ok_or(CallFault::Unknown)?, original: uri.to_owned() }
             }
-        })?;
+            Err(NoUpdates::MadeByScript) => {
+                let message = format!("{uri} cannot be subscribed to: it is made when it is read");
+                return Err(CallFault::Backend(CallError::Rpc(RpcError::invalid_params(&message))));
+            }
+        };
         let listener = self.listener(uri, &source);
         let dispatcher = &server.gateway.calls().dispatcher;
         let (owner, abilities, gone) = (client.owner.clone(), client.abilities, client.gone.clone());
@@ -57,7 +66,7 @@ impl Followed {
         let subscription = subscription.map_err(CallFault::Backend)?;
         // Others may have come while the server was asked.
         self.has_room()?;
-        locked(&self.held).insert(uri.to_owned(), Held { source, _subscription: subscription });
+        locked(&self.held).insert(uri.to_owned(), Held { source, linked, _subscription: subscription });
         Ok(())
     }
 
@@ -111,8 +120,13 @@ impl Followed {
         let untold = std::mem::take(&mut *locked(&self.untold));
         let Some(surface) = server.gateway.surface_now() else { return Vec::new() };
         let held = locked(&self.held);
-        let current =
-            |uri: &str| held.get(uri).is_some_and(|held| surface.updates_of(uri).as_ref() == Ok(&held.source));
+        let current = |uri: &str| {
+            held.get(uri).is_some_and(|held| match surface.updates_of(uri) {
+                Ok(source) => source == held.source,
+                Err(NoUpdates::Unknown) => held.linked,
+                Err(NoUpdates::MadeByScript) => false,
+            })
+        };
         untold.into_iter().filter(|(_, uri)| current(uri)).map(|(updated, _)| updated).collect()
     }
 }

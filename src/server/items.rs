@@ -29,6 +29,10 @@ struct Use {
     /// With which the client comes back to a question.
     ticket: Option<String>,
     token: Option<Raw>,
+    /// The server of a resource that is not published by itself.
+    unlisted: Option<Arc<str>>,
+    /// Whether a task is an answer too.
+    takes_tasks: bool,
 }
 
 impl Server {
@@ -40,8 +44,27 @@ impl Server {
             Err(error) => return Some(Err(error)),
         };
         let (revision, sees_urls) = (asked.client.revision, asked.client.abilities.url);
-        let key = used.key.clone();
-        match self.carry_out(used, asked).await {
+        let (key, client) = (used.key.clone(), asked.client);
+        let outcome = match self.surface().await {
+            Ok(surface) => {
+                let unlisted = self.owner_of_unlisted(&surface, kind, &key, client);
+                let takes_tasks = match kind {
+                    ItemKind::Tool => match self.takes_tasks(&surface, &key, &used.params, client) {
+                        Ok(takes_tasks) => takes_tasks,
+                        Err(error) => return Some(Err(error)),
+                    },
+                    _ => false,
+                };
+                let outcome = self.carry_out(&surface, Use { unlisted, takes_tasks, ..used }, asked).await;
+                let returned = outcome.map(|outcome| self.returned(&surface, kind, &key, client, outcome));
+                match returned {
+                    Ok(Ok(result)) if takes_tasks => self.with_sealed_task(&surface, &key, client, result).map(Ok),
+                    other => other,
+                }
+            }
+            Err(error) => Err(error),
+        };
+        match outcome {
             Ok(Err(CallFault::Backend(CallError::Rpc(error)))) if error.code() == code::URL_REQUIRED => {
                 Some(Err(url_required(revision, sees_urls, error)))
             }
@@ -50,17 +73,21 @@ impl Server {
         }
     }
 
-    async fn carry_out(&self, used: Use, asked: Asked<'_>) -> Result<Result<Raw, CallFault>, RpcError> {
-        let surface = self.surface().await?;
+    async fn carry_out(
+        &self,
+        surface: &Arc<Surface>,
+        used: Use,
+        asked: Asked<'_>,
+    ) -> Result<Result<Raw, CallFault>, RpcError> {
         if !asked.client.revision.is_stateless() {
-            return Ok(self.use_once(&surface, &used, asked, Way::Request).await);
+            return Ok(self.use_once(surface, &used, asked, Way::Request).await);
         }
-        let Some(ticket) = &used.ticket else { return self.converse(&surface, &used, asked).await };
+        let Some(ticket) = &used.ticket else { return self.converse(surface, &used, asked).await };
         match self.tickets.redeem(&asked.client.principal, &used.errand()?, ticket)? {
-            Waiting::Call(number) => self.go_on(number, &surface, &used, asked).await,
+            Waiting::Call(number) => self.go_on(number, surface, &used, asked).await,
             Waiting::Server { backend, name, state } => {
-                let used = used.with_state(&surface, &backend, &name, &state)?;
-                self.converse(&surface, &used, asked).await
+                let used = used.with_state(surface, &backend, &name, &state)?;
+                self.converse(surface, &used, asked).await
             }
         }
     }
@@ -68,11 +95,15 @@ impl Server {
     /// Uses the item in one go.
     async fn use_once(&self, surface: &Arc<Surface>, used: &Use, asked: Asked<'_>, way: Way) -> Result<Raw, CallFault> {
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), way);
-        let caller = asked.client.caller(asked.cancel, Some(party));
+        let mut caller = asked.client.caller(asked.cancel, Some(party));
+        caller.takes_tasks = used.takes_tasks;
         self.call(surface, used, caller).await
     }
 
     async fn call(&self, surface: &Arc<Surface>, used: &Use, caller: crate::session::Caller) -> Result<Raw, CallFault> {
+        if let Some(server) = &used.unlisted {
+            return self.gateway.calls().forward(server, used.kind.use_method(), used.params.clone(), caller).await;
+        }
         let failed = |error: crate::json::ObjectError| CallFault::Failed { message: error.to_string(), data: None };
         let object = Object::parse(used.params.get()).map_err(failed)?;
         self.gateway.calls().item(surface, used.kind, &used.key, &object, &used.params, caller).await
@@ -93,7 +124,8 @@ impl Server {
         let (asking, questions) = Asking::channel();
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), Way::Conversation(asking));
         let cancel = tokio_util::sync::CancellationToken::new();
-        let caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&party)));
+        let mut caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&party)));
+        caller.takes_tasks = used.takes_tasks;
         let (server, its_surface, its_use) = (self.clone(), Arc::clone(surface), used.clone());
         let work = Box::pin(async move { server.call(&its_surface, &its_use, caller).await });
         let conversation = Conversation::new(work, questions, party, cancel);
@@ -188,7 +220,7 @@ impl Use {
         } else {
             None
         };
-        Ok(Use { kind, key: name, ticket, token, params: params.clone() })
+        Ok(Use { kind, key: name, ticket, token, params: params.clone(), takes_tasks: false, unlisted: None })
     }
 
     /// What the client is doing, for its ticket. Arguments that mean the same are the same.

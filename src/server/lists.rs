@@ -24,7 +24,7 @@ impl Server {
             self.gateway.refresh(kind).await;
         }
         let surface = self.surface().await?;
-        let page = surface.page(kind, behind.as_deref(), PAGE).ok_or_else(unknown_cursor)?;
+        let page = surface.page(kind, client.revision, behind.as_deref(), PAGE).ok_or_else(unknown_cursor)?;
         let next = match page.last.and_then(|last| surface.key_at(kind, last)) {
             Some(last) => format!(",\"nextCursor\":{}", quote(&self.sealed_cursor(kind, &client.principal, last)?)),
             None => String::new(),

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use super::links::Links;
 use super::log_level::Level;
 use super::outlet::Outlet;
 use super::party::ClientParty;
 use super::questions::Questions;
 use super::subscriptions::Subscriptions;
+use super::tasks::is_task_method;
 use crate::backend::Party;
 use crate::json::Raw;
 use crate::model::{Abilities, ItemKind, Owner, Principal};
@@ -33,6 +34,8 @@ pub(super) struct Client {
     pub(super) subscriptions: Option<Subscriptions>,
     /// Ends when its session has.
     pub(super) gone: Option<CancellationToken>,
+    /// The links it was given; none if it cannot be told from others.
+    pub(super) links: Option<Arc<Links>>,
 }
 
 impl Client {
@@ -48,6 +51,7 @@ impl Client {
             questions: Some(Arc::default()),
             subscriptions: None,
             gone: Some(CancellationToken::new()),
+            links: Some(Arc::default()),
         }
     }
 
@@ -91,6 +95,9 @@ impl Server {
 
     /// The methods that both eras have.
     pub(super) async fn answer_common(&self, asked: Asked<'_>) -> Outcome {
+        if self.lacks(&asked.request.method).await {
+            return Some(Err(RpcError::method_not_found(&asked.request.method)));
+        }
         let listed = |kind| self.list(kind, &asked);
         match asked.request.method.as_str() {
             "tools/list" => Some(listed(ItemKind::Tool).await),
@@ -101,20 +108,9 @@ impl Server {
             "resources/read" => self.use_item(ItemKind::Resource, asked).await,
             "prompts/get" => self.use_item(ItemKind::Prompt, asked).await,
             "completion/complete" => self.complete(asked).await,
-            other => Some(Err(RpcError::method_not_found(other))),
+            method if is_task_method(method, asked.client.revision) => self.about_task(asked).await,
+            _ => self.pass_on(asked).await,
         }
-    }
-
-    /// What the proxy can do for a client, whatever there is now: servers come later, and a session-based client learns
-    /// of capabilities only once. Where a server completes nothing the answer is empty.
-    pub(super) fn capabilities(&self) -> Value {
-        json!({
-            "tools": {"listChanged": true},
-            "resources": {"subscribe": true, "listChanged": true},
-            "prompts": {"listChanged": true},
-            "completions": {},
-            "logging": {},
-        })
     }
 }
 
@@ -126,6 +122,8 @@ impl Client {
             party: party.map(|party| party as Arc<dyn Party>),
             objects_only: !self.revision.is_stateless(),
             takes_rounds: self.revision.is_stateless(),
+            takes_tasks: false,
+            patient: false,
         }
     }
 }

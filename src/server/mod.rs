@@ -2,30 +2,37 @@
 //! in the client's own era.
 
 mod batch;
+mod blocks;
 mod caching;
+mod capabilities;
 mod changes;
 mod completion;
 mod conversation;
 mod era;
 mod followed;
+mod foreign;
 mod http;
 mod identity;
 mod in_flight;
 mod items;
+mod links;
 mod listen;
 mod lists;
 mod log_level;
 mod methods;
+mod missing;
 mod older_question;
 mod outlet;
 mod party;
 mod questions;
+mod returned;
 mod session;
 mod sessions;
 mod stateless;
 mod stdio;
 mod stream;
 mod subscriptions;
+mod tasks;
 mod tell;
 mod ticket;
 
@@ -38,16 +45,17 @@ pub use stdio::serve_stdio;
 use crate::gateway::Gateway;
 use crate::seal::Sealer;
 use conversation::Conversations;
+use links::LinkTable;
 use ticket::Tickets;
 
 /// What every front shares.
 #[derive(Clone)]
 pub struct Server {
     gateway: Arc<Gateway>,
-    /// Makes the handles that clients hold for us.
     sealer: Sealer,
     tickets: Arc<Tickets>,
     conversations: Arc<Conversations>,
+    links: Arc<LinkTable>,
 }
 
 impl Server {
@@ -56,6 +64,6 @@ impl Server {
     pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
         let sealer = Sealer::new()?;
         let tickets = Arc::new(Tickets::new(sealer.clone()));
-        Ok(Server { gateway, sealer, tickets, conversations: Arc::default() })
+        Ok(Server { gateway, sealer, tickets, conversations: Arc::default(), links: Arc::default() })
     }
 }

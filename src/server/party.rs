@@ -11,7 +11,7 @@ use super::methods::Client;
 use super::outlet::Outlet;
 use crate::backend::{Party, Question};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{Abilities, Owner};
+use crate::model::{Abilities, Owner, is_protocol_method};
 use crate::wire::{Revision, RpcError, Severity, encode, key, without_reserved};
 
 /// Where news of a call goes. A conversation has a new place for them with every round.
@@ -119,6 +119,11 @@ impl Party for ClientParty {
     }
 
     fn tell(&self, method: &str, params: Option<&RawRef>) {
+        // Of the protocol's own this one alone concerns a call, in the one revision that has it.
+        let of_call = method == "notifications/elicitation/complete" && self.client.revision == Revision::V2025_11_25;
+        if is_protocol_method(method) && !of_call {
+            return;
+        }
         let params = params.map(without_reserved);
         self.news().outlet.try_send(encode::notification(method, params.as_deref().map(RawRef::get)));
     }

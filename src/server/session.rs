@@ -38,14 +38,15 @@ pub(super) fn negotiated(request: &Request) -> Result<(Revision, Abilities), Rpc
 }
 
 impl Server {
-    /// The answer to `initialize`. Never waits for a server: what is not there yet arrives by notification.
-    pub(super) fn initialize_result(&self, revision: Revision) -> Raw {
+    /// The answer to `initialize`.
+    pub(super) async fn initialize_result(&self, revision: Revision) -> Raw {
+        let surface = self.described().await;
         let mut result = json!({
             "protocolVersion": revision.as_str(),
-            "capabilities": self.capabilities(),
+            "capabilities": self.capabilities(surface.as_deref(), revision),
             "serverInfo": tell::server_info(),
         });
-        if let Some(surface) = self.gateway.surface_now().filter(|surface| !surface.instructions().is_empty()) {
+        if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
             result["instructions"] = Value::from(surface.instructions());
         }
         crate::json::raw(&result)
@@ -56,7 +57,7 @@ impl Server {
             "logging/setLevel" => self.set_level(&asked),
             "ping" => Some(Ok(crate::json::raw(&json!({})))),
             "resources/subscribe" => self.subscribe(asked).await,
-            "resources/unsubscribe" => self.unsubscribe(&asked),
+            "resources/unsubscribe" => self.unsubscribe(asked).await,
             _ => self.answer_common(asked).await,
         }
     }

@@ -9,10 +9,10 @@ use super::log_level::Level;
 use super::methods::{Asked, Client, Outcome};
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{Abilities, Owner, Principal};
+use crate::model::{Abilities, Owner, Principal, is_protocol_method};
 use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
 
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 13] = [
     "server/discover",
     "subscriptions/listen",
     "tools/list",
@@ -23,6 +23,9 @@ const METHODS: [&str; 10] = [
     "prompts/list",
     "prompts/get",
     "completion/complete",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
 ];
 
 /// Why a request is not looked at any further: the error, and the status HTTP gives it.
@@ -74,7 +77,8 @@ pub(super) fn admit(
     if let Some(sent) = sent {
         check_standard_headers(sent, request, &object)?;
     }
-    if !METHODS.contains(&request.method.as_str()) {
+    // What the protocol does not know may be a server's own.
+    if !METHODS.contains(&request.method.as_str()) && is_protocol_method(&request.method) {
         return Err(Refusal { status: StatusCode::NOT_FOUND, error: RpcError::method_not_found(&request.method) });
     }
     let level = match &meta.log_level {
@@ -100,6 +104,7 @@ pub(super) fn admit(
         questions: None,
         subscriptions: None,
         gone: None,
+        links: None,
     })
 }
 
@@ -168,20 +173,21 @@ impl Server {
     /// Answers an admitted request.
     pub(super) async fn answer_stateless(&self, asked: Asked<'_>) -> Outcome {
         match asked.request.method.as_str() {
-            "server/discover" => Some(self.discover(asked.client)),
+            "server/discover" => Some(self.discover(asked.client).await),
             "subscriptions/listen" => self.listen(asked).await,
             _ => self.answer_common(asked).await,
         }
     }
 
-    fn discover(&self, client: &Client) -> Result<Raw, RpcError> {
+    async fn discover(&self, client: &Client) -> Result<Raw, RpcError> {
+        let surface = self.described().await;
         let mut result = json!({
             "supportedVersions": Revision::supported_names(),
-            "capabilities": self.capabilities(),
+            "capabilities": self.capabilities(surface.as_deref(), client.revision),
             "ttlMs": 0,
             "cacheScope": "private",
         });
-        if let Some(surface) = self.gateway.surface_now().filter(|surface| !surface.instructions().is_empty()) {
+        if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
             result["instructions"] = Value::from(surface.instructions());
         }
         tell::result(client.revision, crate::json::raw(&result))

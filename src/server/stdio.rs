@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::batch;
 use super::changes::Changes;
 use super::in_flight::InFlight;
+use super::links::Links;
 use super::methods::{Asked, Client, Outcome};
 use super::outlet::Outlet;
 use super::session::negotiated;
@@ -42,6 +43,7 @@ pub async fn serve_stdio(
         in_flight: InFlight::default(),
         session: Mutex::new(None),
         owner: Owner::new_session(),
+        links: Arc::default(),
     });
     let announcer = tokio::spawn(announce(Arc::clone(&front)));
     let mut reader = LineReader::new(input, max_line);
@@ -76,6 +78,8 @@ struct Front {
     session: Mutex<Option<Client>>,
     /// Whose everything on this pipe is that stands alone.
     owner: Owner,
+    /// What it was given links to, in either era.
+    links: Arc<Links>,
 }
 
 /// Tells a session-based client when its lists changed.
@@ -116,7 +120,10 @@ impl Front {
         }
         match Message::parse(text) {
             Ok(Message::Request(request)) => self.take_request(request).await,
-            Ok(Message::Notification(notification)) => self.in_flight.take_notification(&notification),
+            Ok(Message::Notification(notification)) => {
+                self.in_flight.take_notification(&notification);
+                self.server.pass_notification(&notification);
+            }
             Ok(Message::Response(response)) => match self.session().and_then(|client| client.questions) {
                 Some(questions) => questions.take(response),
                 None => tracing::debug!(?response.id, "an answer to nothing was dropped"),
@@ -169,8 +176,9 @@ impl Front {
 
     fn client_of(&self, request: &Request) -> Result<Client, RpcError> {
         if era::is_stateless(request, None) {
-            return admit(request, None, self.principal.clone(), Some(self.owner.clone()))
-                .map_err(|refusal| refusal.error);
+            let client = admit(request, None, self.principal.clone(), Some(self.owner.clone()))
+                .map_err(|refusal| refusal.error)?;
+            return Ok(Client { links: Some(Arc::clone(&self.links)), ..client });
         }
         match self.session() {
             Some(client) => Ok(client),
@@ -193,13 +201,14 @@ impl Front {
         match negotiated(request) {
             Ok((revision, abilities)) => {
                 self.server.gateway.sole_client(abilities);
-                let client = Client::of_session(revision, self.principal.clone(), abilities)
-                    .told_at(Outlet::Queue(self.lines.clone()));
+                let links = Some(Arc::clone(&self.links));
+                let client = Client { links, ..Client::of_session(revision, self.principal.clone(), abilities) };
+                let client = client.told_at(Outlet::Queue(self.lines.clone()));
                 let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(client);
                 if let Some(old) = old {
                     old.end();
                 }
-                let result = self.server.initialize_result(revision);
+                let result = self.server.initialize_result(revision).await;
                 self.send(encode::result(&request.id, &result)).await;
             }
             Err(error) => self.send(encode::error(Some(&request.id), &error)).await,

@@ -25,12 +25,12 @@ pub(super) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
     };
     let kind = object.get("resultType").map(|_| object.string("resultType").unwrap_or_default());
     match (revision.is_stateless(), kind.as_deref()) {
-        (true, None | Some("complete" | "input_required")) => Ok(stamped(&object)),
+        (true, None | Some("complete" | "input_required" | "task")) => Ok(stamped(&object)),
         (false, None) if !has_other_structure(&object) => Ok(own(clean)),
         (false, None | Some("complete")) => Ok(older(&object, kind.is_some())),
-        (false, Some("input_required")) => Ok(error_result(
-            "the tool needs an answer from you, which this proxy cannot ask for in your protocol version yet",
-        )),
+        (false, Some("input_required")) => {
+            Ok(error_result("the tool needs an answer from you, which cannot be asked for in your protocol version"))
+        }
         (_, Some(other)) => {
             Err(RpcError::internal(&format!("the server answered with the unknown result type {}", quote(other))))
         }

@@ -65,13 +65,13 @@ impl Tickets {
         let ticket =
             Ticket { number: u64::from_le_bytes(number), errand, waiting, expires: now() + good_for.as_secs().max(1) };
         let content = serde_json::to_vec(&ticket).map_err(|_| RpcError::internal("no ticket can be made"))?;
-        self.sealer.seal(Purpose::Ticket, &owner(principal), &content).map_err(failed)
+        self.sealer.seal(Purpose::Ticket, &principal.holder(), &content).map_err(failed)
     }
 
     /// Takes a ticket back. One that was changed, made up or given to somebody else is told apart from none of these.
     pub(super) fn redeem(&self, principal: &Principal, errand: &Errand, ticket: &str) -> Result<Waiting, RpcError> {
         let refuse = |reason: &str| RpcError::invalid_params(&format!("`requestState` {reason}"));
-        let content = self.sealer.open(Purpose::Ticket, &owner(principal), ticket);
+        let content = self.sealer.open(Purpose::Ticket, &principal.holder(), ticket);
         let ticket: Ticket = content
             .and_then(|content| serde_json::from_slice(&content).ok())
             .ok_or_else(|| refuse("is not one that was given to you"))?;
@@ -92,11 +92,6 @@ impl Tickets {
         }
         Ok(ticket.waiting)
     }
-}
-
-/// Anonymous people hold tickets that only this process made; that is all that is known of them.
-fn owner(principal: &Principal) -> String {
-    if principal.anonymous { "anonymous".to_owned() } else { format!("person {}", principal.sub) }
 }
 
 fn now() -> u64 {

@@ -1,6 +1,8 @@
 //! A use of something published: a tool called, a resource read, a prompt asked for.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -11,7 +13,7 @@ use super::surface::{Entry, Surface, arguments_value};
 use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{ItemKind, ItemRef, Principal, error_result, shaped, shaped_contents, shaped_messages};
+use crate::model::{ItemKind, Principal, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{Failure, FailureKind, Function, Limits, Pool, Stop};
 
 /// Who calls, and what is known of the request.
@@ -25,6 +27,10 @@ pub struct Caller {
     pub objects_only: bool,
     /// The client makes a call again by itself when a server asks something.
     pub takes_rounds: bool,
+    /// The client asked for a task, or knows what to do with one.
+    pub takes_tasks: bool,
+    /// The answer may come however late, within what the server's config allows.
+    pub patient: bool,
 }
 
 /// Why a call has no result.
@@ -70,7 +76,7 @@ impl Calls {
                 } else {
                     params.edit().set(kind.use_member(), quote(original)).finish_raw()
                 };
-                self.forward(target, kind.use_method(), params, caller).await
+                self.forward(&target.backend, kind.use_method(), params, caller).await
             }
             Handler::Script(function) => {
                 let job = Job {
@@ -86,23 +92,25 @@ impl Calls {
         }
     }
 
-    /// Sends a request on to the backend that owns `target`.
+    /// Sends a request on to a backend.
     pub async fn forward(
         &self,
-        target: &ItemRef,
-        method: &'static str,
+        backend: &Arc<str>,
+        method: impl Into<Cow<'static, str>>,
         params: Raw,
         caller: Caller,
     ) -> Result<Raw, CallFault> {
         let call = Call {
-            method,
+            method: method.into(),
             params,
-            timeout: None,
+            timeout: caller.patient.then_some(Duration::MAX),
             cancel: caller.cancel,
             party: caller.party,
             passes_questions_on: caller.takes_rounds,
+            takes_tasks: caller.takes_tasks,
+            declares_tasks: false,
         };
-        match self.dispatcher.call(&target.backend, call).await {
+        match self.dispatcher.call(backend, call).await {
             Ok(answer) => Ok(answer.result),
             Err(CallError::Cancelled) => Err(CallFault::Cancelled),
             Err(error) => Err(CallFault::Backend(error)),

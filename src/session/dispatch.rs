@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use crate::backend::{Answer, Backend, Call, CallError, Follower, Listener, Subscription};
+use crate::json::Raw;
 
 /// The backends by name.
 #[derive(Clone)]
@@ -38,6 +39,13 @@ impl Dispatcher {
     /// The same for a handler, which waits. Local tools run on its very stack.
     pub fn call_blocking(&self, backend: &Arc<str>, call: Call, runtime: &Handle) -> Result<Answer, CallError> {
         self.find(backend)?.call_blocking(call, runtime)
+    }
+
+    /// Tells a backend something that has no answer.
+    pub async fn notify(&self, backend: &Arc<str>, method: String, params: Option<Raw>) {
+        if let Ok(backend) = self.find(backend) {
+            backend.notify(method, params).await;
+        }
     }
 
     fn find(&self, backend: &Arc<str>) -> Result<&Arc<dyn Backend>, CallError> {

@@ -32,12 +32,14 @@ impl Host for RequestHost {
             Err(reason) => return Ok(error_result(&reason)),
         };
         let call = Call {
-            method: target.kind.use_method(),
+            method: target.kind.use_method().into(),
             params,
             timeout,
             cancel: self.cancel.clone(),
             party: self.party.clone().map(|party| Arc::new(Through(party)) as Arc<dyn Party>),
             passes_questions_on: false,
+            takes_tasks: false,
+            declares_tasks: false,
         };
         match self.dispatcher.call_blocking(&target.backend, call, &self.runtime) {
             Ok(answer) => Ok(final_result(answer.result)),

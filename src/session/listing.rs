@@ -35,6 +35,16 @@ impl Listing {
         Listing { text: text.into(), items }
     }
 
+    /// Every item with its place.
+    pub(super) fn items(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut start = 1;
+        self.items.iter().map(move |(place, end)| {
+            let item = &self.text[start..*end];
+            start = end + 1;
+            (*place, item)
+        })
+    }
+
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }

@@ -1,10 +1,13 @@
 //! A script run into a surface, and calls dispatched through it.
 
+mod apps;
 mod build;
 mod call;
+mod definitions;
 mod dispatch;
 mod host;
 mod listing;
+mod mirror;
 mod surface;
 mod through;
 mod updates;

@@ -6,13 +6,16 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use super::apps::Apps;
+use super::definitions;
 use super::listing::{Listing, Page};
-use super::updates::whole_backend;
+use super::mirror::mirrored;
 use crate::builtins::{Handler, Plan, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
-use crate::model::{Definition, ItemKind, ItemRef, Status, UriTemplate};
+use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, UriTemplate};
+use crate::wire::Revision;
 use crate::wire::params::{self, ParamHeader};
 
 /// One published item, ready to be used.
@@ -81,6 +84,8 @@ impl Entry {
 struct Items {
     entries: IndexMap<String, Entry>,
     listed: Listing,
+    /// The same as clients of each revision know it, where that differs; made when the first of them asks.
+    told: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
     /// Where those that are listed come from; none for what the script made.
     origins: HashSet<Option<Arc<str>>>,
 }
@@ -88,16 +93,30 @@ struct Items {
 impl Items {
     /// An item of a server that is gone can still be used (which brings the server back), but is not offered.
     fn new(kind: ItemKind, published: Vec<Published>, gone: &[&str]) -> Self {
+        let published = published.into_iter().map(|item| without_tasks(kind, item));
         let entries: IndexMap<String, Entry> =
-            published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
+            published.map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
         let backend = |entry: &Entry| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
         let is_listed =
             |entry: &Entry| entry.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref()));
         let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
         let origins = listed().map(|(_, entry)| backend(entry)).collect();
         let listed = Listing::new(listed().map(|(place, entry)| (place, entry.definition.raw().get())));
-        Items { entries, listed, origins }
+        Items { entries, listed, told: Default::default(), origins }
     }
+}
+
+/// A handler is no task, whatever the server's own tool could be.
+fn without_tasks(kind: ItemKind, mut item: Published) -> Published {
+    if kind == ItemKind::Tool
+        && matches!(item.handler, Handler::Script(_))
+        && item.definition.raw().get().contains("\"execution\"")
+    {
+        if let Ok(plain) = item.definition.with(kind, &[("execution", None)]) {
+            item.definition = Arc::new(plain);
+        }
+    }
+    item
 }
 
 /// Everything that is published, and what the lists show of it.
@@ -107,27 +126,38 @@ pub struct Surface {
     resources: Items,
     resource_templates: Items,
     prompts: Items,
-    whole_backend: Option<Arc<str>>,
     /// The snapshot it was made from.
     pub snapshot: u64,
     instructions: String,
+    /// The server that this is nothing but a view of.
+    mirrors: Option<Arc<BackendView>>,
+    apps: Apps,
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Surface {
     pub(super) fn new(plan: Plan, snapshot: &Snapshot) -> Self {
+        let mirrors = mirrored(&plan, snapshot);
+        let (apps, clashes) = Apps::of(&plan);
+        for clash in &clashes {
+            tracing::warn!("{clash}");
+        }
+        let said = || match &mirrors {
+            Some(only) => only.info.instructions.clone(),
+            None => own_instructions(snapshot),
+        };
         let failed = snapshot.backends.iter().filter(|backend| backend.status == Status::Failed);
         let gone: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
-        let whole_backend = whole_backend(&plan.resources, &plan.resource_templates, snapshot);
         Surface {
-            whole_backend,
             tools: Items::new(ItemKind::Tool, plan.tools, &gone),
             resources: Items::new(ItemKind::Resource, plan.resources, &gone),
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
             prompts: Items::new(ItemKind::Prompt, plan.prompts, &gone),
             snapshot: snapshot.version,
-            instructions: plan.instructions.unwrap_or_else(|| own_instructions(snapshot)),
-            warnings: plan.warnings,
+            instructions: plan.instructions.unwrap_or_else(said),
+            mirrors,
+            apps,
+            warnings: plan.warnings.into_iter().chain(clashes).collect(),
         }
     }
 
@@ -140,8 +170,10 @@ impl Surface {
         }
     }
 
+    /// The tool of that name, or the one whose interface calls it so.
     pub fn tool(&self, name: &str) -> Option<&Entry> {
-        self.tools.entries.get(name)
+        let entries = &self.tools.entries;
+        entries.get(name).or_else(|| entries.get(self.apps.tool(name)?))
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &Entry> {
@@ -150,7 +182,10 @@ impl Surface {
 
     /// What a request means by a key: for a resource the one of that URI, else the first template it fits.
     pub fn find(&self, kind: ItemKind, key: &str) -> Option<&Entry> {
-        let exact = self.items(kind).entries.get(key);
+        let exact = match kind {
+            ItemKind::Tool => self.tool(key),
+            _ => self.items(kind).entries.get(key),
+        };
         if exact.is_some() || kind != ItemKind::Resource {
             return exact;
         }
@@ -162,14 +197,21 @@ impl Surface {
         &self.items(kind).listed.text
     }
 
-    /// A page of the listed items, behind the one of that key or from the start; none if there is no such key any more.
-    pub fn page(&self, kind: ItemKind, behind: Option<&str>, size: usize) -> Option<Page<'_>> {
+    /// A page of the listed items for clients of one revision, behind the one of that key or from the start; none if
+    /// there is no such key any more.
+    pub fn page(&self, kind: ItemKind, revision: Revision, behind: Option<&str>, size: usize) -> Option<Page<'_>> {
         let items = self.items(kind);
+        let told = match kind {
+            ItemKind::Tool => {
+                items.told[revision as usize].get_or_init(|| definitions::tools_for(revision, &items.listed)).as_ref()
+            }
+            _ => None,
+        };
         let behind = match behind {
             Some(key) => Some(items.entries.get_index_of(key)?),
             None => None,
         };
-        Some(items.listed.page(behind, size))
+        Some(told.unwrap_or(&items.listed).page(behind, size))
     }
 
     /// The key of what is published at a place.
@@ -182,8 +224,14 @@ impl Surface {
         self.items(kind).origins.iter().map(Option::as_ref)
     }
 
-    pub(super) fn whole_backend(&self) -> Option<&Arc<str>> {
-        self.whole_backend.as_ref()
+    /// The only server, where everything of it is published as it is and nothing else.
+    pub fn mirrors(&self) -> Option<&BackendView> {
+        self.mirrors.as_deref()
+    }
+
+    /// The server that knows a resource although it is not listed: the only one, or the one whose tool names it.
+    pub fn owner_of_unlisted(&self, uri: &str) -> Option<&Arc<str>> {
+        self.mirrors.as_ref().map(|only| &only.name).or_else(|| self.apps.owner(uri))
     }
 
     /// How many items of a kind a client is shown.

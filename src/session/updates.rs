@@ -1,12 +1,10 @@
 //! Where the updates of a published resource come from, and under which name a client knows them.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::surface::Surface;
-use crate::builtins::{Handler, Published};
-use crate::catalog::Snapshot;
-use crate::model::{BackendKind, ItemKind};
+use crate::builtins::Handler;
+use crate::model::ItemKind;
 
 /// The backend's own resource behind a published one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +36,7 @@ impl Surface {
     /// What to follow for a published URI. A script's own handler of a backend's resource changes with that resource.
     pub fn updates_of(&self, uri: &str) -> Result<UpdateSource, NoUpdates> {
         let Some(entry) = self.find(ItemKind::Resource, uri) else {
-            let backend = self.whole_backend().ok_or(NoUpdates::Unknown)?;
+            let backend = self.owner_of_unlisted(uri).ok_or(NoUpdates::Unknown)?;
             return Ok(UpdateSource { backend: Arc::clone(backend), original: uri.to_owned() });
         };
         let (target, wrapped) = match &entry.handler {
@@ -53,21 +51,6 @@ impl Surface {
         };
         Ok(UpdateSource { backend: Arc::clone(&target.backend), original })
     }
-}
-
-/// The one server whose resources are all published as they are: nothing of it is hidden, so a URI that it does not list
-/// may be its concern too.
-pub(super) fn whole_backend(resources: &[Published], templates: &[Published], snapshot: &Snapshot) -> Option<Arc<str>> {
-    let mut servers = snapshot.backends.iter().filter(|backend| backend.kind != BackendKind::Extension);
-    let (server, None) = (servers.next()?, servers.next()) else { return None };
-    let kept = |published: &[Published], kind| {
-        let as_it_is = |item: &&Published| matches!(&item.handler, Handler::Backend(target) if *target.name == *item.definition.key());
-        let kept: HashSet<&str> = published.iter().filter(as_it_is).map(|item| item.definition.key()).collect();
-        server.lists.of(kind).iter().all(|item| kept.contains(item.key()))
-    };
-    let something = !resources.is_empty() || !templates.is_empty();
-    (something && kept(resources, ItemKind::Resource) && kept(templates, ItemKind::ResourceTemplate))
-        .then(|| Arc::clone(&server.name))
 }
 
 #[cfg(test)]

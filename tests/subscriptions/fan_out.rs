@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use super::{FAREWELL, GREETING, behind_an_address, count, on_a_pipe};
+use super::{FAREWELL, GREETING, behind_an_address, count, era, on_a_pipe};
+use crate::support::config::Config;
 use crate::support::follower::{ERAS, HttpFollower, StdioFollower};
+use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
 
 #[tokio::test]
@@ -112,4 +114,41 @@ async fn a_flood_of_updates_reaches_a_client_as_a_few_and_holds_up_nobody() {
             assert!((1..5_000).contains(&told), "told {told} times");
         }
     }
+}
+
+#[tokio::test]
+async fn a_client_with_a_connection_of_its_own_follows_on_that_one() {
+    for server in ERAS {
+        let backend = fake_backend(["--era", era(server), "--resources"]);
+        let config = Config::new().server_with("fake", &backend, json!({"scope": "session"}));
+        let proxy = Proxy::new(&config).http().await;
+        let mut first = HttpFollower::of(&proxy, false).await;
+        let mut second = HttpFollower::of(&proxy, false).await;
+        assert_eq!(first.follow(&[GREETING, FAREWELL]).await, [GREETING, FAREWELL]);
+        assert_eq!(second.follow(&[GREETING, FAREWELL]).await, [GREETING, FAREWELL]);
+        // Each has a process of its own, and hears of that one only.
+        assert_eq!(first.call("touch", json!({"uri": GREETING})).await.text(), "told 1");
+        assert_eq!(second.call("touch", json!({"uri": FAREWELL})).await.text(), "told 1");
+        assert_eq!(first.updated().await, GREETING);
+        assert_eq!(second.updated().await, FAREWELL);
+        // A connection that is lost is opened again for what is followed on it.
+        first.call("crash", json!({})).await;
+        assert_ne!(first.updated().await, "");
+        // Whoever cannot be told from others has no connection of their own.
+        let mut unknown = HttpFollower::of(&proxy, true).await;
+        assert_eq!(unknown.follow(&[GREETING]).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_can_be_asked_follows_where_its_calls_go() {
+    let proxy = Proxy::new(&on_a_pipe(false)).http().await;
+    let mut plain = HttpFollower::of(&proxy, false).await;
+    plain.follow(&[GREETING]).await;
+    let mut asked = HttpFollower::of(&proxy, false).await;
+    asked.client.initialize_with("2025-11-25", r#"{"elicitation":{}}"#).await.result();
+    asked.stream = Some(asked.client.get_stream().await);
+    asked.follow(&[GREETING]).await;
+    assert_eq!(asked.call("touch", json!({"uri": GREETING})).await.text(), "told 1");
+    assert_eq!(asked.updated().await, GREETING);
 }

@@ -58,6 +58,18 @@ async fn a_session_is_told_why_something_cannot_be_followed() {
 }
 
 #[tokio::test]
+async fn the_view_of_a_server_without_subscriptions_has_no_such_method() {
+    let deaf = fake_backend(["--era", era(false), "--resources", "--no-subscribe"]);
+    let config = Config::new().server("deaf", &deaf).section("sessionInit: {preset: passthrough}");
+    let mut client = StdioFollower::start(Proxy::new(&config), false).await;
+    assert_eq!(subscribe(&mut client, GREETING).await.error_code(), -32601);
+    let told = client.proxy.client.initialize("2025-11-25").await.value();
+    assert_eq!(told["result"]["capabilities"]["resources"].get("subscribe"), None);
+    let mut client = StdioFollower::start(Proxy::new(&config), true).await;
+    assert_eq!(client.follow(&[GREETING]).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn an_acknowledgment_names_what_the_servers_accepted_and_nothing_else() {
     for server in ERAS {
         let proxy = Proxy::new(&mixed(server)).http().await;
@@ -74,7 +86,7 @@ async fn an_acknowledgment_names_what_the_servers_accepted_and_nothing_else() {
 async fn what_the_server_itself_refuses_is_refused() {
     for server in ERAS {
         // Nothing of the only server is hidden, so that only the server can know.
-        let config = on_a_pipe(server);
+        let config = on_a_pipe(server).section("sessionInit: {preset: passthrough}");
         let mut client = StdioFollower::start(Proxy::new(&config), false).await;
         let refused = subscribe(&mut client, "other://7").await;
         // A session-based server says that there is no such resource; a stateless one just leaves it out.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Place;
-use crate::model::Secret;
+use crate::model::{MethodPattern, Secret};
 
 pub(super) use read::read_servers;
 
@@ -31,6 +31,8 @@ pub struct Server {
     pub probe_timeout: Duration,
     /// How long its tools stay listed after it has vanished.
     pub grace: Duration,
+    /// Methods beyond the protocol's own that belong to it.
+    pub methods: Vec<MethodPattern>,
     /// Whether every session, or known person, has a connection of its own.
     pub session_scoped: bool,
     /// How long a person may take to answer what the server asks.
@@ -53,6 +55,7 @@ impl Server {
             protocol: ProtocolChoice::Auto,
             probe_timeout: Duration::from_secs(5),
             grace: Duration::from_secs(30),
+            methods: Vec::new(),
             session_scoped: false,
             input_timeout: Duration::from_secs(10 * 60),
             place: None,

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use super::super::reader::{Fields, Reader};
 use super::transport::{read_transport, unreadable};
 use super::{PROTOCOL_VERSIONS, ProtocolChoice, Server, name_problem};
+use crate::model::MethodPattern;
 
 pub fn read_servers(reader: &Reader, folder: &Path) -> Option<IndexMap<String, Server>> {
     let servers = reader.map(|name, server| {
@@ -17,6 +18,10 @@ pub fn read_servers(reader: &Reader, folder: &Path) -> Option<IndexMap<String, S
         Some(read_server(server, folder).unwrap_or_else(|| Server::new(unreadable())))
     });
     servers.map(|servers| servers.into_iter().collect())
+}
+
+fn read_method(reader: &Reader) -> Option<MethodPattern> {
+    MethodPattern::parse(&reader.word()?).map_or_else(|problem| reader.fail(&problem), Some)
 }
 
 fn read_server(reader: &Reader, folder: &Path) -> Option<Server> {
@@ -38,7 +43,8 @@ fn read_server(reader: &Reader, folder: &Path) -> Option<Server> {
     fields.set(&mut server.grace, "grace", Reader::duration);
     fields.set(&mut server.session_scoped, "scope", |reader| reader.choice(&[("shared", false), ("session", true)]));
     fields.set(&mut server.input_timeout, "inputTimeout", Reader::timeout);
-    fields.planned(&["circuitBreaker", "maxConcurrent", "forwardHeaders", "methods"]);
+    fields.set(&mut server.methods, "methods", |methods| methods.list(read_method));
+    fields.planned(&["circuitBreaker", "maxConcurrent", "forwardHeaders"]);
     fields.finish();
     Some(server)
 }
@@ -171,6 +177,16 @@ mod tests {
         let changed = loaded("mcpServers: {a: {command: x, env: {K: w}}}");
         assert!(before.servers["a"].is_same_as(&moved.servers["a"]));
         assert!(!before.servers["a"].is_same_as(&changed.servers["a"]));
+    }
+
+    #[test]
+    fn methods_are_names_or_beginnings_and_not_the_protocols_own() {
+        let config = loaded("mcpServers: {a: {command: x, methods: [vendor/search, 'vendor/*']}}");
+        let methods: Vec<String> = config.servers["a"].methods.iter().map(ToString::to_string).collect();
+        assert_eq!(methods, ["vendor/search", "vendor/*"]);
+        let found = errors("mcpServers: {a: {command: x, methods: [tools/call, 'x*']}}");
+        assert!(found[0].contains("belongs to the protocol itself"), "{found:?}");
+        assert!(found[1].contains("behind a `/`"), "{found:?}");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl HttpFront {
             return self.post_stateless(request, headers, accepts, principal).await;
         }
         if request.method == "initialize" {
-            return self.initialize(&request, principal);
+            return self.initialize(&request, principal).await;
         }
         match self.session(&headers, &principal) {
             Ok(session) => self.post_session(session, request, accepts).await,
@@ -67,6 +67,7 @@ impl HttpFront {
                 Err(refused) => return refused.reply(None),
             }
         }
+        self.server.pass_notification(notification);
         HttpReply::empty(StatusCode::ACCEPTED)
     }
 

@@ -6,7 +6,7 @@ use ::http::{HeaderName, HeaderValue, StatusCode};
 
 use super::HttpFront;
 use super::negotiate::Accepts;
-use crate::model::Principal;
+use crate::model::{Principal, is_protocol_method};
 use crate::server::methods::{Asked, Client};
 use crate::server::outlet::Outlet;
 use crate::server::session::{Session, negotiated};
@@ -15,7 +15,7 @@ use crate::wire::{Request, RpcError, encode, headers};
 
 impl HttpFront {
     /// Opens a session. A session id on the request itself means nothing: this is a new one.
-    pub(super) fn initialize(&self, request: &Request, principal: Principal) -> HttpReply {
+    pub(super) async fn initialize(&self, request: &Request, principal: Principal) -> HttpReply {
         let (revision, abilities) = match negotiated(request) {
             Ok(agreed) => agreed,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
@@ -24,7 +24,7 @@ impl HttpFront {
             let error = RpcError::internal("too many sessions");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };
-        let body = encode::result(&request.id, &self.server.initialize_result(revision));
+        let body = encode::result(&request.id, &self.server.initialize_result(revision).await);
         match HeaderValue::from_str(&id) {
             Ok(id) => {
                 HttpReply::json(StatusCode::OK, body).with_header(HeaderName::from_static(headers::SESSION_ID), id)
@@ -39,7 +39,9 @@ impl HttpFront {
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
         let server = self.server.clone();
-        let lasting = matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get");
+        let lasting =
+            matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get" | "tasks/result")
+                || !is_protocol_method(&request.method);
         if !lasting || !accepts.events {
             // A dropped connection is no cancellation in this era, so the work must not hang on it.
             let work = tokio::spawn(async move {

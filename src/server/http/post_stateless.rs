@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::Principal;
-use crate::server::methods::{Asked, Outcome};
+use crate::server::methods::{Asked, Client, Outcome};
 use crate::server::outlet::Outlet;
 use crate::server::stateless::{admit, status};
 use crate::wire::http::HttpReply;
@@ -43,7 +43,7 @@ impl HttpFront {
         let id = request.id.clone();
         let refuse = |status, error: &RpcError| HttpReply::json(status, encode::error(Some(&id), error));
         let client = match admit(&request, Some(&headers), principal, None) {
-            Ok(client) => client,
+            Ok(client) => Client { links: self.server.links.of(&client.principal), ..client },
             Err(refusal) => return refuse(refusal.status, &refusal.error),
         };
         if let Err(refusal) = self.server.check_param_headers(&request, &headers).await {

@@ -4,7 +4,9 @@ RANK = {"SUCCESS": 0, "INFO": 0, "SKIPPED": 1, "WARNING": 2, "FAILURE": 3}
 GONE = "GONE"
 
 # Scenarios whose checks quote what the server behind the proxy said. The suite itself hardly looks at it.
-QUOTING = ("tools-call-", "resources-", "prompts-", "completion-", "tools-list", "elicitation-", "json-schema-", "tasks-")
+QUOTING = (
+    "tools-", "resources-", "prompts-", "completion-", "elicitation-", "json-schema-", "input-required-", "sep-2164-", "tasks-",
+)
 # Told by the proxy about itself, or chosen at random.
 OWN_WORDS = {
     "io.modelcontextprotocol/serverInfo", "requestState", "serverUrl", "taskId", "createdAt", "lastUpdatedAt", "url",

@@ -19,7 +19,7 @@ def arguments():
     parser.add_argument("--leg", choices=server_runs.LEGS, help="only this revision between the proxy and its server")
     parser.add_argument("--verbose", action="store_true", help="show every check that is not a success, and the logs")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
-    parser.add_argument("--jobs", type=int, default=2, help="how many runs at once (default 2)")
+    parser.add_argument("--jobs", type=int, default=3, help="how many runs at once (default 3)")
     parser.add_argument("--output", type=Path, help="keep what the suite wrote in this folder")
     return parser.parse_args()
 

@@ -1,16 +1,18 @@
 """One run of the server scenarios: against a reference server, or against the proxy in front of it."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import words
 from .processes import proxy, started
 from .suite import REVISIONS, Found
 
 HERE = Path(__file__).resolve().parents[1]
 DIRECT = "direct"
 # What the proxy speaks with the server: what it finds out by itself, or sessions although the server knows better.
-LEGS = ["auto", "2025-11-25"]
+SESSION = "2025-11-25"
+LEGS = ["auto", SESSION]
 SERVERS = {
     "rmcp": lambda programs: [str(programs.server), "127.0.0.1:0"],
     "python": lambda programs: [str(programs.python), str(HERE / "python_server/main.py"), "127.0.0.1:0"],
@@ -24,6 +26,7 @@ class ServerRun:
     revision: str
     scenario: str = None
     found: Found = None
+    differences: list = field(default_factory=list)
     log: str = ""
 
     @property
@@ -32,9 +35,11 @@ class ServerRun:
 
     def perform(self, programs, suite):
         with ExitStack() as stack:
-            url, program = stack.enter_context(started(SERVERS[self.server](programs)))
+            server, program = stack.enter_context(started(SERVERS[self.server](programs)))
+            url = server
             if self.leg != DIRECT:
-                url, program = stack.enter_context(proxy(programs.proxy, url, self.leg))
+                url, program = stack.enter_context(proxy(programs.proxy, server, self.leg))
+                self.differences = words.differences(server, url, self.revision)
             name = f"{self.server}-{self.leg}-{self.revision}"
             self.found = suite.server(name, url, self.revision, self.scenario)
             self.log = "\n".join(program.lines)
@@ -53,4 +58,9 @@ def plan(options):
 
 def inapplicable(leg, scenario):
     """Tasks belong to the stateless era: where the server is met in a session there is nothing to carry."""
-    return leg == "2025-11-25" and scenario.startswith("tasks-")
+    return leg == SESSION and scenario.startswith("tasks-")
+
+
+def reworded(leg, scenario):
+    """A session's questions have no keys: where the server is met in one, the proxy makes some up."""
+    return leg == SESSION and scenario.startswith("input-required-")

@@ -1,7 +1,10 @@
 //! The reference server of the conformance runs: every fixture the suite asks for, in both eras, on rmcp's typed handler.
 //! `conformance-server ADDR` serves Streamable HTTP and says on stderr where.
 #![expect(clippy::print_stderr, reason = "stderr is where a server says where it listens")]
-#![expect(deprecated, reason = "sampling, roots and logging are on their way out of the protocol, not out of this test")]
+#![expect(
+    deprecated,
+    reason = "sampling, roots and logging are on their way out of the protocol, not out of this test"
+)]
 
 mod audience;
 mod call;

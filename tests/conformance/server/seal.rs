@@ -11,8 +11,7 @@ use sha2::{Digest, Sha256};
 const KEY: &[u8] = b"the key of a test server";
 
 pub fn close<T: Serialize>(state: &T) -> Result<String, ErrorData> {
-    let payload =
-        serde_json::to_vec(state).map_err(|problem| ErrorData::internal_error(problem.to_string(), None))?;
+    let payload = serde_json::to_vec(state).map_err(|problem| ErrorData::internal_error(problem.to_string(), None))?;
     Ok(format!("{}.{}", URL_SAFE_NO_PAD.encode(&payload), tag(&payload)))
 }
 

@@ -24,7 +24,11 @@ const BUILTIN: [(&str, &str, &str); 33] = [
     ("env", "The environment.", ""),
     ("cwd", "The working directory.", ""),
     ("slow", "Waits before it answers.", r#""ms":{"type":"integer"}"#),
-    ("progress", "Sends progress, then answers.", r#""n":{"type":"integer"},"ms":{"type":"integer"}"#),
+    (
+        "progress",
+        "Sends progress, then answers.",
+        r#""n":{"type":"integer"},"ms":{"type":"integer"},"values":{"type":"array"}"#,
+    ),
     ("stall", "Never answers.", ""),
     ("flood", "Sends log messages, then answers.", r#""n":{"type":"integer"}"#),
     ("reorder", "Answers groups of calls in reverse order.", r#""n":{"type":"integer"}"#),

@@ -82,7 +82,10 @@ pub fn discover(options: &Options) -> String {
 
 fn capabilities(options: &Options, legacy: bool) -> String {
     let changed = if options.list_changed { r#""listChanged":true"# } else { "" };
-    let mut capabilities = vec![format!(r#""tools":{{{changed}}}"#)];
+    let mut capabilities = Vec::new();
+    if !options.no_tools {
+        capabilities.push(format!(r#""tools":{{{changed}}}"#));
+    }
     if legacy {
         capabilities.push(r#""logging":{}"#.to_owned());
     }
@@ -94,6 +97,10 @@ fn capabilities(options: &Options, legacy: bool) -> String {
     if options.prompts {
         capabilities.push(format!(r#""prompts":{{{changed}}}"#));
     }
+    if options.completions.is_some() {
+        capabilities.push(r#""completions":{}"#.to_owned());
+    }
+    capabilities.extend(options.capabilities.clone());
     format!("{{{}}}", capabilities.join(","))
 }
 

@@ -94,6 +94,12 @@ async fn answer(shared: &Arc<Shared>, request: Request) {
             subscriptions::change(shared, &request)
         }
         ("prompts/list" | "prompts/get", _) if shared.options.prompts => features::prompts(&shared.options, &request),
+        ("completion/complete", modern) if shared.options.completions.is_some() => {
+            Ok(features::completion(shared.options.completions.unwrap_or_default(), modern))
+        }
+        (method, modern) if shared.options.vendor && method.starts_with("vendor/") => {
+            Ok(features::vendor(&request, modern))
+        }
         (method, _) => Err(Refusal::new(404, -32601, format!("there is no method {method}"))),
     };
     match outcome {

@@ -23,7 +23,7 @@ pub fn resources(options: &Options, request: &Request) -> Result<String, Refusal
 
 fn read(options: &Options, request: &Request) -> Result<String, Refusal> {
     let uri = request.text_parameter("uri").unwrap_or_default();
-    if !uri.starts_with("memo://") {
+    if !uri.starts_with("memo://") && !uri.starts_with("ui://") {
         let code = if request.modern { -32602 } else { -32002 };
         let data = format!(r#"{{"uri":{}}}"#, quoted(&uri));
         return Err(Refusal::new(200, code, "no such resource").with_data(data));
@@ -47,4 +47,20 @@ pub fn prompts(options: &Options, request: &Request) -> Result<String, Refusal> 
     let kind = if request.modern { r#","resultType":"complete""# } else { "" };
     let text = quoted(&format!("greet with {arguments}"));
     Ok(format!(r#"{{"messages":[{{"role":"user","content":{{"type":"text","text":{text}}}}}]{kind}}}"#))
+}
+
+pub fn completion(count: usize, modern: bool) -> String {
+    let values: Vec<String> = (1..=count).map(|number| quoted(&format!("value {number}"))).collect();
+    let kind = if modern { r#","resultType":"complete""# } else { "" };
+    format!(r#"{{"completion":{{"values":[{}],"total":{count},"x-kept":1.10}}{kind}}}"#, values.join(","))
+}
+
+/// Method and params as they came.
+pub fn vendor(request: &Request, modern: bool) -> String {
+    if let Some(token) = request.meta("progressToken") {
+        let params = format!(r#"{{"progressToken":{},"progress":1}}"#, token.get());
+        request.outbox.notify("notifications/progress", &params);
+    }
+    let kind = if modern { r#","resultType":"complete""# } else { "" };
+    format!(r#"{{"method":{},"params":{}{kind}}}"#, quoted(&request.method), request.params_text())
 }

@@ -46,6 +46,14 @@ pub struct Options {
     pub subscribe: bool,
     pub resources: bool,
     pub prompts: bool,
+    /// How many values a completion has; without it there is no completion.
+    pub completions: Option<usize>,
+    /// More members of the capabilities, as text without braces.
+    pub capabilities: Option<String>,
+    /// The tools are not a capability of this server.
+    pub no_tools: bool,
+    /// Methods that begin with `vendor/` are answered with what they were given.
+    pub vendor: bool,
 
     /// While this file is there, each of its lines `refuse METHOD` or `ignore METHOD` is obeyed.
     pub faults_file: Option<String>,
@@ -104,6 +112,10 @@ impl Default for Options {
             subscribe: true,
             resources: false,
             prompts: false,
+            completions: None,
+            capabilities: None,
+            no_tools: false,
+            vendor: false,
             faults_file: None,
             exit_immediately: None,
             start_delay: None,
@@ -168,6 +180,10 @@ impl Options {
             "--no-subscribe" => self.subscribe = false,
             "--resources" => self.resources = true,
             "--prompts" => self.prompts = true,
+            "--completions" => self.completions = Some(rest.number(flag)?),
+            "--capabilities" => self.capabilities = Some(rest.text(flag)?),
+            "--no-tools" => self.no_tools = true,
+            "--vendor" => self.vendor = true,
             "--faults" => self.faults_file = Some(rest.text(flag)?),
             "--exit-immediately" => self.exit_immediately = Some(rest.number(flag)?),
             "--start-delay" => self.start_delay = Some(rest.number(flag)?),

@@ -15,6 +15,9 @@ pub async fn slow(call: &Call) {
 pub async fn progress(call: &Call) {
     let steps: u32 = call.argument("n").unwrap_or(3);
     let token = call.request.meta("progressToken");
+    if let (Some(values), Some(token)) = (call.argument::<Vec<serde_json::Number>>("values"), &token) {
+        return progress_of(call, &values, token.get());
+    }
     for step in 1..=steps {
         if !pause(call, call.argument("ms").unwrap_or(0)).await {
             return;
@@ -28,6 +31,17 @@ pub async fn progress(call: &Call) {
         }
     }
     call.structured(call.raw_arguments());
+}
+
+/// Exactly these values, in this order, and the last one again when the answer is out.
+fn progress_of(call: &Call, values: &[serde_json::Number], token: &str) {
+    let tell = |value: &serde_json::Number| {
+        let params = format!(r#"{{"progressToken":{token},"progress":{value}}}"#);
+        call.request.outbox.notify("notifications/progress", &params);
+    };
+    values.iter().for_each(tell);
+    call.structured(call.raw_arguments());
+    values.last().into_iter().for_each(tell);
 }
 
 pub async fn stall(call: &Call) {

@@ -1,0 +1,102 @@
+//! Names of methods: which belong to the protocol itself, and patterns for all others.
+
+/// The first part of every method the protocol defines or may come to define.
+const FAMILIES: [&str; 12] = [
+    "server",
+    "tools",
+    "resources",
+    "prompts",
+    "completion",
+    "logging",
+    "sampling",
+    "elicitation",
+    "roots",
+    "tasks",
+    "subscriptions",
+    "rpc",
+];
+
+/// The notifications of the protocol that belong to no family.
+const NOTIFICATIONS: [&str; 4] = ["cancelled", "initialized", "progress", "message"];
+
+/// Whether a method is the protocol's own. Such a one is answered by the proxy or by nobody: it is never passed on
+/// unread.
+pub fn is_protocol_method(method: &str) -> bool {
+    if let Some(rest) = method.strip_prefix("notifications/") {
+        return NOTIFICATIONS.contains(&rest) || FAMILIES.contains(&family(rest));
+    }
+    matches!(method, "initialize" | "ping") || FAMILIES.contains(&family(method)) || method.starts_with("rpc.")
+}
+
+fn family(method: &str) -> &str {
+    method.split('/').next().unwrap_or_default()
+}
+
+/// A method, or all methods that begin alike: `vendor/*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodPattern {
+    text: String,
+    open: bool,
+}
+
+impl MethodPattern {
+    /// Reads `vendor/search` or `vendor/*`; otherwise what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (stem, open) = text.strip_suffix('*').map_or((text, false), |stem| (stem, true));
+        if stem.is_empty() || !stem.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("expected the name of a method, such as `vendor/search` or `vendor/*`".to_owned());
+        }
+        if stem.contains('*') || (open && !stem.ends_with('/')) {
+            return Err("`*` stands at the end only, behind a `/`".to_owned());
+        }
+        if stem == "notifications/" || is_protocol_method(stem.trim_end_matches('/')) {
+            return Err("this belongs to the protocol itself and cannot be given to a server".to_owned());
+        }
+        Ok(MethodPattern { text: stem.to_owned(), open })
+    }
+
+    /// How well it fits: the longer, the better. `None` if it does not.
+    pub fn fit(&self, method: &str) -> Option<usize> {
+        match self.open {
+            true => (method.len() > self.text.len() && method.starts_with(&self.text)).then_some(self.text.len()),
+            false => (method == self.text).then_some(usize::MAX),
+        }
+    }
+}
+
+impl std::fmt::Display for MethodPattern {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}{}", self.text, if self.open { "*" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_protocol_has_is_its_own() {
+        for method in ["initialize", "ping", "tools/call", "tools/later", "tasks/get", "notifications/progress"] {
+            assert!(is_protocol_method(method), "{method}");
+        }
+        for method in ["notifications/tools/list_changed", "notifications/elicitation/complete", "rpc.discover"] {
+            assert!(is_protocol_method(method), "{method}");
+        }
+        for method in ["vendor/x", "pings", "toolsmith/x", "notifications/vendor/x", ""] {
+            assert!(!is_protocol_method(method), "{method}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_a_name_or_a_beginning() {
+        let fit = |pattern: &str, method: &str| MethodPattern::parse(pattern).unwrap().fit(method);
+        assert_eq!(fit("vendor/*", "vendor/a/b"), Some(7));
+        assert_eq!(fit("vendor/*", "vendor/"), None);
+        assert_eq!(fit("vendor/a", "vendor/a"), Some(usize::MAX));
+        assert_eq!(fit("vendor/a", "vendor/ab"), None);
+        for wrong in ["", "*", "vendor*", "v*/x", "tools/*", "tools/call", "notifications/*", "a b", "é", "ping"] {
+            assert!(MethodPattern::parse(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(MethodPattern::parse("notifications/vendor/*").unwrap().to_string(), "notifications/vendor/*");
+    }
+}

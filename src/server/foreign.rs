@@ -1,0 +1,106 @@
+//! Methods that the protocol does not know: passed on to the server that has them, unread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use super::methods::{Asked, Outcome};
+use super::party::{ClientParty, Way};
+use super::{Server, missing, tell};
+use crate::backend::CallError;
+use crate::json::{Object, Raw, RawRef};
+use crate::model::{ItemKind, is_protocol_method};
+use crate::session::CallFault;
+use crate::wire::{ClientMeta, Notification, Request, RpcError, code, without_reserved};
+
+/// Notifications on their way at once; more are dropped. Nobody waits for them.
+static PLACES: Semaphore = Semaphore::const_new(64);
+/// How long one may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Server {
+    /// The server that has a method: the one the config gives it to, else the only one, if all of it is passed through.
+    async fn owner_of_method(&self, method: &str) -> Option<Arc<str>> {
+        if is_protocol_method(method) {
+            return None;
+        }
+        if let Some(owner) = self.gateway.owner_of_method(method) {
+            return Some(Arc::clone(owner));
+        }
+        let surface = self.surface().await.ok()?;
+        surface.mirrors().map(|only| Arc::clone(&only.name))
+    }
+
+    /// Answers a method that is nobody's else.
+    pub(super) async fn pass_on(&self, asked: Asked<'_>) -> Outcome {
+        let method = &asked.request.method;
+        let unknown = || Some(Err(RpcError::method_not_found(method)));
+        let Some(owner) = self.owner_of_method(method).await else { return unknown() };
+        let token = match progress_token(asked.request) {
+            Ok(token) => token,
+            Err(error) => return Some(Err(error)),
+        };
+        // A stateless client is asked by the result of a few methods only, and this is none of them.
+        let way = if asked.client.revision.is_stateless() { Way::None } else { Way::Request };
+        let party = ClientParty::new(asked.client, asked.outlet, token, way);
+        let caller = asked.client.caller(asked.cancel, Some(party));
+        let outcome =
+            self.gateway.calls().forward(&owner, method.clone(), params(asked.request.params.as_deref()), caller).await;
+        // None of these is a tool, whose errors a model would read.
+        let outcome = outcome.or_else(|fault| missing::settled(asked.client, ItemKind::Prompt, fault));
+        let revision = asked.client.revision;
+        Some(match outcome {
+            Ok(result) => tell::result(revision, result),
+            Err(CallFault::Cancelled) => return None,
+            Err(CallFault::Unknown) => return unknown(),
+            Err(CallFault::Failed { message, .. }) => Err(RpcError::internal(&message)),
+            // Here it means what it says.
+            Err(CallFault::Backend(CallError::Rpc(error))) if error.code() == code::METHOD_NOT_FOUND => Err(error),
+            Err(CallFault::Backend(CallError::Rpc(error))) => {
+                Err(tell::error(revision, ItemKind::Prompt, method, error))
+            }
+            Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
+        })
+    }
+
+    /// Passes on what a client says unasked, if the protocol does not know it and a server does.
+    pub(super) fn pass_notification(&self, notification: &Notification) {
+        if is_protocol_method(&notification.method) {
+            return;
+        }
+        let method = notification.method.clone();
+        let Ok(place) = PLACES.try_acquire() else {
+            tracing::debug!(method, "a notification was dropped: too many are on their way");
+            return;
+        };
+        let (server, params) = (self.clone(), notification.params.as_deref().map(|raw| params(Some(raw))));
+        tokio::spawn(async move {
+            let _place = place;
+            let passing = async {
+                match server.owner_of_method(&method).await {
+                    Some(owner) => server.gateway.calls().dispatcher.notify(&owner, method, params).await,
+                    None => tracing::debug!(method, "a notification that no server has was dropped"),
+                }
+            };
+            if tokio::time::timeout(PATIENCE, passing).await.is_err() {
+                tracing::debug!("a notification was not taken in time");
+            }
+        });
+    }
+}
+
+/// The params without what concerns our own leg only.
+fn params(params: Option<&RawRef>) -> Raw {
+    match params {
+        Some(params) => without_reserved(params).into_owned(),
+        None => crate::json::raw(&serde_json::json!({})),
+    }
+}
+
+/// Under which the client wants progress, as it was written.
+fn progress_token(request: &Request) -> Result<Option<Raw>, RpcError> {
+    let Some(params) = &request.params else { return Ok(None) };
+    let object = Object::parse(params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    Ok(ClientMeta::read(&object)?.progress_token)
+}

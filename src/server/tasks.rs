@@ -1,0 +1,174 @@
+//! Long work done as tasks, for clients that know them. The id of a task is sealed, so that it finds its server again and
+//! is of no use to anybody else.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::methods::{Asked, Client, Outcome};
+use super::party::{ClientParty, Way};
+use super::{Server, tell};
+use crate::backend::{CallError, TASKS_EXTENSION};
+use crate::builtins::Handler;
+use crate::json::{Object, Raw, RawRef, quote};
+use crate::model::ItemKind;
+use crate::seal::Purpose;
+use crate::session::{CallFault, Surface};
+use crate::wire::{Revision, RpcError, code, key, without_reserved};
+
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    backend: String,
+    id: String,
+}
+
+/// The methods of either era.
+pub(super) fn is_task_method(method: &str, revision: Revision) -> bool {
+    match method {
+        "tasks/get" | "tasks/cancel" => revision.is_stateless() || revision == Revision::V2025_11_25,
+        "tasks/update" => revision.is_stateless(),
+        "tasks/result" => revision == Revision::V2025_11_25,
+        _ => false,
+    }
+}
+
+/// Whether a client said with this request that it knows tasks.
+fn declares_tasks(client: &Client) -> bool {
+    client.declared.as_deref().is_some_and(|declared| {
+        declared.get().contains(TASKS_EXTENSION)
+            && serde_json::from_str::<Value>(declared.get())
+                .is_ok_and(|declared| declared["extensions"].get(TASKS_EXTENSION).is_some())
+    })
+}
+
+impl Server {
+    /// Whether a task is an answer to this call. One that must not be asked for is refused.
+    pub(super) fn takes_tasks(
+        &self,
+        surface: &Surface,
+        tool: &str,
+        params: &RawRef,
+        client: &Client,
+    ) -> Result<bool, RpcError> {
+        if client.revision.is_stateless() {
+            return Ok(declares_tasks(client));
+        }
+        let wanted = client.revision == Revision::V2025_11_25
+            && params.get().contains("\"task\"")
+            && Object::parse(params.get()).is_ok_and(|params| params.get("task").is_some());
+        if !wanted {
+            return Ok(false);
+        }
+        let entry = surface.find(ItemKind::Tool, tool);
+        let supported = entry.is_none_or(|entry| {
+            let execution = entry.definition.member("execution").unwrap_or_default();
+            matches!(entry.handler, Handler::Backend(_))
+                && matches!(execution["taskSupport"].as_str(), Some("optional" | "required"))
+        });
+        if supported {
+            Ok(true)
+        } else {
+            Err(RpcError::new(code::METHOD_NOT_FOUND, "this tool cannot be called as a task"))
+        }
+    }
+
+    /// A result that stands for a task, with the id the client is to use.
+    pub(super) fn with_sealed_task(
+        &self,
+        surface: &Surface,
+        tool: &str,
+        client: &Client,
+        result: Raw,
+    ) -> Result<Raw, RpcError> {
+        if memchr::memmem::find(result.get().as_bytes(), b"taskId").is_none() {
+            return Ok(result);
+        }
+        let Some(Handler::Backend(target)) = surface.find(ItemKind::Tool, tool).map(|entry| &entry.handler) else {
+            return Ok(result);
+        };
+        let Ok(object) = Object::parse(result.get()) else { return Ok(result) };
+        let sealed = |id: String| {
+            let content = serde_json::to_vec(&Sealed { backend: target.backend.to_string(), id }).unwrap_or_default();
+            self.sealer
+                .seal(Purpose::Task, &client.principal.holder(), &content)
+                .map(|id| quote(&id))
+                .map_err(|_| RpcError::internal("no id can be made for the task"))
+        };
+        if client.revision.is_stateless() {
+            let is_task = object.string("resultType").as_deref() == Some("task");
+            let Some(id) = object.string("taskId").filter(|_| is_task) else { return Ok(result) };
+            return Ok(object.edit().set("taskId", sealed(id)?).finish_raw());
+        }
+        let Some(task) = object.get("task").and_then(|task| Object::parse(task.get()).ok()) else { return Ok(result) };
+        let Some(id) = task.string("taskId") else { return Ok(result) };
+        let task = task.edit().set("taskId", sealed(id)?).finish();
+        Ok(object.edit().set("task", task).finish_raw())
+    }
+
+    /// Looks at, answers, awaits or ends a task.
+    pub(super) async fn about_task(&self, asked: Asked<'_>) -> Outcome {
+        let client = asked.client;
+        if client.revision.is_stateless() && !declares_tasks(client) {
+            let data = json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}});
+            let message = "declare the tasks extension with this request";
+            return Some(Err(RpcError::with_data(code::MISSING_CAPABILITY, message, &data)));
+        }
+        let (id, task, params) = match self.opened(&asked) {
+            Ok(opened) => opened,
+            Err(error) => return Some(Err(error)),
+        };
+        let way = if client.revision.is_stateless() { Way::None } else { Way::Request };
+        let party = ClientParty::new(client, asked.outlet, None, way);
+        let mut caller = client.caller(asked.cancel, Some(party));
+        caller.takes_tasks = true;
+        // It is answered when the task has ended, however long that takes.
+        caller.patient = asked.request.method == "tasks/result";
+        let backend = task.backend.as_str().into();
+        let outcome = self.gateway.calls().forward(&backend, asked.request.method.clone(), params, caller).await;
+        Some(match outcome {
+            Ok(result) => told(client.revision, &asked.request.method, result, &id),
+            Err(CallFault::Cancelled) => return None,
+            Err(CallFault::Backend(CallError::Rpc(error))) => {
+                Err(tell::error(client.revision, ItemKind::Tool, &id, error))
+            }
+            Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
+            Err(CallFault::Unknown | CallFault::Failed { .. }) => Err(unknown_task()),
+        })
+    }
+
+    /// The id as the client has it, what it stands for, and the request as the server knows it.
+    fn opened(&self, asked: &Asked<'_>) -> Result<(String, Sealed, Raw), RpcError> {
+        let missing = || RpcError::invalid_params("`taskId` is missing or not a string");
+        let params = without_reserved(asked.request.params.as_deref().ok_or_else(missing)?);
+        let object = Object::parse(params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let id = object.string("taskId").ok_or_else(missing)?;
+        let content = self.sealer.open(Purpose::Task, &asked.client.principal.holder(), &id);
+        let task: Sealed =
+            content.and_then(|content| serde_json::from_slice(&content).ok()).ok_or_else(unknown_task)?;
+        let params = object.edit().set("taskId", quote(&task.id)).finish_raw();
+        Ok((id, task, params))
+    }
+}
+
+fn unknown_task() -> RpcError {
+    RpcError::invalid_params("there is no such task")
+}
+
+/// What a server said about a task, under the id the client knows it by.
+fn told(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw, RpcError> {
+    let result = match Object::parse(result.get()) {
+        Ok(object) if object.get("taskId").is_some() => object.edit().set("taskId", quote(id)).finish_raw(),
+        _ => result,
+    };
+    let result = tell::result(revision, result)?;
+    if method != "tasks/result" {
+        return Ok(result);
+    }
+    // A result that comes by this way says which task it is of.
+    let Ok(object) = Object::parse(result.get()) else { return Ok(result) };
+    let related = format!("{{\"taskId\":{}}}", quote(id));
+    let meta = match object.get(key::META).map(|meta| Object::parse(meta.get())) {
+        Some(Ok(meta)) => meta.edit().set(key::RELATED_TASK, related).finish(),
+        _ => format!("{{{}:{related}}}", quote(key::RELATED_TASK)),
+    };
+    Ok(object.edit().set(key::META, meta).finish_raw())
+}
