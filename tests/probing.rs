@@ -165,6 +165,51 @@ async fn a_server_upgraded_behind_its_address_is_met_anew() {
     assert!(proxy.client.call("params", "{}").await.structured().contains(MODERN));
 }
 
+/// Another server at the address of one that has just gone.
+async fn in_place_of(old: Program, url: &str, flags: &[&str]) -> Program {
+    drop(old);
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    Program::start_server(fake_backend(["--http", address].into_iter().chain(flags.iter().copied()))).await.0
+}
+
+#[tokio::test]
+async fn a_server_without_a_stream_that_turns_stateless_is_met_anew_by_the_call_that_finds_out() {
+    let (old, url) = http_server(&["--era", "legacy", "--session", "off", "--no-get"]).await;
+    let mut proxy = through(&Config::new().remote("fake", &url)).await;
+    assert!(!proxy.client.call("params", "{}").await.structured().contains("io.modelcontextprotocol"));
+    let _new = in_place_of(old, &url, &["--era", "modern"]).await;
+    assert!(proxy.client.call("params", "{}").await.structured().contains(MODERN));
+}
+
+#[tokio::test]
+async fn a_refusal_that_only_looks_like_another_era_stays_the_server_s_own() {
+    let (_server, url) = http_server(&["--era", "legacy", "--json", "--error-status"]).await;
+    let mut proxy = through(&Config::new().remote("fake", &url)).await;
+    for code in [-32602, -32020] {
+        let refused = proxy.client.call("rpc_error", &format!(r#"{{"code":{code},"status":400}}"#)).await;
+        assert!(refused.member("error").is_some(), "{}", refused.raw);
+    }
+    let seen = proxy.client.call("seen", "{}").await.structured();
+    assert_eq!(seen.matches(r#"\"name\":\"rpc_error\""#).count(), 2, "each was sent once: {seen}");
+    assert_eq!(seen.matches(INITIALIZE).count(), 1, "and the session was kept: {seen}");
+}
+
+#[tokio::test]
+async fn a_server_that_goes_back_and_forth_is_used_in_the_older_way() {
+    let (mut server, url) = http_server(&["--era", "legacy"]).await;
+    let mut proxy = through(&Config::new().remote("fake", &url)).await;
+    listed(&mut proxy.client, "params").await;
+    for (era, modern) in [("modern", true), ("legacy", false)] {
+        server = in_place_of(server, &url, &["--era", era]).await;
+        let answer = proxy.client.call_until_it_works("params", "{}").await;
+        assert_eq!(answer.structured().contains(MODERN), modern, "{}", answer.raw);
+    }
+    proxy.client.stderr().line("changed its protocol era twice within a minute").await;
+    let _server = in_place_of(server, &url, &["--era", "both"]).await;
+    let answer = proxy.client.call_until_it_works("params", "{}").await;
+    assert!(!answer.structured().contains("io.modelcontextprotocol"), "{}", answer.raw);
+}
+
 #[tokio::test]
 async fn a_fleet_that_changes_its_mind_with_every_request_ends_in_answers() {
     let (_server, url) = http_server(&["--flip-era"]).await;

@@ -1,13 +1,44 @@
 //! One proxy in front of real servers of other people, seen by another implementation's client.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::support::config::Config;
 use crate::support::patience::LONG_PATIENCE;
+use crate::support::program::Program;
 use crate::support::proxy::Proxy;
 use crate::support::real_servers;
 use crate::support::rmcp_client::{RmcpClient, legacy, modern};
 use crate::support::temp_dir::TempDir;
+
+/// A server over HTTP+SSE, called through a proxy that is told nothing but its address, or its transport too.
+async fn over_sse((command, url): (Command, String), ready: &str, tool: &str, arguments: &str, answer: &str) {
+    let (mut program, _stdin, _stdout) = Program::start(command);
+    program.stderr.patience = LONG_PATIENCE;
+    program.stderr.line(ready).await;
+    for keys in [json!({}), json!({"type": "sse"})] {
+        let mut proxy = Proxy::new(&Config::new().remote_with("older", &url, keys)).stdio();
+        proxy.client.program.stderr.patience = LONG_PATIENCE;
+        proxy.client.initialize("2025-11-25").await.result();
+        proxy.client.tools_until(|names| names.iter().any(|name| name == tool)).await;
+        for _ in 0..3 {
+            assert_eq!(proxy.client.call(tool, arguments).await.text(), answer);
+        }
+    }
+}
+
+#[tokio::test]
+async fn real_servers_of_the_first_http_transport_are_recognised_and_called() {
+    let directory = TempDir::new();
+    let (Some(everything), Some(python)) =
+        (real_servers::everything_over_sse(), real_servers::python_over_sse(&directory))
+    else {
+        return;
+    };
+    over_sse(everything, "running on port", "echo", r#"{"message":"hello"}"#, "Echo: hello").await;
+    over_sse(python, "running on", "shout", r#"{"text":"hello"}"#, "HELLO").await;
+}
 
 const TOOLS: [&str; 5] = ["echo", "read_text_file", "create_entities", "get_current_time", "git_log"];
 

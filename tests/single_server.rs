@@ -83,6 +83,9 @@ async fn methods_it_does_not_offer_are_not_found() {
             assert_eq!(reply.status, 404, "{method}");
             assert_eq!(reply.response().await.error_code(), -32601);
         }
+        // One of the older era writes logs that a client can have.
+        let leveled = client.request("logging/setLevel", r#"{"level":"info"}"#).await.value();
+        assert_eq!(leveled.get("result").is_some(), era == "legacy", "{leveled}");
         assert_eq!(client.request("prompts/list", "{}").await.value()["result"]["prompts"][0]["name"], "greet");
     }
 }

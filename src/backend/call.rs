@@ -81,16 +81,42 @@ fn hundredths(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100.0).round() / 100.0
 }
 
+fn tried_again(again: Duration) -> String {
+    match again.as_secs_f64().ceil() {
+        0.0 => "one call is trying it right now".to_owned(),
+        seconds => format!("it is tried again in {seconds} s"),
+    }
+}
+
 /// Why a call has no result. The texts are for the client: no paths, no secrets.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
     /// The backend answered with an error of its own.
     #[error("{0}")]
     Rpc(RpcError),
+    /// It is there, but not for this caller.
+    #[error("server `{backend}` is not available: {reason}")]
+    Refused { backend: Arc<str>, reason: String },
     #[error("server `{backend}` is not available: {reason}")]
     Down { backend: Arc<str>, reason: String },
     #[error("server `{backend}` did not answer within {} s", hundredths(*after))]
     Timeout { backend: Arc<str>, after: Duration },
+    /// The same for a call that had to wait before it was sent.
+    #[error(
+        "server `{backend}` did not answer within {} s, {} s of which the call waited for its turn (`maxConcurrent`)",
+        hundredths(*after), hundredths(*queued)
+    )]
+    LateStart { backend: Arc<str>, after: Duration, queued: Duration },
+    #[error(
+        "server `{backend}` is busy: the call waited {} s for its turn behind others and was not sent (`maxConcurrent: {limit}`)",
+        hundredths(*after)
+    )]
+    Busy { backend: Arc<str>, limit: usize, after: Duration },
+    #[error(
+        "server `{backend}` is not called for now: {failures} failures in a row, the last one: {reason}; {}",
+        tried_again(*again)
+    )]
+    Resting { backend: Arc<str>, failures: usize, reason: String, again: Duration },
     #[error("server `{backend}` ended before it answered: {reason}")]
     Lost { backend: Arc<str>, reason: String },
     #[error("server `{backend}` sent an answer larger than {limit} bytes")]

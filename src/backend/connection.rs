@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 
 use super::assemble::{self, Additions, Stateless};
 use super::call::{Answer, Call, CallError};
-use super::handshake::Settled;
+use super::handshake::{self, Settled};
 use super::link::{Link, LinkError, Outgoing, Pulse};
 use super::listing;
 use super::party::Party;
@@ -30,6 +30,16 @@ pub(super) struct Patience {
     pub(super) quiet: Duration,
     /// In all, whatever progress is reported.
     pub(super) limit: Duration,
+    /// When its time began to run, and how much of it went by before its turn came.
+    pub(super) since: Instant,
+    pub(super) queued: Duration,
+}
+
+impl Patience {
+    /// What is left of it for a call that has not been sent yet.
+    pub(super) fn left(&self) -> Duration {
+        self.quiet.saturating_sub(self.since.elapsed())
+    }
 }
 
 /// Why a call on this connection has no answer.
@@ -196,17 +206,26 @@ impl Connection {
     }
 
     pub(super) async fn call(&self, call: &Call, patience: Patience) -> Result<Answer, Failure> {
-        let pulse = Pulse::new();
+        let pulse = Pulse::since(patience.since);
         let outcome = tokio::select! {
             biased;
             // First, so that a call that was cancelled before it came here is not sent at all.
             () = call.cancel.cancelled() => return Err(Failure::Final(CallError::Cancelled)),
             outcome = self.send(call, &pulse) => outcome,
             after = pulse.silence(patience.quiet, patience.limit) => {
-                return Err(Failure::Final(CallError::Timeout { backend: Arc::clone(&self.name), after }));
+                return Err(Failure::Final(self.too_late(after, patience.queued)));
             }
         };
         outcome.map(|result| Answer { result }).map_err(|error| self.failure(error))
+    }
+
+    fn too_late(&self, after: Duration, queued: Duration) -> CallError {
+        let backend = Arc::clone(&self.name);
+        if queued.is_zero() {
+            CallError::Timeout { backend, after }
+        } else {
+            CallError::LateStart { backend, after, queued }
+        }
     }
 
     async fn send(&self, call: &Call, pulse: &Arc<Pulse>) -> Result<Raw, LinkError> {
@@ -214,6 +233,13 @@ impl Connection {
             self.want_level(party.log_level()).await;
         }
         let outcome = self.send_once(call, pulse).await;
+        if let (Link::Http(link), Err(error)) = (&self.link, &outcome)
+            && self.doubts(error)
+            && handshake::has_changed_from(link, self.revision).await
+        {
+            link.abandon("it speaks another era of the protocol now");
+            return Err(LinkError::SessionExpired);
+        }
         let mismatch = matches!(&outcome, Err(LinkError::Rpc(error)) if error.code() == code::HEADER_MISMATCH);
         if !mismatch || !self.sends_headers() {
             return outcome;
@@ -240,6 +266,15 @@ impl Connection {
         self.link.request(outgoing).await
     }
 
+    /// Whether an error looks as if a server of the other era answered here now.
+    fn doubts(&self, error: &LinkError) -> bool {
+        match error {
+            LinkError::Misfit(_) => true,
+            LinkError::Unexpected(answer) => answer.status == 400 && self.revision.is_stateless(),
+            _ => false,
+        }
+    }
+
     fn headers(&self, method: &str, body: &RawRef) -> Vec<(String, String)> {
         let (Some(member), Ok(object)) = (headers::name_member(method), Object::parse(body.get())) else {
             return Vec::new();
@@ -263,11 +298,12 @@ impl Connection {
         }
         Failure::Final(match error {
             LinkError::SessionExpired => return Failure::Stale,
-            LinkError::Rpc(error) => CallError::Rpc(error),
+            LinkError::Rpc(error) | LinkError::Misfit(error) => CallError::Rpc(error),
             LinkError::Closed(reason) => CallError::Lost { backend, reason },
             LinkError::TooLarge(limit) => CallError::TooLarge { backend, limit },
             LinkError::Unexpected(answer) => CallError::Protocol { backend, reason: answer.to_string() },
             LinkError::Protocol(reason) => CallError::Protocol { backend, reason },
+            LinkError::OlderTransport => CallError::Protocol { backend, reason: error.to_string() },
         })
     }
 
@@ -280,7 +316,7 @@ impl Connection {
         let body = crate::json::raw(&json!({ "notifications": filter }));
         let mut pause = Duration::from_secs(1);
         loop {
-            let started = std::time::Instant::now();
+            let started = Instant::now();
             match self.listen_under(self.next_id(), &body).await {
                 Err(LinkError::Rpc(error)) if error.code() == code::METHOD_NOT_FOUND => return,
                 outcome => tracing::debug!(server = %self.name, ?outcome, "the subscription ended"),

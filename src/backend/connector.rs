@@ -1,19 +1,26 @@
 //! Making a connection to a server: start it or find it, and settle how to speak.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use indexmap::IndexMap;
 
 use super::connection::Connection;
-use super::handshake::{self, HandshakeError, Memory};
+use super::flips::Flips;
+use super::handshake::{self, HandshakeError, Memory, Settled};
 use super::http_link::HttpLink;
-use super::link::Link;
+use super::link::{Link, LinkError};
 use super::nested::Terms;
 use super::signals::Signals;
+use super::sse_link::SseLink;
 use super::stdio_link::{LastWords, StdioLink};
 use super::supervisor::Environment;
 use crate::config::{Server, Transport};
-use crate::model::Abilities;
+use crate::model::{Abilities, Secret};
 use crate::process::{Launch, base_environment};
+use crate::wire::Revision;
 use crate::wire::http::HttpClient;
 
 #[derive(Debug)]
@@ -22,9 +29,36 @@ pub(super) struct Connector {
     pub(super) server: Server,
     pub(super) environment: Environment,
     pub(super) last_words: LastWords,
+    /// It was found to speak HTTP+SSE.
+    older_transport: AtomicBool,
+    flips: Mutex<Flips>,
+}
+
+/// What a new connection is for.
+struct Purpose {
+    declared: Abilities,
+    signals: Arc<Signals>,
+}
+
+/// Why the older transport does not work either.
+struct Failed {
+    reason: String,
+    /// The server answered, and not as that transport would: what was remembered of it is wrong.
+    is_verdict: bool,
 }
 
 impl Connector {
+    pub(super) fn new(name: &Arc<str>, server: &Server, environment: &Environment) -> Self {
+        Connector {
+            name: Arc::clone(name),
+            server: server.clone(),
+            environment: environment.clone(),
+            last_words: LastWords::default(),
+            older_transport: AtomicBool::new(false),
+            flips: Mutex::default(),
+        }
+    }
+
     /// A new connection, on which the server is told that its clients have these abilities.
     pub(super) async fn connect(
         &self,
@@ -33,25 +67,20 @@ impl Connector {
         signals: Arc<Signals>,
     ) -> Result<Arc<Connection>, String> {
         let limit = self.server.start_timeout;
-        match tokio::time::timeout(limit, self.try_connect(memory, declared, signals)).await {
+        match tokio::time::timeout(limit, self.try_connect(memory, Purpose { declared, signals })).await {
             Ok(outcome) => outcome,
             Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32())),
         }
     }
 
-    async fn try_connect(
-        &self,
-        memory: &mut Memory,
-        declared: Abilities,
-        signals: Arc<Signals>,
-    ) -> Result<Arc<Connection>, String> {
+    async fn try_connect(&self, memory: &mut Memory, purpose: Purpose) -> Result<Arc<Connection>, String> {
+        if let Transport::Http { url, headers, sse } = &self.server.transport {
+            return self.reach(url, headers, *sse, memory, purpose).await;
+        }
         loop {
-            let link = self.link(&signals)?;
-            match handshake::settle(&link, &self.server, declared, memory).await {
-                Ok(settled) => {
-                    link.agree_terms(Terms { declared, patience: self.server.input_timeout });
-                    return Ok(Arc::new(Connection::new(&self.name, link, settled, signals, declared)));
-                }
+            let link = Link::Stdio(self.start(&purpose.signals)?);
+            match handshake::settle(&link, &self.server, purpose.declared, memory).await {
+                Ok(settled) => return Ok(self.connection(link, settled, purpose)),
                 Err(HandshakeError::DiedOfProbe) if !memory.skip_probe => {
                     link.stop().await;
                     memory.skip_probe = true;
@@ -64,23 +93,102 @@ impl Connector {
         }
     }
 
-    fn link(&self, signals: &Arc<Signals>) -> Result<Link, String> {
-        let cap = usize::try_from(self.server.max_message_bytes).unwrap_or(usize::MAX);
-        match &self.server.transport {
-            Transport::Stdio { command, args, env, cwd } => {
-                let mut variables = base_environment(self.environment.variables.iter().cloned());
-                variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
-                let program =
-                    if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
-                let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
-                self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                StdioLink::start(&self.name, &launch, cap, Arc::clone(signals), Arc::clone(&self.last_words))
-                    .map(Link::Stdio)
-                    .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
+    fn connection(&self, link: Link, settled: Settled, purpose: Purpose) -> Arc<Connection> {
+        let Purpose { declared, signals } = purpose;
+        link.agree_terms(Terms { declared, patience: self.server.input_timeout });
+        Arc::new(Connection::new(&self.name, link, settled, signals, declared))
+    }
+
+    fn start(&self, signals: &Arc<Signals>) -> Result<StdioLink, String> {
+        let Transport::Stdio { command, args, env, cwd } = &self.server.transport else {
+            return Err("it has no command".to_owned());
+        };
+        let mut variables = base_environment(self.environment.variables.iter().cloned());
+        variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
+        let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
+        let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
+        self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        StdioLink::start(&self.name, &launch, self.cap(), Arc::clone(signals), Arc::clone(&self.last_words))
+            .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
+    }
+
+    fn cap(&self) -> usize {
+        usize::try_from(self.server.max_message_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// A server behind an address: by the transport it is known to speak, else the newer one first.
+    async fn reach(
+        &self,
+        url: &str,
+        headers: &IndexMap<String, Secret>,
+        sse: bool,
+        memory: &mut Memory,
+        purpose: Purpose,
+    ) -> Result<Arc<Connection>, String> {
+        let client =
+            HttpClient::new(&self.environment.pool, url, headers, self.cap()).map_err(|error| error.to_string())?;
+        if sse || self.older_transport.load(Ordering::Relaxed) {
+            match self.reach_by_sse(&client, &purpose).await {
+                Ok((link, settled)) => return Ok(self.connection(link, settled, purpose)),
+                Err(failed) if !failed.is_verdict => return Err(failed.reason),
+                Err(failed) if sse => {
+                    return Err(format!("{} (without `type: sse` the transport is found out)", failed.reason));
+                }
+                Err(_) => self.older_transport.store(false, Ordering::Relaxed),
             }
-            Transport::Http { url, headers } => HttpClient::new(&self.environment.pool, url, headers, cap)
-                .map(|client| Link::Http(HttpLink::new(&self.name, client, Arc::clone(signals))))
-                .map_err(|error| error.to_string()),
+        }
+        memory.prefer_older = self.flips().prefers_older();
+        let link = Link::Http(HttpLink::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
+        match handshake::settle(&link, &self.server, purpose.declared, memory).await {
+            Ok(settled) => {
+                self.note_era(settled.revision);
+                Ok(self.connection(link, settled, purpose))
+            }
+            Err(HandshakeError::NothingToPostTo(reason)) => match self.reach_by_sse(&client, &purpose).await {
+                Ok((link, settled)) => {
+                    self.older_transport.store(true, Ordering::Relaxed);
+                    Ok(self.connection(link, settled, purpose))
+                }
+                Err(failed) => Err(format!("{reason} (and as HTTP+SSE: {})", failed.reason)),
+            },
+            Err(error) => {
+                link.stop().await;
+                Err(error.to_string())
+            }
+        }
+    }
+
+    async fn reach_by_sse(&self, client: &HttpClient, purpose: &Purpose) -> Result<(Link, Settled), Failed> {
+        let signals = Arc::clone(&purpose.signals);
+        let opened = SseLink::open(&self.name, client, self.cap(), signals, self.server.probe_timeout).await;
+        let link = opened.map(Link::Sse).map_err(|error| Failed {
+            is_verdict: match &error {
+                LinkError::Unexpected(answer) => !handshake::says_nothing(answer.status),
+                LinkError::Protocol(_) => true,
+                _ => false,
+            },
+            reason: error.to_string(),
+        })?;
+        match handshake::settle_older(&link, &self.server, purpose.declared).await {
+            Ok(settled) => Ok((link, settled)),
+            Err(error) => {
+                link.stop().await;
+                Err(Failed { reason: error.to_string(), is_verdict: false })
+            }
+        }
+    }
+
+    fn flips(&self) -> std::sync::MutexGuard<'_, Flips> {
+        self.flips.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Two servers of different eras may stand behind one address and answer in turns.
+    fn note_era(&self, revision: Revision) {
+        if self.flips().note(revision.is_stateless(), Instant::now()) {
+            tracing::warn!(
+                server = %self.name,
+                "changed its protocol era twice within a minute: `initialize` is tried first from now on; set `protocol` to settle it"
+            );
         }
     }
 }

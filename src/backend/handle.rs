@@ -1,13 +1,14 @@
 //! The way to a backend for everybody else: answers at once when it is down.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use futures::future::BoxFuture;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::breaker::Breaker;
 use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
 use super::freshness::{self, Freshness, Keeping};
@@ -27,6 +28,14 @@ pub(super) struct State {
     pub(super) error: String,
 }
 
+/// How long calls may take, where they do not say themselves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) quiet: Duration,
+    pub(super) limit: Duration,
+    pub(super) max_concurrent: usize,
+}
+
 /// A supervised server. Cloning it gives another way to the same one.
 #[derive(Clone, Debug)]
 pub struct Handle {
@@ -34,7 +43,10 @@ pub struct Handle {
     pub(super) view: Arc<ArcSwap<BackendView>>,
     pub(super) state: watch::Receiver<State>,
     pub(super) kick: Arc<Notify>,
-    pub(super) patience: Patience,
+    pub(super) patience: Limits,
+    /// First come, first served.
+    pub(super) turns: Arc<Semaphore>,
+    pub(super) breaker: Arc<Breaker>,
     /// How long a person may take to answer.
     pub(super) input_timeout: Duration,
     /// Whether every client has a connection of its own.
@@ -55,10 +67,47 @@ impl Handle {
     }
 
     pub(super) async fn deliver(&self, call: &Call) -> Result<Answer, CallError> {
-        let patience = Patience {
-            quiet: call.timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit)),
-            limit: call.timeout.unwrap_or(self.patience.limit).min(self.patience.limit),
+        let mut patience = self.patience(call.timeout);
+        self.breaker.check().inspect_err(|_| self.wake())?;
+        let _turn = self.turn(call, &mut patience).await?;
+        let trial = self.breaker.admit().inspect_err(|_| self.wake())?;
+        let outcome = self.attempt(call, patience).await;
+        let impatient = matches!(outcome, Err(CallError::Timeout { .. } | CallError::LateStart { .. }))
+            && patience.quiet < self.patience.quiet;
+        // Too slow for a hurried caller does not mean broken.
+        if !impatient {
+            trial.report(&outcome);
+        }
+        outcome
+    }
+
+    pub(super) fn patience(&self, timeout: Option<Duration>) -> Patience {
+        let limit = timeout.unwrap_or(self.patience.limit).min(self.patience.limit);
+        let quiet = timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit));
+        Patience { quiet, limit, since: Instant::now(), queued: Duration::ZERO }
+    }
+
+    /// Waits until fewer calls than allowed are on their way. Whoever no longer waits has left the queue.
+    async fn turn(&self, call: &Call, patience: &mut Patience) -> Result<SemaphorePermit<'_>, CallError> {
+        if let Ok(turn) = self.turns.try_acquire() {
+            return Ok(turn);
+        }
+        tracing::debug!(server = %self.name, method = %call.method, "a call waits for its turn");
+        let turn = tokio::select! {
+            biased;
+            turn = self.turns.acquire() => turn,
+            () = call.cancel.cancelled() => return Err(CallError::Cancelled),
+            () = self.stop.cancelled() => return Err(self.down("the proxy is shutting down")),
+            () = tokio::time::sleep(patience.quiet) => {
+                let (backend, after) = (Arc::clone(&self.name), patience.since.elapsed());
+                return Err(CallError::Busy { backend, limit: self.patience.max_concurrent, after });
+            }
         };
+        patience.queued = patience.since.elapsed();
+        turn.map_err(|_| self.down("the proxy is shutting down"))
+    }
+
+    async fn attempt(&self, call: &Call, patience: Patience) -> Result<Answer, CallError> {
         let mut stale: Option<Arc<Connection>> = None;
         loop {
             let main = self.connection(&call.cancel, patience, stale.as_ref()).await?;
@@ -96,10 +145,12 @@ impl Handle {
     ) -> Result<Option<Key>, CallError> {
         if self.session_scoped {
             return match owner {
-                Owner::Request(_) => Err(self.down(
-                    "it keeps a connection for each client (`scope: session`), and you are not known: open a session or \
-                     authenticate",
-                )),
+                Owner::Request(_) => Err(CallError::Refused {
+                    backend: Arc::clone(&self.name),
+                    reason: "it keeps a connection for each client (`scope: session`), and you are not known: open a \
+                             session or authenticate"
+                        .to_owned(),
+                }),
                 owner => Ok(Some(Key { owner: Some(owner.clone()), abilities })),
             };
         }
@@ -116,6 +167,13 @@ impl Handle {
             opened = self.sides.get(key, gone, main.signals()) => opened.map_err(|reason| self.down(&reason)),
             () = call.cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
+        }
+    }
+
+    /// A server that is refused for its failures comes back the sooner for having been asked for.
+    fn wake(&self) {
+        if self.live(None).is_none() {
+            self.kick.notify_one();
         }
     }
 
@@ -146,7 +204,7 @@ impl Handle {
             outcome = wait => outcome,
             () = cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
-            () = tokio::time::sleep(patience.quiet) => Err(self.down("it is still starting")),
+            () = tokio::time::sleep(patience.left()) => Err(self.down("it is still starting")),
         }
     }
 

@@ -5,10 +5,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::assemble::{self, Additions, Stateless};
+use super::http_link::HttpLink;
 use super::link::{Link, LinkError, Outgoing};
 use crate::config::{ProtocolChoice, Server};
 use crate::model::{Abilities, ServerInfo};
 use crate::wire::{Revision, code, key};
+
+/// How long a second look at a server may take that we have doubts about.
+const SECOND_LOOK: Duration = Duration::from_secs(5);
 
 /// What was settled with a server.
 #[derive(Clone, Debug)]
@@ -22,6 +26,8 @@ pub(super) struct Settled {
 pub(super) struct Memory {
     /// It dies of the probe or leaves it unanswered: go straight to `initialize`.
     pub(super) skip_probe: bool,
+    /// It changes its era back and forth: try `initialize` first.
+    pub(super) prefer_older: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +35,9 @@ pub(super) enum HandshakeError {
     /// The process ended when it saw the probe: start it again, without.
     #[error("it ended when it was asked for its protocol version")]
     DiedOfProbe,
+    /// Nothing can be posted where it is: it may speak HTTP+SSE.
+    #[error("{0}")]
+    NothingToPostTo(String),
     #[error("{0}")]
     Failed(String),
 }
@@ -67,6 +76,10 @@ pub(super) async fn settle(
             Some(revision) => initialize(link, revision).await,
             None => Err(HandshakeError::Failed(format!("the protocol version `{version}` is not known"))),
         },
+        ProtocolChoice::Auto if memory.prefer_older => match initialize(link, Revision::LATEST_SESSION).await {
+            Ok(settled) => Ok(settled),
+            Err(_) => probe(link, server.probe_timeout, memory).await,
+        },
         ProtocolChoice::Auto if memory.skip_probe => match initialize(link, Revision::LATEST_SESSION).await {
             Ok(settled) => Ok(settled),
             Err(error) => {
@@ -76,6 +89,15 @@ pub(super) async fn settle(
         },
         ProtocolChoice::Auto => probe(link, server.probe_timeout, memory).await,
     }
+}
+
+/// Settles with a server over HTTP+SSE, which no stateless version has.
+pub(super) async fn settle_older(link: &Link, server: &Server, declared: Abilities) -> Result<Settled, HandshakeError> {
+    let revision = match &server.protocol {
+        ProtocolChoice::Pinned(version) => Revision::parse(version).filter(|revision| !revision.is_stateless()),
+        ProtocolChoice::Auto => None,
+    };
+    initialize(&Handshake { link, declared }, revision.unwrap_or(Revision::LATEST_SESSION)).await
 }
 
 async fn pinned_stateless(link: &Handshake<'_>, revision: Revision) -> Result<Settled, HandshakeError> {
@@ -124,7 +146,7 @@ fn is_stateless(outcome: &Result<Value, LinkError>) -> bool {
     let newest = |versions: &Value| mutual(versions).first().is_some_and(|revision| revision.is_stateless());
     match outcome {
         Ok(result) => !result["supportedVersions"].is_array() || newest(&result["supportedVersions"]),
-        Err(LinkError::Rpc(error)) => match error.code() {
+        Err(LinkError::Rpc(error) | LinkError::Misfit(error)) => match error.code() {
             code::UNSUPPORTED_VERSION => newest(&error.data().unwrap_or_default()["supported"]),
             code => matches!(code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY),
         },
@@ -135,7 +157,7 @@ fn is_stateless(outcome: &Result<Value, LinkError>) -> bool {
 async fn verdict(link: &Handshake<'_>, outcome: Result<Value, LinkError>) -> Result<Settled, HandshakeError> {
     match outcome {
         Ok(result) => chosen(link, &result).await,
-        Err(LinkError::Rpc(error)) => match error.code() {
+        Err(LinkError::Rpc(error) | LinkError::Misfit(error)) => match error.code() {
             code::UNSUPPORTED_VERSION => {
                 let data = error.data().unwrap_or_default();
                 refused_version(link, &data["supported"]).await
@@ -148,12 +170,33 @@ async fn verdict(link: &Handshake<'_>, outcome: Result<Value, LinkError>) -> Res
             // Whatever the code: a server of the older era may say anything to a method it does not know.
             _ => fall_back(link, &error.to_string()).await,
         },
-        Err(LinkError::Unexpected(answer)) if !matches!(answer.status, 401 | 403 | 429 | 500..) => {
+        Err(LinkError::Unexpected(answer)) if !says_nothing(answer.status) => {
             fall_back(link, &LinkError::Unexpected(answer).to_string()).await
         }
         Err(LinkError::Closed(_)) if matches!(link.link, Link::Stdio(_)) => Err(HandshakeError::DiedOfProbe),
+        Err(error @ LinkError::OlderTransport) => Err(HandshakeError::NothingToPostTo(error.to_string())),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether another era is spoken now where this revision was agreed on. Asked aside, so that nothing is given up for an
+/// error that only looks like it.
+pub(super) async fn has_changed_from(link: &HttpLink, agreed: Revision) -> bool {
+    let link = Link::Http(link.anew());
+    let link = Handshake { link: &link, declared: Abilities::default() };
+    let outcome = tokio::time::timeout(SECOND_LOOK, discover(&link, Revision::LATEST)).await;
+    let stateless = match outcome {
+        Ok(outcome) if is_stateless(&outcome) => true,
+        Ok(Ok(_) | Err(LinkError::Rpc(_) | LinkError::Misfit(_))) => false,
+        Ok(Err(LinkError::Unexpected(answer))) if !says_nothing(answer.status) => false,
+        _ => return false,
+    };
+    stateless != agreed.is_stateless()
+}
+
+/// Whether an HTTP status tells nothing about the era.
+pub(super) fn says_nothing(status: u16) -> bool {
+    matches!(status, 401 | 403 | 429 | 500..)
 }
 
 /// Chooses among the versions a server says it supports.
@@ -187,11 +230,14 @@ fn no_mutual_version(supported: &Value) -> HandshakeError {
 
 async fn fall_back(link: &Handshake<'_>, first_refusal: &str) -> Result<Settled, HandshakeError> {
     initialize(link, Revision::LATEST_SESSION).await.map_err(|error| match error {
-        HandshakeError::Failed(second) => {
-            HandshakeError::Failed(format!("{second} (and `server/discover`: {first_refusal})"))
-        }
+        HandshakeError::Failed(second) => HandshakeError::Failed(both(&second, first_refusal)),
+        HandshakeError::NothingToPostTo(second) => HandshakeError::NothingToPostTo(both(&second, first_refusal)),
         other => other,
     })
+}
+
+fn both(second: &str, first: &str) -> String {
+    format!("{second} (and `server/discover`: {first})")
 }
 
 async fn discover(link: &Handshake<'_>, revision: Revision) -> Result<Value, LinkError> {
@@ -210,6 +256,16 @@ async fn discover(link: &Handshake<'_>, revision: Revision) -> Result<Value, Lin
     }
 }
 
+fn refusal(error: LinkError) -> HandshakeError {
+    match &error {
+        LinkError::Misfit(_) | LinkError::OlderTransport => HandshakeError::NothingToPostTo(error.to_string()),
+        LinkError::Unexpected(answer) if matches!(answer.status, 400 | 404 | 405) => {
+            HandshakeError::NothingToPostTo(error.to_string())
+        }
+        _ => error.into(),
+    }
+}
+
 async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled, HandshakeError> {
     if let Link::Http(link) = link.link {
         link.agree(None);
@@ -221,15 +277,17 @@ async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled,
         "clientInfo": client,
     })
     .to_string();
-    let result = link.request(Outgoing::plain(link.next_id(), "initialize", params)).await?;
+    let result = link.request(Outgoing::plain(link.next_id(), "initialize", params)).await.map_err(refusal)?;
     let result: Value =
         serde_json::from_str(result.get()).map_err(|error| HandshakeError::Failed(error.to_string()))?;
     let version = result["protocolVersion"].as_str().unwrap_or_default();
     let revision = Revision::parse(version).filter(|revision| !revision.is_stateless()).ok_or_else(|| {
         HandshakeError::Failed(format!("it answered `initialize` with the protocol version `{version}`"))
     })?;
-    if let Link::Http(link) = link.link {
-        link.agree(Some(revision));
+    match link.link {
+        Link::Http(link) => link.agree(Some(revision)),
+        Link::Sse(link) => link.agree(revision),
+        Link::Stdio(_) => {}
     }
     link.notify("notifications/initialized", None).await?;
     Ok(Settled { revision, info: described(&result, &result["serverInfo"], revision) })

@@ -15,7 +15,7 @@ use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::{Raw, RawRef};
 use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
-use crate::wire::{Id, Revision, batch, encode, headers};
+use crate::wire::{Id, Revision, batch, code, encode, headers};
 
 /// Where a server does not say how long to wait before its stream is taken up again.
 pub(super) const RESUME_AFTER: Duration = Duration::from_secs(1);
@@ -83,6 +83,11 @@ impl HttpLink {
 
     pub(super) fn pending(&self) -> &PendingTable {
         &self.inner.pending
+    }
+
+    /// Another link to the same server, on which nothing is agreed.
+    pub(super) fn anew(&self) -> HttpLink {
+        HttpLink::new(&self.inner.name, self.inner.client.clone(), Arc::default())
     }
 
     pub(super) fn next_id(&self) -> u64 {
@@ -212,10 +217,14 @@ impl Inner {
         if answer.is_events() {
             return self.follow(outgoing, answer.events()).await;
         }
-        let failure = unexpected(answer.status().as_u16(), &answer);
+        let status = answer.status().as_u16();
+        let failure = unexpected(status, &answer);
         let body = answer.body().await?;
         match inbound::sort(&self.name, &self.pending.signals, &body) {
-            Ok(Inbound::Answer(response)) => response.outcome.map_err(LinkError::Rpc),
+            Ok(Inbound::Answer(response)) => response.outcome.map_err(|error| {
+                let misfit = is_misfit(self.agreed().revision, status, error.code());
+                if misfit { LinkError::Misfit(error) } else { LinkError::Rpc(error) }
+            }),
             _ => Err(failure),
         }
     }
@@ -260,8 +269,10 @@ impl Inner {
 
     /// One event of a request's own stream; its outcome if this was the answer.
     fn take(self: &Arc<Self>, outgoing: &Outgoing<'_>, kind: &str, data: &str) -> Option<Result<Raw, LinkError>> {
-        if kind != "message" {
-            return None;
+        match kind {
+            "message" => {}
+            "endpoint" => return Some(Err(LinkError::OlderTransport)),
+            _ => return None,
         }
         let items = match batch(data.as_bytes()) {
             Some(Ok(items)) => items,
@@ -334,6 +345,17 @@ fn take_progress(outgoing: &Outgoing<'_>, params: &RawRef) {
 /// An error may come without id where the server could not read ours; on this stream it can only mean us.
 fn answers(id: Option<&Id>, ours: u64) -> bool {
     id.is_none() || inbound::number(id) == Some(ours)
+}
+
+/// Whether a server with which this was agreed would not answer so: a stateless one misses what belongs to every request
+/// of its own era, a session-based one misses the session; and one of the older transport has nothing to post to here.
+fn is_misfit(agreed: Option<Revision>, status: u16, code: i64) -> bool {
+    let modern = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION].contains(&code);
+    match agreed {
+        None => matches!(status, 400 | 404 | 405) && !modern,
+        Some(revision) if revision.is_stateless() => status == 400 && !modern && code != code::INVALID_PARAMS,
+        Some(_) => status == 400 && [code::HEADER_MISMATCH, code::INVALID_PARAMS].contains(&code),
+    }
 }
 
 /// What a server asks for, within reason: neither a tight loop nor a pause without end.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::http_link::HttpLink;
 use super::nested::Terms;
 use super::party::Party;
+use super::sse_link::SseLink;
 use super::stdio_link::StdioLink;
 use crate::json::Raw;
 use crate::wire::RpcError;
@@ -27,6 +28,11 @@ pub(super) enum LinkError {
     Unexpected(UnexpectedAnswer),
     #[error("{0}")]
     Protocol(String),
+    #[error("it speaks the HTTP+SSE transport of 2024-11-05")]
+    OlderTransport,
+    /// An error that comes with an HTTP status, and does not fit what was agreed: another kind of server may answer.
+    #[error("{0}")]
+    Misfit(RpcError),
 }
 
 #[derive(Clone, Debug)]
@@ -76,8 +82,9 @@ struct Beats {
 }
 
 impl Pulse {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Pulse { started: Instant::now(), state: Mutex::default() })
+    /// Of a request whose time has run since then.
+    pub(super) fn since(started: Instant) -> Arc<Self> {
+        Arc::new(Pulse { started, state: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Beats> {
@@ -163,6 +170,7 @@ impl<'a> Outgoing<'a> {
 pub(super) enum Link {
     Stdio(StdioLink),
     Http(HttpLink),
+    Sse(SseLink),
 }
 
 impl Link {
@@ -171,6 +179,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.next_id(),
             Link::Http(link) => link.next_id(),
+            Link::Sse(link) => link.next_id(),
         }
     }
 
@@ -179,6 +188,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.request(outgoing).await,
             Link::Http(link) => link.request(outgoing).await,
+            Link::Sse(link) => link.request(outgoing).await,
         }
     }
 
@@ -186,6 +196,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.notify(method, params).await,
             Link::Http(link) => link.notify(method, params).await,
+            Link::Sse(link) => link.notify(method, params).await,
         }
     }
 
@@ -194,6 +205,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.pending().agree_terms(terms),
             Link::Http(link) => link.pending().agree_terms(terms),
+            Link::Sse(link) => link.pending().agree_terms(terms),
         }
     }
 
@@ -202,6 +214,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.closed().await,
             Link::Http(link) => link.closed().await,
+            Link::Sse(link) => link.closed().await,
         }
     }
 
@@ -209,6 +222,7 @@ impl Link {
         match self {
             Link::Stdio(link) => link.stop().await,
             Link::Http(link) => link.stop().await,
+            Link::Sse(link) => link.stop(),
         }
     }
 }

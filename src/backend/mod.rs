@@ -1,10 +1,12 @@
 //! The servers we call: one supervised handle each. Either era becomes one internal call.
 
 mod assemble;
+mod breaker;
 mod cache;
 mod call;
 mod connection;
 mod connector;
+mod flips;
 mod follow;
 mod freshness;
 mod handle;
@@ -21,6 +23,7 @@ mod pending;
 mod rounds;
 mod sides;
 mod signals;
+mod sse_link;
 mod stdio_link;
 mod subscriber;
 mod subscriptions;

@@ -9,6 +9,7 @@ use tokio::task::AbortHandle;
 
 use super::inbound::{self, Inbound};
 use super::link::{LinkError, Outgoing, Pulse};
+use super::long_line;
 use super::nested::{self, Asker, Nobody, Terms};
 use super::party::Party;
 use super::signals::Signals;
@@ -141,6 +142,14 @@ impl PendingTable {
         match batch(text) {
             Some(Ok(items)) => items.iter().filter_map(|item| self.take_message(item.get().as_bytes())).collect(),
             _ => self.take_message(text).into_iter().collect(),
+        }
+    }
+
+    /// Takes what was too large to be read: whoever it answers is told.
+    pub(super) fn take_oversized(&self, head: &[u8], tail: &[u8], cap: usize) {
+        match long_line::answered(head, tail) {
+            Some(id) => self.finish(id, Err(LinkError::TooLarge(cap))),
+            None => tracing::warn!(server = %self.name, "nobody can be told: the message shows no id"),
         }
     }
 

@@ -62,7 +62,7 @@ impl Handle {
                     return self.see_through(&call, &task, &mut rounds).await;
                 }
                 Err(CallError::Rpc(error))
-                    if !call.takes_tasks && !call.declares_tasks && tasks::wants_extension(&error) =>
+                    if !call.passes_questions_on && !call.declares_tasks && tasks::wants_extension(&error) =>
                 {
                     call.declares_tasks = true;
                 }

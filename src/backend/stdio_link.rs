@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::link::{LinkError, Outgoing};
-use super::long_line;
 use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::Raw;
@@ -140,7 +139,8 @@ async fn read(pending: Arc<PendingTable>, stdout: ChildStdout, cap: usize, write
         let tasks = match lines.next().await {
             Ok(Some(Line::Text(text))) => pending.take(text),
             Ok(Some(Line::TooLong { head, tail, length })) => {
-                skip(&pending, &head, &tail, length, cap);
+                tracing::warn!(server = %pending.name, length, cap, "a line over the cap was skipped");
+                pending.take_oversized(&head, &tail, cap);
                 continue;
             }
             Ok(None) => return,
@@ -163,14 +163,6 @@ async fn read(pending: Arc<PendingTable>, stdout: ChildStdout, cap: usize, write
                 }
             }
         }
-    }
-}
-
-fn skip(pending: &PendingTable, head: &[u8], tail: &[u8], length: usize, cap: usize) {
-    tracing::warn!(server = %pending.name, length, cap, "a line over the cap was skipped");
-    match long_line::answered(head, tail) {
-        Some(id) => pending.finish(id, Err(LinkError::TooLarge(cap))),
-        None => tracing::warn!(server = %pending.name, "nobody can be told: the line shows no id"),
     }
 }
 

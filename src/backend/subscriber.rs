@@ -32,7 +32,7 @@ pub(super) async fn subscribe(
 ) -> Result<Subscription, CallError> {
     let mut state = handle.state.clone();
     let failures = state.borrow_and_update().failures;
-    let main = handle.connection(&CancellationToken::new(), handle.patience, None).await?;
+    let main = handle.connection(&CancellationToken::new(), handle.patience(None), None).await?;
     let side = handle.side(&follower.owner, follower.abilities, &main)?;
     let subscriptions = match &side {
         Some(key) => handle.sides.followed(key),

@@ -5,19 +5,19 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::breaker::Breaker;
 use super::cache::Cache;
-use super::connection::{Connection, Patience};
+use super::connection::Connection;
 use super::connector::Connector;
 use super::follow::{self, Ended};
-use super::handle::{Handle, State};
+use super::handle::{Handle, Limits, State};
 use super::handshake::Memory;
 use super::sides::Sides;
 use super::signals::Signals;
-use super::stdio_link::LastWords;
 use super::subscriber::{self, Keeper};
 use crate::config::{Server, Transport};
 use crate::model::{Abilities, BackendKind, BackendView, Lists, ServerInfo, Status};
@@ -68,19 +68,20 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
     let view = idle_view(&name, server, &environment.cache);
     let saved = (view.status == Status::Cached).then(|| (Arc::clone(&view.info), Arc::clone(&view.lists)));
     let (state_sender, state) = watch::channel(State::default());
-    let connector = Arc::new(Connector {
-        name: Arc::clone(&name),
-        server: server.clone(),
-        environment: environment.clone(),
-        last_words: LastWords::default(),
-    });
+    let connector = Arc::new(Connector::new(&name, server, environment));
     let stop = CancellationToken::new();
     let handle = Handle {
         name: Arc::clone(&name),
         view: Arc::new(ArcSwap::from_pointee(view)),
         state,
         kick: Arc::default(),
-        patience: Patience { quiet: server.timeout, limit: server.max_timeout.max(server.timeout) },
+        patience: Limits {
+            quiet: server.timeout,
+            limit: server.max_timeout.max(server.timeout),
+            max_concurrent: server.max_concurrent,
+        },
+        turns: Arc::new(Semaphore::new(server.max_concurrent.min(Semaphore::MAX_PERMITS))),
+        breaker: Breaker::new(&name, server.circuit_breaker),
         input_timeout: server.input_timeout,
         session_scoped: server.session_scoped,
         sides: Arc::new(Sides::new(Arc::clone(&connector), stop.clone())),
@@ -169,6 +170,7 @@ impl Supervisor {
 
     /// Lists, then watches until the connection ends.
     async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> Ended {
+        self.handle.breaker.connected();
         self.state.send_modify(|state| state.connection = Some(Arc::clone(&connection)));
         let listener = tokio::spawn(Arc::clone(&connection).listen());
         let subscriber = tokio::spawn(subscriber::keep(Keeper::new(

@@ -23,9 +23,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(30);
 
 /// The task a result stands for.
 pub(super) fn of_result(result: &RawRef) -> Option<Value> {
-    if memchr::memmem::find(result.get().as_bytes(), b"taskId").is_none() {
-        return None;
-    }
+    memchr::memmem::find(result.get().as_bytes(), b"taskId")?;
     let value: Value = serde_json::from_str(result.get()).ok()?;
     let task = if value["resultType"] == "task" { &value } else { value.get("task")? };
     task["taskId"].is_string().then(|| task.clone())

@@ -31,7 +31,7 @@ pub use find::find;
 pub use load::{load, load_text};
 pub use reader::BlockPosition;
 pub use serve::Serve;
-pub use server::{PROTOCOL_VERSIONS, ProtocolChoice, Server, Transport};
+pub use server::{CircuitBreaker, PROTOCOL_VERSIONS, ProtocolChoice, Server, Transport};
 pub use session_script::{InlineScript, SessionScript};
 pub use substitute::Environment;
 pub use token::Token;

@@ -21,7 +21,7 @@ pub fn server_from_argument(argument: &str) -> Result<(String, Server), Diagnost
         if let Some(problem) = url_problem(target) {
             return Err(fail(problem));
         }
-        let transport = Transport::Http { url: target.to_owned(), headers: IndexMap::new() };
+        let transport = Transport::Http { url: target.to_owned(), headers: IndexMap::new(), sse: false };
         return Ok((name.to_owned(), Server::new(transport)));
     }
     let mut words = split_words(target).ok_or_else(|| fail("a quote is not closed"))?.into_iter();

@@ -46,7 +46,14 @@ impl Server {
     pub(super) async fn lacks(&self, method: &str) -> bool {
         let Some(capability) = needed(method) else { return false };
         let Ok(surface) = self.surface().await else { return false };
-        surface.mirrors().is_some_and(|only| only.info.capabilities.get(capability).is_none())
+        let Some(only) = surface.mirrors() else { return false };
+        let declared = only.info.capabilities.get(capability);
+        match method {
+            "resources/subscribe" | "resources/unsubscribe" => {
+                declared.is_none_or(|declared| declared["subscribe"] != true)
+            }
+            _ => declared.is_none(),
+        }
     }
 }
 

@@ -207,10 +207,11 @@ impl Use {
         }
         let mut ticket = None;
         if stateless {
-            if object.get("inputResponses").is_some_and(|answers| !answers.get().starts_with('{')) {
-                return Err(RpcError::invalid_params("`inputResponses` must be an object"));
-            }
             if let Some(state) = object.get("requestState") {
+                // Looked at first: what cannot be an answer does not use a ticket up.
+                if object.get("inputResponses").is_some_and(|answers| !answers.get().starts_with('{')) {
+                    return Err(RpcError::invalid_params("`inputResponses` must be an object"));
+                }
                 let text = serde_json::from_str(state.get());
                 ticket = Some(text.map_err(|_| RpcError::invalid_params("`requestState` must be a string"))?);
             }

@@ -95,9 +95,6 @@ impl Server {
 
     /// The methods that both eras have.
     pub(super) async fn answer_common(&self, asked: Asked<'_>) -> Outcome {
-        if self.lacks(&asked.request.method).await {
-            return Some(Err(RpcError::method_not_found(&asked.request.method)));
-        }
         let listed = |kind| self.list(kind, &asked);
         match asked.request.method.as_str() {
             "tools/list" => Some(listed(ItemKind::Tool).await),

@@ -53,11 +53,14 @@ impl Server {
     }
 
     pub(super) async fn answer_session(&self, asked: Asked<'_>) -> Outcome {
+        if self.lacks(&asked.request.method).await {
+            return Some(Err(RpcError::method_not_found(&asked.request.method)));
+        }
         match asked.request.method.as_str() {
             "logging/setLevel" => self.set_level(&asked),
             "ping" => Some(Ok(crate::json::raw(&json!({})))),
             "resources/subscribe" => self.subscribe(asked).await,
-            "resources/unsubscribe" => self.unsubscribe(asked).await,
+            "resources/unsubscribe" => self.unsubscribe(&asked),
             _ => self.answer_common(asked).await,
         }
     }

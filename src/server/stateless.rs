@@ -172,6 +172,9 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
 impl Server {
     /// Answers an admitted request.
     pub(super) async fn answer_stateless(&self, asked: Asked<'_>) -> Outcome {
+        if self.lacks(&asked.request.method).await {
+            return Some(Err(RpcError::method_not_found(&asked.request.method)));
+        }
         match asked.request.method.as_str() {
             "server/discover" => Some(self.discover(asked.client).await),
             "subscriptions/listen" => self.listen(asked).await,

@@ -111,10 +111,9 @@ fn without_tasks(kind: ItemKind, mut item: Published) -> Published {
     if kind == ItemKind::Tool
         && matches!(item.handler, Handler::Script(_))
         && item.definition.raw().get().contains("\"execution\"")
+        && let Ok(plain) = item.definition.with(kind, &[("execution", None)])
     {
-        if let Ok(plain) = item.definition.with(kind, &[("execution", None)]) {
-            item.definition = Arc::new(plain);
-        }
+        item.definition = Arc::new(plain);
     }
     item
 }

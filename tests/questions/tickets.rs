@@ -37,8 +37,10 @@ async fn a_ticket_is_good_for_one_return_with_the_same_request() {
 
         let mut tampered = good.clone();
         let state = good["requestState"].as_str().expect("a ticket").to_owned();
-        let other = if &state[40..41] == "A" { "B" } else { "A" };
-        tampered["requestState"] = format!("{}{other}{}", &state[..40], &state[41..]).into();
+        // In the middle, where every bit of a letter counts.
+        let (head, tail) = state.split_at(state.len() / 2);
+        let other = if tail.starts_with('A') { 'B' } else { 'A' };
+        tampered["requestState"] = format!("{head}{other}{}", &tail[1..]).into();
         let mut other_arguments = good.clone();
         other_arguments["arguments"]["message"] = "!".into();
         let mut other_tool = good.clone();

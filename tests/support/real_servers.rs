@@ -25,10 +25,44 @@ pub fn everything() -> Option<Command> {
 /// The same over Streamable HTTP, with its address. It is ready when stderr says `listening on port`.
 pub fn everything_over_http() -> Option<(Command, String)> {
     let mut command = node_server("server-everything", ["streamableHttp"])?;
-    // The server cannot be asked to choose: a port that was free just now is the best that can be done.
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    let port = free_port();
     command.env("PORT", port.to_string());
     Some((command, format!("http://127.0.0.1:{port}/mcp")))
+}
+
+/// The same over HTTP+SSE, the transport of 2024-11-05. It is ready when stderr says `running on port`.
+pub fn everything_over_sse() -> Option<(Command, String)> {
+    let mut command = node_server("server-everything", ["sse"])?;
+    let port = free_port();
+    command.env("PORT", port.to_string());
+    Some((command, format!("http://127.0.0.1:{port}/sse")))
+}
+
+/// A server on the Python SDK over HTTP+SSE. It is ready when stderr says `running on`.
+pub fn python_over_sse(directory: &TempDir) -> Option<(Command, String)> {
+    let script = directory.write("server.py", PYTHON_SERVER);
+    let mut command = python()?;
+    let port = free_port();
+    command.arg(script).arg(port.to_string());
+    Some((command, format!("http://127.0.0.1:{port}/sse")))
+}
+
+const PYTHON_SERVER: &str = r#"
+import sys
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("older")
+
+@server.tool()
+def shout(text: str) -> str:
+    return text.upper()
+
+server.run(transport="sse", port=int(sys.argv[1]))
+"#;
+
+/// These servers cannot be asked to choose: a port that was free just now is the best that can be done.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port()
 }
 
 /// Files below this directory.
@@ -72,11 +106,15 @@ fn node_server<'a>(package: &str, arguments: impl IntoIterator<Item = &'a str>) 
 }
 
 fn python_server<'a>(module: &str, arguments: impl IntoIterator<Item = &'a str>) -> Option<Command> {
-    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let folder = INSTALLED.get_or_init(|| install("python", &PYTHON_PACKAGES, install_with_pip)).as_ref()?;
-    let mut command = Command::new(folder.join("bin/python"));
+    let mut command = python()?;
     command.args(["-m", module]).args(arguments);
     Some(command)
+}
+
+fn python() -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("python", &PYTHON_PACKAGES, install_with_pip)).as_ref()?;
+    Some(Command::new(folder.join("bin/python")))
 }
 
 /// Installs into its own folder below the target directory. The lock lets one test process do it while others wait; the

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
@@ -94,6 +95,19 @@ impl StdioClient {
     /// A legacy tool call.
     pub async fn call(&mut self, tool: &str, arguments: &str) -> Message {
         self.request("tools/call", &message::call(tool, arguments)).await
+    }
+
+    /// Calls until there is an answer other than that the server is away.
+    pub async fn call_until_it_works(&mut self, tool: &str, arguments: &str) -> Message {
+        let deadline = Instant::now() + LONG_PATIENCE;
+        loop {
+            let answer = self.call(tool, arguments).await;
+            if answer.value()["result"]["isError"] != true {
+                return answer;
+            }
+            assert!(Instant::now() < deadline, "{}\n--- stderr ---\n{}", answer.raw, self.program.stderr.text());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// A modern tool call.

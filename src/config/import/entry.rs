@@ -19,12 +19,11 @@ impl Importer<'_> {
         let url = URL_KEYS.iter().find_map(|key| node.get(key)).and_then(text);
         let kind = ["type", "transport"].iter().find_map(|key| node.get(key)).and_then(text);
         let (target, known) = match (node.get("command").and_then(text), url) {
-            _ if kind.as_deref() == Some("sse") => return self.leave_out(key, "it speaks the old HTTP+SSE transport"),
             (Some(command), _) if !command.is_empty() => {
                 (command_target(command, node), &["command", "args", "env", "cwd"][..])
             }
             (None, Some(url)) if url.contains("${") || url_problem(&url).is_none() => (
-                Target::Url { url, headers: pairs(node.get("headers")) },
+                Target::Url { url, headers: pairs(node.get("headers")), sse: kind.as_deref() == Some("sse") },
                 &["url", "serverUrl", "httpUrl", "headers"][..],
             ),
             (None, Some(_)) => return self.leave_out(key, "its address is not an HTTP URL"),

@@ -36,7 +36,7 @@ pub struct Entry {
 #[derive(Clone, Debug)]
 pub enum Target {
     Command { command: String, args: Vec<String>, env: Vec<(String, Secret)>, cwd: Option<String> },
-    Url { url: String, headers: Vec<(String, Secret)> },
+    Url { url: String, headers: Vec<(String, Secret)>, sse: bool },
 }
 
 /// Reads a foreign file: what has no meaning here is left out with a warning, never an error.
@@ -142,17 +142,21 @@ mod tests {
                 "old": {"url": "https://h/sse", "type": "sse"}, "odd": {}}}"#,
         );
         let config = round_trip(&imported);
-        let Transport::Http { url, headers } = &config.servers["docs"].transport else { panic!("not an address") };
+        let Transport::Http { url, headers, sse: false } = &config.servers["docs"].transport else {
+            panic!("not an address")
+        };
         assert_eq!((url.as_str(), headers["Authorization"].reveal()), ("https://h/mcp?k=1", "Bearer <DOCS>"));
         assert!(config.servers["off"].disabled);
-        assert_eq!(config.servers.len(), 2);
+        assert!(
+            matches!(&config.servers["old"].transport, Transport::Http { url, sse: true, .. } if url == "https://h/sse")
+        );
+        assert_eq!(config.servers.len(), 3);
         assert_eq!(
             messages(&imported),
             [
                 "`docs.autoApprove` is left out: it has no meaning here",
                 "`docs.timeout` is left out: it has no meaning here",
                 "`off.envFile` is left out: it has no meaning here",
-                "`old` is left out: it speaks the old HTTP+SSE transport",
                 "`odd` is left out: it has neither a command nor an address",
             ]
         );

@@ -38,8 +38,11 @@ fn server(yaml: &mut String, entry: &Entry) {
             }
             map(yaml, "env:", env.iter().map(|(name, secret)| (name.as_str(), secret.reveal())));
         }
-        Target::Url { url, headers } => {
+        Target::Url { url, headers, sse } => {
             value(yaml, 2, "url: ", url);
+            if *sse {
+                line(yaml, 2, "type: sse");
+            }
             map(yaml, "headers:", headers.iter().map(|(name, secret)| (name.as_str(), secret.reveal())));
         }
     }
@@ -94,7 +97,7 @@ fn target_line(entry: &Entry) -> String {
         Target::Command { command, args, env, cwd } => {
             (format!("{name}: {}", command_line(command, args, cwd.as_deref())), "sets", names(env))
         }
-        Target::Url { url, headers } => (format!("{name}: {}", address(url)), "sends", names(headers)),
+        Target::Url { url, headers, .. } => (format!("{name}: {}", address(url)), "sends", names(headers)),
     };
     if !names.is_empty() {
         let _ = write!(text, "  ({set} {})", names.join(", "));

@@ -83,6 +83,14 @@ impl Reader<'_> {
         }
     }
 
+    /// A whole number; zero too.
+    pub fn whole(&self) -> Option<usize> {
+        match &self.node.value {
+            Value::Number(text) => text.parse().ok().or_else(|| self.expected("a whole number")),
+            _ => self.expected("a whole number"),
+        }
+    }
+
     pub fn duration(&self) -> Option<Duration> {
         const EXPECTED: &str = "a duration such as `250ms`, `30s`, `5m` or `2h`";
         match &self.node.value {

@@ -27,6 +27,9 @@ pub struct Server {
     /// The longest wait before it is started again.
     pub max_backoff: Duration,
     pub max_message_bytes: u64,
+    /// How many calls it gets at a time; more wait their turn.
+    pub max_concurrent: usize,
+    pub circuit_breaker: CircuitBreaker,
     pub protocol: ProtocolChoice,
     pub probe_timeout: Duration,
     /// How long its tools stay listed after it has vanished.
@@ -52,6 +55,8 @@ impl Server {
             required: false,
             max_backoff: Duration::from_secs(30),
             max_message_bytes: 16 << 20,
+            max_concurrent: 64,
+            circuit_breaker: CircuitBreaker { failures: 5, cooldown: Duration::from_secs(30) },
             protocol: ProtocolChoice::Auto,
             probe_timeout: Duration::from_secs(5),
             grace: Duration::from_secs(30),
@@ -80,7 +85,17 @@ pub enum Transport {
     Http {
         url: String,
         headers: IndexMap<String, Secret>,
+        /// Said to speak the HTTP+SSE transport of 2024-11-05, so nothing else is tried.
+        sse: bool,
     },
+}
+
+/// When a server that keeps failing is left alone for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitBreaker {
+    /// In a row; none means never.
+    pub failures: usize,
+    pub cooldown: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +107,9 @@ pub enum ProtocolChoice {
 
 /// Every protocol version a server may be pinned to, oldest first.
 pub const PROTOCOL_VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// The one without sessions.
+pub const STATELESS_VERSION: &str = PROTOCOL_VERSIONS[4];
 
 pub const MAX_NAME_LENGTH: usize = 64;
 

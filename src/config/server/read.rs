@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::super::reader::{Fields, Reader};
 use super::transport::{read_transport, unreadable};
-use super::{PROTOCOL_VERSIONS, ProtocolChoice, Server, name_problem};
+use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, Server, Transport, name_problem};
 use crate::model::MethodPattern;
 
 pub fn read_servers(reader: &Reader, folder: &Path) -> Option<IndexMap<String, Server>> {
@@ -38,13 +38,19 @@ fn read_server(reader: &Reader, folder: &Path) -> Option<Server> {
         restart.finish();
     }
     fields.set(&mut server.max_message_bytes, "maxMessageBytes", Reader::size);
-    fields.set(&mut server.protocol, "protocol", read_protocol);
+    fields.set(&mut server.max_concurrent, "maxConcurrent", Reader::count);
+    if let Some(mut breaker) = fields.read("circuitBreaker", Reader::fields) {
+        breaker.set(&mut server.circuit_breaker.failures, "failures", Reader::whole);
+        breaker.set(&mut server.circuit_breaker.cooldown, "cooldown", Reader::timeout);
+        breaker.finish();
+    }
+    fields.set(&mut server.protocol, "protocol", |reader| read_protocol(reader, &server.transport));
     fields.set(&mut server.probe_timeout, "probeTimeout", Reader::timeout);
     fields.set(&mut server.grace, "grace", Reader::duration);
     fields.set(&mut server.session_scoped, "scope", |reader| reader.choice(&[("shared", false), ("session", true)]));
     fields.set(&mut server.input_timeout, "inputTimeout", Reader::timeout);
     fields.set(&mut server.methods, "methods", |methods| methods.list(read_method));
-    fields.planned(&["circuitBreaker", "maxConcurrent", "forwardHeaders"]);
+    fields.planned(&["forwardHeaders"]);
     fields.finish();
     Some(server)
 }
@@ -65,17 +71,21 @@ fn read_timeouts(fields: &mut Fields, server: &mut Server) {
     }
 }
 
-fn read_protocol(reader: &Reader) -> Option<ProtocolChoice> {
+fn read_protocol(reader: &Reader, transport: &Transport) -> Option<ProtocolChoice> {
     let versions = PROTOCOL_VERSIONS.iter().map(|version| (*version, ProtocolChoice::Pinned((*version).to_owned())));
     let choices: Vec<_> = std::iter::once(("auto", ProtocolChoice::Auto)).chain(versions).collect();
-    reader.choice(&choices)
+    let choice = reader.choice(&choices)?;
+    let newest = ProtocolChoice::Pinned(STATELESS_VERSION.to_owned());
+    if choice == newest && matches!(transport, Transport::Http { sse: true, .. }) {
+        return reader.fail("this version has no HTTP+SSE transport (`type: sse`)");
+    }
+    Some(choice)
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::super::Transport;
     use super::*;
     use crate::config::testing::{errors, loaded};
 
@@ -117,12 +127,12 @@ mod tests {
             "mcpServers: {a: {type: streamableHttp, url: 'https://h/mcp', args: []}, b: {transport: stdio, command: x}}",
         );
         let found = errors(
-            "mcpServers:\n  a: {type: http, command: x}\n  b: {type: stdio, url: 'http://h'}\n  c: {type: sse, url: 'http://h'}\n  \
+            "mcpServers:\n  a: {type: http, command: x}\n  b: {type: stdio, url: 'http://h'}\n  c: {type: sse, command: x}\n  \
              d: {type: tcp, command: x}\n  e: {command: x, headers: {A: b}}\n",
         );
         assert_eq!(found[0], "2:13 `mcpServers.a.type`: says HTTP, but the server has `command`");
         assert_eq!(found[1], "3:13 `mcpServers.b.type`: says `stdio`, but the server has `url`");
-        assert!(found[2].contains("the old HTTP+SSE transport is not supported yet"), "{}", found[2]);
+        assert_eq!(found[2], "4:13 `mcpServers.c.type`: says HTTP, but the server has `command`");
         assert!(found[3].contains("expected one of `stdio`, `http`"), "{}", found[3]);
         assert!(found[4].contains("`mcpServers.e.headers`: needs `url`"), "{}", found[4]);
     }
@@ -142,6 +152,31 @@ mod tests {
                 "7:22 `mcpServers.a.maxMessageBytes`: expected a size such as `4MiB`, `64KiB`, `1GiB` or a number of bytes, found `4M`",
             ]
         );
+    }
+
+    #[test]
+    fn the_old_transport_is_asked_for_by_its_name() {
+        let config = loaded("mcpServers: {a: {type: sse, url: 'http://h/sse'}, b: {type: http, url: 'http://h/mcp'}}");
+        let sse = |name: &str| matches!(config.servers[name].transport, Transport::Http { sse: true, .. });
+        assert!(sse("a") && !sse("b"));
+        let found = errors("mcpServers: {a: {transport: sse, url: 'http://h/sse', protocol: 2026-07-28}}");
+        assert_eq!(found, ["1:65 `mcpServers.a.protocol`: this version has no HTTP+SSE transport (`type: sse`)"]);
+    }
+
+    #[test]
+    fn how_much_a_server_gets_and_when_it_is_left_alone() {
+        let config = loaded(
+            "mcpServers: {a: {command: x}, b: {command: x, maxConcurrent: 2, circuitBreaker: {failures: 0, cooldown: 1s}}}",
+        );
+        let (a, b) = (&config.servers["a"], &config.servers["b"]);
+        assert_eq!((a.max_concurrent, a.circuit_breaker.failures), (64, 5));
+        assert_eq!(a.circuit_breaker.cooldown, Duration::from_secs(30));
+        assert_eq!((b.max_concurrent, b.circuit_breaker.failures), (2, 0));
+        let found =
+            errors("mcpServers:\n  a: {command: x, maxConcurrent: 0, circuitBreaker: {failures: -1, cooldown: 0s}}\n");
+        assert!(found[0].contains("expected a whole number of at least 1"), "{found:?}");
+        assert!(found[1].contains("`mcpServers.a.circuitBreaker.failures`: expected a whole number"), "{found:?}");
+        assert!(found[2].contains("must be longer than zero"), "{found:?}");
     }
 
     #[test]

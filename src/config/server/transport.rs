@@ -39,10 +39,11 @@ pub fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Op
     let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
     let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
     let keys = Keys { command, args, env, cwd, url, headers };
+    let mut sse = false;
     for said in ["type", "transport"].into_iter().filter_map(|key| fields.get(key)) {
-        check_kind(&said, keys.command.is_some(), keys.url.is_some());
+        sse |= read_kind(&said, keys.command.is_some(), keys.url.is_some()) == Some(Kind::Sse);
     }
-    let (stdio, http) = (keys.read_stdio(folder), keys.read_http());
+    let (stdio, http) = (keys.read_stdio(folder), keys.read_http(sse));
     match (&keys.command, &keys.url) {
         (Some(_), None) => {
             refuse([&keys.headers], "needs `url`; a server with `command` has no headers");
@@ -74,10 +75,10 @@ impl Keys<'_> {
         Some(Transport::Stdio { command: command?, args: args?, env: env?.into_iter().collect(), cwd })
     }
 
-    fn read_http(&self) -> Option<Transport> {
+    fn read_http(&self, sse: bool) -> Option<Transport> {
         let headers = self.headers.as_ref().map_or(Some(Vec::new()), |headers| headers.map(read_header));
         let url = self.url.as_ref().and_then(read_url);
-        Some(Transport::Http { url: url?, headers: headers?.into_iter().collect() })
+        Some(Transport::Http { url: url?, headers: headers?.into_iter().collect(), sse })
     }
 }
 
@@ -99,7 +100,7 @@ fn read_url(reader: &Reader) -> Option<String> {
 
 /// What stands in for a transport whose errors are reported already.
 pub fn unreadable() -> Transport {
-    Transport::Http { url: String::new(), headers: IndexMap::new() }
+    Transport::Http { url: String::new(), headers: IndexMap::new(), sse: false }
 }
 
 fn refuse<const COUNT: usize>(keys: [&Option<Reader>; COUNT], problem: &str) {
@@ -108,20 +109,17 @@ fn refuse<const COUNT: usize>(keys: [&Option<Reader>; COUNT], problem: &str) {
     }
 }
 
-fn check_kind(said: &Reader, has_command: bool, has_url: bool) {
-    match said.choice(&KINDS) {
-        Some(Kind::Sse) => {
-            let problem = said.problem("the old HTTP+SSE transport is not supported yet");
-            said.report(problem.hint("many servers offer streamable HTTP too, often at `/mcp` instead of `/sse`"));
-        }
-        Some(Kind::Stdio) if has_url && !has_command => {
-            said.report(said.problem("says `stdio`, but the server has `url`"));
-        }
-        Some(Kind::Http) if has_command && !has_url => {
+/// What an entry says it is, which must not contradict what it has.
+fn read_kind(said: &Reader, has_command: bool, has_url: bool) -> Option<Kind> {
+    let kind = said.choice(&KINDS)?;
+    match kind {
+        Kind::Stdio if has_url && !has_command => said.report(said.problem("says `stdio`, but the server has `url`")),
+        Kind::Http | Kind::Sse if has_command && !has_url => {
             said.report(said.problem("says HTTP, but the server has `command`"));
         }
         _ => {}
     }
+    Some(kind)
 }
 
 fn read_variable(name: &str, reader: &Reader) -> Option<Secret> {

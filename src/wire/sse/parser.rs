@@ -7,7 +7,12 @@ pub struct Event {
     /// `message` where the stream does not say.
     pub kind: String,
     pub data: String,
+    /// Of an event over the cap only the beginning, which is then in `data`, and this end of it are known.
+    pub cut_end: Option<String>,
 }
+
+/// How much of either end of an event over the cap is kept.
+const KEPT: usize = 4096;
 
 /// One event was larger than the cap.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +30,9 @@ pub struct Parser {
     last_id: Option<String>,
     retry: Option<Duration>,
     cap: usize,
+    /// Whether an event over the cap is cut rather than an error, and whether the current one is.
+    cuts: bool,
+    is_cut: bool,
     after_cr: bool,
     first_line: bool,
 }
@@ -40,9 +48,16 @@ impl Parser {
             last_id: None,
             retry: None,
             cap,
+            cuts: false,
+            is_cut: false,
             after_cr: false,
             first_line: true,
         }
+    }
+
+    /// For a stream that must survive an event over the cap.
+    pub fn cutting(cap: usize) -> Self {
+        Parser { cuts: true, ..Parser::new(cap) }
     }
 
     /// The id to resume from.
@@ -82,8 +97,18 @@ impl Parser {
         self.check()
     }
 
-    fn check(&self) -> Result<(), Overflow> {
-        if self.line.len() + self.data.len() > self.cap { Err(Overflow) } else { Ok(()) }
+    fn check(&mut self) -> Result<(), Overflow> {
+        if self.line.len() + self.data.len() > self.cap {
+            self.is_cut = true;
+        }
+        if self.is_cut {
+            if !self.cuts {
+                return Err(Overflow);
+            }
+            cut(&mut self.line);
+            cut(&mut self.data);
+        }
+        Ok(())
     }
 
     fn end_of_line(&mut self, events: &mut Vec<Event>) {
@@ -123,6 +148,7 @@ impl Parser {
     fn dispatch(&mut self, events: &mut Vec<Event>) {
         let data = std::mem::take(&mut self.data);
         let kind = std::mem::take(&mut self.kind);
+        let is_cut = std::mem::take(&mut self.is_cut);
         self.has_data = false;
         if let Some(id) = self.pending_id.take() {
             self.last_id = Some(id);
@@ -131,7 +157,16 @@ impl Parser {
             return;
         }
         let kind = if kind.is_empty() { "message".to_owned() } else { kind };
-        events.push(Event { kind, data: String::from_utf8_lossy(&data).into_owned() });
+        let (data, end) = if is_cut { data.split_at(data.len().min(KEPT)) } else { (&data[..], &[][..]) };
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        events.push(Event { kind, data: text(data), cut_end: is_cut.then(|| text(end)) });
+    }
+}
+
+/// Leaves the two ends.
+fn cut(bytes: &mut Vec<u8>) {
+    if bytes.len() > 2 * KEPT {
+        bytes.drain(KEPT..bytes.len() - KEPT);
     }
 }
 
@@ -199,6 +234,21 @@ mod tests {
     fn an_event_over_the_cap_is_an_overflow() {
         let mut parser = Parser::new(64);
         assert_eq!(parser.push(&[b'x'; 100], &mut Vec::new()), Err(Overflow));
+    }
+
+    #[test]
+    fn a_stream_can_survive_an_event_over_the_cap() {
+        let event = |length: usize| format!("data: begin {} end\n\n", "x".repeat(length)).into_bytes();
+        let stream = [event(10), event(100_000), b"data: next\n\n".to_vec(), vec![b':'; 90_000], event(4)].concat();
+        for size in [1, 1000, 1 << 20] {
+            let (mut parser, mut events) = (Parser::cutting(20_000), Vec::new());
+            stream.chunks(size).for_each(|chunk| parser.push(chunk, &mut events).unwrap());
+            assert_eq!(events.len(), 3, "what the long comment swallowed is gone");
+            let ends = events[1].cut_end.as_deref().unwrap();
+            assert!(events[1].data.starts_with("begin xx") && ends.ends_with("xx end"));
+            assert!(events[1].data.len() + ends.len() <= 2 * KEPT);
+            assert_eq!((events[2].data.as_str(), &events[2].cut_end), ("next", &None));
+        }
     }
 
     #[test]

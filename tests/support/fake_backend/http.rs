@@ -16,7 +16,7 @@ use crate::message::{Envelope, Refusal};
 use crate::outbox::{Outbox, Outgoing};
 use crate::request::Request;
 use crate::shared::{Listener, Shared};
-use crate::{discovery, dispatch, pretty, sse};
+use crate::{discovery, dispatch, old_sse, pretty, sse};
 
 pub async fn serve(shared: Arc<Shared>, address: &str) -> io::Result<()> {
     let listener = TcpListener::bind(address).await?;
@@ -39,6 +39,11 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Of a stream that has no answer to wait for.
+    pub fn new(shared: &Arc<Shared>, id: String, cancelled: CancellationToken) -> Self {
+        Self { shared: shared.clone(), id, cancelled, answered: false }
+    }
+
     /// The reply is complete, whatever becomes of the connection.
     pub fn finish(&mut self) {
         self.answered = true;
@@ -71,6 +76,9 @@ async fn handle(State(shared): State<Arc<Shared>>, parts: Parts, body: Bytes) ->
             response.headers_mut().insert("www-authenticate", header_value("Bearer realm=\"fake\""));
             return response;
         }
+    }
+    if let Some(kind) = options.old_sse {
+        return old_sse::handle(&shared, kind, &parts, &body);
     }
     match parts.method {
         Method::POST => post(shared, &parts.headers, &body).await,
@@ -177,9 +185,10 @@ async fn stream_or_json(shared: &Shared, mut outgoing: Receiver, mut watch: Watc
         watch.finish();
         return event_stream(Body::empty());
     };
-    if options.json || (modern && first.status != 200) {
+    if options.json || ((modern || options.error_status) && first.status != 200) {
         watch.finish();
-        return json(if modern { first.status } else { 200 }, &first.text, options.pretty);
+        let status = if modern || options.error_status { first.status } else { 200 };
+        return json(status, &first.text, options.pretty);
     }
     watch.answered = first.response;
     event_stream(sse::body(Some(first), outgoing, options, watch))
@@ -255,14 +264,14 @@ fn json(status: u16, text: &str, spread: bool) -> Response<Body> {
     reply(status, "application/json", text)
 }
 
-fn event_stream(body: Body) -> Response<Body> {
+pub fn event_stream(body: Body) -> Response<Body> {
     let mut response = reply(200, "text/event-stream", String::new());
     *response.body_mut() = body;
     response.headers_mut().insert("cache-control", header_value("no-cache"));
     response
 }
 
-fn empty(status: u16) -> Response<Body> {
+pub fn empty(status: u16) -> Response<Body> {
     reply(status, "text/plain", String::new())
 }
 

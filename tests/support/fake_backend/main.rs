@@ -11,6 +11,7 @@ mod headers;
 mod http;
 mod listing;
 mod message;
+mod old_sse;
 mod options;
 mod outbox;
 mod parameter_headers;

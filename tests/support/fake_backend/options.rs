@@ -1,5 +1,6 @@
 //! The command line: which transport, which era, which misbehaviour.
 
+use crate::old_sse::OldSse;
 use crate::sse::Spelling;
 
 #[derive(Clone, Debug)]
@@ -80,10 +81,14 @@ pub struct Options {
     pub status: Option<u16>,
     /// The same for `server/discover` alone.
     pub discover_status: Option<u16>,
+    /// Errors of the older era come with an HTTP status of their own, too.
+    pub error_status: bool,
     pub html: bool,
     pub require_bearer: Option<String>,
     pub redirect: Option<String>,
     pub sse: Spelling,
+    /// The transport of 2024-11-05 in place of Streamable HTTP.
+    pub old_sse: Option<OldSse>,
 }
 
 impl Default for Options {
@@ -136,10 +141,12 @@ impl Default for Options {
             drop_stream: false,
             status: None,
             discover_status: None,
+            error_status: false,
             html: false,
             require_bearer: None,
             redirect: None,
             sse: Spelling::default(),
+            old_sse: None,
         }
     }
 }
@@ -204,8 +211,10 @@ impl Options {
             "--drop-stream" => self.drop_stream = true,
             "--status" => self.status = Some(rest.number(flag)?),
             "--discover-status" => self.discover_status = Some(rest.number(flag)?),
+            "--error-status" => self.error_status = true,
             "--html" => self.html = true,
             "--redirect" => self.redirect = Some(rest.text(flag)?),
+            "--old-sse" => self.old_sse = Some(OldSse::parse(&rest.text(flag)?)?),
             "--sse" => self.sse = Spelling::parse(&rest.text(flag)?)?,
             "--require-bearer" => self.require_bearer = Some(rest.text(flag)?),
             other => return Err(format!("unknown flag `{other}`")),

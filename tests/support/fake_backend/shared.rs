@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
 use crate::message::SUBSCRIPTION_KEY;
+use crate::old_sse::OldStreams;
 use crate::options::{Eras, Options, Transport};
 use crate::outbox::{Outbox, Outgoing};
 use crate::session::Sessions;
@@ -51,6 +52,7 @@ pub struct Inner {
     pub in_flight: HashMap<String, CancellationToken>,
     pub held: Vec<Held>,
     pub sessions: Sessions,
+    pub old_streams: OldStreams,
     /// Replies whose stream was closed after a priming event, by the event's id.
     pub parked: HashMap<String, UnboundedReceiver<Outgoing>>,
     /// Requests of this server to the client, by raw id.
@@ -124,6 +126,7 @@ impl Shared {
     /// Ends every listen and every GET stream from this side.
     pub fn end_streams(&self) {
         let mut inner = self.lock();
+        inner.old_streams.end_all();
         for listener in std::mem::take(&mut inner.listeners) {
             let Some(id) = listener.subscription else { continue };
             if matches!(self.options.transport, Transport::Stdio) {

@@ -1,7 +1,8 @@
 //! Server-sent events as text, in every spelling the format allows, and bodies made of them.
 
 use axum::body::{Body, Bytes};
-use futures::{StreamExt, stream};
+use futures::StreamExt;
+use futures::stream::{iter, unfold};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::http::Watch;
@@ -67,21 +68,31 @@ fn event(text: &str, pretty: bool) -> String {
 /// A body that opens with `first`, or a comment, and then sends everything that arrives. The watch tells whether the
 /// client read to the end.
 pub fn body(first: Option<Outgoing>, rest: UnboundedReceiver<Outgoing>, options: &Options, watch: Watch) -> Body {
-    let (pretty, spelling) = (options.pretty, options.sse);
+    let spelling = options.sse;
     let opening = match first {
-        Some(first) => spelling.chunks(event(&first.text, pretty), first.response),
+        Some(first) => spelling.chunks(event(&first.text, options.pretty), first.response),
         None => vec![Bytes::from_static(b": open\n\n")],
     };
+    stream(opening, rest, options, watch)
+}
+
+/// The same with an opening of its own.
+pub fn body_after(opening: String, rest: UnboundedReceiver<Outgoing>, options: &Options, watch: Watch) -> Body {
+    stream(options.sse.chunks(opening, false), rest, options, watch)
+}
+
+fn stream(opening: Vec<Bytes>, rest: UnboundedReceiver<Outgoing>, options: &Options, watch: Watch) -> Body {
+    let (pretty, spelling) = (options.pretty, options.sse);
     let mark = (spelling == Spelling::Noisy).then(|| Bytes::from_static("\u{feff}".as_bytes()));
-    let head = stream::iter(mark.into_iter().chain(opening));
-    let tail = stream::unfold((rest, watch), move |(mut rest, mut watch)| async move {
+    let head = iter(mark.into_iter().chain(opening));
+    let tail = unfold((rest, watch), move |(mut rest, mut watch)| async move {
         match rest.recv().await {
-            Some(next) => {
+            Some(next) if !next.end => {
                 watch.answered |= next.response;
                 let chunks = spelling.chunks(event(&next.text, pretty), next.response);
-                Some((stream::iter(chunks), (rest, watch)))
+                Some((iter(chunks), (rest, watch)))
             }
-            None => {
+            _ => {
                 watch.finish();
                 None
             }

@@ -95,9 +95,20 @@ impl Answer {
     }
 
     pub fn events(self) -> EventStream {
+        let parser = sse::Parser::new(self.max_bytes);
+        self.parsed_by(parser)
+    }
+
+    /// The events of a stream that carries more than one answer: one over the cap is cut and must not end the others.
+    pub fn shared_events(self) -> EventStream {
+        let parser = sse::Parser::cutting(self.max_bytes);
+        self.parsed_by(parser)
+    }
+
+    fn parsed_by(self, parser: sse::Parser) -> EventStream {
         EventStream {
             response: self.response,
-            parser: sse::Parser::new(self.max_bytes),
+            parser,
             ready: Vec::new(),
             queue: VecDeque::new(),
             max_bytes: self.max_bytes,

@@ -8,6 +8,8 @@ pub enum HttpError {
     Broken(String),
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
+    #[error("it names {0}, which is another server's")]
+    OtherOrigin(String),
     #[error("a header value is not allowed: {0}")]
     Header(String),
 }

@@ -39,6 +39,12 @@ impl HttpClient {
         Ok(HttpClient { route: pool.route(url)?, headers, max_bytes })
     }
 
+    /// The same server at another address that it named, relative to this one. Our headers hold credentials, so it
+    /// must not be anybody else's address.
+    pub fn beside(&self, reference: &str) -> Result<Self, HttpError> {
+        Ok(HttpClient { route: self.route.beside(reference)?, ..self.clone() })
+    }
+
     /// The headers every request to this server starts from.
     pub fn headers(&self) -> HeaderMap {
         self.headers.clone()

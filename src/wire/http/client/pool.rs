@@ -78,6 +78,27 @@ fn keeps_method(status: http::StatusCode) -> bool {
 }
 
 impl Route {
+    pub(super) fn beside(&self, reference: &str) -> Result<Route, HttpError> {
+        let bad = |_| HttpError::Broken("it names an address that is none".to_owned());
+        let here = match self {
+            Route::Remote(_, url) => url.clone(),
+            Route::Local(_, uri) => reqwest::Url::parse(&uri.to_string()).map_err(bad)?,
+        };
+        let there = here.join(reference.trim()).map_err(bad)?;
+        if there.origin() != here.origin() {
+            // Not more of it than this: what follows may be a secret.
+            return Err(HttpError::OtherOrigin(there.origin().ascii_serialization()));
+        }
+        Ok(match self {
+            Route::Remote(client, _) => Route::Remote(client.clone(), there),
+            Route::Local(client, _) => {
+                let uri =
+                    there.as_str().parse().map_err(|_| HttpError::Broken("its address is too long".to_owned()))?;
+                Route::Local(client.clone(), uri)
+            }
+        })
+    }
+
     pub(super) async fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Result<Response, HttpError> {
         match self {
             Route::Remote(client, url) => {
@@ -132,6 +153,27 @@ fn redirect(response: &Response, from: &Uri) -> Option<Uri> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_beside_another_stays_with_its_server() {
+        let pool = Pool::new().unwrap();
+        let beside = |base: &str, reference: &str| match pool.route(base).unwrap().beside(reference)? {
+            Route::Remote(_, url) => Ok(url.to_string()),
+            Route::Local(_, uri) => Ok(uri.to_string()),
+        };
+        for base in ["http://127.0.0.1:80/a/sse?k=1", "http://host/a/sse"] {
+            let origin = base.split("/a/").next().unwrap().trim_end_matches(":80");
+            let message = |reference: &str| beside(base, reference).map_err(|error: HttpError| error.to_string());
+            assert_eq!(message("/messages/?id=1").unwrap(), format!("{origin}/messages/?id=1"));
+            assert_eq!(message(" messages#x ").unwrap().trim_end_matches("#x"), format!("{origin}/a/messages"));
+            assert_eq!(message(&format!("{origin}/m")).unwrap(), format!("{origin}/m"));
+            for other in ["http://evil.example/m?secret", "//evil.example/m", "https://host/m", "http://host:81/m"] {
+                let told = message(other).unwrap_err();
+                assert!(told.contains("another server") && !told.contains("/m"), "{told}");
+            }
+            assert!(message("http://").is_err());
+        }
+    }
 
     #[test]
     fn only_plain_addresses_of_this_machine_are_reached_directly() {

@@ -51,6 +51,7 @@ pub async fn rpc_error(call: &Call) {
     let message = call.argument::<String>("message").unwrap_or_else(|| "refused on demand".to_owned());
     // The statuses the modern era ties to these codes.
     let status = match code {
+        _ if call.argument::<u16>("status").is_some() => call.argument("status").unwrap_or(200),
         -32601 if call.request.modern => 404,
         -32022..=-32020 if call.request.modern => 400,
         _ => 200,
