@@ -13,7 +13,7 @@ use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
 use super::freshness::{self, Freshness, Keeping};
 use super::party::Party;
-use super::sides::{Key, Sides};
+use super::sides::{Key, Sides, Unopened};
 use super::subscriber;
 use super::subscriptions::{Follower, Listener, Subscription, Subscriptions};
 use crate::json::Raw;
@@ -145,12 +145,11 @@ impl Handle {
     ) -> Result<Option<Key>, CallError> {
         if self.session_scoped {
             return match owner {
-                Owner::Request(_) => Err(CallError::Refused {
-                    backend: Arc::clone(&self.name),
-                    reason: "it keeps a connection for each client (`scope: session`), and you are not known: open a \
-                             session or authenticate"
+                Owner::Request(_) => Err(self.refused(
+                    "it keeps a connection for each client (`scope: session`), and you are not known: open a session or \
+                     authenticate"
                         .to_owned(),
-                }),
+                )),
                 owner => Ok(Some(Key { owner: Some(owner.clone()), abilities })),
             };
         }
@@ -164,7 +163,7 @@ impl Handle {
     async fn side_connection(&self, call: &Call, key: &Key, main: &Connection) -> Result<Arc<Connection>, CallError> {
         let gone = call.party.as_deref().and_then(Party::gone);
         tokio::select! {
-            opened = self.sides.get(key, gone, main.signals()) => opened.map_err(|reason| self.down(&reason)),
+            opened = self.sides.get(key, gone, main.signals()) => opened.map_err(|unopened| self.unopened(unopened)),
             () = call.cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
         }
@@ -211,6 +210,18 @@ impl Handle {
     fn live(&self, stale: Option<&Arc<Connection>>) -> Option<Arc<Connection>> {
         let connection = self.state.borrow().connection.clone()?;
         stale.is_none_or(|stale| !Arc::ptr_eq(stale, &connection)).then_some(connection)
+    }
+
+    /// Nothing is wrong with the server, but this call is not for it.
+    fn refused(&self, reason: String) -> CallError {
+        CallError::Refused { backend: Arc::clone(&self.name), reason }
+    }
+
+    pub(super) fn unopened(&self, unopened: Unopened) -> CallError {
+        match unopened {
+            Unopened::Full(reason) => self.refused(reason),
+            Unopened::Failed(reason) => self.down(&reason),
+        }
     }
 
     pub(super) fn down(&self, reason: &str) -> CallError {

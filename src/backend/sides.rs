@@ -37,6 +37,14 @@ pub(super) struct Key {
     pub(super) abilities: Abilities,
 }
 
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum Unopened {
+    /// There are enough; nothing is wrong with the server.
+    Full(String),
+    Failed(String),
+}
+
 #[derive(Debug)]
 struct Side {
     connection: OnceCell<Arc<Connection>>,
@@ -82,8 +90,8 @@ impl Sides {
         key: &Key,
         gone: Option<CancellationToken>,
         signals: &Arc<Signals>,
-    ) -> Result<Arc<Connection>, String> {
-        let side = self.slot(key)?;
+    ) -> Result<Arc<Connection>, Unopened> {
+        let side = self.slot(key).map_err(Unopened::Full)?;
         *side.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let opened = side
             .connection
@@ -101,7 +109,7 @@ impl Sides {
             Ok(connection) => Ok(Arc::clone(connection)),
             Err(reason) => {
                 self.forget(key, &side);
-                Err(reason)
+                Err(Unopened::Failed(reason))
             }
         }
     }
@@ -191,7 +199,7 @@ impl Sides {
             pause = (pause * 2).min(LONGEST_PAUSE);
             match self.get(&kept.key, kept.gone.clone(), &kept.signals).await {
                 Ok(_) => return,
-                Err(reason) => tracing::debug!(server = %self.connector.name, reason, "no connection to follow on"),
+                Err(reason) => tracing::debug!(server = %self.connector.name, ?reason, "no connection to follow on"),
             }
         }
     }

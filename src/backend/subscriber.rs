@@ -41,7 +41,7 @@ pub(super) async fn subscribe(
     let (subscription, mut standing) = subscriptions.hold(uri, listener)?;
     if let Some(key) = &side {
         let opened = handle.sides.get(key, follower.gone.clone(), main.signals()).await;
-        opened.map_err(|reason| handle.down(&reason))?;
+        opened.map_err(|unopened| handle.unopened(unopened))?;
     }
     let failed = async {
         while state.changed().await.is_ok() {
