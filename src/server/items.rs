@@ -9,7 +9,7 @@ use super::conversation::{Asking, Conversation, Turn};
 use super::methods::{Asked, Client, Outcome};
 use super::party::{ClientParty, Way};
 use super::ticket::{Errand, Waiting};
-use super::{Server, tell};
+use super::{Server, caching, tell};
 use crate::backend::{CallError, wants_more};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, digest, quote};
@@ -258,7 +258,7 @@ fn ticket(sent: &Object<'_>) -> Result<Option<String>, RpcError> {
 
 pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {
     Some(match outcome {
-        Ok(result) if kind == ItemKind::Resource => tell::cacheable(revision, result),
+        Ok(result) if kind == ItemKind::Resource => caching::contents(revision, result),
         Ok(result) => tell::result(revision, result),
         Err(CallFault::Cancelled) => return None,
         Err(CallFault::Unknown) => Err(unknown(kind, key, revision)),

@@ -157,24 +157,6 @@ pub(super) fn resource_not_found(revision: Revision, uri: &str) -> RpcError {
     RpcError::with_data(code, "resource not found", &json!({ "uri": uri }))
 }
 
-/// A result that clients of the stateless era may keep: it says for how long and for whom. What does not say so itself
-/// is for this client and at once old.
-pub(super) fn cacheable(revision: Revision, body: Raw) -> Result<Raw, RpcError> {
-    if !revision.is_stateless() {
-        return result(revision, body);
-    }
-    let Ok(object) = Object::parse(body.get()) else { return result(revision, body) };
-    let complete = object.string("resultType").is_none_or(|kind| kind == "complete");
-    let mut edit = object.edit();
-    for (member, value) in [("ttlMs", "0"), ("cacheScope", "\"private\"")] {
-        if complete && object.get(member).is_none() {
-            edit.set(member, value);
-        }
-    }
-    let body = if edit.is_empty() { body.clone() } else { edit.finish_raw() };
-    result(revision, body)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
