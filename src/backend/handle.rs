@@ -13,8 +13,9 @@ use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
 use super::party::Party;
 use super::sides::{Key, Sides};
+use super::tasks;
 use crate::json::Raw;
-use crate::model::{BackendView, Owner};
+use crate::model::{Abilities, BackendView, Owner};
 
 /// Where a backend stands.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +65,7 @@ impl Handle {
     pub(super) async fn deliver(&self, call: &Call) -> Result<Answer, CallError> {
         let mut patience = self.patience(call);
         self.breaker.check().inspect_err(|_| self.wake())?;
-        let _turn = self.turn(call, &mut patience).await?;
+        let _turn = if tasks::is_about_task(call) { None } else { Some(self.turn(call, &mut patience).await?) };
         let trial = self.breaker.admit().inspect_err(|_| self.wake())?;
         let outcome = self.attempt(call, patience).await;
         let impatient = matches!(outcome, Err(CallError::Timeout { .. } | CallError::LateStart { .. }))
@@ -76,8 +77,13 @@ impl Handle {
         outcome
     }
 
+    /// How long a call may take in all.
+    pub(super) fn limit_of(&self, call: &Call) -> Duration {
+        call.timeout.unwrap_or(self.patience.limit).min(self.patience.limit)
+    }
+
     fn patience(&self, call: &Call) -> Patience {
-        let limit = call.timeout.unwrap_or(self.patience.limit).min(self.patience.limit);
+        let limit = self.limit_of(call);
         let quiet = call.timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit));
         Patience { quiet, limit, since: Instant::now(), queued: Duration::ZERO }
     }
@@ -135,7 +141,8 @@ impl Handle {
         main: &Connection,
     ) -> Result<Option<(Key, &'a dyn Party)>, CallError> {
         let Some(party) = party else { return Ok(None) };
-        let abilities = party.abilities();
+        // A stateless server hears with every request what its client can do.
+        let abilities = if main.is_stateless() { Abilities::default() } else { party.abilities() };
         if self.session_scoped {
             return match party.owner() {
                 Owner::Request(_) => Err(CallError::Refused {
@@ -147,7 +154,6 @@ impl Handle {
                 owner => Ok(Some((Key { owner: Some(owner.clone()), abilities }, party))),
             };
         }
-        // A stateless server hears with every request what its client can do.
         if main.is_stateless() || abilities.shared() == main.declared() {
             return Ok(None);
         }

@@ -42,6 +42,12 @@ impl Server {
         }
     }
 
+    /// Whether any server has tasks of the form that this revision knows.
+    pub(super) fn carries_tasks(&self, revision: Revision) -> bool {
+        let carried = carried(revision, &self.gateway.snapshot());
+        carried.get("tasks").is_some() || carried["extensions"].get(TASKS_EXTENSION).is_some()
+    }
+
     /// Whether a method belongs to a capability that the only server does not have. Asking it would be asking in vain.
     pub(super) async fn lacks(&self, method: &str) -> bool {
         let Some(capability) = needed(method) else { return false };

@@ -28,6 +28,7 @@ mod sessions;
 mod stateless;
 mod stdio;
 mod stream;
+mod task_names;
 mod tasks;
 mod tell;
 mod ticket;

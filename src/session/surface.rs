@@ -91,7 +91,6 @@ struct Items {
 impl Items {
     /// An item of a server that is gone can still be used (which brings the server back), but is not offered.
     fn new(kind: ItemKind, published: Vec<Published>, gone: &[&str]) -> Self {
-        let published: Vec<Published> = published.into_iter().map(|item| without_tasks(kind, item)).collect();
         let listed: Vec<&str> = published
             .iter()
             .filter(|item| item.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref())))
@@ -104,12 +103,15 @@ impl Items {
     }
 }
 
-/// A handler is no task, whatever the server's own tool could be.
-fn without_tasks(kind: ItemKind, mut item: Published) -> Published {
-    if kind == ItemKind::Tool
-        && matches!(item.handler, Handler::Script(_))
-        && item.definition.raw().get().contains("\"execution\"")
-        && let Ok(plain) = item.definition.with(kind, &[("execution", None)])
+/// A handler is no task, whatever the server's own tool could be; nor is a tool of a server without tasks.
+fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
+    let has_tasks = |name: &str| {
+        let backend = snapshot.backend(name);
+        backend.is_some_and(|backend| backend.info.capabilities["tasks"]["requests"]["tools"].is_object())
+    };
+    if item.definition.raw().get().contains("\"execution\"")
+        && !matches!(&item.handler, Handler::Backend(target) if has_tasks(&target.backend))
+        && let Ok(plain) = item.definition.with(ItemKind::Tool, &[("execution", None)])
     {
         item.definition = Arc::new(plain);
     }
@@ -145,8 +147,9 @@ impl Surface {
         };
         let failed = snapshot.backends.iter().filter(|backend| backend.status == Status::Failed);
         let gone: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
+        let tools = plan.tools.into_iter().map(|item| without_tasks(item, snapshot)).collect();
         Surface {
-            tools: Items::new(ItemKind::Tool, plan.tools, &gone),
+            tools: Items::new(ItemKind::Tool, tools, &gone),
             resources: Items::new(ItemKind::Resource, plan.resources, &gone),
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
             prompts: Items::new(ItemKind::Prompt, plan.prompts, &gone),
