@@ -29,3 +29,4 @@ mod session_http;
 mod single_server;
 mod stateless_http;
 mod support;
+mod tasks;

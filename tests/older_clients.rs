@@ -84,7 +84,9 @@ async fn tools_are_listed_as_each_revision_defines_them() {
     let directory = TempDir::new();
     let path = directory.write("tools.json", &format!("[{head}{execution}{schema}{meta}}}]"));
     for era in ERAS {
-        let mut proxy = fake(&["--era", era, "--tools", path.to_str().expect("a temporary path is text")]);
+        let tasks = r#""tasks":{"requests":{"tools":{"call":{}}}}"#;
+        let path = path.to_str().expect("a temporary path is text");
+        let mut proxy = fake(&["--era", era, "--tools", path, "--capabilities", tasks]);
         for (revision, expected) in [
             ("2026-07-28", format!("{head}{schema}{meta}}}")),
             ("2025-11-25", format!("{head}{execution}{meta}}}")),

@@ -97,6 +97,12 @@ fn capabilities(options: &Options, legacy: bool) -> String {
     if options.completions.is_some() {
         capabilities.push(r#""completions":{}"#);
     }
+    if options.tasks {
+        capabilities.push(match legacy {
+            true => r#""tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#,
+            false => r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#,
+        });
+    }
     capabilities.extend(options.capabilities.as_deref());
     format!("{{{}}}", capabilities.join(","))
 }

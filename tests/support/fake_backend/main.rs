@@ -21,6 +21,7 @@ mod session;
 mod shared;
 mod sse;
 mod stdio;
+mod tasks;
 mod tools;
 
 use std::sync::Arc;
