@@ -107,8 +107,10 @@ impl Handle {
         rounds: &mut Rounds,
         end: &mut EndsTask,
     ) -> Result<Answer, CallError> {
-        let protocol =
-            |reason: String| CallError::Protocol { backend: Arc::clone(&self.name), reason: format!("a task: {reason}") };
+        let protocol = |reason: String| CallError::Protocol {
+            backend: Arc::clone(&self.name),
+            reason: format!("a task: {reason}"),
+        };
         let mut answered: Vec<String> = Vec::new();
         let mut wait = task.pause;
         loop {
@@ -117,7 +119,7 @@ impl Handle {
                 () = call.cancel.cancelled() => return Err(CallError::Cancelled),
             }
             if tokio::time::Instant::now() > rounds.deadline {
-                return Err(CallError::Timeout { backend: Arc::clone(&self.name), after: self.limit_of(call) });
+                return Err(CallError::Timeout { backend: Arc::clone(&self.name), after: self.limit(call.timeout) });
             }
             let answer = self.deliver(&about("tasks/get", &task.id, call)).await?;
             let now = Object::parse(answer.result.get()).map_err(|error| protocol(error.to_string()))?;
@@ -162,7 +164,7 @@ impl Handle {
         if asked.questions.is_empty() {
             return Ok(());
         }
-        let answers = self.ask_all(&asked, call.party.as_ref(), call, rounds).await?;
+        let answers = self.ask_all(&asked, call, rounds).await?;
         answered.extend(answers.iter().map(|(key, _)| key.clone()));
         let responses: Vec<String> = answers.iter().map(|(key, answer)| format!("{}:{answer}", quote(key))).collect();
         let mut update = about("tasks/update", id, call);

@@ -70,7 +70,9 @@ mod tests {
     fn a_task_is_named_as_the_other_side_knows_it_or_not_at_all() {
         let names = TaskNames { theirs: "t-1".to_owned(), ours: "sealed".to_owned() };
         let body = |id: &str| {
-            raw(&format!(r#"{{"message":1.10,"_meta":{{"v":1,"io.modelcontextprotocol/related-task":{{"taskId":"{id}"}}}}}}"#))
+            raw(&format!(
+                r#"{{"message":1.10,"_meta":{{"v":1,"io.modelcontextprotocol/related-task":{{"taskId":"{id}"}}}}}}"#
+            ))
         };
         assert_eq!(outward(Some(&names), &body("t-1")).get(), body_in_order("sealed"));
         assert_eq!(inward(Some(&names), &body("sealed")).get(), body_in_order("t-1"));

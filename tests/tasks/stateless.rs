@@ -28,7 +28,10 @@ async fn a_client_begins_a_task_answers_it_and_reads_its_result() {
         assert_eq!(part(&first, "ttlMs"), 60000);
         let id = begun(&first);
         let asking = client.modern("tasks/get", &about(&id), EXTENSION).await;
-        assert_eq!((part(&asking, "resultType"), part(&asking, "status")), (json!("complete"), json!("input_required")));
+        assert_eq!(
+            (part(&asking, "resultType"), part(&asking, "status")),
+            (json!("complete"), json!("input_required"))
+        );
         assert_eq!(begun(&asking), id);
         assert_eq!(part(&asking, "inputRequests")["colour"]["params"]["message"], "Which colour?");
         let answers = json!({"colour": {"action": "accept", "content": {"colour": "teal"}}});

@@ -13,7 +13,8 @@ use crate::shared::Shared;
 
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
-const QUESTION: &str = r#""message":"Which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}}}"#;
+const QUESTION: &str =
+    r#""message":"Which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}}}"#;
 const STAMPS: &str = r#""createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z""#;
 
 /// Name and how the tool goes with tasks.
@@ -81,9 +82,13 @@ fn begin(call: &Call) {
     let id = quoted(&id);
     call.answer(&if call.request.modern {
         let status = if at_once { "completed" } else { "working" };
-        format!(r#"{{"resultType":"task","taskId":{id},"status":"{status}",{STAMPS},"ttlMs":60000,"pollIntervalMs":20}}"#)
+        format!(
+            r#"{{"resultType":"task","taskId":{id},"status":"{status}",{STAMPS},"ttlMs":60000,"pollIntervalMs":20}}"#
+        )
     } else {
-        format!(r#"{{"task":{{"taskId":{id},"status":"working",{STAMPS},"ttl":60000,"pollInterval":20,"x-kept":1.10}}}}"#)
+        format!(
+            r#"{{"task":{{"taskId":{id},"status":"working",{STAMPS},"ttl":60000,"pollInterval":20,"x-kept":1.10}}}}"#
+        )
     });
 }
 
