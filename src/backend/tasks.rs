@@ -74,7 +74,9 @@ impl Handle {
             return None;
         }
         let view = self.view.load();
-        view.info.capabilities.get("tasks")?;
+        if !view.info.has_session_tasks() {
+            return None;
+        }
         let params = Object::parse(call.params.get()).ok()?;
         let name = params.string("name")?;
         let tool = view.lists.of(ItemKind::Tool).iter().find(|tool| tool.key() == name)?;

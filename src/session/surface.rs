@@ -107,10 +107,7 @@ impl Items {
 
 /// A handler is no task, whatever the server's own tool could be; nor is a tool of a server without tasks.
 fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
-    let has_tasks = |name: &str| {
-        let backend = snapshot.backend(name);
-        backend.is_some_and(|backend| backend.info.capabilities["tasks"]["requests"]["tools"].is_object())
-    };
+    let has_tasks = |name: &str| snapshot.backend(name).is_some_and(|backend| backend.info.has_session_tasks());
     if item.definition.raw().get().contains("\"execution\"")
         && !matches!(&item.handler, Handler::Backend(target) if has_tasks(&target.backend))
         && let Ok(plain) = item.definition.with(ItemKind::Tool, &[("execution", None)])
