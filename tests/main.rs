@@ -32,3 +32,4 @@ mod single_server;
 mod stateless_http;
 mod subscriptions;
 mod support;
+mod tasks;
