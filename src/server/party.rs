@@ -40,7 +40,7 @@ pub(super) enum Way {
 
 #[derive(Debug)]
 pub(super) struct ClientParty {
-    client: Client,
+    client: Arc<Client>,
     news: Mutex<News>,
     way: Way,
     wants_progress: bool,
@@ -49,16 +49,16 @@ pub(super) struct ClientParty {
 }
 
 impl ClientParty {
-    pub(super) fn new(client: &Client, outlet: &Outlet, token: Option<Raw>, way: Way) -> Arc<Self> {
+    pub(super) fn new(client: &Arc<Client>, outlet: &Outlet, token: Option<Raw>, way: Way) -> Arc<Self> {
         let wants_progress = token.is_some();
         let news = Mutex::new(News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY });
-        Arc::new(ClientParty { client: client.clone(), news, way, wants_progress, task: None })
+        Arc::new(ClientParty { client: Arc::clone(client), news, way, wants_progress, task: None })
     }
 
     /// The client of a request about a task.
-    pub(super) fn of_task(client: &Client, outlet: &Outlet, way: Way, task: TaskNames) -> Arc<Self> {
+    pub(super) fn of_task(client: &Arc<Client>, outlet: &Outlet, way: Way, task: TaskNames) -> Arc<Self> {
         let news = Mutex::new(News { outlet: outlet.clone(), token: None, last: f64::NEG_INFINITY });
-        Arc::new(ClientParty { client: client.clone(), news, way, wants_progress: false, task: Some(task) })
+        Arc::new(ClientParty { client: Arc::clone(client), news, way, wants_progress: false, task: Some(task) })
     }
 
     fn news(&self) -> MutexGuard<'_, News> {
