@@ -1,7 +1,9 @@
 //! A server on rmcp's typed handler: an independent counterpart that speaks both eras by rmcp's own logic.
-//! `rmcp-server` serves stdio, `rmcp-server --http ADDR` Streamable HTTP; `--legacy` leaves the modern era out.
+//! `rmcp-server` serves stdio, `rmcp-server --http ADDR` Streamable HTTP; `--legacy` leaves the modern era out,
+//! `--asking` offers the tools that ask the client in place of the others.
 #![expect(clippy::print_stderr, reason = "stderr is where a server says where it listens")]
 
+mod asking;
 mod handler;
 mod tools;
 
@@ -19,7 +21,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let legacy_only = arguments.iter().any(|argument| argument == "--legacy");
     let address = arguments.iter().position(|argument| argument == "--http").and_then(|at| arguments.get(at + 1));
-    let handler = Handler::new(legacy_only);
+    let asking = arguments.iter().any(|argument| argument == "--asking");
+    let handler = Handler::new(legacy_only, asking);
     match address {
         Some(address) => serve_http(handler, address).await,
         None => {
