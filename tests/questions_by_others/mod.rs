@@ -4,9 +4,10 @@
 mod python;
 mod rmcp;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::config::Config;
+use crate::support::program::Program;
 use crate::support::programs::rmcp_server;
 use crate::support::proxy::Proxy;
 use crate::support::real_servers;
@@ -18,23 +19,30 @@ struct Asker {
     world: Proxy,
 }
 
-/// Both servers in both eras; without Python only those of rmcp.
-fn askers() -> Vec<Asker> {
-    let rmcp = [("rmcp", Some(rmcp_server(["--asking", "--legacy"]))), ("rmcp", Some(rmcp_server(["--asking"])))];
-    let python = ["python"; 2].map(|name| (name, real_servers::python_asking("server.py")));
-    let eras = ["2025-11-25", "2026-07-28"].into_iter().cycle();
-    let askers = rmcp.into_iter().chain(python).zip(eras).filter_map(|((name, command), era)| {
-        // Folders are one client's own: a session-based server hears of them on a connection of that client.
-        let keys = json!({"protocol": era, "scope": "session"});
-        let config = Config::new().server_with("asking", &command?, keys);
-        let config = config.section("sessionInit: {preset: passthrough}");
-        let world = Proxy::new(&config);
-        // Python takes a while to start. A first look waits for it; later starts then list the tools at once.
-        let looked = world.command(["list-tools"]).output().expect("the proxy runs");
-        assert!(looked.status.success(), "{}", String::from_utf8_lossy(&looked.stderr));
-        Some(Asker { name, stateless: era == "2026-07-28", world })
-    });
-    askers.collect()
+/// Both servers in both eras, and the program that some of them are; without Python only those of rmcp.
+async fn askers() -> (Vec<Asker>, Option<Program>) {
+    let mut askers = vec![
+        asker("rmcp", false, |keys| Config::new().server_with("asking", &rmcp_server(["--asking", "--legacy"]), keys)),
+        asker("rmcp", true, |keys| Config::new().server_with("asking", &rmcp_server(["--asking"]), keys)),
+    ];
+    let Some(mut python) = real_servers::python_asking("server.py") else { return (askers, None) };
+    python.arg("127.0.0.1:0");
+    let (program, url) = Program::start_patiently(python).await;
+    for stateless in [false, true] {
+        askers.push(asker("python", stateless, |keys| Config::new().remote_with("asking", &url, keys)));
+    }
+    (askers, Some(program))
+}
+
+fn asker(name: &'static str, stateless: bool, config: impl FnOnce(Value) -> Config) -> Asker {
+    let era = if stateless { "2026-07-28" } else { "2025-11-25" };
+    // Folders are one client's own: a session-based server hears of them on a connection of that client.
+    let config = config(json!({"protocol": era, "scope": "session"}));
+    let world = Proxy::new(&config.section("sessionInit: {preset: passthrough}"));
+    // A first look waits for the server; later starts then list its tools at once.
+    let looked = world.command(["list-tools"]).output().expect("the proxy runs");
+    assert!(looked.status.success(), "{}", String::from_utf8_lossy(&looked.stderr));
+    Asker { name, stateless, world }
 }
 
 /// A tool that asks, what its client is asked, what the answer holds, and the capability it takes.

@@ -43,7 +43,8 @@ async fn run(asker: &Asker, mode: &str, revision: &str) -> Option<Vec<(String, &
 
 #[tokio::test]
 async fn what_servers_ask_reaches_the_person_at_the_python_sdk_and_the_answer_the_server() {
-    for asker in askers() {
+    let (askers, _program) = askers().await;
+    for asker in askers {
         for (mode, revision) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
             let cell = format!("python, {revision}, before {}, stateless {}", asker.name, asker.stateless);
             let Some(calls) = run(&asker, mode, revision).await else { return };

@@ -72,7 +72,8 @@ async fn connect(asker: &Asker, stateless: bool, person: Person) -> Client {
 
 #[tokio::test]
 async fn what_servers_ask_reaches_the_person_at_rmcp_and_the_answer_the_server() {
-    for asker in askers() {
+    let (askers, _program) = askers().await;
+    for asker in askers {
         for stateless in [false, true] {
             let cell = format!("rmcp, stateless {stateless}, before {}, stateless {}", asker.name, asker.stateless);
             let client = connect(&asker, stateless, Person::present()).await;
@@ -91,7 +92,8 @@ async fn what_servers_ask_reaches_the_person_at_rmcp_and_the_answer_the_server()
 
 #[tokio::test]
 async fn nobody_at_rmcp_is_asked_what_was_not_declared() {
-    for asker in askers() {
+    let (askers, _program) = askers().await;
+    for asker in askers {
         for stateless in [false, true] {
             let cell = format!("rmcp, stateless {stateless}, before {}, stateless {}", asker.name, asker.stateless);
             let mut client = connect(&asker, stateless, Person::absent()).await;

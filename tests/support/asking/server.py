@@ -1,8 +1,11 @@
-"""A server on the Python SDK, on stdio, whose tools ask the client one thing each: `ask_form`, `ask_url`, `ask_model`,
-`ask_folders`. The result is the answer it got. The era is the client's choice.
+"""A server on the Python SDK whose tools ask the client one thing each: `ask_form`, `ask_url`, `ask_model`, `ask_folders`.
+The result is the answer it got. The era is the client's choice.
+
+`server.py ADDRESS` serves Streamable HTTP and says on stderr where.
 """
 
 import json
+import socket
 import sys
 import warnings
 from pathlib import Path
@@ -10,9 +13,9 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "conformance/python_server"))
 
-import anyio  # noqa: E402
+import uvicorn  # noqa: E402
+from mcp.server.caching import CacheHint  # noqa: E402
 from mcp.server.lowlevel import Server  # noqa: E402
-from mcp.server.stdio import stdio_server  # noqa: E402
 from mcp.shared.exceptions import MCPDeprecationWarning  # noqa: E402
 
 from call import Call, era_wise, text  # noqa: E402
@@ -48,10 +51,18 @@ async def call_tool(context, params):
     return asked or text(json.dumps(answers["answer"]))
 
 
-async def main():
-    server = Server("asking", version="1.0.0", on_list_tools=era_wise(list_tools), on_call_tool=era_wise(call_tool))
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+def main():
+    server = Server(
+        "asking",
+        version="1.0.0",
+        cache_hints={"tools/list": CacheHint(ttl_ms=60_000)},
+        on_list_tools=era_wise(list_tools),
+        on_call_tool=era_wise(call_tool),
+    )
+    host, port = sys.argv[1].rsplit(":", 1)
+    listener = socket.create_server((host, int(port)), backlog=128)
+    print(f"listening on http://{host}:{listener.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
+    uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning")).run(sockets=[listener])
 
 
-anyio.run(main)
+main()
