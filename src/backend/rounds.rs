@@ -41,7 +41,8 @@ pub(super) struct Rounds {
 impl Handle {
     /// Makes a call to its end, whatever the server asks meanwhile.
     pub(super) async fn carry_through(&self, mut call: Call) -> Result<Answer, CallError> {
-        let original = call.params.clone();
+        // As it was made first; kept only when there is a second time.
+        let mut original: Option<Raw> = None;
         let mut rounds = Rounds {
             asked: 0,
             pause: FIRST_PAUSE,
@@ -53,7 +54,6 @@ impl Handle {
         }
         loop {
             let outcome = self.deliver(&call).await;
-            let party = call.party.clone();
             match outcome {
                 Ok(answer)
                     if !call.takes_tasks
@@ -68,12 +68,13 @@ impl Handle {
                 }
                 Ok(answer) if !call.passes_questions_on && wants_more(&answer.result) => {
                     let asked = Asked::read(&answer.result).map_err(|reason| self.protocol(reason))?;
-                    let answers = self.ask_all(&asked, party.as_ref(), &call, &mut rounds).await?;
-                    call.params = again(&original, &answers, asked.state.as_deref());
+                    let answers = self.ask_all(&asked, &call, &mut rounds).await?;
+                    let original = original.get_or_insert_with(|| call.params.clone());
+                    call.params = again(original, &answers, asked.state.as_deref());
                 }
-                Err(CallError::Rpc(error)) if error.code() == code::URL_REQUIRED && asks_urls(party.as_ref()) => {
+                Err(CallError::Rpc(error)) if error.code() == code::URL_REQUIRED && asks_urls(call.party.as_ref()) => {
                     let asked = addresses(&error).ok_or(CallError::Rpc(error))?;
-                    let answers = self.ask_all(&asked, party.as_ref(), &call, &mut rounds).await?;
+                    let answers = self.ask_all(&asked, &call, &mut rounds).await?;
                     if let Some(action) = declined(&answers) {
                         return Err(self.unanswered(&format!("the person chose `{action}`")));
                     }
@@ -83,13 +84,7 @@ impl Handle {
         }
     }
 
-    pub(super) async fn ask_all(
-        &self,
-        asked: &Asked,
-        party: Option<&Arc<dyn Party>>,
-        call: &Call,
-        rounds: &mut Rounds,
-    ) -> Result<Answers, CallError> {
+    pub(super) async fn ask_all(&self, asked: &Asked, call: &Call, rounds: &mut Rounds) -> Result<Answers, CallError> {
         let address = |params: &Raw| Object::parse(params.get()).ok().and_then(|params| params.string("url"));
         let pending: Vec<_> = asked.questions.iter().filter_map(|(_, _, params)| address(params)).collect();
         let only_waiting =
@@ -103,7 +98,7 @@ impl Handle {
         if rounds.asked > MOST_ROUNDS {
             return Err(self.unanswered(&format!("it asked more than {MOST_ROUNDS} times")));
         }
-        let Some(party) = party else { return Err(self.unanswered("nobody can be asked")) };
+        let Some(party) = &call.party else { return Err(self.unanswered("nobody can be asked")) };
         for (_, method, params) in &asked.questions {
             nested::permitted(party.abilities(), method, params)
                 .map_err(|error| self.unanswered(&format!("it may not ask for `{method}`: {}", error.message())))?;

@@ -119,7 +119,7 @@ impl Handle {
         if asked.questions.is_empty() {
             return Ok(());
         }
-        let answers = self.ask_all(&asked, call.party.as_ref(), call, rounds).await?;
+        let answers = self.ask_all(&asked, call, rounds).await?;
         answered.extend(answers.iter().map(|(key, _)| key.clone()));
         let responses: Vec<String> =
             answers.iter().map(|(key, answer)| format!("{}:{answer}", crate::json::quote(key))).collect();

@@ -62,7 +62,7 @@ impl Server {
 fn carried(revision: Revision, snapshot: &Snapshot) -> Value {
     let mut carried = json!({
         "tools": {"listChanged": true},
-        "resources": {"listChanged": true},
+        "resources": {"subscribe": true, "listChanged": true},
         "prompts": {"listChanged": true},
         "completions": {},
         "logging": {},

@@ -102,6 +102,7 @@ pub(super) fn admit(
         declared: meta.capabilities,
         level: Level::Request(level),
         questions: None,
+        subscriptions: None,
         gone: None,
         links: None,
     })

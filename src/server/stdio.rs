@@ -203,6 +203,7 @@ impl Front {
                 self.server.gateway.sole_client(abilities);
                 let links = Some(Arc::clone(&self.links));
                 let client = Client { links, ..Client::of_session(revision, self.principal.clone(), abilities) };
+                let client = client.told_at(Outlet::Queue(self.lines.clone()));
                 let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(client);
                 if let Some(old) = old {
                     old.end();

@@ -1,5 +1,6 @@
 //! What a client sees: the immutable result of one script run.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
@@ -7,6 +8,7 @@ use serde_json::Value;
 
 use super::apps::Apps;
 use super::definitions;
+use super::listing::{Listing, Page};
 use super::mirror::mirrored;
 use crate::builtins::{Handler, Plan, Published};
 use crate::catalog::Snapshot;
@@ -81,26 +83,26 @@ impl Entry {
 #[derive(Debug)]
 struct Items {
     entries: IndexMap<String, Entry>,
-    /// The JSON array of those that are listed.
-    list: Arc<str>,
-    /// The same as clients of each revision know it, made when the first of them asks.
-    told: [OnceLock<Arc<str>>; Revision::SUPPORTED.len()],
-    listed: usize,
+    listed: Listing,
+    /// The same as clients of each revision know it, where that differs; made when the first of them asks.
+    told: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
+    /// Where those that are listed come from; none for what the script made.
+    origins: HashSet<Option<Arc<str>>>,
 }
 
 impl Items {
     /// An item of a server that is gone can still be used (which brings the server back), but is not offered.
     fn new(kind: ItemKind, published: Vec<Published>, gone: &[&str]) -> Self {
-        let published: Vec<Published> = published.into_iter().map(|item| without_tasks(kind, item)).collect();
-        let listed: Vec<&str> = published
-            .iter()
-            .filter(|item| item.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref())))
-            .map(|item| item.definition.raw().get())
-            .collect();
-        let (list, count) = (format!("[{}]", listed.join(",")).into(), listed.len());
-        let entries =
-            published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
-        Items { entries, list, told: Default::default(), listed: count }
+        let published = published.into_iter().map(|item| without_tasks(kind, item));
+        let entries: IndexMap<String, Entry> =
+            published.map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
+        let backend = |entry: &Entry| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
+        let is_listed =
+            |entry: &Entry| entry.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref()));
+        let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
+        let origins = listed().map(|(_, entry)| backend(entry)).collect();
+        let listed = Listing::new(listed().map(|(place, entry)| (place, entry.definition.raw().get())));
+        Items { entries, listed, told: Default::default(), origins }
     }
 }
 
@@ -191,18 +193,34 @@ impl Surface {
 
     /// The JSON array of the listed items.
     pub fn list(&self, kind: ItemKind) -> &Arc<str> {
-        &self.items(kind).list
+        &self.items(kind).listed.text
     }
 
-    /// The same for clients of one revision.
-    pub fn list_for(&self, kind: ItemKind, revision: Revision) -> &Arc<str> {
+    /// A page of the listed items for clients of one revision, behind the one of that key or from the start; none if
+    /// there is no such key any more.
+    pub fn page(&self, kind: ItemKind, revision: Revision, behind: Option<&str>, size: usize) -> Option<Page<'_>> {
         let items = self.items(kind);
-        match kind {
+        let told = match kind {
             ItemKind::Tool => {
-                items.told[revision as usize].get_or_init(|| definitions::tools_for(revision, &items.list))
+                items.told[revision as usize].get_or_init(|| definitions::tools_for(revision, &items.listed)).as_ref()
             }
-            _ => &items.list,
-        }
+            _ => None,
+        };
+        let behind = match behind {
+            Some(key) => Some(items.entries.get_index_of(key)?),
+            None => None,
+        };
+        Some(told.unwrap_or(&items.listed).page(behind, size))
+    }
+
+    /// The key of what is published at a place.
+    pub fn key_at(&self, kind: ItemKind, place: usize) -> Option<&str> {
+        self.items(kind).entries.get_index(place).map(|(key, _)| key.as_str())
+    }
+
+    /// The backends that listed items come from; none stands for the script itself.
+    pub fn origins(&self, kind: ItemKind) -> impl Iterator<Item = Option<&Arc<str>>> {
+        self.items(kind).origins.iter().map(Option::as_ref)
     }
 
     /// The only server, where everything of it is published as it is and nothing else.
@@ -217,7 +235,7 @@ impl Surface {
 
     /// How many items of a kind a client is shown.
     pub fn listed(&self, kind: ItemKind) -> usize {
-        self.items(kind).listed
+        self.items(kind).listed.len()
     }
 
     pub fn instructions(&self) -> &str {

@@ -8,9 +8,10 @@ use std::time::Duration;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientConfig, ClientRequest, CreateMessageRequestParams,
     CreateMessageResult, ElicitRequestParams, ElicitResult, Implementation, JsonObject, ListRootsResult,
-    ProgressNotificationParam, ProtocolVersion, Request, ServerResult,
+    ProgressNotificationParam, ProtocolVersion, Request, ResourceUpdatedNotificationParam, ServerNotification,
+    ServerResult, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RequestContext, RunningService, ServiceError};
+use rmcp::service::{NotificationContext, RequestContext, RunningService, ServiceError, Subscription};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientCacheConfig, ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData, RoleClient};
 use serde_json::Value;
@@ -26,6 +27,7 @@ use super::stderr_log::StderrLog;
 pub enum Told {
     Progress(ProgressNotificationParam),
     ToolsChanged,
+    Updated(String),
 }
 
 pub struct Handler {
@@ -61,6 +63,14 @@ impl ClientHandler for Handler {
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
         let _ = self.told.send(Told::Progress(progress));
+    }
+
+    async fn on_resource_updated(
+        &self,
+        updated: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let _ = self.told.send(Told::Updated(updated.uri));
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
@@ -155,6 +165,34 @@ impl RmcpClient {
         match called.unwrap_or_else(|problem| panic!("{problem:?}\n--- stderr ---\n{}", self.stderr.text())) {
             ServerResult::CustomResult(result) => result.0,
             result => serde_json::to_value(result).expect("a result is JSON"),
+        }
+    }
+
+    /// Follows a resource in the way of the session-based era.
+    #[expect(deprecated, reason = "the older era has it")]
+    pub async fn subscribe(&self, uri: &str) {
+        let asked = self.service.peer().subscribe(SubscribeRequestParams::new(uri));
+        within("rmcp's resources/subscribe", &self.stderr, asked).await.expect("the resource can be followed");
+    }
+
+    #[expect(deprecated, reason = "the older era has it")]
+    pub async fn unsubscribe(&self, uri: &str) {
+        let asked = self.service.peer().unsubscribe(UnsubscribeRequestParams::new(uri));
+        within("rmcp's resources/unsubscribe", &self.stderr, asked).await.expect("nobody need follow it");
+    }
+
+    /// Follows a resource in the way of the stateless era.
+    pub async fn listen_to(&self, uri: &str) -> Subscription {
+        let filter = SubscriptionFilter::builder().resource_subscriptions([uri]).build();
+        let listening = self.service.peer().listen(filter);
+        within("rmcp's subscriptions/listen", &self.stderr, listening).await.expect("the resource can be followed")
+    }
+
+    /// The next resource that such a subscription says was updated.
+    pub async fn updated(&self, subscription: &mut Subscription) -> String {
+        match within("an update", &self.stderr, subscription.next()).await {
+            Ok(Some(ServerNotification::ResourceUpdatedNotification(update))) => update.params.uri,
+            other => panic!("expected an update, got {other:?}"),
         }
     }
 

@@ -3,9 +3,17 @@
 import json
 import os
 
+from .client import Refused
+
 
 def play(scenario, client):
-    tools = client.request("tools/list").get("tools", [])
+    try:
+        tools = client.request("tools/list")["tools"]
+    except Refused:
+        # The mock of some scenarios has no tools. That it was met is all they want.
+        if scenario in SCENARIOS:
+            raise
+        return
     SCENARIOS.get(scenario, only_list)(client, {tool["name"]: tool for tool in tools})
 
 
@@ -51,4 +59,5 @@ SCENARIOS = {
     "http-custom-headers": call_as_told,
     "http-invalid-tool-headers": call_each,
     "json-schema-2020-12-preservation": echo_schema,
+    "json-schema-ref-no-deref": only_list,
 }

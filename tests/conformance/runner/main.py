@@ -32,9 +32,11 @@ def run():
         suite = Suite(programs, options.output or Path(scratch))
         runs = []
         if options.side != "client":
-            runs += server_runs.plan(options)
+            runs += server_runs.plan(options, suite)
         if options.side != "server":
             runs += client_runs.plan(options, suite)
+        if not runs:
+            raise SystemExit("error: there is no such scenario here; the suite's requirements/*.yaml have the names")
         with ThreadPoolExecutor(max_workers=options.jobs) as pool:
             outcomes = list(pool.map(lambda one: one.perform(programs, suite), runs))
         findings = report.tables(outcomes, gaps.read(), options, suite)

@@ -32,7 +32,8 @@ def server_table(revision, runs, gaps, options, findings, suite):
         rows.append((scenario, cells))
     for kind, names in [("required", suite.required("server", revision)), ("not scored", suite.not_scored("server", revision))]:
         rows += passed_of(kind, [cells for scenario, cells in rows if scenario in names])
-    print_table(f"Server scenarios of {revision}", list(runs), rows)
+    if rows:
+        print_table(f"Server scenarios of {revision}", list(runs), rows)
     for run in runs.values():
         if not run.found.checks:
             findings.append(f"{run.where} at {revision}: nothing was run\n{run.found.output}")

@@ -21,6 +21,7 @@ mod session;
 mod shared;
 mod sse;
 mod stdio;
+mod subscriptions;
 mod tools;
 
 use std::sync::Arc;

@@ -46,6 +46,7 @@ pub async fn call(shared: &Arc<Shared>, request: Request) {
         "fail" => faults::fail(&call),
         "spawn_grandchild" => processes::spawn_grandchild(&call),
         "notify" => processes::notify(&call),
+        "touch" => crate::subscriptions::touch(&call),
         "end_streams" => processes::end_streams(&call),
         "batch" => faults::batch(&call),
         "ping_client" => nested::ping(&call).await,
