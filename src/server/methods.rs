@@ -77,7 +77,7 @@ impl Client {
 /// A request being answered: what was asked, by whom, how it is cancelled, and where news of it goes.
 pub(super) struct Asked<'a> {
     pub(super) request: &'a Request,
-    pub(super) client: &'a Client,
+    pub(super) client: &'a Arc<Client>,
     pub(super) cancel: CancellationToken,
     pub(super) outlet: &'a Outlet,
 }

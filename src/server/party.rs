@@ -36,17 +36,17 @@ pub(super) enum Way {
 
 #[derive(Debug)]
 pub(super) struct ClientParty {
-    client: Client,
+    client: Arc<Client>,
     news: Mutex<News>,
     way: Way,
     wants_progress: bool,
 }
 
 impl ClientParty {
-    pub(super) fn new(client: &Client, outlet: &Outlet, token: Option<Raw>, way: Way) -> Arc<Self> {
+    pub(super) fn new(client: &Arc<Client>, outlet: &Outlet, token: Option<Raw>, way: Way) -> Arc<Self> {
         let wants_progress = token.is_some();
         let news = Mutex::new(News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY });
-        Arc::new(ClientParty { client: client.clone(), news, way, wants_progress })
+        Arc::new(ClientParty { client: Arc::clone(client), news, way, wants_progress })
     }
 
     fn news(&self) -> MutexGuard<'_, News> {

@@ -60,7 +60,7 @@ impl Server {
             "logging/setLevel" => self.set_level(&asked),
             "ping" => Some(Ok(crate::json::raw(&json!({})))),
             "resources/subscribe" => self.subscribe(asked).await,
-            "resources/unsubscribe" => self.unsubscribe(asked).await,
+            "resources/unsubscribe" => self.unsubscribe(&asked),
             _ => self.answer_common(asked).await,
         }
     }
@@ -69,7 +69,7 @@ impl Server {
 /// One session of an HTTP client.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) client: Client,
+    pub(super) client: Arc<Client>,
     pub(super) in_flight: InFlight,
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
@@ -84,7 +84,7 @@ impl Session {
     pub(super) fn new(client: Client) -> Self {
         let standalone = Arc::new(Stream::new(0));
         Session {
-            client: client.told_at(Outlet::Stream(Arc::clone(&standalone))),
+            client: Arc::new(client.told_at(Outlet::Stream(Arc::clone(&standalone)))),
             in_flight: InFlight::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),

@@ -202,6 +202,9 @@ impl Server {
             return Ok(());
         }
         let (Ok(surface), Some(body)) = (self.surface().await, &request.params) else { return Ok(()) };
+        if !surface.has_marks() {
+            return Ok(());
+        }
         let Ok(object) = Object::parse(body.get()) else { return Ok(()) };
         let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
         if entry.marked().is_empty() {

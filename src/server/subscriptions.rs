@@ -70,9 +70,6 @@ async fn tell(server: Server, followed: Arc<Followed>, outlet: Outlet) {
 
 impl Server {
     pub(super) async fn subscribe(&self, asked: Asked<'_>) -> Outcome {
-        if self.mirrors_none().await {
-            return Some(Err(RpcError::method_not_found(&asked.request.method)));
-        }
         let (uri, subscriptions) = match named(&asked) {
             Ok(named) => named,
             Err(error) => return Some(Err(error)),
@@ -85,17 +82,8 @@ impl Server {
         told(outcome.map(|()| nothing()), ItemKind::ResourceTemplate, &uri, asked.client.revision)
     }
 
-    /// Whether this is nothing but the view of a server that has no subscriptions, and has told so.
-    async fn mirrors_none(&self) -> bool {
-        let Ok(surface) = self.surface().await else { return false };
-        surface.mirrors().is_some_and(|only| only.info.capabilities["resources"]["subscribe"] != true)
-    }
-
-    pub(super) async fn unsubscribe(&self, asked: Asked<'_>) -> Outcome {
-        if self.mirrors_none().await {
-            return Some(Err(RpcError::method_not_found(&asked.request.method)));
-        }
-        let outcome = named(&asked).map(|(uri, subscriptions)| {
+    pub(super) fn unsubscribe(&self, asked: &Asked<'_>) -> Outcome {
+        let outcome = named(asked).map(|(uri, subscriptions)| {
             subscriptions.0.followed.remove(&uri);
             nothing()
         });

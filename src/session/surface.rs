@@ -121,6 +121,7 @@ fn without_tasks(kind: ItemKind, mut item: Published) -> Published {
 /// Everything that is published, and what the lists show of it.
 #[derive(Debug)]
 pub struct Surface {
+    marked: bool,
     tools: Items,
     resources: Items,
     resource_templates: Items,
@@ -147,7 +148,14 @@ impl Surface {
         };
         let failed = snapshot.backends.iter().filter(|backend| backend.status == Status::Failed);
         let gone: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
+        let marks = memchr::memmem::Finder::new("x-mcp-header");
+        let marked = plan.tools.iter().any(|tool| {
+            let text = tool.definition.raw().get().as_bytes();
+            // A key may be spelled with escapes.
+            marks.find(text).is_some() || memchr::memmem::find(text, b"\\u").is_some()
+        });
         Surface {
+            marked,
             tools: Items::new(ItemKind::Tool, plan.tools, &gone),
             resources: Items::new(ItemKind::Resource, plan.resources, &gone),
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
@@ -167,6 +175,11 @@ impl Surface {
             ItemKind::ResourceTemplate => &self.resource_templates,
             ItemKind::Prompt => &self.prompts,
         }
+    }
+
+    /// Whether any tool may want arguments repeated as headers.
+    pub fn has_marks(&self) -> bool {
+        self.marked
     }
 
     /// The tool of that name, or the one whose interface calls it so.

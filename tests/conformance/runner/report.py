@@ -103,7 +103,7 @@ def client_table(revision, runs, gaps, options, findings):
         if run.passed and gap:
             findings.append(f"{gap}: {run.scenario} at {revision}, {run.where} passes now; take the line out")
         if word == "FAIL":
-            findings.append(f"{run.scenario} at {revision}, {run.where}: fails")
+            findings.append(f"{run.scenario} at {revision}, {run.where}: fails\n{run.found.output}")
         rows.setdefault(run.scenario, {})[run.where] = cell(word, checks)
     lines = [(scenario, [cells.get(era, "-") for era in eras]) for scenario, cells in rows.items()]
     print_table(f"Client scenarios of {revision}", eras, lines)
