@@ -35,3 +35,4 @@ mod soak;
 mod stateless_http;
 mod subscriptions;
 mod support;
+mod tasks;

@@ -16,6 +16,7 @@ use super::party::Party;
 use super::sides::{Key, Sides, Unopened};
 use super::subscriber;
 use super::subscriptions::{Follower, Listener, Subscription, Subscriptions};
+use super::tasks;
 use crate::json::Raw;
 use crate::model::{Abilities, BackendView, ItemKind, Owner};
 
@@ -69,7 +70,7 @@ impl Handle {
     pub(super) async fn deliver(&self, call: &Call) -> Result<Answer, CallError> {
         let mut patience = self.patience(call.timeout);
         self.breaker.check().inspect_err(|_| self.wake())?;
-        let _turn = self.turn(call, &mut patience).await?;
+        let _turn = if tasks::is_about_task(call) { None } else { Some(self.turn(call, &mut patience).await?) };
         let trial = self.breaker.admit().inspect_err(|_| self.wake())?;
         let outcome = self.attempt(call, patience).await;
         let impatient = matches!(outcome, Err(CallError::Timeout { .. } | CallError::LateStart { .. }))
@@ -81,9 +82,14 @@ impl Handle {
         outcome
     }
 
+    /// How long something may take in all.
+    pub(super) fn limit(&self, timeout: Option<Duration>) -> Duration {
+        timeout.unwrap_or(self.patience.limit).min(self.patience.limit)
+    }
+
     /// How long something may take, within what a caller grants.
     pub(super) fn patience(&self, timeout: Option<Duration>) -> Patience {
-        let limit = timeout.unwrap_or(self.patience.limit).min(self.patience.limit);
+        let limit = self.limit(timeout);
         let quiet = timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit));
         Patience { quiet, limit, since: Instant::now(), queued: Duration::ZERO }
     }
@@ -144,6 +150,8 @@ impl Handle {
         abilities: Abilities,
         main: &Connection,
     ) -> Result<Option<Key>, CallError> {
+        // A stateless server hears with every request what its client can do.
+        let abilities = if main.is_stateless() { Abilities::default() } else { abilities };
         if self.session_scoped {
             return match owner {
                 Owner::Request(_) => Err(self.refused(
@@ -154,7 +162,6 @@ impl Handle {
                 owner => Ok(Some(Key { owner: Some(owner.clone()), abilities })),
             };
         }
-        // A stateless server hears with every request what its client can do.
         if main.is_stateless() || abilities.shared() == main.declared() {
             return Ok(None);
         }

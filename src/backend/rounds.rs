@@ -46,20 +46,18 @@ impl Handle {
         let mut rounds = Rounds {
             asked: 0,
             pause: FIRST_PAUSE,
-            deadline: tokio::time::Instant::now() + self.patience.limit,
+            deadline: tokio::time::Instant::now() + self.limit(call.timeout),
             visited: Vec::new(),
         };
-        if let Some(params) = self.as_task(&call) {
-            call.params = params;
-        }
+        let made_a_task = self.as_task(&call).map(|params| call.params = params).is_some();
         loop {
             let outcome = self.deliver(&call).await;
             match outcome {
                 Ok(answer)
-                    if !call.takes_tasks
-                        && let Some(task) = tasks::of_result(&answer.result) =>
+                    if (made_a_task || !call.takes_tasks)
+                        && let Some(task) = tasks::begun(&call, &answer.result) =>
                 {
-                    return self.see_through(&call, &task, &mut rounds).await;
+                    return self.see_through(&call, task, &mut rounds).await;
                 }
                 Err(CallError::Rpc(error))
                     if !call.passes_questions_on && !call.declares_tasks && tasks::wants_extension(&error) =>
@@ -137,7 +135,7 @@ impl Handle {
     async fn pause(&self, call: &Call, rounds: &mut Rounds) -> Result<(), CallError> {
         let now = tokio::time::Instant::now();
         if now + rounds.pause > rounds.deadline {
-            return Err(CallError::Timeout { backend: Arc::clone(&self.name), after: self.patience.limit });
+            return Err(CallError::Timeout { backend: Arc::clone(&self.name), after: self.limit(call.timeout) });
         }
         tokio::select! {
             () = tokio::time::sleep(rounds.pause) => {}
@@ -168,7 +166,16 @@ pub fn wants_more(result: &RawRef) -> bool {
 }
 
 impl Asked {
-    pub(super) fn read(result: &RawRef) -> Result<Self, String> {
+    fn read(result: &RawRef) -> Result<Self, String> {
+        let asked = Self::of_task(result)?;
+        if asked.questions.is_empty() && asked.state.is_none() {
+            return Err("it wants another round but neither asks nor gives a state".to_owned());
+        }
+        Ok(asked)
+    }
+
+    /// A task may wait for answers that it was given already, and ask nothing new.
+    pub(super) fn of_task(result: &RawRef) -> Result<Self, String> {
         let object = Object::parse(result.get()).map_err(|error| error.to_string())?;
         let state = object.get("requestState").map(RawRef::to_owned);
         let mut questions = Vec::new();
@@ -180,9 +187,6 @@ impl Asked {
                 let params = request.get("params").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned);
                 questions.push((key.to_owned(), method, params));
             }
-        }
-        if questions.is_empty() && state.is_none() {
-            return Err("it wants another round but neither asks nor gives a state".to_owned());
         }
         Ok(Asked { questions, state })
     }

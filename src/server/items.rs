@@ -9,7 +9,7 @@ use super::conversation::{Asking, Conversation, Turn};
 use super::methods::{Asked, Client, Outcome};
 use super::party::{ClientParty, Way};
 use super::ticket::{Errand, Waiting};
-use super::{Server, caching, tell};
+use super::{Server, caching, tasks, tell};
 use crate::backend::{CallError, wants_more};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, digest, quote};
@@ -50,13 +50,14 @@ impl Server {
             Ok(surface) => {
                 let unlisted = self.owner_of_unlisted(&surface, kind, &key, client);
                 let takes_tasks = match kind {
-                    ItemKind::Tool => match self.takes_tasks(&surface, &key, &used.params, client) {
+                    ItemKind::Tool => match tasks::taken(&surface, &key, &used.params, client) {
                         Ok(takes_tasks) => takes_tasks,
                         Err(error) => return Some(Err(error)),
                     },
                     _ => false,
                 };
-                let outcome = self.carry_out(&surface, Use { unlisted, takes_tasks, ..used }, asked).await;
+                let params = if takes_tasks && !stateless { used.params } else { tasks::without(used.params) };
+                let outcome = self.carry_out(&surface, Use { unlisted, takes_tasks, params, ..used }, asked).await;
                 let returned = outcome.map(|outcome| self.returned(&surface, kind, &key, client, outcome));
                 match returned {
                     Ok(Ok(result)) if takes_tasks => self.with_sealed_task(&surface, &key, client, result).map(Ok),

@@ -32,6 +32,7 @@ mod stateless;
 mod stdio;
 mod stream;
 mod subscriptions;
+mod task_names;
 mod tasks;
 mod tell;
 mod ticket;

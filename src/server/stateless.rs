@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::log_level::Level;
 use super::methods::{Asked, Client, Outcome};
-use super::{Server, tell};
+use super::{Server, tasks, tell};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Owner, Principal, is_protocol_method};
 use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
@@ -177,7 +177,10 @@ impl Server {
         }
         match asked.request.method.as_str() {
             "server/discover" => Some(self.discover(asked.client).await),
-            "subscriptions/listen" => self.listen(asked).await,
+            "subscriptions/listen" => match tasks::undeclared(&asked) {
+                Some(error) => Some(Err(error)),
+                None => self.listen(asked).await,
+            },
             _ => self.answer_common(asked).await,
         }
     }

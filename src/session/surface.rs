@@ -93,9 +93,8 @@ struct Items {
 impl Items {
     /// An item of a server that is gone can still be used (which brings the server back), but is not offered.
     fn new(kind: ItemKind, published: Vec<Published>, gone: &[&str]) -> Self {
-        let published = published.into_iter().map(|item| without_tasks(kind, item));
         let entries: IndexMap<String, Entry> =
-            published.map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
+            published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
         let backend = |entry: &Entry| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
         let is_listed =
             |entry: &Entry| entry.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref()));
@@ -106,12 +105,12 @@ impl Items {
     }
 }
 
-/// A handler is no task, whatever the server's own tool could be.
-fn without_tasks(kind: ItemKind, mut item: Published) -> Published {
-    if kind == ItemKind::Tool
-        && matches!(item.handler, Handler::Script(_))
-        && item.definition.raw().get().contains("\"execution\"")
-        && let Ok(plain) = item.definition.with(kind, &[("execution", None)])
+/// A handler is no task, whatever the server's own tool could be; nor is a tool of a server without tasks.
+fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
+    let has_tasks = |name: &str| snapshot.backend(name).is_some_and(|backend| backend.info.has_session_tasks());
+    if item.definition.raw().get().contains("\"execution\"")
+        && !matches!(&item.handler, Handler::Backend(target) if has_tasks(&target.backend))
+        && let Ok(plain) = item.definition.with(ItemKind::Tool, &[("execution", None)])
     {
         item.definition = Arc::new(plain);
     }
@@ -154,9 +153,10 @@ impl Surface {
             // A key may be spelled with escapes.
             marks.find(text).is_some() || memchr::memmem::find(text, b"\\u").is_some()
         });
+        let tools = plan.tools.into_iter().map(|item| without_tasks(item, snapshot)).collect();
         Surface {
             marked,
-            tools: Items::new(ItemKind::Tool, plan.tools, &gone),
+            tools: Items::new(ItemKind::Tool, tools, &gone),
             resources: Items::new(ItemKind::Resource, plan.resources, &gone),
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
             prompts: Items::new(ItemKind::Prompt, plan.prompts, &gone),

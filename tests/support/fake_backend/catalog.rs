@@ -85,6 +85,13 @@ impl Catalog {
         if options.bad_headers {
             tools.extend(BAD_HEADERS.map(|(name, description, properties)| tool(name, description, properties)));
         }
+        if options.tasks {
+            tools.extend(crate::tasks::TOOLS.map(|(name, support)| {
+                let plain = tool(name, "Works as a task.", "");
+                let head = plain.get().trim_end_matches('}');
+                raw(format!(r#"{head}}}}},"execution":{{"taskSupport":"{support}"}}}}"#))
+            }));
+        }
         Self { tools, results: options.results_file.as_deref().map(read).unwrap_or_default() }
     }
 }

@@ -100,6 +100,13 @@ fn capabilities(options: &Options, legacy: bool) -> String {
     if options.completions.is_some() {
         capabilities.push(r#""completions":{}"#.to_owned());
     }
+    if options.tasks {
+        let tasks = match legacy {
+            true => r#""tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#,
+            false => r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#,
+        };
+        capabilities.push(tasks.to_owned());
+    }
     capabilities.extend(options.capabilities.clone());
     format!("{{{}}}", capabilities.join(","))
 }

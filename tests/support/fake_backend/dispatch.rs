@@ -6,7 +6,7 @@ use crate::message::{Envelope, Refusal, SUBSCRIPTION_KEY, members};
 use crate::options::{Eras, Options};
 use crate::request::Request;
 use crate::shared::{Listener, Shared};
-use crate::{discovery, features, headers, listing, subscriptions, tools};
+use crate::{discovery, features, headers, listing, subscriptions, tasks, tools};
 
 /// Notifications and responses: nothing is answered.
 pub fn without_answer(shared: &Shared, envelope: &Envelope, text: &str) {
@@ -96,6 +96,9 @@ async fn answer(shared: &Arc<Shared>, request: Request) {
         ("prompts/list" | "prompts/get", _) if shared.options.prompts => features::prompts(&shared.options, &request),
         ("completion/complete", modern) if shared.options.completions.is_some() => {
             Ok(features::completion(shared.options.completions.unwrap_or_default(), modern))
+        }
+        ("tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel", _) if shared.options.tasks => {
+            tasks::about(shared, &request).await
         }
         (method, modern) if shared.options.vendor && method.starts_with("vendor/") => {
             Ok(features::vendor(&request, modern))

@@ -22,6 +22,7 @@ mod shared;
 mod sse;
 mod stdio;
 mod subscriptions;
+mod tasks;
 mod tools;
 
 use std::sync::Arc;

@@ -55,6 +55,8 @@ pub struct Options {
     pub no_tools: bool,
     /// Methods that begin with `vendor/` are answered with what they were given.
     pub vendor: bool,
+    /// Two more tools that work as tasks, and the methods that go with them.
+    pub tasks: bool,
 
     /// While this file is there, each of its lines `refuse METHOD` or `ignore METHOD` is obeyed.
     pub faults_file: Option<String>,
@@ -121,6 +123,7 @@ impl Default for Options {
             capabilities: None,
             no_tools: false,
             vendor: false,
+            tasks: false,
             faults_file: None,
             exit_immediately: None,
             start_delay: None,
@@ -191,6 +194,7 @@ impl Options {
             "--capabilities" => self.capabilities = Some(rest.text(flag)?),
             "--no-tools" => self.no_tools = true,
             "--vendor" => self.vendor = true,
+            "--tasks" => self.tasks = true,
             "--faults" => self.faults_file = Some(rest.text(flag)?),
             "--exit-immediately" => self.exit_immediately = Some(rest.number(flag)?),
             "--start-delay" => self.start_delay = Some(rest.number(flag)?),

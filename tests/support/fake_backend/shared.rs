@@ -53,6 +53,7 @@ pub struct Inner {
     pub held: Vec<Held>,
     pub sessions: Sessions,
     pub old_streams: OldStreams,
+    pub tasks: HashMap<String, crate::tasks::Task>,
     /// Replies whose stream was closed after a priming event, by the event's id.
     pub parked: HashMap<String, UnboundedReceiver<Outgoing>>,
     /// Requests of this server to the client, by raw id.
