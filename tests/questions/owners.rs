@@ -138,7 +138,7 @@ async fn a_client_that_vanishes_while_it_is_asked_leaves_nothing_behind() {
     let mut stream = begin(&ann, "ask", "{}").await;
     let question = stream.next_message().await.expect("the question");
     assert_eq!(question.method().as_deref(), Some("elicitation/create"));
-    assert_eq!(ann.delete().await, 200);
+    assert!(ann.delete().await < 300);
     // The server hears that nobody waits any more, and serves the next one.
     let bob = session(&proxy, EVERYTHING).await;
     let mut seen = begin(&bob, "seen", r#"{"wait_for":"notifications/cancelled"}"#).await;
