@@ -64,11 +64,7 @@ impl Connector {
     }
 
     /// A new connection.
-    pub(super) async fn connect(
-        &self,
-        memory: &mut Memory,
-        purpose: Purpose,
-    ) -> Result<Arc<Connection>, String> {
+    pub(super) async fn connect(&self, memory: &mut Memory, purpose: Purpose) -> Result<Arc<Connection>, String> {
         let limit = self.server.start_timeout;
         match tokio::time::timeout(limit, self.try_connect(memory, purpose)).await {
             Ok(outcome) => outcome,

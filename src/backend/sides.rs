@@ -189,8 +189,7 @@ impl Sides {
     /// A connection that is of no use any more: the next call opens a new one.
     pub(super) fn drop_stale(&self, key: &Key, connection: &Arc<Connection>) {
         let side = self.lock().get(key).cloned();
-        if let Some(side) = side.filter(|side| side.connection().is_some_and(|open| Arc::ptr_eq(&open, connection)))
-        {
+        if let Some(side) = side.filter(|side| side.connection().is_some_and(|open| Arc::ptr_eq(&open, connection))) {
             self.forget(key, &side);
         }
     }

@@ -184,8 +184,6 @@ struct Waiting {
     timer: AbortHandle,
 }
 
-
-
 impl std::fmt::Debug for Conversation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Conversation").field("open", &self.open.len()).finish_non_exhaustive()

@@ -53,12 +53,8 @@ pub(super) struct ClientParty {
 impl ClientParty {
     pub(super) fn new(client: &Arc<Client>, outlet: &Outlet, token: Option<Raw>, way: Way) -> Arc<Self> {
         let wants_progress = token.is_some();
-        let news = Mutex::new(News {
-            outlet: outlet.clone(),
-            token,
-            last: f64::NEG_INFINITY,
-            client: Arc::clone(client),
-        });
+        let news =
+            Mutex::new(News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY, client: Arc::clone(client) });
         Arc::new(ClientParty { client: Arc::clone(client), news, way, wants_progress, task: None })
     }
 
@@ -79,8 +75,7 @@ impl ClientParty {
 
     /// From now on news go to another request of the same client.
     pub(super) fn goes_on_in(&self, client: &Arc<Client>, outlet: &Outlet, token: Option<Raw>) {
-        *self.news() =
-            News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY, client: Arc::clone(client) };
+        *self.news() = News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY, client: Arc::clone(client) };
     }
 
     /// Between two requests nobody can be told anything.

@@ -73,7 +73,11 @@ impl Calls {
                 let params = if original == key {
                     params
                 } else {
-                    Object::parse(params.get()).map_err(malformed)?.edit().set(kind.use_member(), quote(original)).finish_raw()
+                    Object::parse(params.get())
+                        .map_err(malformed)?
+                        .edit()
+                        .set(kind.use_member(), quote(original))
+                        .finish_raw()
                 };
                 self.forward(&target.backend, kind.use_method(), params, caller).await
             }
