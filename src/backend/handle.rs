@@ -117,14 +117,17 @@ impl Handle {
     async fn attempt(&self, call: &Call, patience: Patience) -> Result<Answer, CallError> {
         let mut stale: Option<Arc<Connection>> = None;
         loop {
-            let main = self.connection(&call.cancel, patience, stale.as_ref()).await?;
+            let main = match self.live(stale.as_ref()) {
+                Some(live) => live,
+                None => Box::pin(self.connection(&call.cancel, patience, stale.as_ref())).await?,
+            };
             let side = match call.party.as_deref() {
                 Some(party) => self.side(party.owner(), party.abilities(), &main)?,
                 None => None,
             };
             let connection = match &side {
                 None => main,
-                Some(key) => self.side_connection(call, key, &main, patience).await?,
+                Some(key) => Box::pin(self.side_connection(call, key, &main, patience)).await?,
             };
             match connection.call(call, patience).await {
                 Ok(answer) => return Ok(answer),

@@ -58,7 +58,7 @@ impl Handle {
                     if (made_a_task || !call.takes_tasks)
                         && let Some(task) = tasks::begun(&call, &answer.result) =>
                 {
-                    return self.see_through(&call, task, &mut rounds).await;
+                    return Box::pin(self.see_through(&call, task, &mut rounds)).await;
                 }
                 Err(CallError::Rpc(error))
                     if !call.passes_questions_on && !call.declares_tasks && tasks::wants_extension(&error) =>
@@ -67,13 +67,13 @@ impl Handle {
                 }
                 Ok(answer) if !call.passes_questions_on && wants_more(&answer.result) => {
                     let asked = Asked::read(&answer.result).map_err(|reason| self.protocol(reason))?;
-                    let answers = self.ask_all(&asked, &call, &mut rounds).await?;
+                    let answers = Box::pin(self.ask_all(&asked, &call, &mut rounds)).await?;
                     let original = original.get_or_insert_with(|| call.params.clone());
                     call.params = again(original, &answers, asked.state.as_deref());
                 }
                 Err(CallError::Rpc(error)) if error.code() == code::URL_REQUIRED && asks_urls(call.party.as_ref()) => {
                     let asked = addresses(&error).ok_or(CallError::Rpc(error))?;
-                    let answers = self.ask_all(&asked, &call, &mut rounds).await?;
+                    let answers = Box::pin(self.ask_all(&asked, &call, &mut rounds)).await?;
                     if let Some(action) = declined(&answers) {
                         return Err(self.unanswered(&format!("the person chose `{action}`")));
                     }

@@ -86,10 +86,10 @@ impl Server {
         }
         let Some(ticket) = &used.ticket else { return self.converse(surface, &used, asked).await };
         match self.tickets.redeem(&asked.client.principal, &used.errand()?, ticket)? {
-            Waiting::Call(number) => self.go_on(number, surface, &used, asked).await,
+            Waiting::Call(number) => Box::pin(self.go_on(number, surface, &used, asked)).await,
             Waiting::Server { backend, name, state } => {
                 let used = used.with_state(surface, &backend, &name, &state)?;
-                self.converse(surface, &used, asked).await
+                Box::pin(self.converse(surface, &used, asked)).await
             }
         }
     }
@@ -129,7 +129,7 @@ impl Server {
         let (server, its_surface, its_use) = (self.clone(), Arc::clone(surface), used.clone());
         let work = Box::pin(async move { server.call(&its_surface, &its_use, caller).await });
         let conversation = Conversation::new(work, questions, party, cancel);
-        self.take_turn(conversation, surface, used, asked).await
+        Box::pin(self.take_turn(conversation, surface, used, asked)).await
     }
 
     /// Goes on with a call that waited for this client.

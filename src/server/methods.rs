@@ -95,18 +95,19 @@ impl Server {
 
     /// The methods that both eras have.
     pub(super) async fn answer_common(&self, asked: Asked<'_>) -> Outcome {
+        // A future is as large as the largest of its branches, and it is moved about: the rarer ones are kept apart.
         let listed = |kind| self.list(kind, &asked);
         match asked.request.method.as_str() {
-            "tools/list" => Some(listed(ItemKind::Tool).await),
-            "resources/list" => Some(listed(ItemKind::Resource).await),
-            "resources/templates/list" => Some(listed(ItemKind::ResourceTemplate).await),
-            "prompts/list" => Some(listed(ItemKind::Prompt).await),
+            "tools/list" => Some(Box::pin(listed(ItemKind::Tool)).await),
+            "resources/list" => Some(Box::pin(listed(ItemKind::Resource)).await),
+            "resources/templates/list" => Some(Box::pin(listed(ItemKind::ResourceTemplate)).await),
+            "prompts/list" => Some(Box::pin(listed(ItemKind::Prompt)).await),
             "tools/call" => self.use_item(ItemKind::Tool, asked).await,
-            "resources/read" => self.use_item(ItemKind::Resource, asked).await,
-            "prompts/get" => self.use_item(ItemKind::Prompt, asked).await,
-            "completion/complete" => self.complete(asked).await,
-            method if is_task_method(method, asked.client.revision) => self.about_task(asked).await,
-            _ => self.pass_on(asked).await,
+            "resources/read" => Box::pin(self.use_item(ItemKind::Resource, asked)).await,
+            "prompts/get" => Box::pin(self.use_item(ItemKind::Prompt, asked)).await,
+            "completion/complete" => Box::pin(self.complete(asked)).await,
+            method if is_task_method(method, asked.client.revision) => Box::pin(self.about_task(asked)).await,
+            _ => Box::pin(self.pass_on(asked)).await,
         }
     }
 }

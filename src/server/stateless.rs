@@ -176,10 +176,10 @@ impl Server {
             return Some(Err(RpcError::method_not_found(&asked.request.method)));
         }
         match asked.request.method.as_str() {
-            "server/discover" => Some(self.discover(asked.client).await),
+            "server/discover" => Some(Box::pin(self.discover(asked.client)).await),
             "subscriptions/listen" => match tasks::undeclared(&asked) {
                 Some(error) => Some(Err(error)),
-                None => self.listen(asked).await,
+                None => Box::pin(self.listen(asked)).await,
             },
             _ => self.answer_common(asked).await,
         }
