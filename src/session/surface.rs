@@ -13,6 +13,7 @@ use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
 use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, UriTemplate};
+use crate::search::{SharedIndex, Shelf, Tool};
 use crate::wire::Revision;
 use crate::wire::params::{self, ParamHeader};
 
@@ -129,6 +130,7 @@ pub struct Surface {
     /// The server that this is nothing but a view of.
     mirrors: Option<Arc<BackendView>>,
     apps: Apps,
+    indexes: Vec<Arc<SharedIndex>>,
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -154,6 +156,7 @@ impl Surface {
             instructions: plan.instructions.unwrap_or_else(said),
             mirrors,
             apps,
+            indexes: plan.indexes,
             warnings: plan.warnings.into_iter().chain(clashes).collect(),
         }
     }
@@ -218,6 +221,18 @@ impl Surface {
     /// How many items of a kind a client is shown.
     pub fn listed(&self, kind: ItemKind) -> usize {
         self.items(kind).listed
+    }
+
+    /// What the script searches: the first index that it made, else one over all that is published.
+    pub fn search_index(&self) -> Arc<SharedIndex> {
+        if let Some(first) = self.indexes.first() {
+            return Arc::clone(first);
+        }
+        let tools = self.tools().map(|entry| Tool {
+            server: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.backend)),
+            definition: Arc::clone(&entry.definition),
+        });
+        Shelf::shared().index(tools.collect(), None)
     }
 
     pub fn instructions(&self) -> &str {
