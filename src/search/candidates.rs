@@ -10,8 +10,8 @@ use tantivy::{IndexSettings, Searcher, TantivyDocument, Term};
 use super::analysed::Analysed;
 use super::weights::{ALL, CANDIDATES};
 
-/// What the writer may use before it would begin another segment; one is all that is wanted.
-const MEMORY: usize = 256 << 20;
+/// From this the writer computes how large a table of words it begins with; it grows beyond.
+const MEMORY: usize = 1 << 20;
 
 /// A word that counts 1 stands this often.
 const REPEATS: f32 = 2.0;
