@@ -149,7 +149,7 @@ async fn a_client_s_own_meta_reaches_the_server_and_a_server_s_own_the_client() 
         let told = client.call("legacy", "raw", &call).await.result();
         assert_eq!(told, r#"{"content":[],"_meta":{"vendor/n":1.10}}"#);
         let told = client.call("modern", "raw", &call).await.result();
-        let kept = format!(r#"{{"content":[],"_meta":{{"vendor/n":1.10,{}}},"resultType":"complete"}}"#, our_name());
+        let kept = format!(r#"{{"content":[],"_meta":{{{},"vendor/n":1.10}},"resultType":"complete"}}"#, our_name());
         assert_eq!(told, kept);
     }
 }

@@ -84,10 +84,13 @@ async fn tools_are_listed_as_each_revision_defines_them() {
     let directory = TempDir::new();
     let path = directory.write("tools.json", &format!("[{head}{execution}{schema}{meta}}}]"));
     for era in ERAS {
-        let mut proxy = fake(&["--era", era, "--tools", path.to_str().expect("a temporary path is text")]);
+        // Said in either era; it means something in one of them only.
+        let tasks = r#""tasks":{"requests":{"tools":{"call":{}}}}"#;
+        let path = path.to_str().expect("a temporary path is text");
+        let mut proxy = fake(&["--era", era, "--tools", path, "--capabilities", tasks]);
         for (revision, expected) in [
             ("2026-07-28", format!("{head}{schema}{meta}}}")),
-            ("2025-11-25", format!("{head}{execution}{meta}}}")),
+            ("2025-11-25", format!("{head}{}{meta}}}", if era == "legacy" { execution } else { "" })),
             ("2025-06-18", format!("{head}{meta}}}")),
             ("2025-03-26", format!(r#"{head}{meta},"annotations":{{"title":"Odd"}}}}"#)),
             ("2024-11-05", format!("{head}{meta}}}")),

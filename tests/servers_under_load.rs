@@ -225,3 +225,16 @@ async fn a_server_that_could_not_be_started_is_called_as_soon_as_it_can() {
     let answer = proxy.client.call_until_it_works("echo", "{}").await;
     assert_eq!(answer.structured(), "{}");
 }
+
+#[tokio::test]
+async fn a_caller_that_is_turned_away_is_no_failure_of_the_server() {
+    let keys = json!({"scope": "session", "circuitBreaker": {"failures": 1, "cooldown": "10m"}});
+    let proxy = Proxy::new(&Config::new().server_with("fake", &legacy(&[]), keys)).http().await;
+    let mut client = proxy.client();
+    client.initialize("2025-11-25").await.result();
+    for _ in 0..2 {
+        let text = client.modern_call("echo", "{}").await.text();
+        assert!(text.contains("you are not known"), "{text}");
+    }
+    assert_eq!(client.call("echo", "{}").await.structured(), "{}");
+}

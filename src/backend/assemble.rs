@@ -20,16 +20,15 @@ pub(super) struct Stateless {
 }
 
 /// Who we say we are.
-pub(super) fn client_info() -> String {
-    format!("{{\"name\":\"starlark-mcp-proxy\",\"version\":{}}}", quote(env!("CARGO_PKG_VERSION")))
-}
+pub(super) const CLIENT_INFO: &str =
+    concat!("{\"name\":\"starlark-mcp-proxy\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
 
 /// The params to send. Untouched bytes where nothing has to be added.
 pub(super) fn params(body: &RawRef, additions: &Additions) -> String {
     let mut members: Vec<(&str, String)> = Vec::new();
     if let Some(stateless) = &additions.stateless {
         members.push((key::PROTOCOL_VERSION, quote(stateless.revision.as_str())));
-        members.push((key::CLIENT_INFO, client_info()));
+        members.push((key::CLIENT_INFO, CLIENT_INFO.to_owned()));
         members.push((key::CLIENT_CAPABILITIES, stateless.capabilities.clone().unwrap_or_else(|| "{}".to_owned())));
         if let Some(level) = stateless.log_level {
             members.push((key::LOG_LEVEL, quote(level.as_str())));

@@ -7,15 +7,38 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use super::freshness::Keeping;
 use super::party::Party;
+use super::subscriber;
+use super::subscriptions::{Follower, Listener, Subscription};
 use crate::json::Raw;
-use crate::model::BackendView;
+use crate::model::{BackendView, ItemKind};
 use crate::wire::RpcError;
 
 /// Anything that offers tools and can be called: a server, or local scripts.
 pub trait Backend: Send + Sync {
     fn view(&self) -> Arc<BackendView>;
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>>;
+
+    /// Follows a resource by the backend's own URI, until the subscription is dropped.
+    fn subscribe<'a>(
+        &'a self,
+        _uri: &'a str,
+        _: &'a Follower,
+        _: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        Box::pin(std::future::ready(Err(subscriber::unsupported(&self.view().name))))
+    }
+
+    /// How long its list may be kept by who asks now.
+    fn keeping(&self, _: ItemKind) -> Keeping {
+        Keeping::default()
+    }
+
+    /// Lists again what is older than the backend said it may become.
+    fn refresh(&self, _: ItemKind) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Tells it something that has no answer. What cannot be told now is not told.
     fn notify(&self, _method: String, _params: Option<Raw>) -> BoxFuture<'_, ()> {

@@ -106,6 +106,16 @@ impl Connection {
         self.revision.is_stateless() && matches!(self.link, Link::Http(_))
     }
 
+    /// Whether the server tells of updates of single resources.
+    pub(super) fn offers_subscriptions(&self) -> bool {
+        self.info.capabilities["resources"]["subscribe"] == true
+    }
+
+    /// Whether the server says when a list changes.
+    pub(super) fn announces(&self, kind: ItemKind) -> bool {
+        self.info.capabilities[kind.capability()]["listChanged"] == true
+    }
+
     /// Whether another server may answer in this one's place without the connection ending.
     pub(super) fn may_be_replaced(&self) -> bool {
         matches!(self.link, Link::Http(_))
@@ -136,10 +146,28 @@ impl Connection {
 
     /// A request of the proxy's own, without anybody waiting in front.
     pub(super) async fn ask(&self, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
+        self.ask_under(self.next_id(), method, body).await
+    }
+
+    pub(super) fn next_id(&self) -> u64 {
+        self.link.next_id()
+    }
+
+    /// The same under an id that somebody must know before there is an answer.
+    pub(super) async fn ask_under(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
         let params = assemble::params(body, &self.additions(None, None, false));
-        let mut outgoing = Outgoing::plain(self.link.next_id(), method, params);
+        let mut outgoing = Outgoing::plain(id, method, params);
         outgoing.cancellable = true;
         self.link.request(outgoing).await
+    }
+
+    /// A listen, until either side ends it.
+    pub(super) async fn listen_under(&self, id: u64, body: &RawRef) -> Result<(), LinkError> {
+        let ended = self.signals.end_of(id);
+        tokio::select! {
+            outcome = self.ask_under(id, "subscriptions/listen", body) => outcome.map(drop),
+            Ok(()) = ended => Ok(()),
+        }
     }
 
     /// Tells the server something that has no answer.
@@ -217,8 +245,8 @@ impl Connection {
             return outcome;
         }
         // Our picture of its schemas is old: look again, and send again once.
-        let (tools, _) = listing::list(self, ItemKind::Tool).await?;
-        self.remember(&tools);
+        let listing = listing::list(self, ItemKind::Tool).await?;
+        self.remember(&listing.items);
         self.send_once(call, pulse).await
     }
 
@@ -259,7 +287,7 @@ impl Connection {
         out
     }
 
-    fn failure(&self, error: LinkError) -> Failure {
+    pub(super) fn failure(&self, error: LinkError) -> Failure {
         let backend = Arc::clone(&self.name);
         if let (Link::Http(link), LinkError::Rpc(error)) = (&self.link, &error)
             && error.code() == code::UNSUPPORTED_VERSION
@@ -289,7 +317,7 @@ impl Connection {
         let mut pause = Duration::from_secs(1);
         loop {
             let started = Instant::now();
-            match self.ask("subscriptions/listen", &body).await {
+            match self.listen_under(self.next_id(), &body).await {
                 Err(LinkError::Rpc(error)) if error.code() == code::METHOD_NOT_FOUND => return,
                 outcome => tracing::debug!(server = %self.name, ?outcome, "the subscription ended"),
             }
@@ -306,7 +334,7 @@ impl Connection {
     /// Opens the stream on which a session-based server speaks unasked, where it has anything to say there.
     pub(super) async fn open_ear(&self) {
         if let Link::Http(link) = &self.link
-            && (self.filter().is_some() || self.declared.any())
+            && (self.filter().is_some() || self.offers_subscriptions() || self.declared.any())
             && tokio::time::timeout(EAR, link.listen()).await.is_err()
         {
             tracing::debug!(server = %self.name, "its own stream is slow to open");

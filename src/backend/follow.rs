@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
 use super::link::LinkError;
-use super::listing;
+use super::listing::{self, Listing};
 use super::signals::Signals;
 use super::supervisor::Supervisor;
 use crate::model::{ItemKind, Lists};
@@ -97,18 +97,19 @@ impl Shown {
         connection: &Connection,
         kinds: &[ItemKind],
     ) -> Result<Vec<ItemKind>, String> {
-        let mut failed = Vec::new();
+        let (mut failed, mut fresh) = (Vec::new(), Vec::new());
         for kind in kinds {
             if connection.info().capabilities.get(kind.capability()).is_none() {
                 continue;
             }
             let reports = match list_in_time(connection, *kind, owner.server.timeout).await {
-                Ok((items, left_out)) => {
+                Ok(listing) => {
                     if *kind == ItemKind::Tool {
                         self.failures = 0;
                     }
-                    *self.lists.of_mut(*kind) = items;
-                    left_out
+                    *self.lists.of_mut(*kind) = listing.items;
+                    fresh.push((*kind, listing.keeping));
+                    listing.reports
                 }
                 // Tools are what a server is for; a server that fails at the rest is still of use.
                 Err(failure) if *kind == ItemKind::Tool && self.gives_up(connection) => return Err(failure.reason),
@@ -116,6 +117,7 @@ impl Shown {
                     if failure.try_again {
                         failed.push(*kind);
                     }
+                    fresh.push((*kind, None));
                     vec![failure.reason]
                 }
             };
@@ -125,6 +127,9 @@ impl Shown {
         connection.remember(&self.lists.tools);
         let reports = ItemKind::ALL.iter().filter_map(|kind| self.reports.get(kind)).flatten().cloned().collect();
         owner.show(connection.info(), self.lists.clone(), reports).await;
+        for (kind, keeping) in fresh {
+            owner.handle.freshness.listed(kind, keeping, connection.announces(kind));
+        }
         Ok(failed)
     }
 
@@ -142,8 +147,6 @@ impl Shown {
         }
     }
 }
-
-type Listing = (Vec<Arc<crate::model::Definition>>, Vec<String>);
 
 struct Failure {
     reason: String,

@@ -11,10 +11,14 @@ use tokio_util::sync::CancellationToken;
 use super::breaker::Breaker;
 use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
+use super::freshness::{self, Freshness, Keeping};
 use super::party::Party;
-use super::sides::{Key, Sides};
+use super::sides::{Key, Sides, Unopened};
+use super::subscriber;
+use super::subscriptions::{Follower, Listener, Subscription, Subscriptions};
+use super::tasks;
 use crate::json::Raw;
-use crate::model::{BackendView, Owner};
+use crate::model::{Abilities, BackendView, ItemKind, Owner};
 
 /// Where a backend stands.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +55,8 @@ pub struct Handle {
     pub(super) sides: Arc<Sides>,
     pub(super) stop: CancellationToken,
     pub(super) stopped: CancellationToken,
+    pub(super) subscriptions: Arc<Subscriptions>,
+    pub(super) freshness: Arc<Freshness>,
 }
 
 impl Handle {
@@ -62,9 +68,9 @@ impl Handle {
     }
 
     pub(super) async fn deliver(&self, call: &Call) -> Result<Answer, CallError> {
-        let mut patience = self.patience(call);
+        let mut patience = self.patience(call.timeout);
         self.breaker.check().inspect_err(|_| self.wake())?;
-        let _turn = self.turn(call, &mut patience).await?;
+        let _turn = if tasks::is_about_task(call) { None } else { Some(self.turn(call, &mut patience).await?) };
         let trial = self.breaker.admit().inspect_err(|_| self.wake())?;
         let outcome = self.attempt(call, patience).await;
         let impatient = matches!(outcome, Err(CallError::Timeout { .. } | CallError::LateStart { .. }))
@@ -76,9 +82,15 @@ impl Handle {
         outcome
     }
 
-    fn patience(&self, call: &Call) -> Patience {
-        let limit = call.timeout.unwrap_or(self.patience.limit).min(self.patience.limit);
-        let quiet = call.timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit));
+    /// How long something may take in all.
+    pub(super) fn limit(&self, timeout: Option<Duration>) -> Duration {
+        timeout.unwrap_or(self.patience.limit).min(self.patience.limit)
+    }
+
+    /// How long something may take, within what a caller grants.
+    pub(super) fn patience(&self, timeout: Option<Duration>) -> Patience {
+        let limit = self.limit(timeout);
+        let quiet = timeout.map_or(self.patience.quiet, |timeout| timeout.min(self.patience.limit));
         Patience { quiet, limit, since: Instant::now(), queued: Duration::ZERO }
     }
 
@@ -105,11 +117,14 @@ impl Handle {
     async fn attempt(&self, call: &Call, patience: Patience) -> Result<Answer, CallError> {
         let mut stale: Option<Arc<Connection>> = None;
         loop {
-            let main = self.connection(call, patience, stale.as_ref()).await?;
-            let side = self.side(call.party.as_deref(), &main)?;
+            let main = self.connection(&call.cancel, patience, stale.as_ref()).await?;
+            let side = match call.party.as_deref() {
+                Some(party) => self.side(party.owner(), party.abilities(), &main)?,
+                None => None,
+            };
             let connection = match &side {
                 None => main,
-                Some((key, party)) => self.side_connection(call, key, *party, &main).await?,
+                Some(key) => self.side_connection(call, key, &main).await?,
             };
             match connection.call(call, patience).await {
                 Ok(answer) => return Ok(answer),
@@ -119,7 +134,7 @@ impl Handle {
                 }
                 // The server did not act on it; once more on a fresh connection, and only once.
                 Err(Failure::Stale) => {
-                    if let Some((key, _)) = &side {
+                    if let Some(key) = &side {
                         self.sides.drop_stale(key, &connection);
                     }
                     stale = Some(connection);
@@ -128,41 +143,35 @@ impl Handle {
         }
     }
 
-    /// Which connection beside the supervised one a call needs, if it needs one.
-    fn side<'a>(
+    /// Which connection beside the supervised one a client needs, if it needs one.
+    pub(super) fn side(
         &self,
-        party: Option<&'a dyn Party>,
+        owner: &Owner,
+        abilities: Abilities,
         main: &Connection,
-    ) -> Result<Option<(Key, &'a dyn Party)>, CallError> {
-        let Some(party) = party else { return Ok(None) };
-        let abilities = party.abilities();
+    ) -> Result<Option<Key>, CallError> {
+        // A stateless server hears with every request what its client can do.
+        let abilities = if main.is_stateless() { Abilities::default() } else { abilities };
         if self.session_scoped {
-            return match party.owner() {
-                Owner::Request(_) => Err(CallError::Refused {
-                    backend: Arc::clone(&self.name),
-                    reason: "it keeps a connection for each client (`scope: session`), and you are not known: open a \
-                             session or authenticate"
+            return match owner {
+                Owner::Request(_) => Err(self.refused(
+                    "it keeps a connection for each client (`scope: session`), and you are not known: open a session or \
+                     authenticate"
                         .to_owned(),
-                }),
-                owner => Ok(Some((Key { owner: Some(owner.clone()), abilities }, party))),
+                )),
+                owner => Ok(Some(Key { owner: Some(owner.clone()), abilities })),
             };
         }
-        // A stateless server hears with every request what its client can do.
         if main.is_stateless() || abilities.shared() == main.declared() {
             return Ok(None);
         }
-        Ok(Some((Key { owner: None, abilities: abilities.shared() }, party)))
+        Ok(Some(Key { owner: None, abilities: abilities.shared() }))
     }
 
-    async fn side_connection(
-        &self,
-        call: &Call,
-        key: &Key,
-        party: &dyn Party,
-        main: &Connection,
-    ) -> Result<Arc<Connection>, CallError> {
+    async fn side_connection(&self, call: &Call, key: &Key, main: &Connection) -> Result<Arc<Connection>, CallError> {
+        let gone = call.party.as_deref().and_then(Party::gone);
         tokio::select! {
-            opened = self.sides.get(key, party, main.signals()) => opened.map_err(|reason| self.down(&reason)),
+            opened = self.sides.get(key, gone, main.signals()) => opened.map_err(|unopened| self.unopened(unopened)),
             () = call.cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
         }
@@ -176,9 +185,9 @@ impl Handle {
     }
 
     /// The live connection. While there is none, asks for one and waits for the next attempt to succeed or fail.
-    async fn connection(
+    pub(super) async fn connection(
         &self,
-        call: &Call,
+        cancel: &CancellationToken,
         patience: Patience,
         stale: Option<&Arc<Connection>>,
     ) -> Result<Arc<Connection>, CallError> {
@@ -200,7 +209,7 @@ impl Handle {
         };
         tokio::select! {
             outcome = wait => outcome,
-            () = call.cancel.cancelled() => Err(CallError::Cancelled),
+            () = cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
             () = tokio::time::sleep(patience.left()) => Err(self.down("it is still starting")),
         }
@@ -211,7 +220,19 @@ impl Handle {
         stale.is_none_or(|stale| !Arc::ptr_eq(stale, &connection)).then_some(connection)
     }
 
-    fn down(&self, reason: &str) -> CallError {
+    pub(super) fn unopened(&self, unopened: Unopened) -> CallError {
+        match unopened {
+            Unopened::Full(reason) => self.refused(reason),
+            Unopened::Failed(reason) => self.down(&reason),
+        }
+    }
+
+    /// Nothing is wrong with the server, but this call is not for it.
+    fn refused(&self, reason: String) -> CallError {
+        CallError::Refused { backend: Arc::clone(&self.name), reason }
+    }
+
+    pub(super) fn down(&self, reason: &str) -> CallError {
         let reason = if reason.is_empty() { "it is not connected" } else { reason };
         CallError::Down { backend: Arc::clone(&self.name), reason: reason.to_owned() }
     }
@@ -224,6 +245,23 @@ impl Backend for Handle {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(self.carry_through(call))
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        follower: &'a Follower,
+        listener: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        Box::pin(subscriber::subscribe(self, uri, follower, listener))
+    }
+
+    fn keeping(&self, kind: ItemKind) -> Keeping {
+        freshness::keeping(self, kind)
+    }
+
+    fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {
+        Box::pin(freshness::refresh(self, kind))
     }
 
     fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {

@@ -270,7 +270,7 @@ async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled,
     if let Link::Http(link) = link.link {
         link.agree(None);
     }
-    let client: Value = serde_json::from_str(&assemble::client_info()).unwrap_or_default();
+    let client: Value = serde_json::from_str(assemble::CLIENT_INFO).unwrap_or_default();
     let params = json!({
         "protocolVersion": revision.as_str(),
         "capabilities": link.declared.to_capabilities(),

@@ -32,6 +32,7 @@ pub(super) async fn listen(link: &Arc<Inner>, opened: oneshot::Sender<()>) {
                     // Nothing will be replayed, so a change may have been missed; the first time too, between the
                     // listing and now.
                     link.pending.signals.mark_all();
+                    link.pending.signals.updates_missed();
                 }
                 was_open = true;
                 while let Ok(Some(event)) = stream.next().await {

@@ -34,10 +34,10 @@ pub(super) fn sort(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbou
                 None => Inbound::Nothing,
             },
             ("notifications/message", Some(params)) => Inbound::Log(params.clone()),
+            (method, params) if signals.take(method, params.as_deref()) => Inbound::Nothing,
             ("notifications/cancelled", Some(params)) => {
                 taken_back(params).map_or(Inbound::Nothing, Inbound::TakenBack)
             }
-            (method, _) if signals.take(method) => Inbound::Nothing,
             (method, _) => {
                 tracing::debug!(server, method, "notification");
                 Inbound::Other(notification)

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::connection::Connection;
+use super::freshness::Keeping;
 use super::link::LinkError;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{Definition, ItemKind};
@@ -15,12 +17,21 @@ use crate::wire::params;
 const MAX_PAGES: usize = 1000;
 const MAX_ITEMS: usize = 100_000;
 
+/// What a server lists of one kind.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) items: Vec<Arc<Definition>>,
+    /// What was left out.
+    pub(super) reports: Vec<String>,
+    /// For how long and for whom it may be kept, if the server says so.
+    pub(super) keeping: Option<Keeping>,
+}
+
 /// All items of a kind, and what was left out.
-pub(super) async fn list(
-    connection: &Connection,
-    kind: ItemKind,
-) -> Result<(Vec<Arc<Definition>>, Vec<String>), LinkError> {
+pub(super) async fn list(connection: &Connection, kind: ItemKind) -> Result<Listing, LinkError> {
     let (mut taken, mut reports) = (Taken::default(), Vec::new());
+    let mut keeping = None::<Keeping>;
+    let listing = |taken: Taken, reports, keeping| Ok(Listing { items: taken.items, reports, keeping });
     let (mut cursor, mut seen) = (None::<String>, HashSet::new());
     let method = kind.list_method();
     for _ in 0..MAX_PAGES {
@@ -31,18 +42,29 @@ pub(super) async fn list(
         let body = crate::json::valid(body).map_err(|error| LinkError::Protocol(error.to_string()))?;
         let page = connection.ask(method, &body).await?;
         cursor = take_page(connection, kind, &page, &mut taken, &mut reports)?;
+        if connection.is_stateless() {
+            let said = hints(&page);
+            keeping = Some(keeping.map_or(said, |before| before.and(said)));
+        }
         match &cursor {
-            None => return Ok((taken.items, reports)),
+            None => return listing(taken, reports, keeping),
             Some(cursor) if !seen.insert(cursor.clone()) => {
                 reports.push(format!("`{method}` repeats the cursor {}: the list ends there", quote(cursor)));
-                return Ok((taken.items, reports));
+                return listing(taken, reports, keeping);
             }
             Some(_) if taken.items.len() > MAX_ITEMS => break,
             Some(_) => {}
         }
     }
     reports.push(format!("`{method}` does not end: only the first {} items are used", taken.items.len()));
-    Ok((taken.items, reports))
+    listing(taken, reports, keeping)
+}
+
+/// What a page says about being kept. What it does not say, or says wrongly, counts as the least there is.
+fn hints(page: &RawRef) -> Keeping {
+    let Ok(page) = Object::parse(page.get()) else { return Keeping::default() };
+    let ttl = page.get("ttlMs").and_then(|ttl| ttl.get().parse().ok()).unwrap_or_default();
+    Keeping { ttl: Duration::from_millis(ttl), public: page.string("cacheScope").as_deref() == Some("public") }
 }
 
 /// The items of one kind, each under a key of its own.
@@ -117,6 +139,16 @@ fn usable(connection: &Connection, kind: ItemKind, item: Definition) -> Result<D
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_said_about_keeping_a_list_counts_as_nothing() {
+        let hints = |text: &str| hints(&crate::json::valid(text.to_owned()).unwrap());
+        let minute = Keeping { ttl: Duration::from_secs(60), public: true };
+        assert_eq!(hints(r#"{"ttlMs":60000,"cacheScope":"public"}"#), minute);
+        for odd in ["{}", r#"{"ttlMs":-1,"cacheScope":"all"}"#, r#"{"ttlMs":"60000","cacheScope":true}"#] {
+            assert_eq!(hints(odd), Keeping::default(), "{odd}");
+        }
+    }
 
     #[test]
     fn only_items_with_a_name_of_their_own_are_taken() {

@@ -41,25 +41,23 @@ pub(super) struct Rounds {
 impl Handle {
     /// Makes a call to its end, whatever the server asks meanwhile.
     pub(super) async fn carry_through(&self, mut call: Call) -> Result<Answer, CallError> {
-        let original = call.params.clone();
+        // As it was made first; kept only when there is a second time.
+        let mut original: Option<Raw> = None;
         let mut rounds = Rounds {
             asked: 0,
             pause: FIRST_PAUSE,
-            deadline: tokio::time::Instant::now() + self.patience.limit,
+            deadline: tokio::time::Instant::now() + self.limit(call.timeout),
             visited: Vec::new(),
         };
-        if let Some(params) = self.as_task(&call) {
-            call.params = params;
-        }
+        let made_a_task = self.as_task(&call).map(|params| call.params = params).is_some();
         loop {
             let outcome = self.deliver(&call).await;
-            let party = call.party.clone();
             match outcome {
                 Ok(answer)
-                    if !call.takes_tasks
-                        && let Some(task) = tasks::of_result(&answer.result) =>
+                    if (made_a_task || !call.takes_tasks)
+                        && let Some(task) = tasks::begun(&call, &answer.result) =>
                 {
-                    return self.see_through(&call, &task, &mut rounds).await;
+                    return self.see_through(&call, task, &mut rounds).await;
                 }
                 Err(CallError::Rpc(error))
                     if !call.passes_questions_on && !call.declares_tasks && tasks::wants_extension(&error) =>
@@ -68,12 +66,13 @@ impl Handle {
                 }
                 Ok(answer) if !call.passes_questions_on && wants_more(&answer.result) => {
                     let asked = Asked::read(&answer.result).map_err(|reason| self.protocol(reason))?;
-                    let answers = self.ask_all(&asked, party.as_ref(), &call, &mut rounds).await?;
-                    call.params = again(&original, &answers, asked.state.as_deref());
+                    let answers = self.ask_all(&asked, &call, &mut rounds).await?;
+                    let original = original.get_or_insert_with(|| call.params.clone());
+                    call.params = again(original, &answers, asked.state.as_deref());
                 }
-                Err(CallError::Rpc(error)) if error.code() == code::URL_REQUIRED && asks_urls(party.as_ref()) => {
+                Err(CallError::Rpc(error)) if error.code() == code::URL_REQUIRED && asks_urls(call.party.as_ref()) => {
                     let asked = addresses(&error).ok_or(CallError::Rpc(error))?;
-                    let answers = self.ask_all(&asked, party.as_ref(), &call, &mut rounds).await?;
+                    let answers = self.ask_all(&asked, &call, &mut rounds).await?;
                     if let Some(action) = declined(&answers) {
                         return Err(self.unanswered(&format!("the person chose `{action}`")));
                     }
@@ -83,13 +82,7 @@ impl Handle {
         }
     }
 
-    pub(super) async fn ask_all(
-        &self,
-        asked: &Asked,
-        party: Option<&Arc<dyn Party>>,
-        call: &Call,
-        rounds: &mut Rounds,
-    ) -> Result<Answers, CallError> {
+    pub(super) async fn ask_all(&self, asked: &Asked, call: &Call, rounds: &mut Rounds) -> Result<Answers, CallError> {
         let address = |params: &Raw| Object::parse(params.get()).ok().and_then(|params| params.string("url"));
         let pending: Vec<_> = asked.questions.iter().filter_map(|(_, _, params)| address(params)).collect();
         let only_waiting =
@@ -103,7 +96,7 @@ impl Handle {
         if rounds.asked > MOST_ROUNDS {
             return Err(self.unanswered(&format!("it asked more than {MOST_ROUNDS} times")));
         }
-        let Some(party) = party else { return Err(self.unanswered("nobody can be asked")) };
+        let Some(party) = &call.party else { return Err(self.unanswered("nobody can be asked")) };
         for (_, method, params) in &asked.questions {
             nested::permitted(party.abilities(), method, params)
                 .map_err(|error| self.unanswered(&format!("it may not ask for `{method}`: {}", error.message())))?;
@@ -142,7 +135,7 @@ impl Handle {
     async fn pause(&self, call: &Call, rounds: &mut Rounds) -> Result<(), CallError> {
         let now = tokio::time::Instant::now();
         if now + rounds.pause > rounds.deadline {
-            return Err(CallError::Timeout { backend: Arc::clone(&self.name), after: self.patience.limit });
+            return Err(CallError::Timeout { backend: Arc::clone(&self.name), after: self.limit(call.timeout) });
         }
         tokio::select! {
             () = tokio::time::sleep(rounds.pause) => {}
@@ -173,7 +166,16 @@ pub fn wants_more(result: &RawRef) -> bool {
 }
 
 impl Asked {
-    pub(super) fn read(result: &RawRef) -> Result<Self, String> {
+    fn read(result: &RawRef) -> Result<Self, String> {
+        let asked = Self::of_task(result)?;
+        if asked.questions.is_empty() && asked.state.is_none() {
+            return Err("it wants another round but neither asks nor gives a state".to_owned());
+        }
+        Ok(asked)
+    }
+
+    /// A task may wait for answers that it was given already, and ask nothing new.
+    pub(super) fn of_task(result: &RawRef) -> Result<Self, String> {
         let object = Object::parse(result.get()).map_err(|error| error.to_string())?;
         let state = object.get("requestState").map(RawRef::to_owned);
         let mut questions = Vec::new();
@@ -185,9 +187,6 @@ impl Asked {
                 let params = request.get("params").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned);
                 questions.push((key.to_owned(), method, params));
             }
-        }
-        if questions.is_empty() && state.is_none() {
-            return Err("it wants another round but neither asks nor gives a state".to_owned());
         }
         Ok(Asked { questions, state })
     }

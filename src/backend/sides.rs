@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -13,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::connection::Connection;
 use super::connector::Connector;
 use super::handshake::Memory;
-use super::party::Party;
 use super::signals::Signals;
+use super::subscriber::{self, Keeper};
+use super::subscriptions::Subscriptions;
 use crate::model::{Abilities, Owner};
 
 /// Connections that clients share, by what they can do.
@@ -24,6 +26,8 @@ const MOST_OWN: usize = 1000;
 /// One that nobody used for so long is closed.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 const LOOK: Duration = Duration::from_secs(60);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Who may use a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,22 +37,47 @@ pub(super) struct Key {
     pub(super) abilities: Abilities,
 }
 
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum Unopened {
+    /// There are enough; nothing is wrong with the server.
+    Full(String),
+    Failed(String),
+}
+
 #[derive(Debug)]
 struct Side {
     connection: OnceCell<Arc<Connection>>,
     used: Mutex<Instant>,
 }
 
+/// What a connection was opened for.
+struct Kept {
+    key: Key,
+    gone: Option<CancellationToken>,
+    signals: Arc<Signals>,
+}
+
 #[derive(Debug)]
 pub(super) struct Sides {
     pub(super) connector: Arc<Connector>,
     open: Mutex<HashMap<Key, Arc<Side>>>,
+    /// What is followed on them, which outlives the connections themselves.
+    followed: Mutex<HashMap<Key, Arc<Subscriptions>>>,
     pub(super) stop: CancellationToken,
 }
 
 impl Sides {
     pub(super) fn new(connector: Arc<Connector>, stop: CancellationToken) -> Self {
-        Sides { connector, open: Mutex::default(), stop }
+        Sides { connector, open: Mutex::default(), followed: Mutex::default(), stop }
+    }
+
+    /// What is followed on the connection for this key.
+    pub(super) fn followed(&self, key: &Key) -> Arc<Subscriptions> {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of no use to any connection, and held by nobody who follows anything.
+        followed.retain(|_, unused| Arc::strong_count(unused) > 1);
+        Arc::clone(followed.entry(key.clone()).or_default())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Side>>> {
@@ -59,23 +88,20 @@ impl Sides {
     pub(super) async fn get(
         self: &Arc<Self>,
         key: &Key,
-        party: &dyn Party,
+        gone: Option<CancellationToken>,
         signals: &Arc<Signals>,
-    ) -> Result<Arc<Connection>, String> {
-        let side = self.slot(key)?;
+    ) -> Result<Arc<Connection>, Unopened> {
+        let side = self.slot(key).map_err(Unopened::Full)?;
         *side.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let opened = side
             .connection
             .get_or_try_init(|| async {
                 let mut memory = Memory::default();
-                let connection = self.connector.connect(&mut memory, key.abilities, Arc::clone(signals)).await?;
+                let own = Arc::new(Signals::beside(signals, &self.followed(key)));
+                let connection = self.connector.connect(&mut memory, key.abilities, own).await?;
                 connection.open_ear().await;
-                tokio::spawn(Arc::clone(self).keep(
-                    key.clone(),
-                    Arc::clone(&side),
-                    Arc::clone(&connection),
-                    party.gone(),
-                ));
+                let kept = Kept { key: key.clone(), gone, signals: Arc::clone(signals) };
+                tokio::spawn(Arc::clone(self).kept(kept, Arc::clone(&side), Arc::clone(&connection)));
                 Ok::<_, String>(connection)
             })
             .await;
@@ -83,7 +109,7 @@ impl Sides {
             Ok(connection) => Ok(Arc::clone(connection)),
             Err(reason) => {
                 self.forget(key, &side);
-                Err(reason)
+                Err(Unopened::Failed(reason))
             }
         }
     }
@@ -118,16 +144,19 @@ impl Sides {
         }
     }
 
+    /// Boxed, because keeping one connection may mean to open the next.
+    fn kept(self: Arc<Self>, kept: Kept, side: Arc<Side>, connection: Arc<Connection>) -> BoxFuture<'static, ()> {
+        Box::pin(self.keep(kept, side, connection))
+    }
+
     /// Closes a connection when it has ended, when its client is gone, or when nobody uses it.
-    async fn keep(
-        self: Arc<Self>,
-        key: Key,
-        side: Arc<Side>,
-        connection: Arc<Connection>,
-        gone: Option<CancellationToken>,
-    ) {
+    async fn keep(self: Arc<Self>, kept: Kept, side: Arc<Side>, connection: Arc<Connection>) {
+        let (key, followed) = (&kept.key, self.followed(&kept.key));
+        let server = &self.connector.server;
+        let subscriber =
+            tokio::spawn(subscriber::keep(Keeper::new(&self.connector.name, server.timeout, &followed, &connection)));
         let client_gone = async {
-            match gone.filter(|_| key.owner.is_some()) {
+            match kept.gone.clone().filter(|_| key.owner.is_some()) {
                 Some(gone) => gone.cancelled().await,
                 None => std::future::pending().await,
             }
@@ -136,19 +165,43 @@ impl Sides {
             loop {
                 tokio::time::sleep(LOOK).await;
                 let idle = side.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
-                if idle >= IDLE {
+                if idle >= IDLE && followed.is_empty() {
                     return;
                 }
             }
         };
-        tokio::select! {
-            reason = connection.closed() => tracing::debug!(server = %self.connector.name, reason, "a connection ended"),
-            () = client_gone => {}
-            () = unused => {}
-            () = self.stop.cancelled() => {}
-        }
-        self.forget(&key, &side);
+        let lost = tokio::select! {
+            reason = connection.closed() => {
+                tracing::debug!(server = %self.connector.name, reason, "a connection ended");
+                true
+            }
+            () = client_gone => false,
+            () = unused => false,
+            () = self.stop.cancelled() => false,
+        };
+        self.forget(key, &side);
+        subscriber.abort();
+        let _ = subscriber.await;
         connection.stop().await;
+        if lost {
+            self.open_again(&kept, &followed).await;
+        }
+    }
+
+    /// What is followed on a connection that was lost needs another one; calls open theirs when they come.
+    async fn open_again(self: &Arc<Self>, kept: &Kept, followed: &Subscriptions) {
+        let mut pause = FIRST_PAUSE;
+        while !followed.is_empty() && !self.stop.is_cancelled() {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.stop.cancelled() => return,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            match self.get(&kept.key, kept.gone.clone(), &kept.signals).await {
+                Ok(_) => return,
+                Err(reason) => tracing::debug!(server = %self.connector.name, ?reason, "no connection to follow on"),
+            }
+        }
     }
 
     /// Waits until no connection is left, for the end.

@@ -17,6 +17,8 @@ use super::follow::{self, Ended};
 use super::handle::{Handle, Limits, State};
 use super::handshake::Memory;
 use super::sides::Sides;
+use super::signals::Signals;
+use super::subscriber::{self, Keeper};
 use crate::config::{Server, Transport};
 use crate::model::{Abilities, BackendKind, BackendView, Lists, ServerInfo, Status};
 use crate::wire::http::Pool;
@@ -85,6 +87,8 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         sides: Arc::new(Sides::new(Arc::clone(&connector), stop.clone())),
         stop,
         stopped: CancellationToken::new(),
+        subscriptions: Arc::default(),
+        freshness: Arc::default(),
     };
     let supervisor = Supervisor {
         name,
@@ -106,7 +110,7 @@ pub(super) struct Supervisor {
     pub(super) name: Arc<str>,
     pub(super) server: Server,
     environment: Environment,
-    handle: Handle,
+    pub(super) handle: Handle,
     state: watch::Sender<State>,
     memory: Memory,
     connector: Arc<Connector>,
@@ -160,7 +164,8 @@ impl Supervisor {
     async fn connect(&mut self) -> Result<Arc<Connection>, String> {
         let declared = self.environment.sole_client.load().as_ref().map_or_else(Abilities::default, |sole| **sole);
         let declared = if self.server.session_scoped { Abilities::default() } else { declared.shared() };
-        self.connector.connect(&mut self.memory, declared, Arc::default()).await
+        let signals = Arc::new(Signals::new(&self.handle.subscriptions));
+        self.connector.connect(&mut self.memory, declared, signals).await
     }
 
     /// Lists, then watches until the connection ends.
@@ -168,9 +173,17 @@ impl Supervisor {
         self.handle.breaker.connected();
         self.state.send_modify(|state| state.connection = Some(Arc::clone(&connection)));
         let listener = tokio::spawn(Arc::clone(&connection).listen());
+        let subscriber = tokio::spawn(subscriber::keep(Keeper::new(
+            &self.name,
+            self.server.timeout,
+            &self.handle.subscriptions,
+            &connection,
+        )));
         let ended = follow::follow(self, &connection, stop).await;
-        listener.abort();
-        let _ = listener.await;
+        for task in [listener, subscriber] {
+            task.abort();
+            let _ = task.await;
+        }
         self.state.send_modify(|state| state.connection = None);
         connection.stop().await;
         ended

@@ -1,5 +1,6 @@
 //! A config into a running proxy: starts everything, watches, and rebuilds the surface whenever something changed.
 
+mod freshness;
 mod offline;
 mod rebuild;
 mod recipe;

@@ -41,11 +41,12 @@ pub struct Options {
 /// A running proxy, without a client yet.
 pub struct Gateway {
     handles: Vec<Handle>,
+    pub(super) backends: Vec<Arc<dyn Backend>>,
     required: Vec<String>,
     calls: Calls,
     routes: Routes,
-    catalog: watch::Receiver<Arc<Snapshot>>,
-    current: watch::Receiver<Current>,
+    pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
+    pub(super) current: watch::Receiver<Current>,
     stopping: CancellationToken,
     sole_client: Arc<ArcSwapOption<Abilities>>,
 }
@@ -80,12 +81,13 @@ impl Gateway {
         backends.extend(handles.iter().cloned().map(|handle| Arc::new(handle) as Arc<dyn Backend>));
         backends.extend(extensions.into_iter().map(|extension| Arc::new(extension) as Arc<dyn Backend>));
         let calls = Calls { dispatcher: Dispatcher::new(&backends), pool };
-        let catalog = catalog::follow(backends, changes);
+        let catalog = catalog::follow(backends.clone(), changes);
         let (sender, current) = watch::channel(Current::default());
         tokio::spawn(rebuild::keep(recipe, catalog.clone(), sender));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         Ok(Gateway {
             handles,
+            backends,
             required: required.map(|(name, _)| name.clone()).collect(),
             calls,
             routes: Routes::new(config),

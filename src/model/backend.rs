@@ -59,6 +59,14 @@ pub struct ServerInfo {
     pub capabilities: Value,
 }
 
+impl ServerInfo {
+    /// Whether its tools can be called as tasks in the way that one session-based revision has. A server may say so in
+    /// other revisions too, where it means nothing.
+    pub fn has_session_tasks(&self) -> bool {
+        self.protocol_version == "2025-11-25" && self.capabilities["tasks"]["requests"]["tools"].is_object()
+    }
+}
+
 /// Everything a server lists, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lists {

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Host, Limits, Stop};
 
@@ -20,7 +20,7 @@ const STEPS_PER_CHECK: u64 = 1000;
 
 #[derive(Debug)]
 pub struct Meter {
-    started: Instant,
+    started: Duration,
     waited: Cell<Duration>,
     checks: Cell<u64>,
     limits: Limits,
@@ -30,7 +30,7 @@ pub struct Meter {
 impl Meter {
     pub fn new(limits: &Limits) -> Self {
         Meter {
-            started: Instant::now(),
+            started: computed(),
             waited: Cell::new(Duration::ZERO),
             checks: Cell::new(0),
             limits: limits.clone(),
@@ -40,9 +40,9 @@ impl Meter {
 
     /// Runs something that waits for others; the time does not count.
     pub fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
-        let before = Instant::now();
+        let before = computed();
         let result = wait();
-        self.waited.set(self.waited.get() + before.elapsed());
+        self.waited.set(self.waited.get() + computed().saturating_sub(before));
         result
     }
 
@@ -63,9 +63,9 @@ impl Meter {
 
     /// Lets others on this thread go first, now and then; the time they take is not the run's own.
     fn give_way(&self) {
-        let before = Instant::now();
+        let before = computed();
         if super::pool::give_way() {
-            self.waited.set(self.waited.get() + before.elapsed());
+            self.waited.set(self.waited.get() + computed().saturating_sub(before));
         }
     }
 
@@ -83,7 +83,7 @@ impl Meter {
             Why::Steps
         } else if memory > self.limits.memory {
             Why::Memory
-        } else if self.started.elapsed().saturating_sub(self.waited.get()) > self.limits.time {
+        } else if computed().saturating_sub(self.started + self.waited.get()) > self.limits.time {
             Why::Time
         } else {
             return false;
@@ -91,4 +91,18 @@ impl Meter {
         self.why.set(Some(why));
         true
     }
+}
+
+/// What this thread has computed so far. A run stays on its thread, so on a busy machine it is not stopped for the time
+/// that others took.
+#[cfg(unix)]
+fn computed() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs().try_into().unwrap_or(0))
+}
+
+#[cfg(not(unix))]
+fn computed() -> Duration {
+    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    START.elapsed()
 }

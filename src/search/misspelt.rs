@@ -83,7 +83,7 @@ mod tests {
         let near = |word| -> Vec<&str> {
             misspelt.near(word, |number| words[number as usize]).into_iter().map(|at| words[at as usize]).collect()
         };
-        assert_eq!(near("waether"), ["weather"]);
+        assert_eq!(near("weahter"), ["weather"]);
         assert_eq!(near("wether"), ["weather", "whether"]);
         assert_eq!(near("repositry"), ["repositori"]);
         assert_eq!(near("isus"), ["issu"]);

@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(stems("createPullRequest"), ["creat", "pull", "request"]);
         assert_eq!(stems("list_open-issues.v2"), ["list", "open", "issu", "v", "2"]);
         assert_eq!(stems("HTTPServer parseURL"), ["http", "server", "pars", "url"]);
-        assert_eq!(stems("Please get the user's Größe"), ["get", "user", "größ"].map(|word| Words::new().stems(word).concat()));
+        assert_eq!(stems("Please get the user's Größe"), ["get", "user", "größe"]);
         assert_eq!(stems("搜索关键词 a"), ["搜索", "索关", "关键", "键词"]);
         assert_eq!(stems("\u{0}\u{1b}[31m ... '' ’s"), ["31", "m"]);
     }

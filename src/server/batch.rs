@@ -1,5 +1,7 @@
 //! A batch taken apart, and its answers put together.
 
+use std::sync::Arc;
+
 use tokio::task::JoinHandle;
 
 use super::Server;
@@ -47,7 +49,7 @@ fn sort_one(item: &Raw) -> Option<Item> {
 pub(super) fn begin(
     items: Vec<Item>,
     server: &Server,
-    client: &Client,
+    client: &Arc<Client>,
     in_flight: &InFlight,
     outlet: &Outlet,
 ) -> Vec<JoinHandle<Option<String>>> {
@@ -60,7 +62,7 @@ pub(super) fn begin(
                 server.pass_notification(&notification);
             }
             Item::Request(request) => {
-                let (server, client, outlet) = (server.clone(), client.clone(), outlet.clone());
+                let (server, client, outlet) = (server.clone(), Arc::clone(client), outlet.clone());
                 // Begun here and not in the task, so that a cancellation later in the batch finds it.
                 let running = in_flight.begin(&request.id);
                 answers.push(tokio::spawn(async move {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Server;
 use crate::backend::TASKS_EXTENSION;
 use crate::catalog::Snapshot;
+use crate::model::ServerInfo;
 use crate::session::Surface;
 use crate::wire::Revision;
 
@@ -42,6 +43,12 @@ impl Server {
         }
     }
 
+    /// Whether any server has tasks of the form that this revision knows.
+    pub(super) fn carries_tasks(&self, revision: Revision) -> bool {
+        let carried = carried(revision, &self.gateway.snapshot());
+        carried.get("tasks").is_some() || carried["extensions"].get(TASKS_EXTENSION).is_some()
+    }
+
     /// Whether a method belongs to a capability that the only server does not have. Asking it would be asking in vain.
     pub(super) async fn lacks(&self, method: &str) -> bool {
         let Some(capability) = needed(method) else { return false };
@@ -62,16 +69,17 @@ impl Server {
 fn carried(revision: Revision, snapshot: &Snapshot) -> Value {
     let mut carried = json!({
         "tools": {"listChanged": true},
-        "resources": {"listChanged": true},
+        "resources": {"subscribe": true, "listChanged": true},
         "prompts": {"listChanged": true},
         "completions": {},
         "logging": {},
     });
-    let any = |has: fn(&Value) -> bool| snapshot.backends.iter().any(|backend| has(&backend.info.capabilities));
-    if revision.is_stateless() && any(|capabilities| capabilities["extensions"].get(TASKS_EXTENSION).is_some()) {
+    let has_extension = |info: &ServerInfo| info.capabilities["extensions"].get(TASKS_EXTENSION).is_some();
+    let any = |has: &dyn Fn(&ServerInfo) -> bool| snapshot.backends.iter().any(|backend| has(&backend.info));
+    if revision.is_stateless() && any(&has_extension) {
         carried["extensions"] = json!({TASKS_EXTENSION: {}});
     }
-    if revision == Revision::V2025_11_25 && any(|capabilities| capabilities["tasks"]["requests"]["tools"].is_object()) {
+    if revision == Revision::V2025_11_25 && any(&ServerInfo::has_session_tasks) {
         carried["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
     }
     carried

@@ -8,7 +8,7 @@ use crate::wire::{Request, Revision, headers, key};
 /// A request is stateless if it carries the modern `_meta`, names a modern version in its headers, or is the method
 /// only that era has. A bare `Mcp-Method` decides nothing.
 pub(super) fn is_stateless(request: &Request, headers: Option<&HeaderMap>) -> bool {
-    request.method == "server/discover" || has_modern_meta(request) || headers.is_some_and(names_modern_version)
+    request.method == "server/discover" || headers.is_some_and(names_modern_version) || has_modern_meta(request)
 }
 
 fn has_modern_meta(request: &Request) -> bool {

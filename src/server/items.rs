@@ -1,5 +1,6 @@
 //! A tool called, a resource read, a prompt asked for.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -8,13 +9,13 @@ use super::conversation::{Asking, Conversation, Turn};
 use super::methods::{Asked, Client, Outcome};
 use super::party::{ClientParty, Way};
 use super::ticket::{Errand, Waiting};
-use super::{Server, tell};
+use super::{Server, caching, tasks, tell};
 use crate::backend::{CallError, wants_more};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, digest, quote};
 use crate::model::{ItemKind, error_result};
 use crate::session::{CallFault, Surface};
-use crate::wire::{ClientMeta, Request, Revision, RpcError, code, key, without_reserved};
+use crate::wire::{ClientMeta, Request, Revision, RpcError, carried_meta, code, key};
 
 /// How long the state of a stateless server stays good in the client's hands.
 const STATE_GOOD_FOR: std::time::Duration = std::time::Duration::from_secs(60 * 60);
@@ -49,13 +50,14 @@ impl Server {
             Ok(surface) => {
                 let unlisted = self.owner_of_unlisted(&surface, kind, &key, client);
                 let takes_tasks = match kind {
-                    ItemKind::Tool => match self.takes_tasks(&surface, &key, &used.params, client) {
+                    ItemKind::Tool => match tasks::taken(&surface, &key, &used.params, client) {
                         Ok(takes_tasks) => takes_tasks,
                         Err(error) => return Some(Err(error)),
                     },
                     _ => false,
                 };
-                let outcome = self.carry_out(&surface, Use { unlisted, takes_tasks, ..used }, asked).await;
+                let params = if takes_tasks && !stateless { used.params } else { tasks::without(used.params) };
+                let outcome = self.carry_out(&surface, Use { unlisted, takes_tasks, params, ..used }, asked).await;
                 let returned = outcome.map(|outcome| self.returned(&surface, kind, &key, client, outcome));
                 match returned {
                     Ok(Ok(result)) if takes_tasks => self.with_sealed_task(&surface, &key, client, result).map(Ok),
@@ -198,30 +200,26 @@ impl Use {
         let member = kind.use_member();
         let missing = || RpcError::invalid_params(&format!("`{member}` is missing or not a string"));
         let invalid = |error: crate::json::ObjectError| RpcError::invalid_params(&error.to_string());
-        let sent = request.params.as_deref().ok_or_else(missing)?;
-        let params = without_reserved(sent).into_owned();
-        let object = Object::parse(params.get()).map_err(invalid)?;
-        let name = object.string(member).ok_or_else(missing)?;
-        if object.get("arguments").is_some_and(|arguments| !arguments.get().starts_with('{')) {
+        let body = request.params.as_deref().ok_or_else(missing)?;
+        let sent = Object::parse(body.get()).map_err(invalid)?;
+        let name = sent.string(member).ok_or_else(missing)?;
+        if sent.get("arguments").is_some_and(|arguments| !arguments.get().starts_with('{')) {
             return Err(RpcError::invalid_params("`arguments` must be an object"));
         }
-        let mut ticket = None;
-        if stateless {
-            if let Some(state) = object.get("requestState") {
-                // Looked at first: what cannot be an answer does not use a ticket up.
-                if object.get("inputResponses").is_some_and(|answers| !answers.get().starts_with('{')) {
-                    return Err(RpcError::invalid_params("`inputResponses` must be an object"));
-                }
-                let text = serde_json::from_str(state.get());
-                ticket = Some(text.map_err(|_| RpcError::invalid_params("`requestState` must be a string"))?);
+        let ticket = if stateless { ticket(&sent)? } else { None };
+        let (params, token) = match sent.get(key::META) {
+            None => (body.to_owned(), None),
+            Some(meta) => {
+                let token = ClientMeta::progress_token(meta)?;
+                let params = match carried_meta(meta) {
+                    Some(Cow::Borrowed(_)) => body.to_owned(),
+                    Some(Cow::Owned(rest)) => sent.edit().set(key::META, rest).finish_raw(),
+                    None => sent.edit().remove(key::META).finish_raw(),
+                };
+                (params, token)
             }
-        }
-        let token = if memchr::memmem::find(sent.get().as_bytes(), key::PROGRESS_TOKEN.as_bytes()).is_some() {
-            ClientMeta::read(&Object::parse(sent.get()).map_err(invalid)?)?.progress_token
-        } else {
-            None
         };
-        Ok(Use { kind, key: name, ticket, token, params: params.clone(), takes_tasks: false, unlisted: None })
+        Ok(Use { kind, key: name, ticket, token, params, takes_tasks: false, unlisted: None })
     }
 
     /// What the client is doing, for its ticket. Arguments that mean the same are the same.
@@ -248,9 +246,20 @@ impl Use {
     }
 }
 
+/// With what a stateless client comes back to a question. Looked at with its answers: what cannot be an answer does not
+/// use a ticket up.
+fn ticket(sent: &Object<'_>) -> Result<Option<String>, RpcError> {
+    let Some(state) = sent.get("requestState") else { return Ok(None) };
+    if sent.get("inputResponses").is_some_and(|answers| !answers.get().starts_with('{')) {
+        return Err(RpcError::invalid_params("`inputResponses` must be an object"));
+    }
+    let text = serde_json::from_str(state.get());
+    text.map(Some).map_err(|_| RpcError::invalid_params("`requestState` must be a string"))
+}
+
 pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {
     Some(match outcome {
-        Ok(result) if kind == ItemKind::Resource => tell::cacheable(revision, result),
+        Ok(result) if kind == ItemKind::Resource => caching::contents(revision, result),
         Ok(result) => tell::result(revision, result),
         Err(CallFault::Cancelled) => return None,
         Err(CallFault::Unknown) => Err(unknown(kind, key, revision)),

@@ -1,16 +1,17 @@
-//! What both eras share: who asks, what is asked, and the lists.
+//! What both eras share: who asks, and what is asked.
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::Server;
 use super::links::Links;
 use super::log_level::Level;
 use super::outlet::Outlet;
 use super::party::ClientParty;
 use super::questions::Questions;
+use super::subscriptions::Subscriptions;
 use super::tasks::is_task_method;
-use super::{Server, tell};
 use crate::backend::Party;
 use crate::json::Raw;
 use crate::model::{Abilities, ItemKind, Owner, Principal};
@@ -29,6 +30,8 @@ pub(super) struct Client {
     pub(super) level: Level,
     /// The way to ask a session-based client.
     pub(super) questions: Option<Arc<Questions>>,
+    /// What a client of a session follows.
+    pub(super) subscriptions: Option<Subscriptions>,
     /// Ends when its session has.
     pub(super) gone: Option<CancellationToken>,
     /// The links it was given; none if it cannot be told from others.
@@ -46,15 +49,24 @@ impl Client {
             declared: None,
             level: Level::new_session(),
             questions: Some(Arc::default()),
+            subscriptions: None,
             gone: Some(CancellationToken::new()),
             links: Some(Arc::default()),
         }
+    }
+
+    /// The same, where what it did not ask for is told to it there.
+    pub(super) fn told_at(self, outlet: Outlet) -> Self {
+        Client { subscriptions: Some(Subscriptions::new(outlet)), ..self }
     }
 
     /// Its session has ended: nobody can be asked or told anything.
     pub(super) fn end(&self) {
         if let Some(questions) = &self.questions {
             questions.end();
+        }
+        if let Some(subscriptions) = &self.subscriptions {
+            subscriptions.clear();
         }
         if let Some(gone) = &self.gone {
             gone.cancel();
@@ -65,7 +77,7 @@ impl Client {
 /// A request being answered: what was asked, by whom, how it is cancelled, and where news of it goes.
 pub(super) struct Asked<'a> {
     pub(super) request: &'a Request,
-    pub(super) client: &'a Client,
+    pub(super) client: &'a Arc<Client>,
     pub(super) cancel: CancellationToken,
     pub(super) outlet: &'a Outlet,
 }
@@ -83,7 +95,7 @@ impl Server {
 
     /// The methods that both eras have.
     pub(super) async fn answer_common(&self, asked: Asked<'_>) -> Outcome {
-        let listed = |kind| self.list(kind, asked.client);
+        let listed = |kind| self.list(kind, &asked);
         match asked.request.method.as_str() {
             "tools/list" => Some(listed(ItemKind::Tool).await),
             "resources/list" => Some(listed(ItemKind::Resource).await),
@@ -96,15 +108,6 @@ impl Server {
             method if is_task_method(method, asked.client.revision) => self.about_task(asked).await,
             _ => self.pass_on(asked).await,
         }
-    }
-
-    /// A list of one kind, with the members the client's revision asks for.
-    pub(super) async fn list(&self, kind: ItemKind, client: &Client) -> Result<Raw, RpcError> {
-        let surface = self.surface().await?;
-        let (member, list) = (kind.list_member(), surface.list_for(kind, client.revision));
-        let result = crate::json::valid(format!("{{\"{member}\":{list}}}"))
-            .map_err(|error| RpcError::internal(&error.to_string()))?;
-        if client.revision.is_stateless() { tell::cacheable(client.revision, result) } else { Ok(result) }
     }
 }
 

@@ -17,6 +17,13 @@ pub(super) enum Outlet {
 }
 
 impl Outlet {
+    /// Ends when somebody is there to hear.
+    pub(super) async fn ready(&self) {
+        if let Outlet::Stream(stream) = self {
+            stream.reader().await;
+        }
+    }
+
     /// Sends one message, waiting while the client does not read. A client that is gone needs none.
     pub(super) async fn send(&self, message: String) {
         match self {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::conversation::Asking;
 use super::methods::Client;
 use super::outlet::Outlet;
+use super::task_names::{self, TaskNames};
 use crate::backend::{Party, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Owner, is_protocol_method};
@@ -23,6 +24,9 @@ struct News {
     last: f64,
 }
 
+/// How a task stands, as a session-based server may tell.
+const TASK_STATUS: &str = "notifications/tasks/status";
+
 /// How the client of this call is asked.
 #[derive(Debug)]
 pub(super) enum Way {
@@ -36,17 +40,25 @@ pub(super) enum Way {
 
 #[derive(Debug)]
 pub(super) struct ClientParty {
-    client: Client,
+    client: Arc<Client>,
     news: Mutex<News>,
     way: Way,
     wants_progress: bool,
+    /// The task that the request is about.
+    task: Option<TaskNames>,
 }
 
 impl ClientParty {
-    pub(super) fn new(client: &Client, outlet: &Outlet, token: Option<Raw>, way: Way) -> Arc<Self> {
+    pub(super) fn new(client: &Arc<Client>, outlet: &Outlet, token: Option<Raw>, way: Way) -> Arc<Self> {
         let wants_progress = token.is_some();
         let news = Mutex::new(News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY });
-        Arc::new(ClientParty { client: client.clone(), news, way, wants_progress })
+        Arc::new(ClientParty { client: Arc::clone(client), news, way, wants_progress, task: None })
+    }
+
+    /// The client of a request about a task.
+    pub(super) fn of_task(client: &Arc<Client>, outlet: &Outlet, way: Way, task: TaskNames) -> Arc<Self> {
+        let news = Mutex::new(News { outlet: outlet.clone(), token: None, last: f64::NEG_INFINITY });
+        Arc::new(ClientParty { client: Arc::clone(client), news, way, wants_progress: false, task: Some(task) })
     }
 
     fn news(&self) -> MutexGuard<'_, News> {
@@ -114,17 +126,24 @@ impl Party for ClientParty {
         if severity.is_none_or(|severity| !self.client.level.takes(severity)) {
             return;
         }
-        let params = without_reserved(params);
+        let params = task_names::outward(self.task.as_ref(), params);
         self.news().outlet.try_send(encode::notification("notifications/message", Some(params.get())));
     }
 
     fn tell(&self, method: &str, params: Option<&RawRef>) {
+        if method == TASK_STATUS {
+            let told = self.task.as_ref().zip(params).and_then(|(task, params)| task.status(params));
+            if let Some(params) = told.filter(|_| self.client.revision == Revision::V2025_11_25) {
+                self.news().outlet.try_send(encode::notification(method, Some(params.get())));
+            }
+            return;
+        }
         // Of the protocol's own this one alone concerns a call, in the one revision that has it.
         let of_call = method == "notifications/elicitation/complete" && self.client.revision == Revision::V2025_11_25;
         if is_protocol_method(method) && !of_call {
             return;
         }
-        let params = params.map(without_reserved);
+        let params = params.map(|params| task_names::outward(self.task.as_ref(), params));
         self.news().outlet.try_send(encode::notification(method, params.as_deref().map(RawRef::get)));
     }
 
@@ -134,10 +153,16 @@ impl Party for ClientParty {
             (Way::Conversation(asking), _) => asking.ask(question),
             (Way::Request, Some(questions)) => {
                 let outlet = self.news().outlet.clone();
-                match super::older_question::told(self.client.revision, &question) {
-                    Ok(params) => Arc::clone(questions).ask(outlet, question.method, params).boxed(),
-                    Err(error) => refuse(error),
-                }
+                let params = match super::older_question::told(self.client.revision, &question) {
+                    Ok(params) => task_names::outward(self.task.as_ref(), &params).into_owned(),
+                    Err(error) => return refuse(error),
+                };
+                let (questions, task) = (Arc::clone(questions), self.task.clone());
+                let answer = async move {
+                    let answer = questions.ask(outlet, question.method, params).await?;
+                    Ok(task_names::inward(task.as_ref(), &answer).into_owned())
+                };
+                answer.boxed()
             }
             _ => refuse(RpcError::method_not_found(&question.method)),
         }

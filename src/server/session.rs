@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::in_flight::InFlight;
 use super::methods::{Asked, Client, Outcome};
+use super::outlet::Outlet;
 use super::stream::Stream;
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
@@ -58,6 +59,8 @@ impl Server {
         match asked.request.method.as_str() {
             "logging/setLevel" => self.set_level(&asked),
             "ping" => Some(Ok(crate::json::raw(&json!({})))),
+            "resources/subscribe" => self.subscribe(asked).await,
+            "resources/unsubscribe" => self.unsubscribe(&asked),
             _ => self.answer_common(asked).await,
         }
     }
@@ -66,12 +69,12 @@ impl Server {
 /// One session of an HTTP client.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) client: Client,
+    pub(super) client: Arc<Client>,
     pub(super) in_flight: InFlight,
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
     /// The stream on which the proxy speaks unasked.
-    standalone: Stream,
+    standalone: Arc<Stream>,
     /// A change nobody was there to hear of.
     untold: Mutex<Vec<&'static str>>,
     used: Mutex<Instant>,
@@ -79,12 +82,13 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(client: Client) -> Self {
+        let standalone = Arc::new(Stream::new(0));
         Session {
-            client,
+            client: Arc::new(client.told_at(Outlet::Stream(Arc::clone(&standalone)))),
             in_flight: InFlight::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
-            standalone: Stream::new(0),
+            standalone,
             untold: Mutex::default(),
             used: Mutex::new(Instant::now()),
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::log_level::Level;
 use super::methods::{Asked, Client, Outcome};
-use super::{Server, tell};
+use super::{Server, tasks, tell};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Owner, Principal, is_protocol_method};
 use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
@@ -102,6 +102,7 @@ pub(super) fn admit(
         declared: meta.capabilities,
         level: Level::Request(level),
         questions: None,
+        subscriptions: None,
         gone: None,
         links: None,
     })
@@ -176,7 +177,10 @@ impl Server {
         }
         match asked.request.method.as_str() {
             "server/discover" => Some(self.discover(asked.client).await),
-            "subscriptions/listen" => self.listen(asked).await,
+            "subscriptions/listen" => match tasks::undeclared(&asked) {
+                Some(error) => Some(Err(error)),
+                None => self.listen(asked).await,
+            },
             _ => self.answer_common(asked).await,
         }
     }
@@ -201,6 +205,9 @@ impl Server {
             return Ok(());
         }
         let (Ok(surface), Some(body)) = (self.surface().await, &request.params) else { return Ok(()) };
+        if !surface.has_marks() {
+            return Ok(());
+        }
         let Ok(object) = Object::parse(body.get()) else { return Ok(()) };
         let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
         if entry.marked().is_empty() {

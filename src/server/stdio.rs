@@ -75,7 +75,7 @@ struct Front {
     lines: LineSender,
     in_flight: InFlight,
     /// The client as a handshake showed it, if there was one.
-    session: Mutex<Option<Client>>,
+    session: Mutex<Option<Arc<Client>>>,
     /// Whose everything on this pipe is that stands alone.
     owner: Owner,
     /// What it was given links to, in either era.
@@ -95,7 +95,7 @@ async fn announce(front: Arc<Front>) {
 }
 
 impl Front {
-    fn session(&self) -> Option<Client> {
+    fn session(&self) -> Option<Arc<Client>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -124,7 +124,7 @@ impl Front {
                 self.in_flight.take_notification(&notification);
                 self.server.pass_notification(&notification);
             }
-            Ok(Message::Response(response)) => match self.session().and_then(|client| client.questions) {
+            Ok(Message::Response(response)) => match self.session().and_then(|client| client.questions.clone()) {
                 Some(questions) => questions.take(response),
                 None => tracing::debug!(?response.id, "an answer to nothing was dropped"),
             },
@@ -174,17 +174,17 @@ impl Front {
         }
     }
 
-    fn client_of(&self, request: &Request) -> Result<Client, RpcError> {
+    fn client_of(&self, request: &Request) -> Result<Arc<Client>, RpcError> {
         if era::is_stateless(request, None) {
             let client = admit(request, None, self.principal.clone(), Some(self.owner.clone()))
                 .map_err(|refusal| refusal.error)?;
-            return Ok(Client { links: Some(Arc::clone(&self.links)), ..client });
+            return Ok(Arc::new(Client { links: Some(Arc::clone(&self.links)), ..client }));
         }
         match self.session() {
             Some(client) => Ok(client),
             // Allowed before anything was agreed.
             None if request.method == "ping" => {
-                Ok(Client::of_session(Revision::LATEST_SESSION, self.principal.clone(), Abilities::default()))
+                Ok(Arc::new(Client::of_session(Revision::LATEST_SESSION, self.principal.clone(), Abilities::default())))
             }
             None => {
                 let message = format!(
@@ -203,7 +203,8 @@ impl Front {
                 self.server.gateway.sole_client(abilities);
                 let links = Some(Arc::clone(&self.links));
                 let client = Client { links, ..Client::of_session(revision, self.principal.clone(), abilities) };
-                let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(client);
+                let client = client.told_at(Outlet::Queue(self.lines.clone()));
+                let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(client));
                 if let Some(old) = old {
                     old.end();
                 }

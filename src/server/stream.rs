@@ -114,6 +114,20 @@ impl Stream {
         }
     }
 
+    /// Ends when somebody reads.
+    pub(super) async fn reader(&self) {
+        loop {
+            let attached = self.replaced.notified();
+            let mut attached = std::pin::pin!(attached);
+            // From here on no new reader is overlooked.
+            attached.as_mut().enable();
+            if self.has_reader() {
+                return;
+            }
+            attached.await;
+        }
+    }
+
     /// Whether somebody reads at this moment.
     pub(super) fn has_reader(&self) -> bool {
         self.lock().reader.as_ref().is_some_and(|reader| !reader.is_closed())

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::methods::{Asked, Client, Outcome};
 use super::party::{ClientParty, Way};
+use super::task_names::{TaskNames, with_related};
 use super::{Server, tell};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
@@ -13,12 +14,14 @@ use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::ItemKind;
 use crate::seal::Purpose;
 use crate::session::{CallFault, Surface};
-use crate::wire::{Revision, RpcError, code, key, without_reserved};
+use crate::wire::{Revision, RpcError, code, without_reserved};
 
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     backend: String,
     id: String,
+    /// Whose form it has: a task is followed in the era it was begun in.
+    stateless: bool,
 }
 
 /// The methods of either era.
@@ -40,37 +43,56 @@ fn declares_tasks(client: &Client) -> bool {
     })
 }
 
-impl Server {
-    /// Whether a task is an answer to this call. One that must not be asked for is refused.
-    pub(super) fn takes_tasks(
-        &self,
-        surface: &Surface,
-        tool: &str,
-        params: &RawRef,
-        client: &Client,
-    ) -> Result<bool, RpcError> {
-        if client.revision.is_stateless() {
-            return Ok(declares_tasks(client));
-        }
-        let wanted = client.revision == Revision::V2025_11_25
-            && params.get().contains("\"task\"")
-            && Object::parse(params.get()).is_ok_and(|params| params.get("task").is_some());
-        if !wanted {
-            return Ok(false);
-        }
-        let entry = surface.find(ItemKind::Tool, tool);
-        let supported = entry.is_none_or(|entry| {
-            let execution = entry.definition.member("execution").unwrap_or_default();
-            matches!(entry.handler, Handler::Backend(_))
-                && matches!(execution["taskSupport"].as_str(), Some("optional" | "required"))
-        });
-        if supported {
-            Ok(true)
-        } else {
-            Err(RpcError::new(code::METHOD_NOT_FOUND, "this tool cannot be called as a task"))
-        }
-    }
+fn needs_declaration() -> RpcError {
+    let data = json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}});
+    RpcError::with_data(code::MISSING_CAPABILITY, "declare the tasks extension with this request", &data)
+}
 
+/// Why a subscription is refused: it names tasks and does not say that tasks are known.
+pub(super) fn undeclared(asked: &Asked<'_>) -> Option<RpcError> {
+    let params = Object::parse(asked.request.params.as_deref()?.get()).ok()?;
+    let wanted = Object::parse(params.get("notifications")?.get()).ok()?;
+    (wanted.get("taskIds").is_some() && !declares_tasks(asked.client)).then(needs_declaration)
+}
+
+/// Whether a task is an answer to this call. One that must not be asked for is refused.
+pub(super) fn taken(surface: &Surface, tool: &str, params: &RawRef, client: &Client) -> Result<bool, RpcError> {
+    if client.revision.is_stateless() {
+        return Ok(declares_tasks(client));
+    }
+    if client.revision != Revision::V2025_11_25 || !asks_for_task(params) {
+        return Ok(false);
+    }
+    let entry = surface.find(ItemKind::Tool, tool);
+    let supported = entry.is_none_or(|entry| {
+        let execution = entry.definition.member("execution").unwrap_or_default();
+        matches!(entry.handler, Handler::Backend(_))
+            && matches!(execution["taskSupport"].as_str(), Some("optional" | "required"))
+    });
+    if supported {
+        Ok(true)
+    } else {
+        Err(RpcError::new(code::METHOD_NOT_FOUND, "this tool cannot be called as a task"))
+    }
+}
+
+fn asks_for_task(params: &RawRef) -> bool {
+    params.get().contains("\"task\"")
+        && Object::parse(params.get()).is_ok_and(|params| params.get("task").is_some_and(|task| task.get() != "null"))
+}
+
+/// The params of a call without the wish for a task, which other revisions do not have.
+pub(super) fn without(params: Raw) -> Raw {
+    if !params.get().contains("\"task\"") {
+        return params;
+    }
+    match Object::parse(params.get()) {
+        Ok(object) if object.get("task").is_some() => object.edit().remove("task").finish_raw(),
+        _ => params,
+    }
+}
+
+impl Server {
     /// A result that stands for a task, with the id the client is to use.
     pub(super) fn with_sealed_task(
         &self,
@@ -87,7 +109,9 @@ impl Server {
         };
         let Ok(object) = Object::parse(result.get()) else { return Ok(result) };
         let sealed = |id: String| {
-            let content = serde_json::to_vec(&Sealed { backend: target.backend.to_string(), id }).unwrap_or_default();
+            let stateless = client.revision.is_stateless();
+            let content = Sealed { backend: target.backend.to_string(), id, stateless };
+            let content = serde_json::to_vec(&content).unwrap_or_default();
             self.sealer
                 .seal(Purpose::Task, &client.principal.holder(), &content)
                 .map(|id| quote(&id))
@@ -107,17 +131,19 @@ impl Server {
     /// Looks at, answers, awaits or ends a task.
     pub(super) async fn about_task(&self, asked: Asked<'_>) -> Outcome {
         let client = asked.client;
+        if !self.carries_tasks(client.revision) {
+            return Some(Err(RpcError::method_not_found(&asked.request.method)));
+        }
         if client.revision.is_stateless() && !declares_tasks(client) {
-            let data = json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}});
-            let message = "declare the tasks extension with this request";
-            return Some(Err(RpcError::with_data(code::MISSING_CAPABILITY, message, &data)));
+            return Some(Err(needs_declaration()));
         }
         let (id, task, params) = match self.opened(&asked) {
             Ok(opened) => opened,
             Err(error) => return Some(Err(error)),
         };
         let way = if client.revision.is_stateless() { Way::None } else { Way::Request };
-        let party = ClientParty::new(client, asked.outlet, None, way);
+        let names = TaskNames { theirs: task.id, ours: id.clone() };
+        let party = ClientParty::of_task(client, asked.outlet, way, names);
         let mut caller = client.caller(asked.cancel, Some(party));
         caller.takes_tasks = true;
         // It is answered when the task has ended, however long that takes.
@@ -144,6 +170,9 @@ impl Server {
         let content = self.sealer.open(Purpose::Task, &asked.client.principal.holder(), &id);
         let task: Sealed =
             content.and_then(|content| serde_json::from_slice(&content).ok()).ok_or_else(unknown_task)?;
+        if task.stateless != asked.client.revision.is_stateless() {
+            return Err(unknown_task());
+        }
         let params = object.edit().set("taskId", quote(&task.id)).finish_raw();
         Ok((id, task, params))
     }
@@ -156,19 +185,20 @@ fn unknown_task() -> RpcError {
 /// What a server said about a task, under the id the client knows it by.
 fn told(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw, RpcError> {
     let result = match Object::parse(result.get()) {
-        Ok(object) if object.get("taskId").is_some() => object.edit().set("taskId", quote(id)).finish_raw(),
+        Ok(object) if method != "tasks/result" => {
+            let mut edit = object.edit();
+            if object.get("taskId").is_some() {
+                edit.set("taskId", quote(id));
+            }
+            // Only what begins a task has that type, though servers are known to repeat it.
+            if object.string("resultType").as_deref() == Some("task") {
+                edit.set("resultType", "\"complete\"");
+            }
+            if edit.is_empty() { result.clone() } else { edit.finish_raw() }
+        }
         _ => result,
     };
     let result = tell::result(revision, result)?;
-    if method != "tasks/result" {
-        return Ok(result);
-    }
     // A result that comes by this way says which task it is of.
-    let Ok(object) = Object::parse(result.get()) else { return Ok(result) };
-    let related = format!("{{\"taskId\":{}}}", quote(id));
-    let meta = match object.get(key::META).map(|meta| Object::parse(meta.get())) {
-        Some(Ok(meta)) => meta.edit().set(key::RELATED_TASK, related).finish(),
-        _ => format!("{{{}:{related}}}", quote(key::RELATED_TASK)),
-    };
-    Ok(object.edit().set(key::META, meta).finish_raw())
+    Ok(if method == "tasks/result" { with_related(&result, id) } else { result })
 }

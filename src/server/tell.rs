@@ -16,25 +16,42 @@ pub(super) fn server_info() -> serde_json::Value {
 
 /// A result as this client's revision has it. Bytes that need no change are not changed.
 pub(super) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
-    if !needs_look(revision, &result) {
+    if revision.is_stateless() {
+        return stateless(&result);
+    }
+    if !needs_look(&result) {
         return Ok(result);
     }
     let clean = without_reserved(&result);
-    let Ok(object) = Object::parse(clean.get()) else {
-        return Err(RpcError::internal("the server answered with something that is not a result"));
-    };
-    let kind = object.get("resultType").map(|_| object.string("resultType").unwrap_or_default());
-    match (revision.is_stateless(), kind.as_deref()) {
-        (true, None | Some("complete" | "input_required" | "task")) => Ok(stamped(&object)),
-        (false, None) if !has_other_structure(&object) => Ok(own(clean)),
-        (false, None | Some("complete")) => Ok(older(&object, kind.is_some())),
-        (false, Some("input_required")) => {
+    let object = Object::parse(clean.get()).map_err(|_| no_result())?;
+    match result_type(&object).as_deref() {
+        None if !has_other_structure(&object) => Ok(own(clean)),
+        kind @ (None | Some("complete")) => Ok(older(&object, kind.is_some())),
+        Some("input_required") => {
             Ok(error_result("the tool needs an answer from you, which cannot be asked for in your protocol version"))
         }
-        (_, Some(other)) => {
-            Err(RpcError::internal(&format!("the server answered with the unknown result type {}", quote(other))))
-        }
+        Some(other) => Err(unknown_type(other)),
     }
+}
+
+fn stateless(result: &RawRef) -> Result<Raw, RpcError> {
+    let object = Object::parse(result.get()).map_err(|_| no_result())?;
+    match result_type(&object).as_deref() {
+        None | Some("complete" | "input_required" | "task") => Ok(stamped(&object, &key::RESERVED)),
+        Some(other) => Err(unknown_type(other)),
+    }
+}
+
+fn result_type(object: &Object<'_>) -> Option<String> {
+    object.get("resultType").map(|_| object.string("resultType").unwrap_or_default())
+}
+
+fn no_result() -> RpcError {
+    RpcError::internal("the server answered with something that is not a result")
+}
+
+fn unknown_type(kind: &str) -> RpcError {
+    RpcError::internal(&format!("the server answered with the unknown result type {}", quote(kind)))
 }
 
 /// Whether the structured content is no object, which only the stateless era has.
@@ -65,16 +82,16 @@ fn older(object: &Object<'_>, marked: bool) -> Raw {
 }
 
 /// Most results for a session-based client pass as they are, and a glance tells which do not.
-fn needs_look(revision: Revision, result: &RawRef) -> bool {
+fn needs_look(result: &RawRef) -> bool {
     let text = result.get().as_bytes();
-    revision.is_stateless()
-        || memchr::memmem::find(text, b"resultType").is_some()
+    memchr::memmem::find(text, b"resultType").is_some()
         || memchr::memmem::find(text, b"structuredContent").is_some()
         || memchr::memmem::find(text, b"io.modelcontextprotocol/").is_some()
         || text.first() != Some(&b'{')
 }
 
-fn stamped(object: &Object<'_>) -> Raw {
+/// A result with its type and our name, and without those keys of `_meta`.
+fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
     let mut edit = object.edit();
     if object.get("resultType").is_none() {
         edit.set("resultType", "\"complete\"");
@@ -82,7 +99,13 @@ fn stamped(object: &Object<'_>) -> Raw {
     static INFO: LazyLock<String> = LazyLock::new(|| server_info().to_string());
     let info = INFO.as_str();
     match object.get(key::META).map(|meta| Object::parse(meta.get())) {
-        Some(Ok(meta)) => edit.set(key::META, meta.edit().set(key::SERVER_INFO, info).finish()),
+        Some(Ok(meta)) => {
+            let mut kept = meta.edit();
+            for name in without {
+                kept.remove(name);
+            }
+            edit.set(key::META, kept.set(key::SERVER_INFO, info).finish())
+        }
         _ => edit.set(key::META, format!("{{{}:{info}}}", quote(key::SERVER_INFO))),
     };
     edit.finish_raw()
@@ -91,7 +114,9 @@ fn stamped(object: &Object<'_>) -> Raw {
 /// The result that ends a subscription: its own mark in `_meta` stays.
 pub(super) fn listen_result(revision: Revision, result: &RawRef) -> Result<Raw, RpcError> {
     debug_assert!(revision.is_stateless(), "only that era has subscriptions");
-    Object::parse(result.get()).map(|object| stamped(&object)).map_err(|error| RpcError::internal(&error.to_string()))
+    Object::parse(result.get())
+        .map(|object| stamped(&object, &[]))
+        .map_err(|error| RpcError::internal(&error.to_string()))
 }
 
 fn own(raw: Cow<'_, RawRef>) -> Raw {
@@ -130,24 +155,6 @@ fn names_uri(error: &RpcError) -> bool {
 pub(super) fn resource_not_found(revision: Revision, uri: &str) -> RpcError {
     let code = if revision.is_stateless() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND };
     RpcError::with_data(code, "resource not found", &json!({ "uri": uri }))
-}
-
-/// A result that clients of the stateless era may keep: it says for how long and for whom. What does not say so itself
-/// is for this client and at once old.
-pub(super) fn cacheable(revision: Revision, body: Raw) -> Result<Raw, RpcError> {
-    if !revision.is_stateless() {
-        return result(revision, body);
-    }
-    let Ok(object) = Object::parse(body.get()) else { return result(revision, body) };
-    let complete = object.string("resultType").is_none_or(|kind| kind == "complete");
-    let mut edit = object.edit();
-    for (member, value) in [("ttlMs", "0"), ("cacheScope", "\"private\"")] {
-        if complete && object.get(member).is_none() {
-            edit.set(member, value);
-        }
-    }
-    let body = if edit.is_empty() { body.clone() } else { edit.finish_raw() };
-    result(revision, body)
 }
 
 #[cfg(test)]

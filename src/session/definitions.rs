@@ -1,19 +1,17 @@
 //! Definitions as each revision has them: what a revision lacks is taken off, everything else keeps its bytes.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
+use super::listing::Listing;
 use crate::json::{Object, RawRef, quote};
 use crate::wire::Revision;
 
-/// The JSON array of the listed tools, for clients of that revision. The same text where nothing has to change.
-pub(super) fn tools_for(revision: Revision, list: &Arc<str>) -> Arc<str> {
-    let items: Vec<&RawRef> = serde_json::from_str(list).unwrap_or_default();
-    let told: Vec<Cow<'_, str>> = items.into_iter().map(|item| tool_for(revision, item.get())).collect();
-    if told.iter().all(|item| matches!(item, Cow::Borrowed(_))) {
-        return Arc::clone(list);
-    }
-    format!("[{}]", told.join(",")).into()
+/// The listed tools, for clients of that revision; none where nothing has to change.
+pub(super) fn tools_for(revision: Revision, listed: &Listing) -> Option<Listing> {
+    let told: Vec<(usize, Cow<'_, str>)> =
+        listed.items().map(|(place, item)| (place, tool_for(revision, item))).collect();
+    let changed = told.iter().any(|(_, item)| matches!(item, Cow::Owned(_)));
+    changed.then(|| Listing::new(told.iter().map(|(place, item)| (*place, item.as_ref()))))
 }
 
 /// One tool, for clients of that revision.
@@ -76,9 +74,9 @@ mod tests {
 
     #[test]
     fn a_list_that_every_revision_has_is_not_copied() {
-        let list: Arc<str> = r#"[{"name":"a","outputSchema":{"type":"object"}} , {"name":"b"}]"#.into();
+        let tools = [(0, r#"{"name":"a","outputSchema":{"type":"object"}}"#), (1, r#"{"name":"b"}"#)];
         for revision in Revision::SUPPORTED {
-            assert!(Arc::ptr_eq(&tools_for(revision, &list), &list), "{revision:?}");
+            assert!(tools_for(revision, &Listing::new(tools.into_iter())).is_none(), "{revision:?}");
         }
     }
 

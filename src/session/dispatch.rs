@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use crate::backend::{Answer, Backend, Call, CallError};
+use crate::backend::{Answer, Backend, Call, CallError, Follower, Listener, Subscription};
 use crate::json::Raw;
 
 /// The backends by name.
@@ -23,6 +23,17 @@ impl Dispatcher {
 
     pub async fn call(&self, backend: &Arc<str>, call: Call) -> Result<Answer, CallError> {
         self.find(backend)?.call(call).await
+    }
+
+    /// Follows a resource of a backend until the subscription is dropped.
+    pub async fn subscribe(
+        &self,
+        backend: &Arc<str>,
+        uri: &str,
+        follower: &Follower,
+        listener: Listener,
+    ) -> Result<Subscription, CallError> {
+        self.find(backend)?.subscribe(uri, follower, listener).await
     }
 
     /// The same for a handler, which waits. Local tools run on its very stack.

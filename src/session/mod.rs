@@ -6,11 +6,15 @@ mod call;
 mod definitions;
 mod dispatch;
 mod host;
+mod listing;
 mod mirror;
 mod surface;
 mod through;
+mod updates;
 
 pub use build::{BuildError, Recipe};
 pub use call::{CallFault, Caller, Calls};
 pub use dispatch::Dispatcher;
+pub use listing::Page;
 pub use surface::{Entry, Surface};
+pub use updates::{NoUpdates, UpdateSource};

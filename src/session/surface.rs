@@ -1,5 +1,6 @@
 //! What a client sees: the immutable result of one script run.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
@@ -7,6 +8,7 @@ use serde_json::Value;
 
 use super::apps::Apps;
 use super::definitions;
+use super::listing::{Listing, Page};
 use super::mirror::mirrored;
 use crate::builtins::{Handler, Plan, Published};
 use crate::catalog::Snapshot;
@@ -82,35 +84,34 @@ impl Entry {
 #[derive(Debug)]
 struct Items {
     entries: IndexMap<String, Entry>,
-    /// The JSON array of those that are listed.
-    list: Arc<str>,
-    /// The same as clients of each revision know it, made when the first of them asks.
-    told: [OnceLock<Arc<str>>; Revision::SUPPORTED.len()],
-    listed: usize,
+    listed: Listing,
+    /// The same as clients of each revision know it, where that differs; made when the first of them asks.
+    told: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
+    /// Where those that are listed come from; none for what the script made.
+    origins: HashSet<Option<Arc<str>>>,
 }
 
 impl Items {
     /// An item of a server that is gone can still be used (which brings the server back), but is not offered.
     fn new(kind: ItemKind, published: Vec<Published>, gone: &[&str]) -> Self {
-        let published: Vec<Published> = published.into_iter().map(|item| without_tasks(kind, item)).collect();
-        let listed: Vec<&str> = published
-            .iter()
-            .filter(|item| item.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref())))
-            .map(|item| item.definition.raw().get())
-            .collect();
-        let (list, count) = (format!("[{}]", listed.join(",")).into(), listed.len());
-        let entries =
+        let entries: IndexMap<String, Entry> =
             published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
-        Items { entries, list, told: Default::default(), listed: count }
+        let backend = |entry: &Entry| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
+        let is_listed =
+            |entry: &Entry| entry.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref()));
+        let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
+        let origins = listed().map(|(_, entry)| backend(entry)).collect();
+        let listed = Listing::new(listed().map(|(place, entry)| (place, entry.definition.raw().get())));
+        Items { entries, listed, told: Default::default(), origins }
     }
 }
 
-/// A handler is no task, whatever the server's own tool could be.
-fn without_tasks(kind: ItemKind, mut item: Published) -> Published {
-    if kind == ItemKind::Tool
-        && matches!(item.handler, Handler::Script(_))
-        && item.definition.raw().get().contains("\"execution\"")
-        && let Ok(plain) = item.definition.with(kind, &[("execution", None)])
+/// A handler is no task, whatever the server's own tool could be; nor is a tool of a server without tasks.
+fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
+    let has_tasks = |name: &str| snapshot.backend(name).is_some_and(|backend| backend.info.has_session_tasks());
+    if item.definition.raw().get().contains("\"execution\"")
+        && !matches!(&item.handler, Handler::Backend(target) if has_tasks(&target.backend))
+        && let Ok(plain) = item.definition.with(ItemKind::Tool, &[("execution", None)])
     {
         item.definition = Arc::new(plain);
     }
@@ -120,6 +121,7 @@ fn without_tasks(kind: ItemKind, mut item: Published) -> Published {
 /// Everything that is published, and what the lists show of it.
 #[derive(Debug)]
 pub struct Surface {
+    marked: bool,
     tools: Items,
     resources: Items,
     resource_templates: Items,
@@ -147,8 +149,16 @@ impl Surface {
         };
         let failed = snapshot.backends.iter().filter(|backend| backend.status == Status::Failed);
         let gone: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
+        let marks = memchr::memmem::Finder::new("x-mcp-header");
+        let marked = plan.tools.iter().any(|tool| {
+            let text = tool.definition.raw().get().as_bytes();
+            // A key may be spelled with escapes.
+            marks.find(text).is_some() || memchr::memmem::find(text, b"\\u").is_some()
+        });
+        let tools = plan.tools.into_iter().map(|item| without_tasks(item, snapshot)).collect();
         Surface {
-            tools: Items::new(ItemKind::Tool, plan.tools, &gone),
+            marked,
+            tools: Items::new(ItemKind::Tool, tools, &gone),
             resources: Items::new(ItemKind::Resource, plan.resources, &gone),
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
             prompts: Items::new(ItemKind::Prompt, plan.prompts, &gone),
@@ -168,6 +178,11 @@ impl Surface {
             ItemKind::ResourceTemplate => &self.resource_templates,
             ItemKind::Prompt => &self.prompts,
         }
+    }
+
+    /// Whether any tool may want arguments repeated as headers.
+    pub fn has_marks(&self) -> bool {
+        self.marked
     }
 
     /// The tool of that name, or the one whose interface calls it so.
@@ -194,18 +209,34 @@ impl Surface {
 
     /// The JSON array of the listed items.
     pub fn list(&self, kind: ItemKind) -> &Arc<str> {
-        &self.items(kind).list
+        &self.items(kind).listed.text
     }
 
-    /// The same for clients of one revision.
-    pub fn list_for(&self, kind: ItemKind, revision: Revision) -> &Arc<str> {
+    /// A page of the listed items for clients of one revision, behind the one of that key or from the start; none if
+    /// there is no such key any more.
+    pub fn page(&self, kind: ItemKind, revision: Revision, behind: Option<&str>, size: usize) -> Option<Page<'_>> {
         let items = self.items(kind);
-        match kind {
+        let told = match kind {
             ItemKind::Tool => {
-                items.told[revision as usize].get_or_init(|| definitions::tools_for(revision, &items.list))
+                items.told[revision as usize].get_or_init(|| definitions::tools_for(revision, &items.listed)).as_ref()
             }
-            _ => &items.list,
-        }
+            _ => None,
+        };
+        let behind = match behind {
+            Some(key) => Some(items.entries.get_index_of(key)?),
+            None => None,
+        };
+        Some(told.unwrap_or(&items.listed).page(behind, size))
+    }
+
+    /// The key of what is published at a place.
+    pub fn key_at(&self, kind: ItemKind, place: usize) -> Option<&str> {
+        self.items(kind).entries.get_index(place).map(|(key, _)| key.as_str())
+    }
+
+    /// The backends that listed items come from; none stands for the script itself.
+    pub fn origins(&self, kind: ItemKind) -> impl Iterator<Item = Option<&Arc<str>>> {
+        self.items(kind).origins.iter().map(Option::as_ref)
     }
 
     /// The only server, where everything of it is published as it is and nothing else.
@@ -220,7 +251,7 @@ impl Surface {
 
     /// How many items of a kind a client is shown.
     pub fn listed(&self, kind: ItemKind) -> usize {
-        self.items(kind).listed
+        self.items(kind).listed.len()
     }
 
     /// What the script searches: the first index that it made, else one over all that is published.

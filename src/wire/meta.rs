@@ -55,6 +55,19 @@ impl ClientMeta {
     }
 }
 
+impl ClientMeta {
+    /// Under which progress is wanted, as it was written.
+    pub fn progress_token(meta: &RawRef) -> Result<Option<Raw>, RpcError> {
+        if memchr::memmem::find(meta.get().as_bytes(), key::PROGRESS_TOKEN.as_bytes()).is_none()
+            && memchr::memchr(b'\\', meta.get().as_bytes()).is_none()
+        {
+            return Ok(None);
+        }
+        let meta = Object::parse(meta.get()).map_err(|error| RpcError::invalid_params(&format!("`_meta`: {error}")))?;
+        Ok(meta.get(key::PROGRESS_TOKEN).map(RawRef::to_owned))
+    }
+}
+
 /// `_meta` without the reserved keys; `None` if nothing is left of it.
 pub fn carried_meta(meta: &RawRef) -> Option<Cow<'_, str>> {
     let object = Object::parse(meta.get()).ok()?;

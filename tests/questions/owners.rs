@@ -130,3 +130,36 @@ async fn log_messages_of_one_client_never_reach_another() {
         assert_ne!(message.method().as_deref(), Some("notifications/message"), "{}", message.raw);
     }
 }
+
+#[tokio::test]
+async fn a_client_that_vanishes_while_it_is_asked_leaves_nothing_behind() {
+    let proxy = Proxy::new(&one_server("legacy", json!({}))).http().await;
+    let ann = session(&proxy, EVERYTHING).await;
+    let mut stream = begin(&ann, "ask", "{}").await;
+    let question = stream.next_message().await.expect("the question");
+    assert_eq!(question.method().as_deref(), Some("elicitation/create"));
+    assert_eq!(ann.delete().await, 200);
+    // The server hears that nobody waits any more, and serves the next one.
+    let bob = session(&proxy, EVERYTHING).await;
+    let mut seen = begin(&bob, "seen", r#"{"wait_for":"notifications/cancelled"}"#).await;
+    assert!(answer(&bob, &mut seen, "").await.contains("notifications/cancelled"));
+    let mut stream = begin(&bob, "ask", "{}").await;
+    assert!(answer(&bob, &mut stream, "blue").await.contains("blue"));
+}
+
+#[tokio::test]
+async fn a_list_that_changes_in_the_middle_of_a_call_disturbs_neither() {
+    let proxy = Proxy::new(&one_server("legacy", json!({}))).http().await;
+    // The lists are read on the connection of clients that declare nothing.
+    let (ann, mut bob) = (session(&proxy, EVERYTHING).await, session(&proxy, "{}").await);
+    let mut stream = begin(&ann, "ask", "{}").await;
+    let question = stream.next_message().await.expect("the question").id().expect("a question has an id");
+    bob.call("add_tool", r#"{"name":"later"}"#).await.result();
+    while !bob.request("tools/list", "{}").await.tool_names().contains(&"later".to_owned()) {
+        tokio::task::yield_now().await;
+    }
+    let answer = message::result(&question, r#"{"action":"accept","content":{"colour":"red"}}"#);
+    assert_eq!(ann.send(&ann.legacy(&answer)).await.status, 202);
+    let done = stream.next_message().await.expect("the result");
+    assert!(done.raw.contains("red"), "{}", done.raw);
+}

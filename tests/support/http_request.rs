@@ -48,6 +48,7 @@ impl HttpRequest {
         let named_by = match method {
             "tools/call" | "prompts/get" => "name",
             "resources/read" => "uri",
+            "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
             _ => return request,
         };
         match member(params, named_by).and_then(|raw| serde_json::from_str::<String>(&raw).ok()) {

@@ -19,6 +19,7 @@ pub mod config;
 pub mod corpus;
 pub mod examples;
 pub mod finished;
+pub mod follower;
 pub mod http_body;
 pub mod http_client;
 pub mod http_request;

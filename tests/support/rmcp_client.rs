@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation, JsonObject,
-    ProgressNotificationParam, ProtocolVersion,
+    ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam, ServerNotification,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RunningService};
+use rmcp::service::{NotificationContext, RunningService, Subscription};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientCacheConfig, ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::Value;
@@ -22,6 +23,7 @@ use super::stderr_log::StderrLog;
 pub enum Told {
     Progress(ProgressNotificationParam),
     ToolsChanged,
+    Updated(String),
 }
 
 pub struct Handler {
@@ -36,6 +38,14 @@ impl ClientHandler for Handler {
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
         let _ = self.told.send(Told::Progress(progress));
+    }
+
+    async fn on_resource_updated(
+        &self,
+        updated: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let _ = self.told.send(Told::Updated(updated.uri));
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
@@ -107,6 +117,34 @@ impl RmcpClient {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let called = within("rmcp's tools/call", &self.stderr, self.service.call_tool(params)).await;
         called.unwrap_or_else(|problem| panic!("{tool} failed: {problem:?}\n--- stderr ---\n{}", self.stderr.text()))
+    }
+
+    /// Follows a resource in the way of the session-based era.
+    #[expect(deprecated, reason = "the older era has it")]
+    pub async fn subscribe(&self, uri: &str) {
+        let asked = self.service.peer().subscribe(SubscribeRequestParams::new(uri));
+        within("rmcp's resources/subscribe", &self.stderr, asked).await.expect("the resource can be followed");
+    }
+
+    #[expect(deprecated, reason = "the older era has it")]
+    pub async fn unsubscribe(&self, uri: &str) {
+        let asked = self.service.peer().unsubscribe(UnsubscribeRequestParams::new(uri));
+        within("rmcp's resources/unsubscribe", &self.stderr, asked).await.expect("nobody need follow it");
+    }
+
+    /// Follows a resource in the way of the stateless era.
+    pub async fn listen_to(&self, uri: &str) -> Subscription {
+        let filter = SubscriptionFilter::builder().resource_subscriptions([uri]).build();
+        let listening = self.service.peer().listen(filter);
+        within("rmcp's subscriptions/listen", &self.stderr, listening).await.expect("the resource can be followed")
+    }
+
+    /// The next resource that such a subscription says was updated.
+    pub async fn updated(&self, subscription: &mut Subscription) -> String {
+        match within("an update", &self.stderr, subscription.next()).await {
+            Ok(Some(ServerNotification::ResourceUpdatedNotification(update))) => update.params.uri,
+            other => panic!("expected an update, got {other:?}"),
+        }
     }
 
     /// The next thing the server tells unasked.

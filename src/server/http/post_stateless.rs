@@ -43,7 +43,7 @@ impl HttpFront {
         let id = request.id.clone();
         let refuse = |status, error: &RpcError| HttpReply::json(status, encode::error(Some(&id), error));
         let client = match admit(&request, Some(&headers), principal, None) {
-            Ok(client) => Client { links: self.server.links.of(&client.principal), ..client },
+            Ok(client) => Arc::new(Client { links: self.server.links.of(&client.principal), ..client }),
             Err(refusal) => return refuse(refusal.status, &refusal.error),
         };
         if let Err(refusal) = self.server.check_param_headers(&request, &headers).await {

@@ -102,4 +102,5 @@ async def answer(call):
         return asked
     if call.name == "test_input_required_result_elicitation":
         return text(f"Hello, {answers['user_name']['content']['name']}!")
-    return text(f"state-ok {json.dumps(answers)}")
+    # In one order, whatever way the answers came.
+    return text(f"state-ok {json.dumps(answers, sort_keys=True)}")

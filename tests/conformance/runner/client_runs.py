@@ -35,7 +35,7 @@ def plan(options, suite):
     return [
         ClientRun(era, revision, scenario)
         for revision in ([options.rev] if options.rev else REVISIONS)
-        for scenario in [*suite.required("client", revision), *suite.not_scored("client", revision)]
+        for scenario in suite.scenarios("client", revision)
         for era in REVISIONS
         if not scenario.startswith("auth/") and options.scenario in (None, scenario)
     ]

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import urllib.error
 import urllib.request
 
 STATELESS = "2026-07-28"
@@ -44,9 +45,17 @@ class HttpClient:
         if self.session:
             headers["Mcp-Session-Id"] = self.session
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        with urllib.request.urlopen(urllib.request.Request(self.url, body, headers), timeout=30) as answer:
+        with opened(urllib.request.Request(self.url, body, headers)) as answer:
             self.session = answer.headers.get("Mcp-Session-Id", self.session)
             return answer.headers.get("Content-Type", ""), answer.read().decode()
+
+
+def opened(request):
+    """A status that says no comes with a body like any other."""
+    try:
+        return urllib.request.urlopen(request, timeout=30)
+    except urllib.error.HTTPError as refused:
+        return refused
 
 
 def messages(kind, body):

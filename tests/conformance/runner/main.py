@@ -27,17 +27,20 @@ def arguments():
 def run():
     options = arguments()
     started = time.monotonic()
+    known = gaps.read()
     programs = install.programs(build=not options.no_build, python=options.server != "rmcp")
     with tempfile.TemporaryDirectory(prefix="conformance-") as scratch:
         suite = Suite(programs, options.output or Path(scratch))
         runs = []
         if options.side != "client":
-            runs += server_runs.plan(options)
+            runs += server_runs.plan(options, suite)
         if options.side != "server":
             runs += client_runs.plan(options, suite)
+        if not runs:
+            raise SystemExit("error: there is no such scenario here; the suite's requirements/*.yaml have the names")
         with ThreadPoolExecutor(max_workers=options.jobs) as pool:
             outcomes = list(pool.map(lambda one: one.perform(programs, suite), runs))
-        findings = report.tables(outcomes, gaps.read(), options, suite)
+        findings = report.tables(outcomes, known, options, suite)
     print(f"\n{len(outcomes)} runs in {time.monotonic() - started:.0f} s")
     for finding in findings:
         print(f"error: {finding}")

@@ -9,6 +9,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from .http_client import STATELESS, HttpClient
+
 PATIENCE = 60
 PROXY_CONFIG = """\
 mcpServers:
@@ -90,5 +92,15 @@ def proxy(binary, url, protocol):
         config = Path(folder) / "proxy.yaml"
         config.write_text(PROXY_CONFIG.format(url=url, protocol=protocol))
         with started([str(binary), "serve", "--config", str(config), "--http", "127.0.0.1:0"]) as (address, program):
-            program.line(r"^ready: ")
+            wait_for_tools(address)
             yield address, program
+
+
+def wait_for_tools(address):
+    """The proxy does not wait long for a slow server: what is not listed yet comes later."""
+    client = HttpClient(address, STATELESS)
+    deadline = time.monotonic() + PATIENCE
+    while not client.request("tools/list").get("result", {}).get("tools"):
+        if time.monotonic() > deadline:
+            raise RuntimeError("the proxy lists no tools")
+        time.sleep(0.1)

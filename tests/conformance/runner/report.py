@@ -32,7 +32,8 @@ def server_table(revision, runs, gaps, options, findings, suite):
         rows.append((scenario, cells))
     for kind, names in [("required", suite.required("server", revision)), ("not scored", suite.not_scored("server", revision))]:
         rows += passed_of(kind, [cells for scenario, cells in rows if scenario in names])
-    print_table(f"Server scenarios of {revision}", list(runs), rows)
+    if rows:
+        print_table(f"Server scenarios of {revision}", list(runs), rows)
     for run in runs.values():
         if not run.found.checks:
             findings.append(f"{run.where} at {revision}: nothing was run\n{run.found.output}")
@@ -102,7 +103,7 @@ def client_table(revision, runs, gaps, options, findings):
         if run.passed and gap:
             findings.append(f"{gap}: {run.scenario} at {revision}, {run.where} passes now; take the line out")
         if word == "FAIL":
-            findings.append(f"{run.scenario} at {revision}, {run.where}: fails")
+            findings.append(f"{run.scenario} at {revision}, {run.where}: fails\n{run.found.output}")
         rows.setdefault(run.scenario, {})[run.where] = cell(word, checks)
     lines = [(scenario, [cells.get(era, "-") for era in eras]) for scenario, cells in rows.items()]
     print_table(f"Client scenarios of {revision}", eras, lines)

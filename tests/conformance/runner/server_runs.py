@@ -13,6 +13,7 @@ DIRECT = "direct"
 # What the proxy speaks with the server: what it finds out by itself, or sessions although the server knows better.
 SESSION = "2025-11-25"
 LEGS = ["auto", SESSION]
+REFUSED_BY_THE_PROXY = ["input-required-result-tampered-state", "input-required-result-validate-input"]
 SERVERS = {
     "rmcp": lambda programs: [str(programs.server), "127.0.0.1:0"],
     "python": lambda programs: [str(programs.python), str(HERE / "python_server/main.py"), "127.0.0.1:0"],
@@ -47,12 +48,13 @@ class ServerRun:
         return self
 
 
-def plan(options):
+def plan(options, suite):
     return [
         ServerRun(server, leg, revision, options.scenario)
         for server in ([options.server] if options.server else SERVERS)
         for revision in ([options.rev] if options.rev else REVISIONS)
         for leg in [DIRECT, *([options.leg] if options.leg else LEGS)]
+        if options.scenario in [None, *suite.scenarios("server", revision)]
     ]
 
 
@@ -62,5 +64,7 @@ def inapplicable(leg, scenario):
 
 
 def reworded(leg, scenario):
-    """A session's questions have no keys: where the server is met in one, the proxy makes some up."""
-    return leg == SESSION and scenario.startswith("input-required-")
+    """A session's questions have no keys: where the server is met in one, the proxy makes some up. And what a client carries
+    for the server the proxy seals itself, so it is the one to refuse it.
+    """
+    return scenario in REFUSED_BY_THE_PROXY or leg == SESSION and scenario.startswith("input-required-")

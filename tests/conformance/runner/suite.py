@@ -44,12 +44,17 @@ class Suite:
         return Found(checks(folder), outcome.returncode, re.sub(r"\x1b\[\d*m", "", "\n".join(logs)))
 
     def server(self, name, url, revision, scenario=None):
-        which = ["--scenario", scenario, "--spec-version", revision] if scenario else ["--requirements", revision]
+        # A scenario of an extension belongs to no revision unless it is told to.
+        one = ["--scenario", scenario, "--spec-version", revision, "--force"]
+        which = one if scenario else ["--requirements", revision]
         return self.call(name, ["server", "--url", url, "--timeout", SERVER_TIMEOUT_MS, *which])
 
     def client(self, name, command, revision, scenario, environment):
         which = ["--scenario", scenario, "--spec-version", revision, "--timeout", CLIENT_TIMEOUT_MS]
         return self.call(name, ["client", "--command", command, *which], environment)
+
+    def scenarios(self, side, revision):
+        return [*self.required(side, revision), *self.not_scored(side, revision)]
 
     def required(self, side, revision):
         """The scenarios of the frozen set, in its order."""

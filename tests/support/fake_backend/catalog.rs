@@ -14,7 +14,7 @@ pub struct Catalog {
 }
 
 /// Name, description and the properties of the input schema.
-const BUILTIN: [(&str, &str, &str); 32] = [
+const BUILTIN: [(&str, &str, &str); 33] = [
     ("echo", "Returns its arguments.", ""),
     ("raw", "Returns the result given as an object, or as text, verbatim.", r#""result":{}"#),
     ("params", "Returns the raw params of this request.", ""),
@@ -41,6 +41,7 @@ const BUILTIN: [(&str, &str, &str); 32] = [
     ("sample", "Asks the client's model.", ""),
     ("ping_client", "Asks whether the client is there.", ""),
     ("notify", "Sends a notification.", r#""method":{"type":"string"},"params":{},"to":{"type":"string"}"#),
+    ("touch", "Tells of updates of a resource.", r#""uri":{"type":"string"},"n":{"type":"integer"}"#),
     ("end_streams", "Ends every listening stream.", ""),
     ("batch", "Answers inside an array.", ""),
     ("roots", "Asks for the client's roots.", ""),
@@ -83,6 +84,13 @@ impl Catalog {
         }
         if options.bad_headers {
             tools.extend(BAD_HEADERS.map(|(name, description, properties)| tool(name, description, properties)));
+        }
+        if options.tasks {
+            tools.extend(crate::tasks::TOOLS.map(|(name, support)| {
+                let plain = tool(name, "Works as a task.", "");
+                let head = plain.get().trim_end_matches('}');
+                raw(format!(r#"{head}}}}},"execution":{{"taskSupport":"{support}"}}}}"#))
+            }));
         }
         Self { tools, results: options.results_file.as_deref().map(read).unwrap_or_default() }
     }

@@ -81,23 +81,33 @@ pub fn discover(options: &Options) -> String {
 }
 
 fn capabilities(options: &Options, legacy: bool) -> String {
+    let changed = if options.list_changed { r#""listChanged":true"# } else { "" };
     let mut capabilities = Vec::new();
     if !options.no_tools {
-        capabilities.push(r#""tools":{"listChanged":true}"#);
+        capabilities.push(format!(r#""tools":{{{changed}}}"#));
     }
     if legacy {
-        capabilities.push(r#""logging":{}"#);
+        capabilities.push(r#""logging":{}"#.to_owned());
     }
     if options.resources {
-        capabilities.push(r#""resources":{"subscribe":true,"listChanged":true}"#);
+        let subscribe = if options.subscribe { r#""subscribe":true"# } else { "" };
+        let both: Vec<&str> = [subscribe, changed].into_iter().filter(|part| !part.is_empty()).collect();
+        capabilities.push(format!(r#""resources":{{{}}}"#, both.join(",")));
     }
     if options.prompts {
-        capabilities.push(r#""prompts":{"listChanged":true}"#);
+        capabilities.push(format!(r#""prompts":{{{changed}}}"#));
     }
     if options.completions.is_some() {
-        capabilities.push(r#""completions":{}"#);
+        capabilities.push(r#""completions":{}"#.to_owned());
     }
-    capabilities.extend(options.capabilities.as_deref());
+    if options.tasks {
+        let tasks = match legacy {
+            true => r#""tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#,
+            false => r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#,
+        };
+        capabilities.push(tasks.to_owned());
+    }
+    capabilities.extend(options.capabilities.clone());
     format!("{{{}}}", capabilities.join(","))
 }
 

@@ -6,7 +6,7 @@ use crate::message::{Envelope, Refusal, SUBSCRIPTION_KEY, members};
 use crate::options::{Eras, Options};
 use crate::request::Request;
 use crate::shared::{Listener, Shared};
-use crate::{discovery, features, headers, listing, tools};
+use crate::{discovery, features, headers, listing, subscriptions, tasks, tools};
 
 /// Notifications and responses: nothing is answered.
 pub fn without_answer(shared: &Shared, envelope: &Envelope, text: &str) {
@@ -86,12 +86,19 @@ async fn answer(shared: &Arc<Shared>, request: Request) {
         ("tools/call", _) => return tools::call(shared, request).await,
         ("subscriptions/listen", true) => return listen(shared, request).await,
         ("resources/list" | "resources/templates/list" | "resources/read", _) if shared.options.resources => {
-            features::resources(&request)
+            features::resources(&shared.options, &request)
         }
-        ("resources/subscribe" | "resources/unsubscribe", false) if shared.options.resources => Ok("{}".to_owned()),
-        ("prompts/list" | "prompts/get", _) if shared.options.prompts => features::prompts(&request),
+        ("resources/subscribe" | "resources/unsubscribe", false)
+            if shared.options.resources && shared.options.subscribe =>
+        {
+            subscriptions::change(shared, &request)
+        }
+        ("prompts/list" | "prompts/get", _) if shared.options.prompts => features::prompts(&shared.options, &request),
         ("completion/complete", modern) if shared.options.completions.is_some() => {
             Ok(features::completion(shared.options.completions.unwrap_or_default(), modern))
+        }
+        ("tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel", _) if shared.options.tasks => {
+            tasks::about(shared, &request).await
         }
         (method, modern) if shared.options.vendor && method.starts_with("vendor/") => {
             Ok(features::vendor(&request, modern))
@@ -112,7 +119,7 @@ fn fault(options: &Options, method: &str) -> Option<String> {
 }
 
 /// What a listener may ask for; other keys are left out of the acknowledgment.
-const HONOURED: [&str; 4] = ["toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
+const HONOURED: [&str; 3] = ["toolsListChanged", "promptsListChanged", "resourcesListChanged"];
 
 /// Acknowledges, then stays open until the client ends it.
 async fn listen(shared: &Arc<Shared>, request: Request) {
@@ -120,15 +127,23 @@ async fn listen(shared: &Arc<Shared>, request: Request) {
         let refusal = Refusal::new(400, -32602, "notifications is missing");
         return request.outbox.refuse(&request.id, &refusal);
     };
-    let honoured: Vec<String> = members(Some(&filter))
+    let mut wanted = members(Some(&filter));
+    let resources = wanted.remove("resourceSubscriptions");
+    let resources: Vec<String> = resources.and_then(|uris| serde_json::from_str(uris.get()).ok()).unwrap_or_default();
+    let resources: Vec<String> = resources.into_iter().filter(|uri| subscriptions::can_follow(uri)).collect();
+    let mut honoured: Vec<String> = wanted
         .iter()
         .filter(|(key, _)| HONOURED.contains(&key.as_str()))
         .map(|(key, wanted)| format!(r#""{key}":{}"#, wanted.get()))
         .collect();
+    if !resources.is_empty() {
+        honoured.push(format!(r#""resourceSubscriptions":{}"#, serde_json::json!(resources)));
+    }
     let id = &request.id;
     let params = format!(r#"{{"notifications":{{{}}},"_meta":{{"{SUBSCRIPTION_KEY}":{id}}}}}"#, honoured.join(","));
     request.outbox.notify("notifications/subscriptions/acknowledged", &params);
-    let listener = Listener { outbox: request.outbox.clone(), subscription: Some(request.id.clone()), session: None };
+    let (outbox, subscription) = (request.outbox.clone(), Some(request.id.clone()));
+    let listener = Listener { outbox, subscription, session: None, resources };
     shared.lock().listeners.push(listener);
     request.cancelled.cancelled().await;
     shared.lock().listeners.retain(|listener| listener.subscription.as_ref() != Some(&request.id));

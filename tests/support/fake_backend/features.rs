@@ -2,12 +2,13 @@
 
 use crate::listing::cache_fields;
 use crate::message::{Refusal, quoted};
+use crate::options::Options;
 use crate::request::Request;
 
 const GREETING: &str = "memo://greeting";
 
-pub fn resources(request: &Request) -> Result<String, Refusal> {
-    let fields = cache_fields(request.modern);
+pub fn resources(options: &Options, request: &Request) -> Result<String, Refusal> {
+    let fields = cache_fields(options, request.modern);
     let result = match request.method.as_str() {
         "resources/list" => format!(
             r#"{{"resources":[{{"uri":"{GREETING}","name":"greeting","mimeType":"text/plain"}},{{"uri":"memo://farewell","name":"farewell"}}]{fields}}}"#
@@ -15,26 +16,26 @@ pub fn resources(request: &Request) -> Result<String, Refusal> {
         "resources/templates/list" => {
             format!(r#"{{"resourceTemplates":[{{"uriTemplate":"memo://notes/{{name}}","name":"notes"}}]{fields}}}"#)
         }
-        _ => return read(request),
+        _ => return read(options, request),
     };
     Ok(result)
 }
 
-fn read(request: &Request) -> Result<String, Refusal> {
+fn read(options: &Options, request: &Request) -> Result<String, Refusal> {
     let uri = request.text_parameter("uri").unwrap_or_default();
     if !uri.starts_with("memo://") && !uri.starts_with("ui://") {
         let code = if request.modern { -32602 } else { -32002 };
         let data = format!(r#"{{"uri":{}}}"#, quoted(&uri));
         return Err(Refusal::new(200, code, "no such resource").with_data(data));
     }
-    let fields = cache_fields(request.modern);
+    let fields = cache_fields(options, request.modern);
     let (text, uri) = (quoted(&format!("the text of {uri}")), quoted(&uri));
     Ok(format!(r#"{{"contents":[{{"uri":{uri},"mimeType":"text/plain","text":{text}}}]{fields}}}"#))
 }
 
-pub fn prompts(request: &Request) -> Result<String, Refusal> {
+pub fn prompts(options: &Options, request: &Request) -> Result<String, Refusal> {
     if request.method == "prompts/list" {
-        let fields = cache_fields(request.modern);
+        let fields = cache_fields(options, request.modern);
         return Ok(format!(
             r#"{{"prompts":[{{"name":"greet","arguments":[{{"name":"who","required":true}}]}}]{fields}}}"#
         ));

@@ -38,6 +38,7 @@ fn standard_headers(request: &Request) -> Result<(), Refusal> {
     let named_by = match request.method.as_str() {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return Ok(()),
     };
     let name = request.text_parameter(named_by).unwrap_or_default();

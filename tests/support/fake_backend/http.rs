@@ -235,7 +235,7 @@ fn get(shared: &Arc<Shared>, headers: &HeaderMap) -> Response<Body> {
             let mut inner = shared.lock();
             // One stream per session: a message must not arrive twice.
             inner.listeners.retain(|listener| listener.subscription.is_some() || listener.session != session);
-            inner.listeners.push(Listener { outbox, subscription: None, session });
+            inner.listeners.push(Listener { outbox, subscription: None, session, resources: Vec::new() });
             outgoing
         }
     };
@@ -245,7 +245,9 @@ fn get(shared: &Arc<Shared>, headers: &HeaderMap) -> Response<Body> {
 fn delete(shared: &Shared, headers: &HeaderMap) -> Response<Body> {
     let session = header(headers, "mcp-session-id").unwrap_or_default();
     shared.record(|record| record.http.push(format!("DELETE session={session}")));
-    let ended = shared.lock().sessions.end(&session);
+    let mut inner = shared.lock();
+    inner.subscribed.retain(|(subscriber, _)| subscriber.as_ref() != Some(&session));
+    let ended = inner.sessions.end(&session);
     empty(if ended { 200 } else { 404 })
 }
 

@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::message::{Refusal, quoted};
+use crate::options::Options;
 use crate::request::Request;
 use crate::shared::Shared;
 
@@ -10,22 +11,29 @@ pub fn tools(shared: &Shared, request: &Request) -> Result<String, Refusal> {
     let tools = shared.tools();
     let pages = shared.options.pages.max(1);
     let page = page_number(request.text_parameter("cursor").as_deref())
-        .filter(|page| *page < pages || shared.options.repeat_cursor)
+        .filter(|page| *page < pages || shared.options.repeat_cursor || shared.options.endless_pages)
         .ok_or_else(|| Refusal::new(200, -32602, "unknown cursor"))?;
     let size = tools.len().div_ceil(pages).max(1);
     let listed: Vec<&str> = tools.iter().skip(page * size).take(size).map(|tool| RawValue::get(tool)).collect();
     let next = if shared.options.repeat_cursor {
         Some("again".to_owned())
     } else {
-        (page + 1 < pages).then(|| cursor(page + 1))
+        (page + 1 < pages || shared.options.endless_pages).then(|| cursor(page + 1))
     };
-    let next = next.map(|cursor| format!(r#","nextCursor":{}"#, quoted(&cursor))).unwrap_or_default();
-    Ok(format!(r#"{{"tools":[{}]{next}{}}}"#, listed.join(","), cache_fields(request.modern)))
+    let next = match next {
+        Some(cursor) => format!(r#","nextCursor":{}"#, quoted(&cursor)),
+        None if shared.options.null_cursor => r#","nextCursor":null"#.to_owned(),
+        None => String::new(),
+    };
+    Ok(format!(r#"{{"tools":[{}]{next}{}}}"#, listed.join(","), cache_fields(&shared.options, request.modern)))
 }
 
 /// What every modern list must say about itself.
-pub fn cache_fields(modern: bool) -> &'static str {
-    if modern { r#","resultType":"complete","ttlMs":0,"cacheScope":"private""# } else { "" }
+pub fn cache_fields(options: &Options, modern: bool) -> String {
+    if !modern {
+        return String::new();
+    }
+    format!(r#","resultType":"complete","ttlMs":{},"cacheScope":{}"#, options.ttl, quoted(&options.scope))
 }
 
 /// The second page has the empty cursor: legal, and easily mistaken for the end of the list.

@@ -21,6 +21,8 @@ mod session;
 mod shared;
 mod sse;
 mod stdio;
+mod subscriptions;
+mod tasks;
 mod tools;
 
 use std::sync::Arc;

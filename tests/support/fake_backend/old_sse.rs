@@ -96,7 +96,7 @@ fn open(shared: &Arc<Shared>, kind: OldSse, parts: &Parts) -> Response<Body> {
     let (outbox, outgoing) = Outbox::new();
     let mut inner = shared.lock();
     inner.old_streams.open.insert(id.clone(), (outbox.clone(), 0));
-    inner.listeners.push(Listener { outbox, subscription: None, session: Some(id.clone()) });
+    inner.listeners.push(Listener { outbox, subscription: None, session: Some(id.clone()), resources: Vec::new() });
     let watch = Watch::new(shared, format!("GET {id}"), CancellationToken::new());
     event_stream(sse::body_after(opening, outgoing, &shared.options, watch))
 }

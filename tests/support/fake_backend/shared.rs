@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::Catalog;
 use crate::message::SUBSCRIPTION_KEY;
 use crate::old_sse::OldStreams;
-use crate::options::{Eras, Options};
+use crate::options::{Eras, Options, Transport};
 use crate::outbox::{Outbox, Outgoing};
 use crate::session::Sessions;
 
@@ -23,6 +23,8 @@ pub struct Listener {
     pub subscription: Option<String>,
     /// The session a GET stream belongs to.
     pub session: Option<String>,
+    /// The resources a modern listener follows.
+    pub resources: Vec<String>,
 }
 
 /// What reached this server, for tests to look at.
@@ -45,10 +47,13 @@ pub struct Inner {
     pub record: Record,
     pub added_tools: Vec<Box<RawValue>>,
     pub listeners: Vec<Listener>,
+    /// What legacy clients follow: the session, if there is one, and the resource.
+    pub subscribed: Vec<(Option<String>, String)>,
     pub in_flight: HashMap<String, CancellationToken>,
     pub held: Vec<Held>,
     pub sessions: Sessions,
     pub old_streams: OldStreams,
+    pub tasks: HashMap<String, crate::tasks::Task>,
     /// Replies whose stream was closed after a priming event, by the event's id.
     pub parked: HashMap<String, UnboundedReceiver<Outgoing>>,
     /// Requests of this server to the client, by raw id.
@@ -124,14 +129,19 @@ impl Shared {
         let mut inner = self.lock();
         inner.old_streams.end_all();
         for listener in std::mem::take(&mut inner.listeners) {
-            if let Some(token) = listener.subscription.and_then(|id| inner.in_flight.get(&id)) {
+            let Some(id) = listener.subscription else { continue };
+            if matches!(self.options.transport, Transport::Stdio) {
+                // A pipe stays open, so the end has to be said.
+                listener.outbox.notify("notifications/cancelled", &format!(r#"{{"requestId":{id}}}"#));
+            }
+            if let Some(token) = inner.in_flight.get(&id) {
                 token.cancel();
             }
         }
     }
 }
 
-fn stamped(params: &str, subscription: &str) -> String {
+pub fn stamped(params: &str, subscription: &str) -> String {
     let inside = params.trim().trim_start_matches('{');
     let comma = if inside.trim_start().starts_with('}') { "" } else { "," };
     format!(r#"{{"_meta":{{"{SUBSCRIPTION_KEY}":{subscription}}}{comma}{inside}"#)

@@ -50,7 +50,8 @@ fn receive(shared: &Arc<Shared>, outbox: &Outbox, text: &str) {
     };
     if envelope.id.is_none() || envelope.method.is_none() {
         if envelope.method.as_deref() == Some("notifications/initialized") {
-            let listener = Listener { outbox: outbox.clone(), subscription: None, session: None };
+            let listener =
+                Listener { outbox: outbox.clone(), subscription: None, session: None, resources: Vec::new() };
             shared.lock().listeners.push(listener);
         }
         return dispatch::without_answer(shared, &envelope, text);

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, Implementation, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, Resource, ResourceUpdatedNotificationParam, ServerCapabilities,
+    ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext, SubscriptionSink};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
@@ -17,21 +18,41 @@ pub struct Audience {
     pub extra_tool: bool,
     peers: Vec<Peer<RoleServer>>,
     sinks: Vec<SubscriptionSink>,
+    /// Who follows which resource in the older era.
+    followers: Vec<(Peer<RoleServer>, String)>,
 }
+
+/// The resource it has, where it has any.
+const GREETING: &str = "memo://greeting";
 
 #[derive(Clone)]
 pub struct Handler {
     legacy_only: bool,
+    resources: bool,
     audience: Arc<Mutex<Audience>>,
 }
 
 impl Handler {
-    pub fn new(legacy_only: bool) -> Self {
-        Self { legacy_only, audience: Arc::default() }
+    pub fn new(legacy_only: bool, resources: bool) -> Self {
+        Self { legacy_only, resources, audience: Arc::default() }
     }
 
     fn audience(&self) -> MutexGuard<'_, Audience> {
         self.audience.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells everybody who follows the resource that it was updated.
+    pub async fn touch(&self) {
+        let (followers, sinks) = {
+            let audience = self.audience();
+            (audience.followers.clone(), audience.sinks.clone())
+        };
+        for (peer, uri) in followers {
+            let _ = peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await;
+        }
+        for sink in sinks {
+            let _ = sink.notify_resource_updated(GREETING).await;
+        }
     }
 
     /// Lists one more tool from now on and tells everybody who wants to know.
@@ -53,7 +74,11 @@ impl Handler {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let mut capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        if self.resources {
+            let resources = ServerCapabilities::builder().enable_resources().enable_resources_subscribe().build();
+            capabilities.resources = resources.resources;
+        }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("rmcp-server", "1.0.0"))
             .with_instructions("The counterpart of the tests.")
@@ -78,11 +103,11 @@ impl ServerHandler for Handler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list(self.audience().extra_tool)))
+        Ok(ListToolsResult::with_all_items(tools::list(self.audience().extra_tool, self.resources)))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::list(true).into_iter().find(|tool| tool.name == name)
+        tools::list(true, true).into_iter().find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -91,6 +116,32 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         tools::call(self, call, context).await.map(CallToolResponse::Complete)
+    }
+
+    async fn list_resources(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(vec![Resource::new(GREETING, "greeting")]))
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.audience().followers.push((context.peer, request.uri));
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.audience().followers.retain(|(_, uri)| *uri != request.uri);
+        Ok(())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -1,5 +1,6 @@
 //! A server on rmcp's typed handler: an independent counterpart that speaks both eras by rmcp's own logic.
-//! `rmcp-server` serves stdio, `rmcp-server --http ADDR` Streamable HTTP; `--legacy` leaves the modern era out.
+//! `rmcp-server` serves stdio, `rmcp-server --http ADDR` Streamable HTTP; `--legacy` leaves the modern era out,
+//! `--resources` adds a resource that can be followed.
 #![expect(clippy::print_stderr, reason = "stderr is where a server says where it listens")]
 
 mod handler;
@@ -17,9 +18,9 @@ use handler::Handler;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let legacy_only = arguments.iter().any(|argument| argument == "--legacy");
+    let given = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let address = arguments.iter().position(|argument| argument == "--http").and_then(|at| arguments.get(at + 1));
-    let handler = Handler::new(legacy_only);
+    let handler = Handler::new(given("--legacy"), given("--resources"));
     match address {
         Some(address) => serve_http(handler, address).await,
         None => {

@@ -1,4 +1,5 @@
-//! The tools: `echo`, `add`, `slow` with progress, and `grow`, which adds the tool `extra`.
+//! The tools: `echo`, `add`, `slow` with progress, and `grow`, which adds the tool `extra`; with resources
+//! also `touch`, which tells of an update.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::handler::Handler;
 
-pub fn list(extra: bool) -> Vec<Tool> {
+pub fn list(extra: bool, resources: bool) -> Vec<Tool> {
     let mut tools = vec![
         tool("echo", "Returns its arguments.", &json!({"text": {"type": "string"}})),
         tool("add", "Adds two numbers.", &json!({"a": {"type": "number"}, "b": {"type": "number"}})),
@@ -20,6 +21,9 @@ pub fn list(extra: bool) -> Vec<Tool> {
         ),
         tool("grow", "Adds the tool `extra`.", &json!({})),
     ];
+    if resources {
+        tools.push(tool("touch", "Tells of an update of the resource.", &json!({})));
+    }
     if extra {
         tools.push(tool("extra", "Was not always there.", &json!({})));
     }
@@ -44,6 +48,10 @@ pub async fn call(
         "add" => {
             let sum = arguments["a"].as_f64().unwrap_or_default() + arguments["b"].as_f64().unwrap_or_default();
             Ok(CallToolResult::structured(json!({"sum": sum})))
+        }
+        "touch" => {
+            handler.touch().await;
+            Ok(CallToolResult::success(vec![ContentBlock::text("touched")]))
         }
         "slow" => slow(&arguments, context).await,
         "grow" => {

@@ -12,6 +12,7 @@ use crate::call::Call;
 use crate::message::Refusal;
 use crate::request::Request;
 use crate::shared::Shared;
+use crate::tasks;
 
 pub async fn call(shared: &Arc<Shared>, request: Request) {
     let call = Call::new(shared.clone(), request);
@@ -19,6 +20,7 @@ pub async fn call(shared: &Arc<Shared>, request: Request) {
         return call.answer(result.get());
     }
     match call.name.as_str() {
+        "job" | "maybe" if shared.options.tasks => tasks::call(&call, call.name == "job"),
         "echo" => inspection::echo(&call),
         "raw" => inspection::raw(&call),
         "params" => inspection::params(&call),
@@ -46,6 +48,7 @@ pub async fn call(shared: &Arc<Shared>, request: Request) {
         "fail" => faults::fail(&call),
         "spawn_grandchild" => processes::spawn_grandchild(&call),
         "notify" => processes::notify(&call),
+        "touch" => crate::subscriptions::touch(&call),
         "end_streams" => processes::end_streams(&call),
         "batch" => faults::batch(&call),
         "ping_client" => nested::ping(&call).await,
