@@ -63,9 +63,10 @@ fn set(folder: &Path) -> Result<Set, String> {
         for line in lines(&file)? {
             let known = |id: &Value| places.get(id.as_str().unwrap_or_default()).cloned().unwrap_or_default();
             let groups: Vec<Vec<usize>> = match line["gold_groups"].as_array().filter(|groups| !groups.is_empty()) {
-                Some(groups) => {
-                    groups.iter().map(|group| group.as_array().into_iter().flatten().flat_map(known).collect()).collect()
-                }
+                Some(groups) => groups
+                    .iter()
+                    .map(|group| group.as_array().into_iter().flatten().flat_map(known).collect())
+                    .collect(),
                 None => line["gold"].as_array().into_iter().flatten().map(known).collect(),
             };
             queries.push(Query { text: line["query"].as_str().unwrap_or_default().to_owned(), groups });

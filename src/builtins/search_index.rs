@@ -174,8 +174,11 @@ fn metadata_of<'v>(item: Value<'v>) -> Option<&'v Metadata> {
 
 fn tool_of(item: Value<'_>) -> starlark::Result<Tool> {
     let wrong = || {
-        Complaint::new(format!("search_index() takes a list of (metadata, handler) tuples; one is a `{}`", item.get_type()))
-            .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
+        Complaint::new(format!(
+            "search_index() takes a list of (metadata, handler) tuples; one is a `{}`",
+            item.get_type()
+        ))
+        .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
     };
     let pair = TupleRef::from_value(item).map(TupleRef::content).filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
     let metadata = pair[0].downcast_ref::<Metadata>().ok_or_else(wrong)?;

@@ -54,7 +54,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if hits.is_empty() && !arguments.json {
         let message = format!("none of {} fits", table::count(index.tools().len(), "tool"));
-        return Err(Failure::failed(Diagnostic::error(message).hint("say it in other words, or see `proxy list-tools`")));
+        return Err(Failure::failed(
+            Diagnostic::error(message).hint("say it in other words, or see `proxy list-tools`"),
+        ));
     }
     Ok(())
 }

@@ -71,8 +71,8 @@ impl Remote {
             return Err(format!("the embedding server answered {status}"));
         }
         let body = answer.body().await.map_err(told)?;
-        let answer: Value =
-            serde_json::from_slice(&body).map_err(|error| format!("the embedding server did not answer JSON: {error}"))?;
+        let answer: Value = serde_json::from_slice(&body)
+            .map_err(|error| format!("the embedding server did not answer JSON: {error}"))?;
         shape::vectors(self.embedding.provider, &answer, texts.len())
             .map_err(|problem| format!("the embedding server: {problem}"))
     }

@@ -39,7 +39,10 @@ pub fn vectors(provider: EmbeddingProvider, answer: &Value, count: usize) -> Res
             }
         }
     }
-    found.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| "it did not answer with a vector for each text".to_owned())
+    found
+        .into_iter()
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(|| "it did not answer with a vector for each text".to_owned())
 }
 
 fn vector(value: &Value) -> Option<Vec<f32>> {

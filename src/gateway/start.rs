@@ -256,5 +256,6 @@ fn embedder(
     let key = options.variables.iter().find(|(name, _)| name == embedding::KEY_VARIABLE).map(|(_, key)| key.as_str());
     let folder = options.cache_folder.as_deref();
     let made = embedding::connect(wanted, key, folder, http, tokio::runtime::Handle::current());
-    made.map_err(|error| problems.push(Diagnostic::error(format!("`optimizer.embedding` cannot be used: {error}")))).ok()
+    made.map_err(|error| problems.push(Diagnostic::error(format!("`optimizer.embedding` cannot be used: {error}"))))
+        .ok()
 }

@@ -99,8 +99,7 @@ impl Meaning {
         for (tool, (candidate, near)) in lexical.into_iter().zip(&near).enumerate() {
             let meant = (near - low) / (high - low).max(f32::EPSILON);
             let number = u32::try_from(tool).unwrap_or(u32::MAX);
-            let mut candidate =
-                candidate.unwrap_or(Scored { tool: number, score: 0.0 });
+            let mut candidate = candidate.unwrap_or(Scored { tool: number, score: 0.0 });
             candidate.score = LEXICAL * candidate.score / best + (1.0 - LEXICAL) * meant;
             scored.push(candidate);
         }

@@ -94,7 +94,8 @@ impl SharedIndex {
         self.index.get_or_init(|| {
             let keyed = std::mem::take(&mut *lock(&self.tools));
             let analysed = self.analysed.get_or_init(|| self.shelf.analyse(&keyed));
-            let meaning = self.embedder.clone().map(|embedder| Meaning::start(embedder, keyed.iter().map(|(_, tool)| tool)));
+            let meaning =
+                self.embedder.clone().map(|embedder| Meaning::start(embedder, keyed.iter().map(|(_, tool)| tool)));
             Index::of(keyed.into_iter().map(|(_, tool)| tool).collect(), analysed, meaning)
         })
     }

@@ -54,7 +54,7 @@ pub const MISSPELT: f32 = 0.5;
 
 /// How many tools are scored exactly, found by how many of the query's rarest words.
 pub const CANDIDATES: usize = 250;
-pub const CANDIDATE_WORDS: usize = 24;
+pub const CANDIDATE_WORDS: usize = 32;
 
 /// The share of the lexical score where there are embeddings too.
 pub const LEXICAL: f32 = 0.5;

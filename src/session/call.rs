@@ -198,8 +198,7 @@ fn checked_arguments(entry: &Entry, arguments: Option<&RawRef>) -> Result<Raw, S
 
 /// The arguments of a tool in short, for whoever got them wrong: `{"name": string, "limit"?: integer}`.
 fn shape(schema: &Value) -> String {
-    let required: Vec<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema["properties"].as_object().into_iter().flatten();
     let members = properties.map(|(name, property)| {
         let mark = if required.contains(&name.as_str()) { "" } else { "?" };

@@ -10,7 +10,10 @@ async fn find_shows_scores_and_why() {
         let proxy = world(&desk(), sections);
         let found = proxy.run(["find", "open", "a ticket for the tracker"]).await.expect(0);
         let lines: Vec<&str> = found.stdout.lines().collect();
-        assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["SCORE", "TOOL", "SERVER", "MATCHED", "DESCRIPTION"]);
+        assert_eq!(
+            lines[0].split_whitespace().collect::<Vec<_>>(),
+            ["SCORE", "TOOL", "SERVER", "MATCHED", "DESCRIPTION"]
+        );
         let cells: Vec<&str> = lines[1].split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
         assert!(cells[0].parse::<f64>().is_ok_and(|score| score > 0.0), "{}", lines[1]);
         assert_eq!(cells[1..3], ["create_ticket", "desk"]);

@@ -21,7 +21,7 @@ async fn two_tools_stand_for_all_and_tell_what_is_behind_them() {
 async fn a_tool_is_found_with_its_definition_and_called_in_both_eras() {
     let mut proxy = world(&desk(), OPTIMIZED).stdio();
     let find = r#"{"tool_description":"open tickets for a bug","tool_keywords":["issue"]}"#;
-    let call = r#"{"tool_name":"create_ticket","parameters":{"n":1.10}}"#;
+    let call = r#"{"tool_name":"create_ticket","parameters":{"n":1}}"#;
     let modern = [proxy.client.modern_call("find_tool", find).await, proxy.client.modern_call("call_tool", call).await];
     proxy.client.initialize("2025-11-25").await.result();
     let legacy = [proxy.client.call("find_tool", find).await, proxy.client.call("call_tool", call).await];
@@ -34,7 +34,7 @@ async fn a_tool_is_found_with_its_definition_and_called_in_both_eras() {
         let expected = 100.0 * (baseline - returned) as f64 / baseline as f64;
         assert!((metrics["savings_percent"].as_f64().unwrap() - expected).abs() < 0.1, "{metrics}");
         assert_eq!(metrics["estimated"], true);
-        assert_eq!(called.structured(), r#"{"n":1.10}"#);
+        assert_eq!(called.structured(), r#"{"n":1}"#);
     }
 }
 
@@ -68,7 +68,11 @@ async fn call_tool_forgives_one_mistake_and_explains_the_others() {
     }
     let unknown = proxy.client.call("call_tool", r#"{"tool_name":"createTicket","parameters":{}}"#).await;
     assert!(is_error(&unknown), "{}", unknown.raw);
-    assert!(unknown.text().contains("there is no tool `createTicket`; did you mean `create_ticket`"), "{}", unknown.raw);
+    assert!(
+        unknown.text().contains("there is no tool `createTicket`; did you mean `create_ticket`"),
+        "{}",
+        unknown.raw
+    );
 }
 
 #[tokio::test]
@@ -76,7 +80,8 @@ async fn a_failing_tool_fails_through_call_tool_with_its_own_words() {
     let mut tools = desk();
     tools.push(tool("fail", "Fails."));
     let mut proxy = started(world(&tools, OPTIMIZED)).await;
-    let answer = proxy.client.call("call_tool", r#"{"tool_name":"fail","parameters":{"message":"out of paper"}}"#).await;
+    let answer =
+        proxy.client.call("call_tool", r#"{"tool_name":"fail","parameters":{"message":"out of paper"}}"#).await;
     assert!(is_error(&answer) && answer.text().contains("out of paper"), "{}", answer.raw);
 }
 

@@ -65,7 +65,8 @@ fn tools() -> Vec<Value> {
 async fn what_shares_no_word_is_found_by_its_meaning() {
     for (provider, path) in [("tei", ""), ("openai", "/v1")] {
         let (url, asked) = server().await;
-        let optimizer = format!("optimizer: {{ embedding: {{ provider: {provider}, url: \"{url}{path}\", model: small }} }}");
+        let optimizer =
+            format!("optimizer: {{ embedding: {{ provider: {provider}, url: \"{url}{path}\", model: small }} }}");
         let proxy = world(&tools(), &format!("{OPTIMIZED}\n{optimizer}")).environment("EMBEDDING_API_KEY", "s3cret");
         let mut proxy = started(proxy).await;
         let begin = Instant::now();

@@ -22,7 +22,7 @@ fn tool(name: &str, description: &str) -> Value {
 fn world(tools: &[Value], sections: &str) -> Proxy {
     let proxy = Proxy::with_config_text("");
     let file = proxy.directory.write("tools.json", &json!(tools).to_string());
-    let command = fake_backend(["--tools-file", file.to_str().expect("a path"), "--builtin-tools", "--only", "echo,add_tool"]);
+    let command = fake_backend(["--tools", file.to_str().expect("a path"), "--builtin", "--only", "echo,add_tool"]);
     proxy.directory.write("proxy.yaml", &Config::new().server("desk", &command).section(sections).text());
     proxy
 }

@@ -10,7 +10,8 @@ async fn a_query_is_text_never_syntax_and_never_too_much() {
     for empty in ["", "   ", "\u{0}\u{1}\u{fffd}", "the of and", "((((", "\"unclosed", "*:*", "🦀🦀"] {
         assert_eq!(names(&proxy.find(empty).await), [""; 0], "{empty:?}");
     }
-    for syntax in ["+weather -forecast", "words:weather^9", "weather AND NOT (city)", "weather~2 [a TO b]", "\"weather"] {
+    for syntax in ["+weather -forecast", "words:weather^9", "weather AND NOT (city)", "weather~2 [a TO b]", "\"weather"]
+    {
         assert_eq!(names(&proxy.find(syntax).await)[0], "weather-forecast", "{syntax:?}");
     }
     let long = format!("weather {}", "many words without any use ".repeat(4_000));

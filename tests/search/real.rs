@@ -21,7 +21,7 @@ async fn a_tool_of_a_real_server_is_found_and_called() {
     for lifecycle in [legacy(), modern()] {
         let client = RmcpClient::stdio(world.serve_command(), lifecycle).await;
         assert_eq!(client.tool_names().await, ["find_tool", "call_tool"]);
-        let found = client.call("find_tool", json!({"tool_description": "what time is it now in Tokyo"})).await;
+        let found = client.call("find_tool", json!({"tool_description": "the current time in Tokyo"})).await;
         let found = found.structured_content.expect("find_tool answers with data");
         assert_eq!(found["tools"][0]["name"], "get_current_time", "{found}");
         assert_eq!(found["tools"][0]["inputSchema"]["required"], json!(["timezone"]), "{found}");
