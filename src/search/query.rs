@@ -60,21 +60,30 @@ impl Query {
     }
 }
 
+/// A word as it was read so far.
+struct Read {
+    often: f32,
+    said: String,
+    /// How often in each sentence.
+    sentences: Vec<(usize, f32)>,
+}
+
 #[derive(Default)]
 struct Reading {
-    /// By number: how often, as what, and in which sentences how often.
-    words: HashMap<u32, (f32, String, Vec<(usize, f32)>)>,
+    /// By number.
+    words: HashMap<u32, Read>,
     pairs: Vec<(u32, u32)>,
     guesses: usize,
 }
 
 impl Reading {
     fn add(&mut self, number: u32, weight: f32, said: &str, sentence: usize) {
-        let (sum, _, sentences) = self.words.entry(number).or_insert_with(|| (0.0, said.to_owned(), Vec::new()));
-        *sum += weight;
-        match sentences.last_mut() {
+        let new = || Read { often: 0.0, said: said.to_owned(), sentences: Vec::new() };
+        let read = self.words.entry(number).or_insert_with(new);
+        read.often += weight;
+        match read.sentences.last_mut() {
             Some((last, sum)) if *last == sentence => *sum += weight,
-            _ => sentences.push((sentence, weight)),
+            _ => read.sentences.push((sentence, weight)),
         }
     }
 
@@ -105,9 +114,9 @@ impl Reading {
         words.truncate(MOST_WORDS);
         let mut query = Query { pairs: self.pairs, ..Query::default() };
         let mut sentences: HashMap<usize, Vec<(usize, f32)>> = HashMap::new();
-        for (position, (number, (sum, said, told))) in words.into_iter().enumerate() {
-            query.words.push(Wanted { number, weight: sum.powf(QUERY_REPEATS), said });
-            for (sentence, sum) in told {
+        for (position, (number, read)) in words.into_iter().enumerate() {
+            query.words.push(Wanted { number, weight: read.often.powf(QUERY_REPEATS), said: read.said });
+            for (sentence, sum) in read.sentences {
                 sentences.entry(sentence).or_default().push((position, sum.powf(QUERY_REPEATS)));
             }
         }

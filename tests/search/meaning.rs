@@ -26,19 +26,19 @@ fn texts(body: &Value, member: &str) -> Vec<String> {
 }
 
 fn note(asked: &Asked, path: &str, headers: &HeaderMap, texts: Vec<String>) {
-    let key = headers.get("authorization").map(|key| key.to_str().unwrap().to_owned()).unwrap_or_default();
-    asked.lock().unwrap().push((path.to_owned(), key, texts));
+    let key = headers.get("authorization").map(|key| key.to_str().expect("text").to_owned()).unwrap_or_default();
+    asked.lock().expect("no test panicked").push((path.to_owned(), key, texts));
 }
 
 async fn tei(State(asked): State<Asked>, headers: HeaderMap, body: String) -> String {
-    let texts = texts(&serde_json::from_str(&body).unwrap(), "inputs");
+    let texts = texts(&serde_json::from_str(&body).expect("JSON"), "inputs");
     let answer = json!(texts.iter().map(|text| vector(text)).collect::<Vec<_>>());
     note(&asked, "tei", &headers, texts);
     answer.to_string()
 }
 
 async fn openai(State(asked): State<Asked>, headers: HeaderMap, body: String) -> String {
-    let body: Value = serde_json::from_str(&body).unwrap();
+    let body: Value = serde_json::from_str(&body).expect("JSON");
     assert_eq!(body["model"], "small");
     let texts = texts(&body, "input");
     let vectors = texts.iter().enumerate().map(|(at, text)| json!({"index": at, "embedding": vector(text)}));
@@ -51,8 +51,8 @@ async fn server() -> (String, Asked) {
     let asked = Asked::default();
     let router =
         Router::new().route("/embed", post(tei)).route("/v1/embeddings", post(openai)).with_state(asked.clone());
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
     tokio::spawn(async { axum::serve(listener, router).await });
     (url, asked)
 }
@@ -71,17 +71,24 @@ async fn what_shares_no_word_is_found_by_its_meaning() {
         let mut proxy = started(proxy).await;
         let begin = Instant::now();
         while names(&proxy.find("kitty").await).first() != Some(&"pet_feline") {
-            assert!(begin.elapsed() < LONG_PATIENCE, "{:?}", asked.lock().unwrap());
+            assert!(begin.elapsed() < LONG_PATIENCE, "{:?}", asked.lock().expect("no test panicked"));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert_eq!(names(&proxy.find("create a ticket").await)[0], "create_ticket");
-        assert!(asked.lock().unwrap().iter().all(|(path, key, _)| path == provider && key == "Bearer s3cret"));
+        assert!(
+            asked
+                .lock()
+                .expect("no test panicked")
+                .iter()
+                .all(|(path, key, _)| path == provider && key == "Bearer s3cret")
+        );
         // What was embedded once is on disk.
         let world = proxy.world;
-        asked.lock().unwrap().clear();
+        asked.lock().expect("no test panicked").clear();
         let found = world.run(["find", "kitty", "--json"]).await.expect(0).json();
         assert_eq!(found[0]["tool"]["name"], "pet_feline", "{found}");
-        let asked: Vec<_> = asked.lock().unwrap().iter().flat_map(|(_, _, texts)| texts.clone()).collect();
+        let asked: Vec<_> =
+            asked.lock().expect("no test panicked").iter().flat_map(|(_, _, texts)| texts.clone()).collect();
         assert_eq!(asked, ["kitty"]);
     }
 }
