@@ -23,6 +23,9 @@ use crate::wire::{Revision, Severity, code, headers};
 /// How long the first call waits for the stream on which a server may ask something.
 const EAR: Duration = Duration::from_secs(2);
 
+/// How long a server may take to set its log level.
+const LEVEL: Duration = Duration::from_secs(5);
+
 /// How long a call may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
@@ -87,6 +90,11 @@ impl Connection {
 
     pub(super) fn is_stateless(&self) -> bool {
         self.revision.is_stateless()
+    }
+
+    /// Whether requests of clients are on their way, as far as that is known.
+    pub(super) fn is_busy(&self) -> bool {
+        self.link.is_busy()
     }
 
     pub(super) fn declared(&self) -> Abilities {
@@ -181,7 +189,7 @@ impl Connection {
         };
         let capabilities = party.map(|party| match party.declared() {
             Some(declared) => declared.get().to_owned(),
-            None => party.abilities().to_capabilities().to_string(),
+            None => party.askable().to_capabilities().to_string(),
         });
         let capabilities = if declares_tasks { Some(with_tasks(capabilities.as_deref())) } else { capabilities };
         let log_level = party.and_then(Party::log_level);
@@ -199,10 +207,12 @@ impl Connection {
             return;
         }
         let body = crate::json::raw(&json!({"level": wanted.as_str()}));
-        match self.ask("logging/setLevel", &body).await {
-            Ok(_) => *level = Some(wanted),
-            Err(error) => tracing::debug!(server = %self.name, %error, "setting the log level"),
+        let answer = tokio::time::timeout(LEVEL, self.ask("logging/setLevel", &body)).await;
+        if !matches!(answer, Ok(Ok(_))) {
+            tracing::debug!(server = %self.name, ?answer, "setting the log level");
         }
+        // Not asked for again where it was refused: calls must not wait for it each time.
+        *level = Some(wanted);
     }
 
     pub(super) async fn call(&self, call: &Call, patience: Patience) -> Result<Answer, Failure> {

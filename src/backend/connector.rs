@@ -13,6 +13,7 @@ use super::handshake::{self, HandshakeError, Memory, Settled};
 use super::http_link::HttpLink;
 use super::link::{Link, LinkError};
 use super::nested::Terms;
+use super::party::Party;
 use super::signals::Signals;
 use super::sse_link::SseLink;
 use super::stdio_link::{LastWords, StdioLink};
@@ -35,9 +36,12 @@ pub(super) struct Connector {
 }
 
 /// What a new connection is for.
-struct Purpose {
-    declared: Abilities,
-    signals: Arc<Signals>,
+pub(super) struct Purpose {
+    /// What the server is told of its clients.
+    pub(super) declared: Abilities,
+    pub(super) signals: Arc<Signals>,
+    /// The client whose own it is, if it is one client's.
+    pub(super) client: Option<Arc<dyn Party>>,
 }
 
 /// Why the older transport does not work either.
@@ -59,15 +63,10 @@ impl Connector {
         }
     }
 
-    /// A new connection, on which the server is told that its clients have these abilities.
-    pub(super) async fn connect(
-        &self,
-        memory: &mut Memory,
-        declared: Abilities,
-        signals: Arc<Signals>,
-    ) -> Result<Arc<Connection>, String> {
+    /// A new connection.
+    pub(super) async fn connect(&self, memory: &mut Memory, purpose: Purpose) -> Result<Arc<Connection>, String> {
         let limit = self.server.start_timeout;
-        match tokio::time::timeout(limit, self.try_connect(memory, Purpose { declared, signals })).await {
+        match tokio::time::timeout(limit, self.try_connect(memory, purpose)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32())),
         }
@@ -79,6 +78,7 @@ impl Connector {
         }
         loop {
             let link = Link::Stdio(self.start(&purpose.signals)?);
+            self.agree(&link, &purpose);
             match handshake::settle(&link, &self.server, purpose.declared, memory).await {
                 Ok(settled) => return Ok(self.connection(link, settled, purpose)),
                 Err(HandshakeError::DiedOfProbe) if !memory.skip_probe => {
@@ -94,9 +94,15 @@ impl Connector {
     }
 
     fn connection(&self, link: Link, settled: Settled, purpose: Purpose) -> Arc<Connection> {
-        let Purpose { declared, signals } = purpose;
-        link.agree_terms(Terms { declared, patience: self.server.input_timeout });
-        Arc::new(Connection::new(&self.name, link, settled, signals, declared))
+        Arc::new(Connection::new(&self.name, link, settled, purpose.signals, purpose.declared))
+    }
+
+    /// What may be asked, and of whom: settled before the handshake, because a server may ask as soon as that is over.
+    fn agree(&self, link: &Link, purpose: &Purpose) {
+        link.agree_terms(Terms { declared: purpose.declared, patience: self.server.input_timeout });
+        if let Some(client) = &purpose.client {
+            link.belongs_to(client);
+        }
     }
 
     fn start(&self, signals: &Arc<Signals>) -> Result<StdioLink, String> {
@@ -139,6 +145,7 @@ impl Connector {
         }
         memory.prefer_older = self.flips().prefers_older();
         let link = Link::Http(HttpLink::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
+        self.agree(&link, &purpose);
         match handshake::settle(&link, &self.server, purpose.declared, memory).await {
             Ok(settled) => {
                 self.note_era(settled.revision);
@@ -169,6 +176,7 @@ impl Connector {
             },
             reason: error.to_string(),
         })?;
+        self.agree(&link, purpose);
         match handshake::settle_older(&link, &self.server, purpose.declared).await {
             Ok(settled) => Ok((link, settled)),
             Err(error) => {

@@ -13,7 +13,7 @@ use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
 use super::freshness::{self, Freshness, Keeping};
 use super::party::Party;
-use super::sides::{Key, Sides, Unopened};
+use super::sides::{Client, Key, Sides, Unopened};
 use super::subscriber;
 use super::subscriptions::{Follower, Listener, Subscription, Subscriptions};
 use super::tasks;
@@ -124,7 +124,7 @@ impl Handle {
             };
             let connection = match &side {
                 None => main,
-                Some(key) => self.side_connection(call, key, &main).await?,
+                Some(key) => self.side_connection(call, key, &main, patience).await?,
             };
             match connection.call(call, patience).await {
                 Ok(answer) => return Ok(answer),
@@ -168,12 +168,22 @@ impl Handle {
         Ok(Some(Key { owner: None, abilities: abilities.shared() }))
     }
 
-    async fn side_connection(&self, call: &Call, key: &Key, main: &Connection) -> Result<Arc<Connection>, CallError> {
-        let gone = call.party.as_deref().and_then(Party::gone);
+    async fn side_connection(
+        &self,
+        call: &Call,
+        key: &Key,
+        main: &Connection,
+        patience: Patience,
+    ) -> Result<Arc<Connection>, CallError> {
+        let party = call.party.as_deref();
+        let between_calls = party.filter(|_| key.owner.is_some()).and_then(Party::between_calls);
+        let client = Client { gone: party.and_then(Party::gone), between_calls };
         tokio::select! {
-            opened = self.sides.get(key, gone, main.signals()) => opened.map_err(|unopened| self.unopened(unopened)),
+            biased;
+            opened = self.sides.get(key, &client, main.signals()) => opened.map_err(|unopened| self.unopened(unopened)),
             () = call.cancel.cancelled() => Err(CallError::Cancelled),
             () = self.stop.cancelled() => Err(self.down("the proxy is shutting down")),
+            () = tokio::time::sleep(patience.left()) => Err(self.down("it is still starting")),
         }
     }
 

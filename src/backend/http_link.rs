@@ -157,6 +157,15 @@ impl HttpLink {
     }
 }
 
+/// A link that nobody holds any more has nobody to listen for.
+impl Drop for HttpLink {
+    fn drop(&mut self) {
+        if let Some(listener) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            listener.abort();
+        }
+    }
+}
+
 impl Inner {
     pub(super) fn agreed(&self) -> Arc<Agreement> {
         self.agreement.load_full()
@@ -384,7 +393,9 @@ struct CancelOnDrop<'a> {
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if self.known {
+        if self.known && self.armed {
+            self.inner.pending.give_up(self.id);
+        } else if self.known {
             self.inner.pending.leave(self.id);
         }
         if !self.armed {

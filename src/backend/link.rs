@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::http_link::HttpLink;
 use super::nested::Terms;
 use super::party::Party;
+use super::pending::PendingTable;
 use super::sse_link::SseLink;
 use super::stdio_link::StdioLink;
 use crate::json::Raw;
@@ -200,13 +201,27 @@ impl Link {
         }
     }
 
+    fn pending(&self) -> &PendingTable {
+        match self {
+            Link::Stdio(link) => link.pending(),
+            Link::Http(link) => link.pending(),
+            Link::Sse(link) => link.pending(),
+        }
+    }
+
     /// What the server may ask from now on.
     pub(super) fn agree_terms(&self, terms: Terms) {
-        match self {
-            Link::Stdio(link) => link.pending().agree_terms(terms),
-            Link::Http(link) => link.pending().agree_terms(terms),
-            Link::Sse(link) => link.pending().agree_terms(terms),
-        }
+        self.pending().agree_terms(terms);
+    }
+
+    /// It is this client's own.
+    pub(super) fn belongs_to(&self, client: &Arc<dyn Party>) {
+        self.pending().belongs_to(Arc::clone(client));
+    }
+
+    /// Whether requests of clients are on their way, as far as that is known.
+    pub(super) fn is_busy(&self) -> bool {
+        self.pending().is_busy()
     }
 
     /// Ends when the link is dead, with the reason.

@@ -35,7 +35,7 @@ pub use call::{Answer, Backend, Call, CallError};
 pub use freshness::Keeping;
 pub use handle::Handle;
 pub use party::{Party, Question};
-pub use rounds::wants_more;
+pub use rounds::{asks_too_much, wants_more};
 pub use subscriptions::{Follower, Listener, Subscription};
 pub use supervisor::{Environment, idle_view, start};
 pub use tasks::TASKS_EXTENSION;

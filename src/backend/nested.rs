@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::link::Pulse;
 use super::party::{Party, Question};
 use crate::json::{Object, Raw, RawRef};
@@ -16,7 +18,8 @@ pub(super) const ROOTS: &str = "roots/list";
 /// The call a server's question belongs to.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
-    pub(super) call: u64,
+    /// None if the client is asked while no call of it runs.
+    pub(super) call: Option<u64>,
     pub(super) party: Arc<dyn Party>,
     pub(super) pulse: Option<Arc<Pulse>>,
 }
@@ -26,12 +29,14 @@ pub(super) struct Asker {
 pub(super) enum Nobody {
     NoCall,
     SeveralOwners,
+    TooMany,
 }
 
 impl Nobody {
     fn error(self) -> RpcError {
         RpcError::internal(match self {
             Nobody::NoCall => "there is nobody to ask: no call of a client is running on this connection",
+            Nobody::TooMany => "too many questions of this call are not answered yet",
             Nobody::SeveralOwners => {
                 "it cannot be told whom to ask: calls of several clients are running on this connection (with \
                  `scope: session` in the proxy's config each client has one of its own)"
@@ -48,8 +53,18 @@ pub(super) struct Terms {
 }
 
 /// The answer to a server's request, as it is sent back.
-pub(super) async fn answer(request: Request, asker: Result<Asker, Nobody>, terms: Terms) -> String {
-    let outcome = ask(&request, asker, terms).await;
+pub(super) async fn answer(
+    request: Request,
+    asker: Result<Asker, Nobody>,
+    terms: Terms,
+    ended: &CancellationToken,
+) -> String {
+    let outcome = tokio::select! {
+        biased;
+        // The server hears it, so that it does not wait for an answer that will not come.
+        () = ended.cancelled() => Err(RpcError::internal("the call has ended")),
+        outcome = ask(&request, asker, terms) => outcome,
+    };
     encode::outcome(&request.id, &outcome)
 }
 
@@ -57,7 +72,7 @@ async fn ask(request: &Request, asker: Result<Asker, Nobody>, terms: Terms) -> R
     let params = request.params.clone().unwrap_or_else(|| crate::json::raw(&serde_json::json!({})));
     permitted(terms.declared, &request.method, &params)?;
     let asker = asker.map_err(Nobody::error)?;
-    permitted(asker.party.abilities(), &request.method, &params)?;
+    permitted(asker.party.askable(), &request.method, &params)?;
     // The time a person takes is not the server's.
     let _waiting = asker.pulse.as_ref().map(Pulse::pause);
     let question = Question { method: request.method.clone(), params, patience: terms.patience };
@@ -74,6 +89,9 @@ pub(super) fn permitted(abilities: Abilities, method: &str, params: &RawRef) -> 
     match method {
         ELICITATION if abilities.form || abilities.url => match object.string("mode").as_deref() {
             None | Some("form") if abilities.form => Ok(()),
+            Some("url") if abilities.url && !is_web(&object) => {
+                Err(RpcError::invalid_params("a person is sent to `http` and `https` addresses only"))
+            }
             Some("url") if abilities.url => Ok(()),
             Some(mode @ ("form" | "url")) => refused(&format!("the elicitation mode `{mode}`")),
             None => refused("the elicitation mode `form`"),
@@ -86,6 +104,10 @@ pub(super) fn permitted(abilities: Abilities, method: &str, params: &RawRef) -> 
         ROOTS if abilities.roots => Ok(()),
         other => Err(RpcError::method_not_found(other)),
     }
+}
+
+fn is_web(params: &Object<'_>) -> bool {
+    params.string("url").is_some_and(|url| url.starts_with("https://") || url.starts_with("http://"))
 }
 
 #[cfg(test)]
@@ -105,6 +127,8 @@ mod tests {
         assert_eq!(asked(form, ELICITATION, r#"{"mode":"dance"}"#), Err(-32602));
         assert_eq!(asked(form, SAMPLING, "{}"), Err(-32601));
         let url = Abilities { url: true, ..Abilities::default() };
+        assert_eq!(asked(url, ELICITATION, r#"{"mode":"url","url":"https://example.com/"}"#), Ok(()));
+        assert_eq!(asked(url, ELICITATION, r#"{"mode":"url","url":"javascript:alert(1)"}"#), Err(-32602));
         assert_eq!(asked(url, ELICITATION, "{}"), Err(-32602));
         let sampling = Abilities { sampling: true, ..Abilities::default() };
         assert_eq!(asked(sampling, SAMPLING, "{}"), Ok(()));

@@ -1,6 +1,7 @@
 //! The one for whom a call is made, as far as a backend has to do with them.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -13,8 +14,11 @@ use crate::wire::{RpcError, Severity};
 pub trait Party: Send + Sync + Debug {
     fn owner(&self) -> &Owner;
 
-    /// What may be asked of them in this call.
+    /// What they can be asked at all: with whom they may share a connection.
     fn abilities(&self) -> Abilities;
+
+    /// What may be asked of them in this call, at this moment.
+    fn askable(&self) -> Abilities;
 
     /// The capabilities of a stateless client, as it declared them for this very request.
     fn declared(&self) -> Option<&RawRef>;
@@ -38,6 +42,9 @@ pub trait Party: Send + Sync + Debug {
 
     /// Asks them. Dropping the future takes the question back.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
+
+    /// The same client while no call of it runs; none if it cannot be reached then.
+    fn between_calls(&self) -> Option<Arc<dyn Party>>;
 
     /// Ends when their session has; none if they have none.
     fn gone(&self) -> Option<CancellationToken>;

@@ -1,11 +1,12 @@
 //! Requests that wait for their answers on a connection which carries them all.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::inbound::{self, Inbound};
 use super::link::{LinkError, Outgoing, Pulse};
@@ -14,7 +15,7 @@ use super::nested::{self, Asker, Nobody, Terms};
 use super::party::Party;
 use super::signals::Signals;
 use crate::json::Raw;
-use crate::model::Abilities;
+use crate::model::{Abilities, Owner};
 use crate::wire::{Fault, Id, Notification, Request, RpcError, batch};
 
 pub(super) type Reply = oneshot::Receiver<Result<Raw, LinkError>>;
@@ -42,15 +43,31 @@ struct Pending {
 }
 
 #[derive(Debug, Default)]
-struct Questions(Vec<(Id, AbortHandle)>);
+struct Questions {
+    open: Vec<(Id, AbortHandle)>,
+    ended: CancellationToken,
+}
 
 impl Drop for Questions {
     fn drop(&mut self) {
-        for (_, question) in &self.0 {
-            question.abort();
-        }
+        self.ended.cancel();
     }
 }
+
+/// A call that nobody waits for any more, but that the server may still be working on.
+#[derive(Debug)]
+struct Left {
+    id: u64,
+    owner: Owner,
+    until: Instant,
+}
+
+/// For how long a call that was given up still counts when it must be told whose something is.
+const REMEMBERED: Duration = Duration::from_secs(60);
+const MOST_REMEMBERED: usize = 1024;
+/// Questions of one call, and of one connection, that may be open at once.
+const MOST_OF_CALL: usize = 32;
+const MOST_OF_CONNECTION: usize = 256;
 
 /// What is to be done about something a server sent.
 #[derive(Debug)]
@@ -68,12 +85,37 @@ pub(super) struct PendingTable {
     pending: Mutex<HashMap<u64, Pending>>,
     closed: watch::Sender<Option<String>>,
     terms: OnceLock<Terms>,
+    left: Mutex<VecDeque<Left>>,
+    /// The only client of this connection, as it is reached while no call of it runs.
+    session: OnceLock<Arc<dyn Party>>,
+    answering: Arc<Semaphore>,
 }
 
 impl PendingTable {
     pub(super) fn new(name: &Arc<str>, signals: Arc<Signals>) -> Arc<Self> {
         let (name, pending, closed) = (Arc::clone(name), Mutex::default(), watch::Sender::new(None));
-        Arc::new(PendingTable { name, signals, pending, closed, terms: OnceLock::new() })
+        Arc::new(PendingTable {
+            name,
+            signals,
+            pending,
+            closed,
+            terms: OnceLock::new(),
+            left: Mutex::default(),
+            session: OnceLock::new(),
+            answering: Arc::new(Semaphore::new(MOST_OF_CONNECTION)),
+        })
+    }
+
+    /// This connection is one client's own.
+    pub(super) fn belongs_to(&self, session: Arc<dyn Party>) {
+        if self.session.set(session).is_err() {
+            tracing::debug!(server = %self.name, "a connection belongs to one client for good");
+        }
+    }
+
+    /// Whether requests of clients are on their way.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.lock().is_empty()
     }
 
     pub(super) fn agree_terms(&self, terms: Terms) {
@@ -97,16 +139,39 @@ impl PendingTable {
         }
     }
 
-    /// Takes an entry away; whether it was still waiting.
-    pub(super) fn leave(&self, id: u64) -> bool {
-        self.lock().remove(&id).is_some()
+    /// Takes an entry away that was answered elsewhere, or never sent.
+    pub(super) fn leave(&self, id: u64) {
+        self.lock().remove(&id);
+    }
+
+    /// Takes an entry away that nobody waits for any more; whether it was still there. The server may not know yet, or
+    /// not care: what it says of that call must not be taken for another client's.
+    pub(super) fn give_up(&self, id: u64) -> bool {
+        let Some(entry) = self.lock().remove(&id) else { return false };
+        if let Some(party) = &entry.party {
+            let mut left = self.left();
+            let now = Instant::now();
+            while left.front().is_some_and(|oldest| oldest.until <= now) || left.len() >= MOST_REMEMBERED {
+                left.pop_front();
+            }
+            left.push_back(Left { id, owner: party.owner().clone(), until: now + REMEMBERED });
+        }
+        true
+    }
+
+    fn left(&self) -> MutexGuard<'_, VecDeque<Left>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn finish(&self, id: u64, outcome: Result<Raw, LinkError>) {
         match self.lock().remove(&id) {
             // Whoever asked may be gone by now.
             Some(pending) => drop(pending.reply.send(outcome)),
-            None => tracing::debug!(server = %self.name, id, "an answer nobody waits for was dropped"),
+            None => {
+                // Now the server is done with it.
+                self.left().retain(|left| left.id != id);
+                tracing::debug!(server = %self.name, id, "an answer nobody waits for was dropped");
+            }
         }
     }
 
@@ -202,31 +267,49 @@ impl PendingTable {
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
+        let Ok(place) = Arc::clone(&self.answering).try_acquire_owned() else {
+            tracing::warn!(server = %self.name, "a request of the server was dropped: too many are not answered yet");
+            return;
+        };
         let terms = self.terms.get().copied().unwrap_or(NO_TERMS);
-        let (id, call) = (request.id.clone(), asker.as_ref().ok().map(|asker| asker.call));
-        let task = tokio::spawn(async move { send(nested::answer(request, asker, terms).await).await });
-        let Some(call) = call else { return };
-        match self.lock().get_mut(&call) {
-            Some(pending) => {
-                pending.questions.0.retain(|(_, question)| !question.is_finished());
-                pending.questions.0.push((id, task.abort_handle()));
+        let mut table = self.lock();
+        let entry = asker.as_ref().ok().and_then(|asker| asker.call).and_then(|call| table.get_mut(&call));
+        let mut asker = asker;
+        let mut ended = CancellationToken::new();
+        if let Some(entry) = &entry {
+            ended = entry.questions.ended.clone();
+            if entry.questions.open.len() >= MOST_OF_CALL {
+                asker = Err(Nobody::TooMany);
             }
+        } else if asker.as_ref().is_ok_and(|asker| asker.call.is_some()) {
             // The call ended meanwhile; nobody is asked for it any more.
-            None => task.abort(),
+            asker = Err(Nobody::NoCall);
+        }
+        let id = request.id.clone();
+        let task = tokio::spawn(async move {
+            let _place = place;
+            send(nested::answer(request, asker, terms, &ended).await).await;
+        });
+        if let Some(entry) = entry {
+            entry.questions.open.retain(|(_, question)| !question.is_finished());
+            entry.questions.open.push((id, task.abort_handle()));
         }
     }
 
     fn asker(&self, call: u64) -> Option<Asker> {
         let pending = self.lock();
         let entry = pending.get(&call)?;
-        Some(Asker { call, party: Arc::clone(entry.party.as_ref()?), pulse: entry.pulse.clone() })
+        Some(Asker { call: Some(call), party: Arc::clone(entry.party.as_ref()?), pulse: entry.pulse.clone() })
     }
 
     /// The newest call of the only client that has any.
     fn sole_owner(&self) -> Result<Asker, Nobody> {
         let pending = self.lock();
         let mut calls = pending.iter().filter_map(|(id, entry)| Some((*id, entry.party.as_ref()?, entry)));
-        let (mut newest, mut party, mut entry) = calls.next().ok_or(Nobody::NoCall)?;
+        let Some((mut newest, mut party, mut entry)) = calls.next() else {
+            let session = self.session.get().ok_or(Nobody::NoCall)?;
+            return Ok(Asker { call: None, party: Arc::clone(session), pulse: None });
+        };
         for (id, other, its_entry) in calls {
             if other.owner() != party.owner() {
                 return Err(Nobody::SeveralOwners);
@@ -235,22 +318,29 @@ impl PendingTable {
                 (newest, party, entry) = (id, other, its_entry);
             }
         }
-        Ok(Asker { call: newest, party: Arc::clone(party), pulse: entry.pulse.clone() })
+        let now = Instant::now();
+        if self.left().iter().any(|left| left.until > now && left.owner != *party.owner()) {
+            return Err(Nobody::SeveralOwners);
+        }
+        Ok(Asker { call: Some(newest), party: Arc::clone(party), pulse: entry.pulse.clone() })
     }
 
     fn take_back(&self, id: &Id) {
         for entry in self.lock().values() {
-            entry.questions.0.iter().filter(|(asked, _)| asked == id).for_each(|(_, question)| question.abort());
+            entry.questions.open.iter().filter(|(asked, _)| asked == id).for_each(|(_, question)| question.abort());
         }
     }
 
     fn take_progress(&self, token: u64, params: &Raw) {
-        let pending = self.lock();
-        let Some(pending) = pending.get(&token) else { return };
-        if let Some(pulse) = &pending.pulse {
-            pulse.beat();
-        }
-        if let Some(party) = pending.party.as_ref().filter(|party| party.wants_progress()) {
+        let party = {
+            let pending = self.lock();
+            let Some(pending) = pending.get(&token) else { return };
+            if let Some(pulse) = &pending.pulse {
+                pulse.beat();
+            }
+            pending.party.clone()
+        };
+        if let Some(party) = party.filter(|party| party.wants_progress()) {
             party.progress(params);
         }
     }

@@ -13,6 +13,7 @@ use super::nested::{self, ELICITATION};
 use super::party::{Party, Question};
 use super::tasks;
 use crate::json::{Object, Raw, RawRef, quote};
+use crate::model::Abilities;
 use crate::wire::{RpcError, code, key};
 
 /// Rounds in which somebody is asked something.
@@ -98,7 +99,7 @@ impl Handle {
         }
         let Some(party) = &call.party else { return Err(self.unanswered("nobody can be asked")) };
         for (_, method, params) in &asked.questions {
-            nested::permitted(party.abilities(), method, params)
+            nested::permitted(party.askable(), method, params)
                 .map_err(|error| self.unanswered(&format!("it may not ask for `{method}`: {}", error.message())))?;
         }
         let patience = self.input_timeout;
@@ -155,7 +156,7 @@ impl Handle {
 }
 
 fn asks_urls(party: Option<&Arc<dyn Party>>) -> bool {
-    party.is_some_and(|party| party.abilities().url && !party.understands_url_error())
+    party.is_some_and(|party| party.askable().url && !party.understands_url_error())
 }
 
 /// Whether a result is a question.
@@ -163,6 +164,15 @@ pub fn wants_more(result: &RawRef) -> bool {
     memchr::memmem::find(result.get().as_bytes(), b"input_required").is_some()
         && Object::parse(result.get())
             .is_ok_and(|object| object.string("resultType").as_deref() == Some("input_required"))
+}
+
+/// What a client with these abilities is asked in a result though it must not be.
+pub fn asks_too_much(result: &RawRef, abilities: Abilities) -> Option<String> {
+    let asked = Asked::read(result).ok()?;
+    asked.questions.iter().find_map(|(_, method, params)| {
+        let refused = nested::permitted(abilities, method, params).err()?;
+        Some(format!("it may not ask for `{method}`: {}", refused.message()))
+    })
 }
 
 impl Asked {

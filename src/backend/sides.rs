@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::sync::OnceCell;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
-use super::connector::Connector;
+use super::connector::{Connector, Purpose};
 use super::handshake::Memory;
+use super::party::Party;
 use super::signals::Signals;
 use super::subscriber::{self, Keeper};
 use super::subscriptions::Subscriptions;
@@ -45,17 +46,47 @@ pub(super) enum Unopened {
     Failed(String),
 }
 
+type Opened = Option<Result<Arc<Connection>, String>>;
+
 #[derive(Debug)]
 struct Side {
-    connection: OnceCell<Arc<Connection>>,
+    /// The connection, or why there is none, once either is known.
+    opened: watch::Receiver<Opened>,
     used: Mutex<Instant>,
+}
+
+impl Side {
+    fn connection(&self) -> Option<Arc<Connection>> {
+        self.opened.borrow().as_ref().and_then(|opened| opened.as_ref().ok().cloned())
+    }
+
+    fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn idle(&self) -> Duration {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.opened.borrow().is_none() || self.connection().is_some_and(|connection| connection.is_busy())
+    }
 }
 
 /// What a connection was opened for.
 struct Kept {
     key: Key,
-    gone: Option<CancellationToken>,
+    client: Client,
     signals: Arc<Signals>,
+}
+
+/// For whom a connection is opened.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Client {
+    /// Ends when its session has.
+    pub(super) gone: Option<CancellationToken>,
+    /// The way to it while no call of it runs.
+    pub(super) between_calls: Option<Arc<dyn Party>>,
 }
 
 #[derive(Debug)]
@@ -84,55 +115,81 @@ impl Sides {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection for this key, opened if there is none.
+    /// The connection for this key, opened if there is none. Whoever no longer waits leaves the opening to the others.
     pub(super) async fn get(
         self: &Arc<Self>,
         key: &Key,
-        gone: Option<CancellationToken>,
+        client: &Client,
         signals: &Arc<Signals>,
     ) -> Result<Arc<Connection>, Unopened> {
-        let side = self.slot(key).map_err(Unopened::Full)?;
-        *side.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        let opened = side
-            .connection
-            .get_or_try_init(|| async {
-                let mut memory = Memory::default();
-                let own = Arc::new(Signals::beside(signals, &self.followed(key)));
-                let connection = self.connector.connect(&mut memory, key.abilities, own).await?;
-                connection.open_ear().await;
-                let kept = Kept { key: key.clone(), gone, signals: Arc::clone(signals) };
-                tokio::spawn(Arc::clone(self).kept(kept, Arc::clone(&side), Arc::clone(&connection)));
-                Ok::<_, String>(connection)
-            })
-            .await;
+        let side = self.slot(key, client, signals).map_err(Unopened::Full)?;
+        side.touch();
+        let mut opened = side.opened.clone();
+        let opened = opened.wait_for(Option::is_some).await.map(|opened| opened.clone());
         match opened {
-            Ok(connection) => Ok(Arc::clone(connection)),
-            Err(reason) => {
-                self.forget(key, &side);
-                Err(Unopened::Failed(reason))
-            }
+            Ok(Some(Ok(connection))) => Ok(connection),
+            Ok(Some(Err(reason))) => Err(Unopened::Failed(reason)),
+            Ok(None) | Err(_) => Err(Unopened::Failed("the proxy is shutting down".to_owned())),
         }
     }
 
-    fn slot(&self, key: &Key) -> Result<Arc<Side>, String> {
+    fn slot(self: &Arc<Self>, key: &Key, client: &Client, signals: &Arc<Signals>) -> Result<Arc<Side>, String> {
         let mut open = self.lock();
         if let Some(side) = open.get(key) {
             return Ok(Arc::clone(side));
         }
         let most = if key.owner.is_some() { MOST_OWN } else { MOST_SHARED };
         if open.keys().filter(|other| other.owner.is_some() == key.owner.is_some()).count() >= most {
-            return Err(format!("it has {most} connections already, and more are not opened"));
+            self.make_room(&mut open, key.owner.is_some())
+                .then_some(())
+                .ok_or_else(|| format!("it has {most} connections already, and all of them are in use"))?;
         }
-        let side = Arc::new(Side { connection: OnceCell::new(), used: Mutex::new(Instant::now()) });
+        let (sender, opened) = watch::channel(None);
+        let side = Arc::new(Side { opened, used: Mutex::new(Instant::now()) });
         open.insert(key.clone(), Arc::clone(&side));
+        let kept = Kept { key: key.clone(), client: client.clone(), signals: Arc::clone(signals) };
+        tokio::spawn(Arc::clone(self).open_side(kept, Arc::clone(&side), sender));
         Ok(side)
+    }
+
+    /// Closes the connection of its sort that was used longest ago, if one is not in use.
+    fn make_room(&self, open: &mut HashMap<Key, Arc<Side>>, own: bool) -> bool {
+        let idle = open.iter().filter(|(key, side)| key.owner.is_some() == own && !side.is_busy());
+        let idle = idle.filter(|(key, _)| self.followed(key).is_empty());
+        let Some(oldest) = idle.max_by_key(|(_, side)| side.idle()).map(|(key, _)| key.clone()) else { return false };
+        if let Some(connection) = open.remove(&oldest).and_then(|side| side.connection()) {
+            tokio::spawn(async move { connection.stop().await });
+        }
+        true
+    }
+
+    /// Opens a connection for all who wait for it. One that could not be opened is forgotten, and they all hear why.
+    async fn open_side(self: Arc<Self>, kept: Kept, side: Arc<Side>, told: watch::Sender<Opened>) {
+        let mut memory = Memory::default();
+        let own = Arc::new(Signals::beside(&kept.signals, &self.followed(&kept.key)));
+        let client = kept.client.between_calls.clone().filter(|_| kept.key.owner.is_some());
+        let purpose = Purpose { declared: kept.key.abilities, signals: own, client };
+        let opened = tokio::select! {
+            opened = self.connector.connect(&mut memory, purpose) => opened,
+            () = self.stop.cancelled() => Err("the proxy is shutting down".to_owned()),
+        };
+        match opened {
+            Err(reason) => {
+                self.forget(&kept.key, &side);
+                told.send_replace(Some(Err(reason)));
+            }
+            Ok(connection) => {
+                connection.open_ear().await;
+                told.send_replace(Some(Ok(Arc::clone(&connection))));
+                self.kept(kept, side, connection).await;
+            }
+        }
     }
 
     /// A connection that is of no use any more: the next call opens a new one.
     pub(super) fn drop_stale(&self, key: &Key, connection: &Arc<Connection>) {
         let side = self.lock().get(key).cloned();
-        if let Some(side) = side.filter(|side| side.connection.get().is_some_and(|open| Arc::ptr_eq(open, connection)))
-        {
+        if let Some(side) = side.filter(|side| side.connection().is_some_and(|open| Arc::ptr_eq(&open, connection))) {
             self.forget(key, &side);
         }
     }
@@ -156,7 +213,7 @@ impl Sides {
         let subscriber =
             tokio::spawn(subscriber::keep(Keeper::new(&self.connector.name, server.timeout, &followed, &connection)));
         let client_gone = async {
-            match kept.gone.clone().filter(|_| key.owner.is_some()) {
+            match kept.client.gone.clone().filter(|_| key.owner.is_some()) {
                 Some(gone) => gone.cancelled().await,
                 None => std::future::pending().await,
             }
@@ -164,8 +221,7 @@ impl Sides {
         let unused = async {
             loop {
                 tokio::time::sleep(LOOK).await;
-                let idle = side.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
-                if idle >= IDLE && followed.is_empty() {
+                if side.idle() >= IDLE && followed.is_empty() && !connection.is_busy() {
                     return;
                 }
             }
@@ -197,7 +253,7 @@ impl Sides {
                 () = self.stop.cancelled() => return,
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
-            match self.get(&kept.key, kept.gone.clone(), &kept.signals).await {
+            match self.get(&kept.key, &kept.client, &kept.signals).await {
                 Ok(_) => return,
                 Err(reason) => tracing::debug!(server = %self.connector.name, ?reason, "no connection to follow on"),
             }
@@ -208,7 +264,7 @@ impl Sides {
     pub(super) async fn stopped(&self) {
         let open: Vec<Arc<Side>> = self.lock().drain().map(|(_, side)| side).collect();
         for side in open {
-            if let Some(connection) = side.connection.get() {
+            if let Some(connection) = side.connection() {
                 connection.stop().await;
             }
         }

@@ -228,7 +228,7 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let Some(mut posting) = self.posting.take() else { return };
-        let cancelled = self.poster.pending.leave(self.id) && self.cancellable;
+        let cancelled = self.poster.pending.give_up(self.id) && self.cancellable;
         if !cancelled && posting.is_finished() {
             return;
         }

@@ -121,7 +121,7 @@ struct CancelOnDrop<'a> {
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if !self.armed || !self.link.pending.leave(self.id) || !self.notify {
+        if !self.armed || !self.link.pending.give_up(self.id) || !self.notify {
             return;
         }
         let params = format!("{{\"requestId\":{}}}", self.id);

@@ -14,6 +14,7 @@ use super::call::CallError;
 use super::connection::{Connection, Failure};
 use super::handle::Handle;
 use super::link::LinkError;
+use super::sides::Client;
 use super::subscriptions::{Follower, Listener, Standing, Subscription, Subscriptions};
 use crate::json::Raw;
 use crate::wire::{RpcError, code};
@@ -40,7 +41,8 @@ pub(super) async fn subscribe(
     };
     let (subscription, mut standing) = subscriptions.hold(uri, listener)?;
     if let Some(key) = &side {
-        let opened = handle.sides.get(key, follower.gone.clone(), main.signals()).await;
+        let opened =
+            handle.sides.get(key, &Client { gone: follower.gone.clone(), between_calls: None }, main.signals()).await;
         opened.map_err(|unopened| handle.unopened(unopened))?;
     }
     let failed = async {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::breaker::Breaker;
 use super::cache::Cache;
 use super::connection::Connection;
-use super::connector::Connector;
+use super::connector::{Connector, Purpose};
 use super::follow::{self, Ended};
 use super::handle::{Handle, Limits, State};
 use super::handshake::Memory;
@@ -165,7 +165,7 @@ impl Supervisor {
         let declared = self.environment.sole_client.load().as_ref().map_or_else(Abilities::default, |sole| **sole);
         let declared = if self.server.session_scoped { Abilities::default() } else { declared.shared() };
         let signals = Arc::new(Signals::new(&self.handle.subscriptions));
-        self.connector.connect(&mut self.memory, declared, signals).await
+        self.connector.connect(&mut self.memory, Purpose { declared, signals, client: None }).await
     }
 
     /// Lists, then watches until the connection ends.

@@ -12,7 +12,6 @@ use super::output;
 use super::setup::{self, Source};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
-use crate::json::Object;
 use crate::model::ItemKind;
 use crate::server::Identity;
 use crate::session::{CallFault, Caller, Surface};
@@ -70,7 +69,6 @@ async fn call(
     let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface)) };
     let schema = entry.definition.member("inputSchema").unwrap_or_default();
     let params = crate::json::raw(&json!({"name": name, "arguments": values(arguments, &schema)?}));
-    let object = Object::parse(params.get()).map_err(|error| Failure::usage(error.to_string()))?;
     let cancel = CancellationToken::new();
     let caller = Caller {
         principal: Identity::local_user(&setup::options(false)?.variables),
@@ -81,7 +79,7 @@ async fn call(
         takes_tasks: false,
         patient: false,
     };
-    let call = gateway.calls().item(&surface, ItemKind::Tool, name, &object, &params, caller);
+    let call = gateway.calls().item(&surface, ItemKind::Tool, name, params, caller);
     let outcome = match timeout {
         None => call.await,
         Some(limit) => match tokio::time::timeout(limit, call).await {

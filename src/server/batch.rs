@@ -9,7 +9,7 @@ use super::in_flight::InFlight;
 use super::methods::{Asked, Client};
 use super::outlet::Outlet;
 use crate::json::Raw;
-use crate::wire::{Message, Notification, Request, RpcError, encode};
+use crate::wire::{Message, Notification, Request, Response, RpcError, encode};
 
 /// Longer batches are refused.
 const LIMIT: usize = 1000;
@@ -18,6 +18,8 @@ const LIMIT: usize = 1000;
 pub(super) enum Item {
     Request(Request),
     Notification(Notification),
+    /// The answer to something the client was asked.
+    Answer(Response),
     /// An element that is no message gets its error at once.
     Answered(String),
 }
@@ -37,7 +39,7 @@ fn sort_one(item: &Raw) -> Option<Item> {
         }
         Ok(Message::Request(request)) => Some(Item::Request(request)),
         Ok(Message::Notification(notification)) => Some(Item::Notification(notification)),
-        Ok(Message::Response(_)) => None,
+        Ok(Message::Response(response)) => Some(Item::Answer(response)),
         Err(fault) => Some(Item::Answered(match &fault.id {
             Some(id) => encode::error(Some(id), &fault.error),
             None => encode::error_with_null_id(&fault.error),
@@ -57,6 +59,11 @@ pub(super) fn begin(
     for item in items {
         match item {
             Item::Answered(text) => answers.push(tokio::spawn(async move { Some(text) })),
+            Item::Answer(response) => {
+                if let Some(questions) = &client.questions {
+                    questions.take(response);
+                }
+            }
             Item::Notification(notification) => {
                 in_flight.take_notification(&notification);
                 server.pass_notification(&notification);

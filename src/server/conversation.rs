@@ -10,8 +10,10 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::methods::Client;
 use super::party::ClientParty;
 use crate::backend::Question;
 use crate::json::{Object, Raw, quote};
@@ -23,8 +25,9 @@ use crate::wire::{RpcError, key};
 const TOGETHER: Duration = Duration::from_millis(10);
 /// How often a question may come back without an answer.
 const MOST_REMINDERS: usize = 2;
-/// Calls that wait for their clients, of all of them.
+/// Calls that wait for their clients: of all of them, and of one person.
 const MOST_WAITING: usize = 1000;
+const MOST_OF_ONE: usize = 100;
 
 pub(super) type Work = Pin<Box<dyn Future<Output = Result<Raw, CallFault>> + Send>>;
 
@@ -168,7 +171,17 @@ fn bare(params: &Raw) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
     next: AtomicU64,
-    waiting: Mutex<HashMap<u64, (Owner, Conversation)>>,
+    waiting: Mutex<HashMap<u64, Waiting>>,
+}
+
+/// A call that waits.
+#[derive(Debug)]
+struct Waiting {
+    owner: Owner,
+    holder: String,
+    conversation: Conversation,
+    /// Ends it when it is too late.
+    timer: AbortHandle,
 }
 
 impl std::fmt::Debug for Conversation {
@@ -178,7 +191,7 @@ impl std::fmt::Debug for Conversation {
 }
 
 impl Conversations {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, (Owner, Conversation)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -191,36 +204,46 @@ impl Conversations {
     pub(super) fn keep(
         self: &Arc<Self>,
         number: u64,
-        owner: &Owner,
+        client: &Client,
         conversation: Conversation,
         good_for: Duration,
     ) -> Result<(), RpcError> {
         conversation.party.waits();
-        {
-            let mut waiting = self.lock();
-            if waiting.len() >= MOST_WAITING {
-                return Err(RpcError::internal("too many calls wait for their clients"));
-            }
-            waiting.insert(number, (owner.clone(), conversation));
+        let holder = client.principal.holder();
+        let mut waiting = self.lock();
+        let of_this_one = waiting.values().filter(|other| other.holder == holder).count();
+        // Of people that nobody knows it cannot be told whether they are one.
+        let most_of_one = if client.principal.anonymous { MOST_WAITING / 2 } else { MOST_OF_ONE };
+        if waiting.len() >= MOST_WAITING || of_this_one >= most_of_one {
+            return Err(RpcError::internal("too many calls wait for their clients"));
         }
         let book = Arc::downgrade(self);
-        tokio::spawn(async move {
+        let timer = tokio::spawn(async move {
             tokio::time::sleep(good_for).await;
-            if let Some(book) = book.upgrade()
-                && book.lock().remove(&number).is_some()
-            {
+            let late = book.upgrade().and_then(|book| book.lock().remove(&number));
+            if late.is_some() {
                 tracing::debug!("a call ended: its client did not come back");
             }
         });
+        let timer = timer.abort_handle();
+        waiting.insert(number, Waiting { owner: client.owner.clone(), holder, conversation, timer });
         Ok(())
     }
 
     pub(super) fn take(&self, number: u64) -> Option<Conversation> {
-        self.lock().remove(&number).map(|(_, conversation)| conversation)
+        let waiting = self.lock().remove(&number)?;
+        waiting.timer.abort();
+        Some(waiting.conversation)
     }
 
     /// Ends the calls of a client that is gone.
     pub(super) fn end_of(&self, owner: &Owner) {
-        self.lock().retain(|_, (whose, _)| whose != owner);
+        self.lock().retain(|_, waiting| {
+            let stays = waiting.owner != *owner;
+            if !stays {
+                waiting.timer.abort();
+            }
+            stays
+        });
     }
 }

@@ -10,7 +10,7 @@ use super::methods::{Asked, Client, Outcome};
 use super::party::{ClientParty, Way};
 use super::ticket::{Errand, Waiting};
 use super::{Server, caching, tasks, tell};
-use crate::backend::{CallError, wants_more};
+use crate::backend::{CallError, asks_too_much, wants_more};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, digest, quote};
 use crate::model::{ItemKind, error_result};
@@ -106,9 +106,7 @@ impl Server {
         if let Some(server) = &used.unlisted {
             return self.gateway.calls().forward(server, used.kind.use_method(), used.params.clone(), caller).await;
         }
-        let failed = |error: crate::json::ObjectError| CallFault::Failed { message: error.to_string(), data: None };
-        let object = Object::parse(used.params.get()).map_err(failed)?;
-        self.gateway.calls().item(surface, used.kind, &used.key, &object, &used.params, caller).await
+        self.gateway.calls().item(surface, used.kind, &used.key, used.params.clone(), caller).await
     }
 
     /// Uses the item for a client that can be asked something meanwhile.
@@ -146,7 +144,7 @@ impl Server {
         let mut conversation = self.conversations.take(number).ok_or_else(unknown)?;
         let object = Object::parse(used.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let answers = object.get("inputResponses").and_then(|answers| Object::parse(answers.get()).ok());
-        conversation.party.goes_on_in(asked.outlet, used.token.clone());
+        conversation.party.goes_on_in(asked.client, asked.outlet, used.token.clone());
         conversation.take(answers.as_ref());
         self.take_turn(conversation, surface, used, asked).await
     }
@@ -166,7 +164,7 @@ impl Server {
         let (number, good_for) = (self.conversations.number(), conversation.patience());
         let ticket = self.tickets.issue(&asked.client.principal, used.errand()?, Waiting::Call(number), good_for)?;
         let result = conversation.input_required(&ticket);
-        self.conversations.keep(number, &asked.client.owner, conversation, good_for)?;
+        self.conversations.keep(number, asked.client, conversation, good_for)?;
         crate::json::valid(result).map(Ok).map_err(|error| RpcError::internal(&error.to_string()))
     }
 
@@ -179,17 +177,15 @@ impl Server {
         client: &Client,
     ) -> Result<Result<Raw, CallFault>, RpcError> {
         let Some(result) = outcome.as_ref().ok().filter(|result| wants_more(result)) else { return Ok(outcome) };
-        let Some(Handler::Backend(target)) = surface.find(used.kind, &used.key).map(|entry| &entry.handler) else {
-            return Ok(outcome);
-        };
+        let Some((backend, name)) = used.target(surface) else { return Ok(outcome) };
+        if let Some(reason) = asks_too_much(result, client.abilities) {
+            return Ok(Err(CallFault::Backend(CallError::Unanswered { backend, reason })));
+        }
         let Ok(object) = Object::parse(result.get()) else { return Ok(outcome) };
         // Where the server gave none the client sends none.
         let Some(state) = object.get("requestState") else { return Ok(outcome) };
-        let waiting = Waiting::Server {
-            backend: target.backend.to_string(),
-            name: target.name.to_string(),
-            state: state.get().to_owned(),
-        };
+        let (backend, name) = (backend.to_string(), name.to_string());
+        let waiting = Waiting::Server { backend, name, state: state.get().to_owned() };
         let ticket = self.tickets.issue(&client.principal, used.errand()?, waiting, STATE_GOOD_FOR)?;
         Ok(Ok(object.edit().set("requestState", quote(&ticket)).finish_raw()))
     }
@@ -222,6 +218,15 @@ impl Use {
         Ok(Use { kind, key: name, ticket, token, params, takes_tasks: false, unlisted: None })
     }
 
+    /// The server that is called, and how it calls what is used; none for a handler of a script.
+    fn target(&self, surface: &Surface) -> Option<(Arc<str>, Arc<str>)> {
+        match surface.find(self.kind, &self.key).map(|entry| &entry.handler) {
+            Some(Handler::Backend(target)) => Some((Arc::clone(&target.backend), Arc::clone(&target.name))),
+            Some(Handler::Script(_)) => None,
+            None => self.unlisted.as_ref().map(|backend| (Arc::clone(backend), self.key.as_str().into())),
+        }
+    }
+
     /// What the client is doing, for its ticket. Arguments that mean the same are the same.
     fn errand(&self) -> Result<Errand, RpcError> {
         let object = Object::parse(self.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
@@ -233,11 +238,8 @@ impl Use {
 
     /// The same with the server's own state, if what is published is still that server's.
     fn with_state(self, surface: &Surface, backend: &str, name: &str, state: &str) -> Result<Self, RpcError> {
-        let entry = surface.find(self.kind, &self.key);
-        let same = entry.is_some_and(|entry| {
-            matches!(&entry.handler, Handler::Backend(target) if *target.backend == *backend && *target.name == *name)
-        });
-        if !same {
+        let target = self.target(surface);
+        if !target.is_some_and(|(its_backend, its_name)| *its_backend == *backend && *its_name == *name) {
             return Err(RpcError::invalid_params("`requestState`: what it belongs to is no longer published"));
         }
         let object = Object::parse(self.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
@@ -250,8 +252,12 @@ impl Use {
 /// use a ticket up.
 fn ticket(sent: &Object<'_>) -> Result<Option<String>, RpcError> {
     let Some(state) = sent.get("requestState") else { return Ok(None) };
-    if sent.get("inputResponses").is_some_and(|answers| !answers.get().starts_with('{')) {
-        return Err(RpcError::invalid_params("`inputResponses` must be an object"));
+    if let Some(answers) = sent.get("inputResponses") {
+        let answers = Object::parse(answers.get())
+            .map_err(|error| RpcError::invalid_params(&format!("`inputResponses`: {error}")))?;
+        if answers.iter().any(|(_, answer)| !answer.get().starts_with('{')) {
+            return Err(RpcError::invalid_params("`inputResponses`: every answer must be an object"));
+        }
     }
     let text = serde_json::from_str(state.get());
     text.map(Some).map_err(|_| RpcError::invalid_params("`requestState` must be a string"))

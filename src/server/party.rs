@@ -22,6 +22,8 @@ struct News {
     /// Under which progress is wanted, as it was written.
     token: Option<Raw>,
     last: f64,
+    /// The client as it is in this round: what it declares may change from one to the next.
+    client: Arc<Client>,
 }
 
 /// How a task stands, as a session-based server may tell.
@@ -51,13 +53,19 @@ pub(super) struct ClientParty {
 impl ClientParty {
     pub(super) fn new(client: &Arc<Client>, outlet: &Outlet, token: Option<Raw>, way: Way) -> Arc<Self> {
         let wants_progress = token.is_some();
-        let news = Mutex::new(News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY });
+        let news =
+            Mutex::new(News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY, client: Arc::clone(client) });
         Arc::new(ClientParty { client: Arc::clone(client), news, way, wants_progress, task: None })
     }
 
     /// The client of a request about a task.
     pub(super) fn of_task(client: &Arc<Client>, outlet: &Outlet, way: Way, task: TaskNames) -> Arc<Self> {
-        let news = Mutex::new(News { outlet: outlet.clone(), token: None, last: f64::NEG_INFINITY });
+        let news = Mutex::new(News {
+            outlet: outlet.clone(),
+            token: None,
+            last: f64::NEG_INFINITY,
+            client: Arc::clone(client),
+        });
         Arc::new(ClientParty { client: Arc::clone(client), news, way, wants_progress: false, task: Some(task) })
     }
 
@@ -66,14 +74,14 @@ impl ClientParty {
     }
 
     /// From now on news go to another request of the same client.
-    pub(super) fn goes_on_in(&self, outlet: &Outlet, token: Option<Raw>) {
-        let mut news = self.news();
-        (news.outlet, news.token, news.last) = (outlet.clone(), token, f64::NEG_INFINITY);
+    pub(super) fn goes_on_in(&self, client: &Arc<Client>, outlet: &Outlet, token: Option<Raw>) {
+        *self.news() = News { outlet: outlet.clone(), token, last: f64::NEG_INFINITY, client: Arc::clone(client) };
     }
 
     /// Between two requests nobody can be told anything.
     pub(super) fn waits(&self) {
-        self.goes_on_in(&Outlet::Nowhere, None);
+        let mut news = self.news();
+        (news.outlet, news.token) = (Outlet::Nowhere, None);
     }
 }
 
@@ -83,9 +91,13 @@ impl Party for ClientParty {
     }
 
     fn abilities(&self) -> Abilities {
+        self.client.abilities
+    }
+
+    fn askable(&self) -> Abilities {
         match self.way {
             Way::None => Abilities::default(),
-            _ => self.client.abilities,
+            _ => self.news().client.abilities,
         }
     }
 
@@ -98,7 +110,7 @@ impl Party for ClientParty {
     }
 
     fn log_level(&self) -> Option<Severity> {
-        self.client.level.wanted()
+        self.news().client.level.wanted()
     }
 
     fn understands_url_error(&self) -> bool {
@@ -123,11 +135,12 @@ impl Party for ClientParty {
     fn log(&self, params: &RawRef) {
         let Ok(object) = Object::parse(params.get()) else { return };
         let severity = object.string("level").and_then(|level| Severity::parse(&level));
-        if severity.is_none_or(|severity| !self.client.level.takes(severity)) {
+        let news = self.news();
+        if severity.is_none_or(|severity| !news.client.level.takes(severity)) {
             return;
         }
         let params = task_names::outward(self.task.as_ref(), params);
-        self.news().outlet.try_send(encode::notification("notifications/message", Some(params.get())));
+        news.outlet.try_send(encode::notification("notifications/message", Some(params.get())));
     }
 
     fn tell(&self, method: &str, params: Option<&RawRef>) {
@@ -166,6 +179,12 @@ impl Party for ClientParty {
             }
             _ => refuse(RpcError::method_not_found(&question.method)),
         }
+    }
+
+    fn between_calls(&self) -> Option<Arc<dyn Party>> {
+        let outlet = self.client.subscriptions.as_ref()?.outlet();
+        self.client.questions.as_ref()?;
+        Some(ClientParty::new(&self.client, outlet, None, Way::Request))
     }
 
     fn gone(&self) -> Option<CancellationToken> {

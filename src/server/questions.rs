@@ -15,7 +15,6 @@ type Answer = Result<Raw, RpcError>;
 /// The questions of one session that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    next: AtomicU64,
     open: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
 }
 
@@ -29,7 +28,9 @@ impl Questions {
         if matches!(outlet, Outlet::Nowhere) {
             return Err(RpcError::internal("the client takes a single answer and cannot be asked in between"));
         }
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        // Never used twice: the answer to an old question must not be one to a new question.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         self.lock().insert(id, sender);
         let mut open = Open { questions: &self, outlet: &outlet, id, sent: false };

@@ -42,6 +42,11 @@ impl Subscriptions {
         Subscriptions(Arc::new(Inner { followed: Arc::default(), outlet, teller: Mutex::default() }))
     }
 
+    /// Where the client is told what it did not ask for.
+    pub(super) fn outlet(&self) -> &Outlet {
+        &self.0.outlet
+    }
+
     /// Ends all of them.
     pub(super) fn clear(&self) {
         self.0.followed.clear();

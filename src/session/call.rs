@@ -62,8 +62,7 @@ impl Calls {
         surface: &Arc<Surface>,
         kind: ItemKind,
         key: &str,
-        params: &Object<'_>,
-        params_raw: &RawRef,
+        params: Raw,
         caller: Caller,
     ) -> Result<Raw, CallFault> {
         let entry = surface.find(kind, key).ok_or(CallFault::Unknown)?;
@@ -72,9 +71,13 @@ impl Calls {
                 // A URI that fits a template stays the URI it is; everything else goes by its original key.
                 let original = if entry.kind == ItemKind::ResourceTemplate { key } else { &target.name };
                 let params = if original == key {
-                    params_raw.to_owned()
+                    params
                 } else {
-                    params.edit().set(kind.use_member(), quote(original)).finish_raw()
+                    Object::parse(params.get())
+                        .map_err(malformed)?
+                        .edit()
+                        .set(kind.use_member(), quote(original))
+                        .finish_raw()
                 };
                 self.forward(&target.backend, kind.use_method(), params, caller).await
             }
@@ -84,7 +87,7 @@ impl Calls {
                     kind,
                     key: key.to_owned(),
                     function: function.clone(),
-                    arguments: params.get("arguments").map(RawRef::to_owned),
+                    arguments: Object::parse(params.get()).map_err(malformed)?.get("arguments").map(RawRef::to_owned),
                     objects_only: caller.objects_only,
                 };
                 self.run(job, caller).await
@@ -205,6 +208,10 @@ fn shape(schema: &Value) -> String {
         format!("{}{mark}: {}", quote(name), property["type"].as_str().unwrap_or("any"))
     });
     format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+}
+
+fn malformed(error: crate::json::ObjectError) -> CallFault {
+    CallFault::Failed { message: error.to_string(), data: None }
 }
 
 fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Raw, CallFault> {

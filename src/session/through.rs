@@ -23,6 +23,10 @@ impl Party for Through {
         self.0.abilities()
     }
 
+    fn askable(&self) -> Abilities {
+        self.0.askable()
+    }
+
     /// Only what the proxy itself can carry through a handler.
     fn declared(&self) -> Option<&RawRef> {
         None
@@ -53,6 +57,10 @@ impl Party for Through {
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         self.0.ask(question)
+    }
+
+    fn between_calls(&self) -> Option<Arc<dyn Party>> {
+        self.0.between_calls()
     }
 
     fn gone(&self) -> Option<CancellationToken> {

@@ -82,6 +82,23 @@ async fn folders_are_not_asked_for_on_a_shared_connection() {
 }
 
 #[tokio::test]
+async fn a_server_may_ask_for_folders_before_any_call_where_its_client_is_its_only_one() {
+    let server = fake_backend(["--era", "legacy", "--asks-roots"]);
+    let shared = Config::new().server("fake", &server);
+    let mut client = Client::of(&shared, false, EVERYTHING).await;
+    let seen = client.proxy.client.call("seen", r#"{"wait_for":"folders\",\"error"}"#).await;
+    assert!(seen.raw.contains("-32601"), "{}", seen.raw);
+
+    let own = Config::new().server_with("fake", &server, json!({"scope": "session"}));
+    let mut client = Client::of(&own, false, EVERYTHING).await;
+    let client = &mut client.proxy.client;
+    let call = client.begin("tools/call", &message::call("seen", r#"{"wait_for":"file:///home"}"#)).await;
+    let id = client.expect_notification("roots/list").await.id().expect("a question has an id");
+    client.send(&message::result(&id, r#"{"roots":[{"uri":"file:///home"}]}"#)).await;
+    assert!(client.response(&call).await.raw.contains("file:///home"));
+}
+
+#[tokio::test]
 async fn a_session_based_client_that_refuses_a_model_ends_the_call_of_a_stateless_server() {
     let mut client = Client::of(&one_server("modern", json!({})), false, EVERYTHING).await;
     let client = &mut client.proxy.client;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::process::{ChildStdin, ChildStdout};
 
-use super::patience::within;
+use super::patience::{LONG_PATIENCE, PATIENCE, within};
 use super::stderr_log::StderrLog;
 
 /// How long a program may take to leave by itself when a test is over.
@@ -28,10 +28,20 @@ impl Program {
     }
 
     /// Starts a server that says on stderr where it listens; nothing is read from its stdout.
-    pub async fn start_server(mut command: Command) -> (Self, String) {
+    pub async fn start_server(command: Command) -> (Self, String) {
+        Self::start_with_patience(command, PATIENCE).await
+    }
+
+    /// The same for a server that takes its time to start.
+    pub async fn start_patiently(command: Command) -> (Self, String) {
+        Self::start_with_patience(command, LONG_PATIENCE).await
+    }
+
+    async fn start_with_patience(mut command: Command, patience: Duration) -> (Self, String) {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|problem| panic!("cannot start {command:?}: {problem}"));
-        let stderr = StderrLog::collect(child.stderr.take().expect("stderr is piped"));
+        let mut stderr = StderrLog::collect(child.stderr.take().expect("stderr is piped"));
+        stderr.patience = patience;
         let program = Self { child, stderr };
         let url = program.stderr.listening_url().await;
         (program, url)

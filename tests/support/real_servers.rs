@@ -60,6 +60,13 @@ def shout(text: str) -> str:
 server.run(transport="sse", port=int(sys.argv[1]))
 "#;
 
+/// A program of `support/asking/` on the Python SDK.
+pub fn python_asking(program: &str) -> Option<Command> {
+    let mut command = python()?;
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/asking").join(program));
+    Some(command)
+}
+
 /// These servers cannot be asked to choose: a port that was free just now is the best that can be done.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port()

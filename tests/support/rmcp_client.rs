@@ -1,21 +1,25 @@
 //! rmcp's typed client as the other side: it accepts only what another implementation accepts.
+#![expect(deprecated, reason = "sampling and roots are on their way out of the protocol, not out of this test")]
 
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation, JsonObject,
-    ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam, ServerNotification,
-    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResult, ClientConfig, ClientRequest, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, Implementation, JsonObject, ListRootsResult,
+    ProgressNotificationParam, ProtocolVersion, Request, ResourceUpdatedNotificationParam, ServerNotification,
+    ServerResult, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RunningService, Subscription};
+use rmcp::service::{NotificationContext, RequestContext, RunningService, ServiceError, Subscription};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
-use rmcp::{ClientCacheConfig, ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
+use rmcp::{ClientCacheConfig, ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData, RoleClient};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::patience::{LONG_PATIENCE, within};
+use super::rmcp_person::Person;
 use super::stderr_log::StderrLog;
 
 /// What the server told unasked.
@@ -28,12 +32,33 @@ pub enum Told {
 
 pub struct Handler {
     told: UnboundedSender<Told>,
+    person: Arc<Person>,
 }
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("rmcp-client", "1.0.0"))
+        ClientConfig::new(self.person.capabilities(), Implementation::new("rmcp-client", "1.0.0"))
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
+    }
+
+    async fn create_elicitation(
+        &self,
+        question: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.person.elicited(&question))
+    }
+
+    async fn create_message(
+        &self,
+        question: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.person.sampled(&question)
+    }
+
+    async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        self.person.folders()
     }
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
@@ -72,6 +97,11 @@ pub fn modern() -> ClientLifecycleMode {
 impl RmcpClient {
     /// A client of a child process.
     pub async fn stdio(command: Command, lifecycle: ClientLifecycleMode) -> Self {
+        Self::stdio_of(command, lifecycle, Arc::new(Person::absent())).await
+    }
+
+    /// The same with somebody who can be asked.
+    pub async fn stdio_of(command: Command, lifecycle: ClientLifecycleMode, person: Arc<Person>) -> Self {
         let builder = TokioChildProcess::builder(tokio::process::Command::from(command));
         let (transport, stderr) =
             builder.stderr(std::process::Stdio::piped()).spawn().expect("cannot start the server");
@@ -82,15 +112,19 @@ impl RmcpClient {
         // Whatever it is, it is just starting, and may be slow at that.
         stderr.patience = LONG_PATIENCE;
         let (told, heard) = unbounded_channel();
-        let serving = Handler { told }.serve_with_lifecycle(transport, lifecycle);
+        let serving = Handler { told, person }.serve_with_lifecycle(transport, lifecycle);
         Self::connected(within("rmcp's handshake", &stderr, serving).await, heard, stderr).await
     }
 
     /// A client of a server over HTTP.
     pub async fn http(url: &str, stderr: StderrLog, lifecycle: ClientLifecycleMode) -> Self {
+        Self::http_of(url, stderr, lifecycle, Arc::new(Person::absent())).await
+    }
+
+    pub async fn http_of(url: &str, stderr: StderrLog, lifecycle: ClientLifecycleMode, person: Arc<Person>) -> Self {
         let transport = StreamableHttpClientTransport::from_uri(url);
         let (told, heard) = unbounded_channel();
-        let serving = Handler { told }.serve_with_lifecycle(transport, lifecycle);
+        let serving = Handler { told, person }.serve_with_lifecycle(transport, lifecycle);
         Self::connected(within("rmcp's handshake", &stderr, serving).await, heard, stderr).await
     }
 
@@ -112,11 +146,26 @@ impl RmcpClient {
     }
 
     pub async fn call(&self, tool: &str, arguments: Value) -> CallToolResult {
+        let called = self.try_call(tool, arguments).await;
+        called.unwrap_or_else(|problem| panic!("{tool} failed: {problem:?}\n--- stderr ---\n{}", self.stderr.text()))
+    }
+
+    pub async fn try_call(&self, tool: &str, arguments: Value) -> Result<CallToolResult, ServiceError> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let arguments: JsonObject = arguments.into_iter().collect();
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let called = within("rmcp's tools/call", &self.stderr, self.service.call_tool(params)).await;
-        called.unwrap_or_else(|problem| panic!("{tool} failed: {problem:?}\n--- stderr ---\n{}", self.stderr.text()))
+        within("rmcp's tools/call", &self.stderr, self.service.call_tool(params)).await
+    }
+
+    /// One round of a call, as it came: for what this version of rmcp cannot read.
+    pub async fn call_once(&self, params: Value) -> Value {
+        let params = serde_json::from_value(params).expect("the params of a call");
+        let request = ClientRequest::CallToolRequest(Request::new(params));
+        let called = within("rmcp's tools/call", &self.stderr, self.service.peer().send_request(request)).await;
+        match called.unwrap_or_else(|problem| panic!("{problem:?}\n--- stderr ---\n{}", self.stderr.text())) {
+            ServerResult::CustomResult(result) => result.0,
+            result => serde_json::to_value(result).expect("a result is JSON"),
+        }
     }
 
     /// Follows a resource in the way of the session-based era.

@@ -57,6 +57,8 @@ pub struct Options {
     pub vendor: bool,
     /// Two more tools that work as tasks, and the methods that go with them.
     pub tasks: bool,
+    /// Asks for the client's folders as soon as the handshake is over.
+    pub asks_roots: bool,
 
     /// While this file is there, each of its lines `refuse METHOD` or `ignore METHOD` is obeyed.
     pub faults_file: Option<String>,
@@ -124,6 +126,7 @@ impl Default for Options {
             no_tools: false,
             vendor: false,
             tasks: false,
+            asks_roots: false,
             faults_file: None,
             exit_immediately: None,
             start_delay: None,
@@ -195,6 +198,7 @@ impl Options {
             "--no-tools" => self.no_tools = true,
             "--vendor" => self.vendor = true,
             "--tasks" => self.tasks = true,
+            "--asks-roots" => self.asks_roots = true,
             "--faults" => self.faults_file = Some(rest.text(flag)?),
             "--exit-immediately" => self.exit_immediately = Some(rest.number(flag)?),
             "--start-delay" => self.start_delay = Some(rest.number(flag)?),

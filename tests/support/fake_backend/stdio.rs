@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::dispatch;
-use crate::message::{Envelope, Refusal};
+use crate::message::{self, Envelope, Refusal};
 use crate::outbox::{Outbox, Outgoing};
 use crate::request::Request;
 use crate::shared::{Listener, Shared};
@@ -53,6 +53,9 @@ fn receive(shared: &Arc<Shared>, outbox: &Outbox, text: &str) {
             let listener =
                 Listener { outbox: outbox.clone(), subscription: None, session: None, resources: Vec::new() };
             shared.lock().listeners.push(listener);
+            if shared.options.asks_roots {
+                outbox.text(message::request("\"folders\"", "roots/list", "{}"));
+            }
         }
         return dispatch::without_answer(shared, &envelope, text);
     }

@@ -11,7 +11,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext, SubscriptionSink};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler};
 
-use crate::tools;
+use crate::{asking, tools};
 
 #[derive(Default)]
 pub struct Audience {
@@ -29,12 +29,13 @@ const GREETING: &str = "memo://greeting";
 pub struct Handler {
     legacy_only: bool,
     resources: bool,
+    asking: bool,
     audience: Arc<Mutex<Audience>>,
 }
 
 impl Handler {
-    pub fn new(legacy_only: bool, resources: bool) -> Self {
-        Self { legacy_only, resources, audience: Arc::default() }
+    pub fn new(legacy_only: bool, resources: bool, asking: bool) -> Self {
+        Self { legacy_only, resources, asking, audience: Arc::default() }
     }
 
     fn audience(&self) -> MutexGuard<'_, Audience> {
@@ -103,11 +104,12 @@ impl ServerHandler for Handler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list(self.audience().extra_tool, self.resources)))
+        let tools = if self.asking { asking::list() } else { tools::list(self.audience().extra_tool, self.resources) };
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::list(true, true).into_iter().find(|tool| tool.name == name)
+        tools::list(true, true).into_iter().chain(asking::list()).find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -115,6 +117,9 @@ impl ServerHandler for Handler {
         call: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if self.asking && asking::knows(&call.name) {
+            return asking::call(call, context).await;
+        }
         tools::call(self, call, context).await.map(CallToolResponse::Complete)
     }
 

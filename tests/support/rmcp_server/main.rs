@@ -1,8 +1,9 @@
 //! A server on rmcp's typed handler: an independent counterpart that speaks both eras by rmcp's own logic.
 //! `rmcp-server` serves stdio, `rmcp-server --http ADDR` Streamable HTTP; `--legacy` leaves the modern era out,
-//! `--resources` adds a resource that can be followed.
+//! `--resources` adds a resource that can be followed, `--asking` offers the tools that ask the client in place of the others.
 #![expect(clippy::print_stderr, reason = "stderr is where a server says where it listens")]
 
+mod asking;
 mod handler;
 mod tools;
 
@@ -20,7 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let given = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let address = arguments.iter().position(|argument| argument == "--http").and_then(|at| arguments.get(at + 1));
-    let handler = Handler::new(given("--legacy"), given("--resources"));
+    let handler = Handler::new(given("--legacy"), given("--resources"), given("--asking"));
     match address {
         Some(address) => serve_http(handler, address).await,
         None => {

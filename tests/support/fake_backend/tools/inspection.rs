@@ -47,6 +47,20 @@ pub async fn record_with(call: &Call, wanted: Option<&str>) -> Option<String> {
     }
 }
 
+/// Waits for a message that holds this text, come what may.
+pub async fn message_with(call: &Call, wanted: &str) {
+    loop {
+        let changed = call.shared.changed.notified();
+        tokio::pin!(changed);
+        changed.as_mut().enable();
+        // The call that waits names the text, too.
+        if call.shared.lock().record.messages.iter().filter(|message| message.contains(wanted)).count() > 1 {
+            return;
+        }
+        changed.await;
+    }
+}
+
 fn look(call: &Call, wanted: Option<&str>) -> Option<String> {
     let inner = call.shared.lock();
     let record = &inner.record;

@@ -4,11 +4,16 @@
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use super::inspection;
 use crate::call::Call;
 use crate::message::{self, quoted};
 use crate::outbox::Outbox;
 
+/// With `after` it asks only when a message holds that text, whether or not its call was cancelled meanwhile.
 pub async fn ask(call: &Call) {
+    if let Some(wanted) = call.argument::<String>("after") {
+        inspection::message_with(call, &wanted).await;
+    }
     let message = call.argument::<String>("message").unwrap_or_else(|| "Which colour?".to_owned());
     let rounds: usize = call.argument("rounds").unwrap_or(1);
     let schema = r#"{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}"#;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::call::Call;
+use crate::message::quoted;
 use crate::shared::Held;
 
 pub async fn slow(call: &Call) {
@@ -11,7 +12,7 @@ pub async fn slow(call: &Call) {
     }
 }
 
-/// Sends progress only if the request has a token, as the protocol wants.
+/// Sends progress only if the request has a token, as the protocol wants. A `mark` is repeated in every message.
 pub async fn progress(call: &Call) {
     let steps: u32 = call.argument("n").unwrap_or(3);
     let token = call.request.meta("progressToken");
@@ -23,10 +24,9 @@ pub async fn progress(call: &Call) {
             return;
         }
         if let Some(token) = &token {
-            let params = format!(
-                r#"{{"progressToken":{},"progress":{step},"total":{steps},"message":"step {step}"}}"#,
-                token.get()
-            );
+            let message = quoted(&format!("step {step}{}", mark(call)));
+            let params =
+                format!(r#"{{"progressToken":{},"progress":{step},"total":{steps},"message":{message}}}"#, token.get());
             call.request.outbox.notify("notifications/progress", &params);
         }
     }
@@ -48,9 +48,12 @@ pub async fn stall(call: &Call) {
     call.request.cancelled.cancelled().await;
 }
 
+/// With a `mark` the messages are texts that repeat it.
 pub fn flood(call: &Call) {
+    let mark = mark(call);
     for number in 1..=call.argument::<u32>("n").unwrap_or(100) {
-        let params = format!(r#"{{"level":"info","logger":"flood","data":{number}}}"#);
+        let data = if mark.is_empty() { number.to_string() } else { quoted(&format!("{number}{mark}")) };
+        let params = format!(r#"{{"level":"info","logger":"flood","data":{data}}}"#);
         call.request.outbox.notify("notifications/message", &params);
     }
     call.structured(call.raw_arguments());
@@ -73,6 +76,10 @@ pub fn reorder(call: &Call) {
     for held in complete.into_iter().rev() {
         held.outbox.result(&held.id, &held.result);
     }
+}
+
+fn mark(call: &Call) -> String {
+    call.argument::<String>("mark").map(|mark| format!(" {mark}")).unwrap_or_default()
 }
 
 /// Whether the time passed before the call was cancelled.
