@@ -13,11 +13,13 @@ pub mod model;
 
 // Layer 2
 pub mod wire;
+pub mod search;
 pub mod script;
 pub mod config;
 
 // Layer 3
 pub mod backend;
+pub mod embedding;
 
 // Layer 4
 pub mod catalog;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 10] = [
     &["diagnostic", "json", "process", "seal"],
     &["model"],
-    &["wire", "script", "config"],
-    &["backend"],
+    &["wire", "search", "script", "config"],
+    &["backend", "embedding"],
     &["catalog"],
     &["builtins"],
     &["extension", "session"],

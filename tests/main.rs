@@ -28,6 +28,7 @@ mod questions_by_others;
 mod real_servers;
 mod resources_and_prompts;
 mod scripts;
+mod search;
 mod servers_under_load;
 mod session_http;
 mod single_server;

@@ -34,7 +34,7 @@ pub fn cost() -> f64 {
         })
         .collect();
     let snapshot = Arc::new(Snapshot { version: 1, backends });
-    let recipe = recipe(&Config::default_for(std::path::Path::new("."))).unwrap();
+    let recipe = recipe(&Config::default_for(std::path::Path::new(".")), None).unwrap();
     (0..10)
         .map(|_| {
             let started = Instant::now();

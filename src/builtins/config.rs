@@ -15,12 +15,15 @@ use starlark::{starlark_module, starlark_simple_value};
 use super::world::{Notes, World};
 use crate::diagnostic::nearest;
 use crate::script::{Complaint, complain, convert};
+use crate::search::Embedder;
 
 /// The sections of the config that scripts read, with defaults filled in.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// `aggregation` and the like, and `params`: the script's own settings.
     pub sections: Map<String, Json>,
+    /// Who makes the vectors of search indexes, if anybody does.
+    pub embedder: Option<Arc<dyn Embedder>>,
 }
 
 /// Behaves as a dict that cannot be changed, and writes down which keys are read: a section that is set and never read

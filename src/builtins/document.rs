@@ -7,11 +7,16 @@ use super::backend::Backend;
 use super::kinds::noun;
 use super::metadata::Metadata;
 use super::metadata_fields::{FIELDS, NAMED};
+use super::search_index;
 use crate::model::ItemKind;
 
 /// The types with members of their own, by the name the documents use.
-pub fn types() -> [(&'static str, DocType); 2] {
-    [("Backend", DocType::from_starlark_value::<Backend>()), ("metadata", metadata())]
+pub fn types() -> [(&'static str, DocType); 3] {
+    [
+        ("Backend", DocType::from_starlark_value::<Backend>()),
+        ("metadata", metadata()),
+        ("search_index", search_index::documented()),
+    ]
 }
 
 /// Its methods, and the fields of all kinds.

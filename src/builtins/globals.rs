@@ -6,7 +6,7 @@ use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
     attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, regular,
-    results,
+    results, search_index, tokens,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -22,17 +22,18 @@ const ENGINE: [LibraryExtension; 8] = [
 ];
 
 /// What every script can use, extensions too.
-const COMMON: [fn(&mut GlobalsBuilder); 6] = [
+const COMMON: [fn(&mut GlobalsBuilder); 7] = [
     json::register_json,
     regular::register_re,
     digest::register_digest,
+    tokens::register_tokens,
     log::register_log,
     results::register_results,
     attempt::register_attempt,
 ];
 
 /// What only a session script can use.
-const SESSION: [fn(&mut GlobalsBuilder); 7] = [
+const SESSION: [fn(&mut GlobalsBuilder); 8] = [
     backend::register_backends,
     publish::register_publish,
     passthrough::register_passthrough,
@@ -40,6 +41,7 @@ const SESSION: [fn(&mut GlobalsBuilder); 7] = [
     instructions::register_instructions,
     config::register_config,
     bind::register_bind,
+    search_index::register_search_index,
 ];
 
 /// A builder with what every script can use.

@@ -25,6 +25,10 @@ mod publish_checks;
 mod regular;
 mod results;
 mod run;
+mod search_call;
+mod search_handle;
+mod search_index;
+mod tokens;
 mod world;
 
 pub use config::Settings;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Definition, ItemKind, ItemRef};
 use crate::script::{Function, LogLevel};
+use crate::search::SharedIndex;
 
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
@@ -24,6 +25,8 @@ pub struct Plan {
     pub sections_read: BTreeSet<String>,
     /// Odd things that are not errors, each with its place.
     pub warnings: Vec<Diagnostic>,
+    /// The search indexes that it made at its top level.
+    pub indexes: Vec<Arc<SharedIndex>>,
     /// What the script logged at its top level.
     pub log: Vec<(LogLevel, String, Map<String, Value>)>,
     /// The files it loaded, to be watched with it.

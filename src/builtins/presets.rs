@@ -19,8 +19,14 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "default",
         version: 1,
-        summary: "everything of all servers, under unique names as `aggregation` in the config asks for",
+        summary: "everything of all servers, as `aggregation` and `optimizer` in the config ask for",
         source: include_str!("../../presets/default@1.star"),
+    },
+    Preset {
+        name: "optimizer",
+        version: 1,
+        summary: "`find_tool` and `call_tool` instead of all tools",
+        source: include_str!("../../presets/optimizer@1.star"),
     },
     Preset {
         name: "passthrough",

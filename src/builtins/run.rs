@@ -49,6 +49,7 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     plan.passes_all = notes.passes_all;
     plan.sections_read = std::mem::take(&mut notes.sections_read);
     plan.warnings = std::mem::take(&mut notes.warnings);
+    plan.indexes = std::mem::take(&mut notes.indexes);
     plan.log = context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect();
     plan.files = done.files;
     Ok(plan)

@@ -11,6 +11,7 @@ use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::model::ItemKind;
 use crate::script::{Context, complain};
+use crate::search::SharedIndex;
 
 pub struct World {
     pub snapshot: Arc<Snapshot>,
@@ -27,6 +28,7 @@ pub struct Notes {
     pub passes_all: bool,
     pub sections_read: BTreeSet<String>,
     pub warnings: Vec<Diagnostic>,
+    pub indexes: Vec<Arc<SharedIndex>>,
 }
 
 impl World {

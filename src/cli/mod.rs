@@ -4,6 +4,7 @@ mod call;
 mod check;
 mod completions;
 mod failure;
+mod find;
 mod init;
 mod list_presets;
 mod list_servers;
@@ -50,6 +51,8 @@ enum Command {
     ListTools(list_tools::Arguments),
     /// Call a published tool
     Call(call::Arguments),
+    /// Find tools by what they do, as `find_tool` would, and say why
+    Find(find::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
 }
@@ -72,6 +75,7 @@ pub fn run() -> ExitCode {
         Command::ListServers(arguments) => list_servers::run(&arguments),
         Command::ListTools(arguments) => list_tools::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
+        Command::Find(arguments) => find::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };
     match outcome {

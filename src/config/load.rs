@@ -6,6 +6,7 @@ use crate::diagnostic::Diagnostic;
 
 use super::aggregation::read_aggregation;
 use super::document::Document;
+use super::optimizer::read_optimizer;
 use super::reader::{Context, Fields, Reader};
 use super::serve::read_serve;
 use super::server::read_servers;
@@ -58,9 +59,13 @@ fn read_sections(root: &Reader, config: &mut Config) {
         config.aggregation = read_aggregation(&reader, &servers).unwrap_or_default();
         config.set_sections.push(SetSection { name: "aggregation", place: reader.place() });
     }
+    if let Some(reader) = fields.get("optimizer") {
+        config.optimizer = read_optimizer(&reader).unwrap_or_default();
+        config.set_sections.push(SetSection { name: "optimizer", place: reader.place() });
+    }
     fields.set(&mut config.serve, "serve", read_serve);
     fields.set(&mut config.tokens, "auth", read_auth);
-    fields.planned(&["optimizer", "codeMode", "rateLimiting", "store", "telemetry", "audit"]);
+    fields.planned(&["codeMode", "rateLimiting", "store", "telemetry", "audit"]);
     fields.finish();
 }
 
@@ -108,7 +113,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, extensions, sessionInit, aggregation, \
-                 serve, auth)",
+                 optimizer, serve, auth)",
             ]
         );
     }

@@ -6,6 +6,7 @@ mod find;
 pub mod import;
 mod load;
 mod mask;
+mod optimizer;
 pub mod quick;
 mod reader;
 mod serve;
@@ -29,6 +30,7 @@ use crate::diagnostic::{Diagnostic, Place};
 pub use aggregation::{Aggregation, ConflictResolution, Override, Visibility, WorkloadTools};
 pub use find::find;
 pub use load::{load, load_text};
+pub use optimizer::{Embedding, EmbeddingProvider, Optimizer};
 pub use reader::BlockPosition;
 pub use serve::Serve;
 pub use server::{CircuitBreaker, PROTOCOL_VERSIONS, ProtocolChoice, Server, Transport};
@@ -49,6 +51,7 @@ pub struct Config {
     pub extensions: Vec<ExtensionPath>,
     pub session: SessionScript,
     pub aggregation: Aggregation,
+    pub optimizer: Optimizer,
     /// The script's own settings.
     pub params: Map<String, Value>,
     pub serve: Serve,
@@ -86,6 +89,7 @@ impl Config {
             extensions: Vec::new(),
             session: SessionScript::default(),
             aggregation: Aggregation::default(),
+            optimizer: Optimizer::default(),
             params: Map::new(),
             serve: Serve::default(),
             tokens: Vec::new(),

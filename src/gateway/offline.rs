@@ -22,7 +22,7 @@ pub struct Offline {
 impl Offline {
     pub fn look(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
-        let recipe = recipe(config).map_err(|problem| problems.push(problem)).ok();
+        let recipe = recipe(config, None).map_err(|problem| problems.push(problem)).ok();
         let paths: Vec<PathBuf> = config.extensions.iter().map(|extension| extension.path.clone()).collect();
         let extensions = extension::discover(&paths, options.bundled, &Pool::new(1))
             .map_err(|found| problems.extend(found))

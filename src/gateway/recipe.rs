@@ -8,12 +8,14 @@ use crate::builtins::{Settings, presets};
 use crate::config::{Config, SessionScript};
 use crate::diagnostic::Diagnostic;
 use crate::script::Source;
+use crate::search::Embedder;
 use crate::session::Recipe;
 
 /// The script with all it needs; an unknown preset or an unreadable file is told with its place in the config.
-pub fn recipe(config: &Config) -> Result<Recipe, Diagnostic> {
+pub fn recipe(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Result<Recipe, Diagnostic> {
     let sections: Map<String, Value> = [
         ("aggregation".to_owned(), config.aggregation.to_json()),
+        ("optimizer".to_owned(), config.optimizer.to_json()),
         ("params".to_owned(), Value::Object(config.params.clone())),
     ]
     .into_iter()
@@ -21,7 +23,7 @@ pub fn recipe(config: &Config) -> Result<Recipe, Diagnostic> {
     Ok(Recipe {
         source: source(config)?,
         root: config.folder.clone(),
-        settings: Arc::new(Settings { sections }),
+        settings: Arc::new(Settings { sections, embedder }),
         lenient: config.script_for_once,
         sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
     })

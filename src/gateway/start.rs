@@ -14,10 +14,12 @@ use crate::backend::{self, Backend, Cache, Environment, Handle};
 use crate::catalog::{self, Snapshot};
 use crate::config::{Config, Transport};
 use crate::diagnostic::Diagnostic;
+use crate::embedding;
 use crate::extension;
 use crate::model::{Abilities, Status};
 use crate::process::watchdog;
 use crate::script::Pool;
+use crate::search::Embedder;
 use crate::session::{BuildError, Calls, Dispatcher, Surface};
 use crate::wire::http;
 
@@ -53,7 +55,9 @@ impl Gateway {
     /// Starts everything and returns at once. What is wrong with the config is told now, all of it.
     pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
-        let recipe = recipe(config).map_err(|problem| problems.push(problem)).ok();
+        let http = http::Pool::new().map_err(|error| problems.push(Diagnostic::error(error.to_string()))).ok();
+        let embedder = http.as_ref().and_then(|http| embedder(config, options, http, &mut problems));
+        let recipe = recipe(config, embedder).map_err(|problem| problems.push(problem)).ok();
         let pool = Pool::new(HANDLERS);
         let paths: Vec<PathBuf> = config.extensions.iter().map(|extension| extension.path.clone()).collect();
         let extensions = extension::discover(&paths, options.bundled, &pool)
@@ -61,7 +65,6 @@ impl Gateway {
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));
         problems.extend(routes::clashes(config));
-        let http = http::Pool::new().map_err(|error| problems.push(Diagnostic::error(error.to_string()))).ok();
         let (Some(recipe), Some(http), true) = (recipe, http, problems.is_empty()) else { return Err(problems) };
 
         let changes = Arc::new(Notify::new());
@@ -240,4 +243,19 @@ pub(super) fn name_clashes(config: &Config, extensions: &[extension::ExtensionBa
         .filter(|name| config.servers.contains_key(name.as_ref()))
         .map(|name| Diagnostic::error(format!("the extension `{name}` has the name of a server")))
         .collect()
+}
+
+/// Who makes vectors for searches, if the config names somebody.
+fn embedder(
+    config: &Config,
+    options: &Options,
+    http: &http::Pool,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Arc<dyn Embedder>> {
+    let wanted = config.optimizer.embedding.as_ref()?;
+    let key = options.variables.iter().find(|(name, _)| name == embedding::KEY_VARIABLE).map(|(_, key)| key.as_str());
+    let folder = options.cache_folder.as_deref();
+    let made = embedding::connect(wanted, key, folder, http, tokio::runtime::Handle::current());
+    made.map_err(|error| problems.push(Diagnostic::error(format!("`optimizer.embedding` cannot be used: {error}"))))
+        .ok()
 }

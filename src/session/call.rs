@@ -191,9 +191,23 @@ fn checked_arguments(entry: &Entry, arguments: Option<&RawRef>) -> Result<Raw, S
         _ => return Err(format!("the arguments of `{tool}` must be an object")),
     };
     if let Some(schema) = &entry.schemas().input {
-        schema.check(&value).map_err(|mismatch| format!("invalid arguments for `{tool}`: {mismatch}"))?;
+        schema.check(&value).map_err(|mismatch| {
+            let shape = entry.definition.member("inputSchema").map(|schema| shape(&schema)).unwrap_or_default();
+            format!("invalid arguments for `{tool}`: {mismatch}. It takes {shape}")
+        })?;
     }
     Ok(arguments.map_or_else(|| crate::json::raw(&value), RawRef::to_owned))
+}
+
+/// The arguments of a tool in short, for whoever got them wrong: `{"name": string, "limit"?: integer}`.
+fn shape(schema: &Value) -> String {
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let members = properties.map(|(name, property)| {
+        let mark = if required.contains(&name.as_str()) { "" } else { "?" };
+        format!("{}{mark}: {}", quote(name), property["type"].as_str().unwrap_or("any"))
+    });
+    format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
 }
 
 fn malformed(error: crate::json::ObjectError) -> CallFault {

@@ -15,6 +15,7 @@ use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
 use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, UriTemplate};
+use crate::search::{SharedIndex, Shelf, Tool};
 use crate::wire::Revision;
 use crate::wire::params::{self, ParamHeader};
 
@@ -131,6 +132,7 @@ pub struct Surface {
     /// The server that this is nothing but a view of.
     mirrors: Option<Arc<BackendView>>,
     apps: Apps,
+    indexes: Vec<Arc<SharedIndex>>,
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -164,6 +166,7 @@ impl Surface {
             instructions: plan.instructions.unwrap_or_else(said),
             mirrors,
             apps,
+            indexes: plan.indexes,
             warnings: plan.warnings.into_iter().chain(clashes).collect(),
         }
     }
@@ -249,6 +252,18 @@ impl Surface {
     /// How many items of a kind a client is shown.
     pub fn listed(&self, kind: ItemKind) -> usize {
         self.items(kind).listed.len()
+    }
+
+    /// What the script searches: the first index that it made, else one over all that is published.
+    pub fn search_index(&self) -> Arc<SharedIndex> {
+        if let Some(first) = self.indexes.first() {
+            return Arc::clone(first);
+        }
+        let tools = self.tools().map(|entry| Tool {
+            server: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.backend)),
+            definition: Arc::clone(&entry.definition),
+        });
+        Shelf::shared().index(tools.collect(), None)
     }
 
     pub fn instructions(&self) -> &str {

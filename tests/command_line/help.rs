@@ -1,7 +1,17 @@
 use super::empty;
 
-const COMMANDS: [&str; 9] =
-    ["serve", "init", "check", "list-presets", "show-preset", "list-servers", "list-tools", "call", "completions"];
+const COMMANDS: [&str; 10] = [
+    "serve",
+    "init",
+    "check",
+    "list-presets",
+    "show-preset",
+    "list-servers",
+    "list-tools",
+    "call",
+    "find",
+    "completions",
+];
 
 #[tokio::test]
 async fn alone_it_prints_its_help() {

@@ -14,7 +14,8 @@ async fn presets_are_listed_and_shown() {
         list.stdout,
         "\
 PRESET         WHAT IT DOES
-default@1      everything of all servers, under unique names as `aggregation` in the config asks for
+default@1      everything of all servers, as `aggregation` and `optimizer` in the config ask for
+optimizer@1    `find_tool` and `call_tool` instead of all tools
 passthrough@1  everything of all servers, unchanged; two tools of one name are an error
 "
     );

@@ -58,7 +58,7 @@ fn settings() -> Arc<Settings> {
     }) else {
         unreachable!("it is an object")
     };
-    Arc::new(Settings { sections })
+    Arc::new(Settings { sections, ..Settings::default() })
 }
 
 #[test]

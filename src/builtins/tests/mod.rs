@@ -64,7 +64,7 @@ pub fn run_with(
         &Source::new("policy.star", script),
         Path::new("."),
         Arc::new(Snapshot { version: 1, backends }),
-        Arc::new(Settings { sections }),
+        Arc::new(Settings { sections, ..Settings::default() }),
         limits,
     )
 }

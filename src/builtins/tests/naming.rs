@@ -8,7 +8,7 @@ fn preset_with(name: &str, backends: Vec<Arc<BackendView>>, aggregation: Value) 
         &presets::find(name).unwrap().script(),
         Path::new("."),
         Arc::new(Snapshot { version: 1, backends }),
-        Arc::new(Settings { sections }),
+        Arc::new(Settings { sections, ..Settings::default() }),
         &Limits::SESSION_SCRIPT,
     )
 }

@@ -1,0 +1,76 @@
+//! A tool of a search index, called as if the client had named it.
+
+use serde_json::Value as Json;
+use starlark::eval::Evaluator;
+use starlark::values::tuple::TupleRef;
+use starlark::values::{Value, ValueLike};
+
+use super::handler::BackendHandler;
+use super::metadata::Metadata;
+use super::search_handle::SearchHandle;
+use crate::json::{Raw, Schema};
+use crate::model::{error_result, shaped};
+use crate::script::{Context, complain, convert, error_message};
+
+/// How many names are suggested for one that does not exist.
+const SUGGESTED: usize = 3;
+
+pub fn call<'v>(
+    tool: Value<'v>,
+    arguments: Value<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Value<'v>> {
+    let pair = TupleRef::from_value(tool).map(TupleRef::content);
+    let Some([metadata, handler]) = pair else { return Err(complain("this search index is broken")) };
+    let metadata = metadata.downcast_ref::<Metadata>().ok_or_else(|| complain("this search index is broken"))?;
+    let name = metadata.definition.key();
+    let context = Context::of(eval)?;
+    let given = convert::to_object(arguments, eval.heap())
+        .map_err(|error| complain(format!("the arguments of `{name}` cannot become JSON: {error}")))?;
+    let Some(given) = given else {
+        return failed(&format!("the arguments of `{name}` must be an object"), eval);
+    };
+    // A server checks for itself.
+    if handler.downcast_ref::<BackendHandler>().is_some() {
+        return context.invoke(eval, *handler, &[arguments], &[]);
+    }
+    if let Err(mismatch) = check(metadata, "inputSchema", &Json::Object(given)) {
+        return failed(&format!("invalid arguments for `{name}`: {mismatch}"), eval);
+    }
+    let returned = match context.invoke(eval, *handler, &[arguments], &[]) {
+        Ok(returned) => returned,
+        Err(error) if context.is_final(&error) => return Err(error),
+        Err(error) => return failed(&error_message(&error), eval),
+    };
+    let returned = convert::to_json(returned, eval.heap())
+        .map_err(|error| complain(format!("`{name}` returned what cannot become JSON: {error}")))?;
+    let result = shaped(returned, true);
+    let is_error = result.get("isError") == Some(&Json::Bool(true));
+    if !is_error && metadata.definition.member("outputSchema").is_some() {
+        let structured = result.get("structuredContent").cloned().unwrap_or_default();
+        if let Err(mismatch) = check(metadata, "outputSchema", &structured) {
+            let problem = format!("`{name}` returned something its `output_schema` does not allow: {mismatch}");
+            return failed(&problem, eval);
+        }
+    }
+    Ok(convert::to_starlark(&Json::Object(result), eval.heap())?)
+}
+
+pub fn unknown<'v>(name: &str, handle: &SearchHandle, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+    let near = Context::of(eval)?.wait(|| Ok(handle.shared.ready().nearest_names(name, SUGGESTED)))?;
+    let shown: String = name.chars().take(128).collect();
+    let near: Vec<String> = near.into_iter().map(|name| format!("`{name}`")).collect();
+    let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+    failed(&format!("there is no tool `{shown}`{hint}"), eval)
+}
+
+/// A schema that cannot be used checks nothing, as when the client calls the tool itself.
+fn check(metadata: &Metadata, member: &str, value: &Json) -> Result<(), String> {
+    let schema = metadata.definition.member(member).and_then(|schema| Schema::compile(&schema).ok());
+    schema.map_or(Ok(()), |schema| schema.check(value).map_err(|mismatch| mismatch.to_string()))
+}
+
+fn failed<'v>(text: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+    let result: Raw = error_result(text);
+    convert::text_to_starlark(result.get(), eval.heap()).map_err(|error| complain(error.to_string()))
+}
