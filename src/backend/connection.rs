@@ -69,20 +69,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(
-        name: &Arc<str>,
-        link: Link,
-        settled: Settled,
-        signals: Arc<Signals>,
-        declared: Abilities,
-    ) -> Self {
+    pub(super) fn new(name: &Arc<str>, link: Link, settled: Settled, signals: Arc<Signals>) -> Self {
         Connection {
             name: Arc::clone(name),
             link,
             revision: settled.revision,
             info: Arc::new(settled.info),
             signals,
-            declared,
+            declared: settled.declared,
             level: tokio::sync::Mutex::default(),
             marked: ArcSwap::default(),
         }
@@ -263,7 +257,8 @@ impl Connection {
     async fn send_once(&self, call: &Call, pulse: &Arc<Pulse>) -> Result<Raw, LinkError> {
         let id = self.link.next_id();
         let party = call.party.as_deref();
-        let token = party.is_some_and(Party::wants_progress).then_some(id);
+        // Where nobody minds what is sent it is always asked for: it keeps a long call alive.
+        let token = party.is_none_or(Party::wants_progress).then_some(id);
         let outgoing = Outgoing {
             id,
             method: &call.method,

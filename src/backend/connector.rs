@@ -9,17 +9,16 @@ use indexmap::IndexMap;
 
 use super::connection::Connection;
 use super::flips::Flips;
-use super::handshake::{self, HandshakeError, Memory, Settled};
+use super::handshake::{self, Declared, HandshakeError, Memory, Settled};
 use super::http_link::HttpLink;
 use super::link::{Link, LinkError};
-use super::nested::Terms;
 use super::party::Party;
 use super::signals::Signals;
 use super::sse_link::SseLink;
 use super::stdio_link::{LastWords, StdioLink};
 use super::supervisor::Environment;
 use crate::config::{Server, Transport};
-use crate::model::{Abilities, Secret};
+use crate::model::Secret;
 use crate::process::{Launch, base_environment};
 use crate::wire::Revision;
 use crate::wire::http::HttpClient;
@@ -38,7 +37,7 @@ pub(super) struct Connector {
 /// What a new connection is for.
 pub(super) struct Purpose {
     /// What the server is told of its clients.
-    pub(super) declared: Abilities,
+    pub(super) declared: Declared,
     pub(super) signals: Arc<Signals>,
     /// The client whose own it is, if it is one client's.
     pub(super) client: Option<Arc<dyn Party>>,
@@ -78,8 +77,8 @@ impl Connector {
         }
         loop {
             let link = Link::Stdio(self.start(&purpose.signals)?);
-            self.agree(&link, &purpose);
-            match handshake::settle(&link, &self.server, purpose.declared, memory).await {
+            Self::agree(&link, &purpose);
+            match handshake::settle(&link, &self.server, &purpose.declared, memory).await {
                 Ok(settled) => return Ok(self.connection(link, settled, purpose)),
                 Err(HandshakeError::DiedOfProbe) if !memory.skip_probe => {
                     link.stop().await;
@@ -94,12 +93,12 @@ impl Connector {
     }
 
     fn connection(&self, link: Link, settled: Settled, purpose: Purpose) -> Arc<Connection> {
-        Arc::new(Connection::new(&self.name, link, settled, purpose.signals, purpose.declared))
+        Arc::new(Connection::new(&self.name, link, settled, purpose.signals))
     }
 
-    /// What may be asked, and of whom: settled before the handshake, because a server may ask as soon as that is over.
-    fn agree(&self, link: &Link, purpose: &Purpose) {
-        link.agree_terms(Terms { declared: purpose.declared, patience: self.server.input_timeout });
+    /// Of whom something may be asked while no call runs: settled before the handshake, because a server may ask as soon
+    /// as that is over.
+    fn agree(link: &Link, purpose: &Purpose) {
         if let Some(client) = &purpose.client {
             link.belongs_to(client);
         }
@@ -145,8 +144,8 @@ impl Connector {
         }
         memory.prefer_older = self.flips().prefers_older();
         let link = Link::Http(HttpLink::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
-        self.agree(&link, &purpose);
-        match handshake::settle(&link, &self.server, purpose.declared, memory).await {
+        Self::agree(&link, &purpose);
+        match handshake::settle(&link, &self.server, &purpose.declared, memory).await {
             Ok(settled) => {
                 self.note_era(settled.revision);
                 Ok(self.connection(link, settled, purpose))
@@ -176,8 +175,8 @@ impl Connector {
             },
             reason: error.to_string(),
         })?;
-        self.agree(&link, purpose);
-        match handshake::settle_older(&link, &self.server, purpose.declared).await {
+        Self::agree(&link, purpose);
+        match handshake::settle_older(&link, &self.server, &purpose.declared).await {
             Ok(settled) => Ok((link, settled)),
             Err(error) => {
                 link.stop().await;

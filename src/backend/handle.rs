@@ -73,10 +73,10 @@ impl Handle {
         let _turn = if tasks::is_about_task(call) { None } else { Some(self.turn(call, &mut patience).await?) };
         let trial = self.breaker.admit().inspect_err(|_| self.wake())?;
         let outcome = self.attempt(call, patience).await;
-        let impatient = matches!(outcome, Err(CallError::Timeout { .. } | CallError::LateStart { .. }))
-            && patience.quiet < self.patience.quiet;
-        // Too slow for a hurried caller does not mean broken.
-        if !impatient {
+        let impatient = matches!(outcome, Err(CallError::Timeout { .. })) && patience.quiet < self.patience.quiet;
+        let late = matches!(outcome, Err(CallError::LateStart { .. }));
+        // Too slow for a hurried caller, or for one that spent its time in our own queue, does not mean broken.
+        if !impatient && !late {
             trial.report(&outcome);
         }
         outcome

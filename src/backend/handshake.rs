@@ -1,12 +1,15 @@
 //! Which era a server speaks, and what it says of itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use serde_json::{Value, json};
 
 use super::assemble::{self, Additions, Stateless};
 use super::http_link::HttpLink;
 use super::link::{Link, LinkError, Outgoing};
+use super::nested::Terms;
 use crate::config::{ProtocolChoice, Server};
 use crate::model::{Abilities, ServerInfo};
 use crate::wire::{Revision, code, key};
@@ -19,6 +22,8 @@ const SECOND_LOOK: Duration = Duration::from_secs(5);
 pub(super) struct Settled {
     pub(super) revision: Revision,
     pub(super) info: ServerInfo,
+    /// What the server was told that its clients can do.
+    pub(super) declared: Abilities,
 }
 
 /// What earlier starts of the same server taught us.
@@ -48,10 +53,30 @@ impl From<LinkError> for HandshakeError {
     }
 }
 
-/// A link, and what its server will be told of the clients.
+/// What a server will be told of its clients.
+#[derive(Clone, Debug)]
+pub(super) enum Declared {
+    These(Abilities),
+    /// What the only client can do; known as soon as it has shaken hands, which may be while the server starts.
+    OfSoleClient(Arc<ArcSwapOption<Abilities>>),
+}
+
+impl Declared {
+    fn now(&self) -> Abilities {
+        match self {
+            Declared::These(abilities) => *abilities,
+            Declared::OfSoleClient(client) => {
+                client.load().as_ref().map_or_else(Abilities::default, |sole| sole.shared())
+            }
+        }
+    }
+}
+
+/// A link, what its server will be told of the clients, and how long they may take to answer it.
 struct Handshake<'a> {
     link: &'a Link,
-    declared: Abilities,
+    declared: &'a Declared,
+    patience: Duration,
 }
 
 impl std::ops::Deref for Handshake<'_> {
@@ -66,10 +91,10 @@ impl std::ops::Deref for Handshake<'_> {
 pub(super) async fn settle(
     link: &Link,
     server: &Server,
-    declared: Abilities,
+    declared: &Declared,
     memory: &mut Memory,
 ) -> Result<Settled, HandshakeError> {
-    let link = &Handshake { link, declared };
+    let link = &Handshake { link, declared, patience: server.input_timeout };
     match &server.protocol {
         ProtocolChoice::Pinned(version) => match Revision::parse(version) {
             Some(revision) if revision.is_stateless() => pinned_stateless(link, revision).await,
@@ -92,12 +117,13 @@ pub(super) async fn settle(
 }
 
 /// Settles with a server over HTTP+SSE, which no stateless version has.
-pub(super) async fn settle_older(link: &Link, server: &Server, declared: Abilities) -> Result<Settled, HandshakeError> {
+pub(super) async fn settle_older(link: &Link, server: &Server, declared: &Declared) -> Result<Settled, HandshakeError> {
     let revision = match &server.protocol {
         ProtocolChoice::Pinned(version) => Revision::parse(version).filter(|revision| !revision.is_stateless()),
         ProtocolChoice::Auto => None,
     };
-    initialize(&Handshake { link, declared }, revision.unwrap_or(Revision::LATEST_SESSION)).await
+    let link = Handshake { link, declared, patience: server.input_timeout };
+    initialize(&link, revision.unwrap_or(Revision::LATEST_SESSION)).await
 }
 
 async fn pinned_stateless(link: &Handshake<'_>, revision: Revision) -> Result<Settled, HandshakeError> {
@@ -183,7 +209,8 @@ async fn verdict(link: &Handshake<'_>, outcome: Result<Value, LinkError>) -> Res
 /// error that only looks like it.
 pub(super) async fn has_changed_from(link: &HttpLink, agreed: Revision) -> bool {
     let link = Link::Http(link.anew());
-    let link = Handshake { link: &link, declared: Abilities::default() };
+    let declared = Declared::These(Abilities::default());
+    let link = Handshake { link: &link, declared: &declared, patience: Duration::ZERO };
     let outcome = tokio::time::timeout(SECOND_LOOK, discover(&link, Revision::LATEST)).await;
     let stateless = match outcome {
         Ok(outcome) if is_stateless(&outcome) => true,
@@ -271,9 +298,12 @@ async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled,
         link.agree(None);
     }
     let client: Value = serde_json::from_str(assemble::CLIENT_INFO).unwrap_or_default();
+    let declared = link.declared.now();
+    // Before the handshake is over: a server may ask as soon as it is.
+    link.agree_terms(Terms { declared, patience: link.patience });
     let params = json!({
         "protocolVersion": revision.as_str(),
-        "capabilities": link.declared.to_capabilities(),
+        "capabilities": declared.to_capabilities(),
         "clientInfo": client,
     })
     .to_string();
@@ -290,7 +320,7 @@ async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled,
         Link::Stdio(_) => {}
     }
     link.notify("notifications/initialized", None).await?;
-    Ok(Settled { revision, info: described(&result, &result["serverInfo"], revision) })
+    Ok(Settled { revision, info: described(&result, &result["serverInfo"], revision), declared })
 }
 
 /// Settles on the stateless era. An `initialize` asked meanwhile may have changed which headers the link sends.
@@ -298,7 +328,8 @@ fn stateless(link: &Handshake<'_>, result: &Value, revision: Revision) -> Settle
     if let Link::Http(link) = link.link {
         link.agree(Some(revision));
     }
-    Settled { revision, info: described(result, &result["_meta"][key::SERVER_INFO], revision) }
+    let info = described(result, &result["_meta"][key::SERVER_INFO], revision);
+    Settled { revision, info, declared: Abilities::default() }
 }
 
 fn described(result: &Value, server: &Value, revision: Revision) -> ServerInfo {

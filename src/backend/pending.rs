@@ -271,6 +271,14 @@ impl PendingTable {
             tracing::warn!(server = %self.name, "a request of the server was dropped: too many are not answered yet");
             return;
         };
+        if matches!(asker, Err(Nobody::SeveralOwners)) {
+            tracing::warn!(
+                server = %self.name,
+                method = request.method,
+                "it asked something while calls of several clients were running, and nobody was asked; with `scope: session` \
+                 every client has a connection of its own"
+            );
+        }
         let terms = self.terms.get().copied().unwrap_or(NO_TERMS);
         let mut table = self.lock();
         let entry = asker.as_ref().ok().and_then(|asker| asker.call).and_then(|call| table.get_mut(&call));

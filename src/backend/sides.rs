@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
 use super::connector::{Connector, Purpose};
-use super::handshake::Memory;
+use super::handshake::{Declared, Memory};
 use super::party::Party;
 use super::signals::Signals;
 use super::subscriber::{self, Keeper};
@@ -168,7 +168,7 @@ impl Sides {
         let mut memory = Memory::default();
         let own = Arc::new(Signals::beside(&kept.signals, &self.followed(&kept.key)));
         let client = kept.client.between_calls.clone().filter(|_| kept.key.owner.is_some());
-        let purpose = Purpose { declared: kept.key.abilities, signals: own, client };
+        let purpose = Purpose { declared: Declared::These(kept.key.abilities), signals: own, client };
         let opened = tokio::select! {
             opened = self.connector.connect(&mut memory, purpose) => opened,
             () = self.stop.cancelled() => Err("the proxy is shutting down".to_owned()),
@@ -228,7 +228,7 @@ impl Sides {
         };
         let lost = tokio::select! {
             reason = connection.closed() => {
-                tracing::debug!(server = %self.connector.name, reason, "a connection ended");
+                tracing::warn!(server = %self.connector.name, "lost a connection for some of its clients: {reason}");
                 true
             }
             () = client_gone => false,

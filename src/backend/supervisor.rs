@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::connector::{Connector, Purpose};
 use super::follow::{self, Ended};
 use super::handle::{Handle, Limits, State};
-use super::handshake::Memory;
+use super::handshake::{Declared, Memory};
 use super::sides::Sides;
 use super::signals::Signals;
 use super::subscriber::{self, Keeper};
@@ -162,8 +162,10 @@ impl Supervisor {
     }
 
     async fn connect(&mut self) -> Result<Arc<Connection>, String> {
-        let declared = self.environment.sole_client.load().as_ref().map_or_else(Abilities::default, |sole| **sole);
-        let declared = if self.server.session_scoped { Abilities::default() } else { declared.shared() };
+        let declared = match self.server.session_scoped {
+            true => Declared::These(Abilities::default()),
+            false => Declared::OfSoleClient(Arc::clone(&self.environment.sole_client)),
+        };
         let signals = Arc::new(Signals::new(&self.handle.subscriptions));
         self.connector.connect(&mut self.memory, Purpose { declared, signals, client: None }).await
     }

@@ -32,8 +32,9 @@ impl Party for Through {
         None
     }
 
+    /// Not to be told of it, but because it keeps the call alive.
     fn wants_progress(&self) -> bool {
-        false
+        true
     }
 
     fn log_level(&self) -> Option<Severity> {

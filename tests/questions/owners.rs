@@ -183,3 +183,29 @@ async fn a_list_that_changes_in_the_middle_of_a_call_disturbs_neither() {
     let done = stream.next_message().await.expect("the result");
     assert!(done.raw.contains("red"), "{}", done.raw);
 }
+
+#[tokio::test]
+async fn a_server_that_starts_slower_than_its_only_client_needs_no_second_process() {
+    let server = fake_backend(["--era", "legacy", "--start-delay", "1000"]);
+    let mut proxy = Proxy::new(&Config::new().server("fake", &server)).stdio();
+    proxy.client.initialize_with("2025-11-25", EVERYTHING).await.result();
+    // The process that is called is the one that was asked for its tools.
+    let seen = proxy.client.call("seen", r#"{"wait_for":"tools/call"}"#).await;
+    assert!(seen.raw.contains("tools/list") && seen.raw.contains("elicitation"), "{}", seen.raw);
+}
+
+#[tokio::test]
+async fn progress_keeps_a_call_of_a_handler_alive() {
+    let script = r#"
+sessionInit:
+  script: |
+    for meta, call in backends()["fake"].tools():
+        if meta.name == "progress":
+            publish(meta, lambda args, call = call: call(args))
+"#;
+    let config = one_server("legacy", json!({"timeout": "1s"})).section(script);
+    let mut proxy = Proxy::new(&config).stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    let answer = proxy.client.call("progress", r#"{"n":6,"ms":400}"#).await.value();
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+}
