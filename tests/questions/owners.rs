@@ -190,7 +190,7 @@ async fn a_server_that_starts_slower_than_its_only_client_needs_no_second_proces
     let mut proxy = Proxy::new(&Config::new().server("fake", &server)).stdio();
     proxy.client.initialize_with("2025-11-25", EVERYTHING).await.result();
     // The process that is called is the one that was asked for its tools.
-    let seen = proxy.client.call("seen", r#"{"wait_for":"tools/call"}"#).await;
+    let seen = proxy.client.call("seen", r#"{"wait_for":"tools/list"}"#).await;
     assert!(seen.raw.contains("tools/list") && seen.raw.contains("elicitation"), "{}", seen.raw);
 }
 
