@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use crate::script::LogLine;
 
 pub use backend::ExtensionBackend;
+pub use constructors::register_extension_types as register;
 pub use discover::discover;
 pub use load::{globals, load};
 pub use tool::{CallFault, ExtensionTool};
