@@ -9,9 +9,10 @@ use crate::support::programs;
 async fn the_examples_pass_their_own_tests() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = programs::proxy();
-    command.current_dir(root).args(["test", "scripts", "extensions"]);
+    let folders = ["extensions"];
+    command.current_dir(root).arg("test").args(folders);
     let finished = Finished::run(command).await.expect(0);
-    for folder in ["scripts", "extensions"] {
+    for folder in folders {
         for entry in std::fs::read_dir(root.join(folder)).expect("it is there").flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some(stem) = name.strip_suffix(".star").filter(|stem| !stem.ends_with("_test")) else { continue };

@@ -1,12 +1,14 @@
 //! What a test itself, and a handler that it calls directly, may do.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
 use super::world::TestWorld;
-use crate::json::Raw;
+use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, error_result};
 use crate::script::{Host, LogLevel, Stop};
 
@@ -21,7 +23,7 @@ impl TestHost {
 }
 
 impl Host for TestHost {
-    fn call(&self, target: &ItemRef, _: Raw, _: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, target: &ItemRef, _: &RawRef, _: Option<Duration>) -> Result<Raw, Stop> {
         Ok(error_result(&format!("a test reaches `{}` through `testing.session()` only", target.backend)))
     }
 
@@ -31,6 +33,12 @@ impl Host for TestHost {
 
     fn stopped(&self) -> Option<Stop> {
         (Instant::now() >= self.world.deadline).then_some(Stop::Deadline)
+    }
+
+    fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
+        let left = self.world.deadline.saturating_duration_since(Instant::now());
+        let wait = async { tokio::time::timeout(left, future).await };
+        self.world.runtime.block_on(wait).map_err(|_| Stop::Deadline)
     }
 }
 

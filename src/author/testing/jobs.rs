@@ -72,7 +72,7 @@ mod tests {
         let mut held = Some(held);
         let jobs: Vec<Job<usize>> = (0..6)
             .map(|number| match (number, held.take_if(|_| number == 2)) {
-                (2, Some(held)) => Box::new(move || held.recv().map_or(2, |()| 2)) as Job<usize>,
+                (2, Some(held)) => Box::new(move || held.recv().map_or(2usize, |()| 2)) as Job<usize>,
                 (4, _) => Box::new(|| panic!("oh")),
                 _ => Box::new(move || number),
             })

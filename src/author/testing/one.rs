@@ -40,11 +40,11 @@ pub(super) fn names(source: &Source, root: &Path) -> Result<Vec<String>, (Diagno
 pub(super) fn run(test: &Test, runtime: &Handle) -> Ran {
     let started = Instant::now();
     let context = Context::top(Arc::new(()), &LIMITS);
-    let world = Arc::new(TestWorld::new(test, runtime.clone()));
+    let world = Arc::new(TestWorld::new(runtime.clone()));
     let host = Arc::new(TestHost::new(Arc::clone(&world)));
     let program = program(&test.source, &test.root, &context);
     let outcome = try_function(&program, &test.name, Arc::clone(&world) as _, host, &LIMITS);
-    let failure = outcome.err().map(|failure| *failure.diagnostic).or_else(|| world.complaint());
+    let failure = outcome.err().map(|failure| failure.diagnostic).or_else(|| world.complaint().map(Box::new));
     let mut output = printed(&context);
     output.extend(world.printed());
     Ran { file: test.source.name.clone(), test: Some(test.name.clone()), failure, output, duration: started.elapsed() }

@@ -14,7 +14,7 @@ pub struct Ran {
     /// The function; none for a file that could not be loaded.
     pub test: Option<String>,
     /// Why it failed.
-    pub failure: Option<Diagnostic>,
+    pub failure: Option<Box<Diagnostic>>,
     /// What it printed and logged, and what the scripts that it tested logged.
     pub output: Vec<String>,
     pub duration: Duration,

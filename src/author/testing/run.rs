@@ -129,7 +129,7 @@ fn read(path: &Path) -> Result<Source, Diagnostic> {
 
 fn broken(path: &Path, problem: Diagnostic) -> Ran {
     let file = path.strip_prefix("./").unwrap_or(path).display().to_string();
-    Ran { file, test: None, failure: Some(problem), output: Vec::new(), duration: Duration::ZERO }
+    Ran { file, test: None, failure: Some(Box::new(problem)), output: Vec::new(), duration: Duration::ZERO }
 }
 
 fn lost(test: &Test) -> Ran {
@@ -138,7 +138,7 @@ fn lost(test: &Test) -> Ran {
     Ran {
         file: test.source.name.clone(),
         test: Some(test.name.clone()),
-        failure: Some(problem),
+        failure: Some(Box::new(problem)),
         output: Vec::new(),
         duration: GIVEN_UP,
     }

@@ -5,13 +5,11 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 
-use super::one::Test;
 use super::run::DEADLINE;
 use crate::diagnostic::Diagnostic;
 
 pub(super) struct TestWorld {
     pub runtime: Handle,
-    pub test: Test,
     pub deadline: Instant,
     notes: Mutex<Notes>,
 }
@@ -22,8 +20,8 @@ struct Notes {
 }
 
 impl TestWorld {
-    pub(super) fn new(test: &Test, runtime: Handle) -> Self {
-        TestWorld { runtime, test: test.clone(), deadline: Instant::now() + DEADLINE, notes: Mutex::default() }
+    pub(super) fn new(runtime: Handle) -> Self {
+        TestWorld { runtime, deadline: Instant::now() + DEADLINE, notes: Mutex::default() }
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
