@@ -24,7 +24,7 @@ macro_rules! in_every_home {
             $(#[tokio::test]
             async fn $name() {
                 let Some(redis) = super::Redis::start().await else { return };
-                super::$name(&super::Store::redis(&redis.url()).unwrap()).await;
+                super::$name(&super::Store::redis(&redis.url()).expect("the address is right")).await;
             })*
         }
     };
@@ -49,11 +49,11 @@ in_every_home! {
 }
 
 fn limit(key: &str, tokens: u32, window: Duration) -> Limit {
-    Limit::new(key, tokens, window).unwrap()
+    Limit::new(key, tokens, window).expect("it can be")
 }
 
 async fn take(store: &Store, limits: &[Limit]) -> (bool, u64) {
-    let verdict = store.take_tokens(limits).await.unwrap();
+    let verdict = store.take_tokens(limits).await.expect("the store answers");
     (verdict.allowed, verdict.retry_after())
 }
 
@@ -108,7 +108,7 @@ async fn many_at_once_get_no_more_tokens_than_there_are(store: &Store) {
 }
 
 async fn a_journal_is_taken_once(store: &Store) {
-    store.put_journal("one", b"{}".to_vec(), MINUTE).await.unwrap();
+    store.put_journal("one", b"{}".to_vec(), MINUTE).await.expect("the store answers");
     let takes = (0..20).map(|_| store.take_journal("one"));
     let found: Vec<_> = futures::future::join_all(takes).await.into_iter().filter_map(Result::unwrap).collect();
     assert_eq!(found, [b"{}".to_vec()]);
@@ -118,19 +118,19 @@ async fn a_journal_is_taken_once(store: &Store) {
 async fn a_journal_of_everything_survives_as_it_is(store: &Store) {
     let mut content: Vec<u8> = (0..=255).collect();
     content.resize(MAX_JOURNAL, 0);
-    store.put_journal("large", content.clone(), MINUTE).await.unwrap();
-    assert!(store.take_journal("large").await.unwrap() == Some(content.clone()));
+    store.put_journal("large", content.clone(), MINUTE).await.expect("the store answers");
+    assert!(store.take_journal("large").await.expect("the store answers") == Some(content.clone()));
     content.push(0);
-    let error = store.put_journal("larger", content, MINUTE).await.unwrap_err();
+    let error = store.put_journal("larger", content, MINUTE).await.expect_err("it is refused");
     assert_eq!(error.to_string(), "the journal of this call takes 8388609 bytes, at most 8388608 are possible");
 }
 
 async fn a_journal_ends(store: &Store) {
-    store.put_journal("short", b"1".to_vec(), SHORT).await.unwrap();
+    store.put_journal("short", b"1".to_vec(), SHORT).await.expect("the store answers");
     until("the end of the journal", async || {
-        let left = store.take_journal("short").await.unwrap();
+        let left = store.take_journal("short").await.expect("the store answers");
         if let Some(content) = &left {
-            store.put_journal("short", content.clone(), Duration::from_millis(1)).await.unwrap();
+            store.put_journal("short", content.clone(), Duration::from_millis(1)).await.expect("the store answers");
         }
         left.is_none().then_some(())
     })
@@ -139,9 +139,9 @@ async fn a_journal_ends(store: &Store) {
 
 async fn a_value_is_there_until_it_is_replaced_or_deleted(store: &Store) {
     assert_eq!(store.get(&ann(), "k").await, Ok(None));
-    store.set(&ann(), "k", b"\"\"".to_vec(), None).await.unwrap();
+    store.set(&ann(), "k", b"\"\"".to_vec(), None).await.expect("the store answers");
     assert_eq!(store.get(&ann(), "k").await, Ok(Some(b"\"\"".to_vec())));
-    store.set(&ann(), "k", Vec::new(), Some(MINUTE)).await.unwrap();
+    store.set(&ann(), "k", Vec::new(), Some(MINUTE)).await.expect("the store answers");
     assert_eq!(store.get(&ann(), "k").await, Ok(Some(Vec::new())), "nothing is a value too");
     assert_eq!(store.delete(&ann(), "k").await, Ok(true));
     assert_eq!(store.delete(&ann(), "k").await, Ok(false));
@@ -161,7 +161,7 @@ async fn owners_and_namespaces_are_apart(store: &Store) {
         Space::own(Owner::Person("shared".into()), "policy"),
     ];
     for (number, space) in spaces.iter().enumerate() {
-        store.set(space, "k", number.to_string().into_bytes(), None).await.unwrap();
+        store.set(space, "k", number.to_string().into_bytes(), None).await.expect("the store answers");
     }
     for (number, space) in spaces.iter().enumerate() {
         assert_eq!(store.get(space, "k").await, Ok(Some(number.to_string().into_bytes())), "{space:?}");
@@ -172,12 +172,12 @@ async fn owners_and_namespaces_are_apart(store: &Store) {
 async fn a_value_ends_and_its_room_is_free(store: &Store) {
     let value = vec![b'x'; MAX_VALUE];
     for key in 0..15 {
-        store.set(&ann(), &key.to_string(), value.clone(), Some(SHORT)).await.unwrap();
+        store.set(&ann(), &key.to_string(), value.clone(), Some(SHORT)).await.expect("the store answers");
     }
-    let gone = async || store.get(&ann(), "14").await.unwrap().is_none().then_some(());
+    let gone = async || store.get(&ann(), "14").await.expect("the store answers").is_none().then_some(());
     until("the end of the values", gone).await;
     for key in 20..35 {
-        store.set(&ann(), &key.to_string(), value.clone(), None).await.unwrap();
+        store.set(&ann(), &key.to_string(), value.clone(), None).await.expect("the store answers");
     }
 }
 
@@ -189,28 +189,31 @@ async fn numbers_are_added_to_atomically(store: &Store) {
     assert_eq!(sums, (1..=50).map(|count| 3 * count).collect::<Vec<_>>());
     assert_eq!(store.get(&ann(), "n").await, Ok(Some(b"150".to_vec())));
     assert_eq!(store.incr(&ann(), "n", -151, None).await, Ok(-1));
-    store.set(&ann(), "big", b"9007199254740993".to_vec(), None).await.unwrap();
+    store.set(&ann(), "big", b"9007199254740993".to_vec(), None).await.expect("the store answers");
     assert_eq!(store.incr(&ann(), "big", 1, None).await, Ok(9_007_199_254_740_994), "more than 53 bits");
     assert_eq!(store.incr(&ann(), "short", 1, Some(SHORT)).await, Ok(1));
-    until("the end of the number", async || store.get(&ann(), "short").await.unwrap().is_none().then_some(())).await;
+    until("the end of the number", async || {
+        store.get(&ann(), "short").await.expect("the store answers").is_none().then_some(())
+    })
+    .await;
 }
 
 async fn what_is_no_whole_number_stays_as_it_was(store: &Store) {
     for text in ["\"a\"", "1.5", "[]", "null", "12345678901234567890"] {
-        store.set(&ann(), "k", text.as_bytes().to_vec(), None).await.unwrap();
-        let error = store.incr(&ann(), "k", 1, None).await.unwrap_err();
+        store.set(&ann(), "k", text.as_bytes().to_vec(), None).await.expect("the store answers");
+        let error = store.incr(&ann(), "k", 1, None).await.expect_err("it is refused");
         assert_eq!(error, StoreError::NotAWholeNumber { key: "k".to_owned() }, "{text}");
         assert_eq!(store.get(&ann(), "k").await, Ok(Some(text.as_bytes().to_vec())));
     }
-    store.set(&ann(), "k", i64::MAX.to_string().into_bytes(), None).await.unwrap();
+    store.set(&ann(), "k", i64::MAX.to_string().into_bytes(), None).await.expect("the store answers");
     assert_eq!(store.incr(&ann(), "k", 1, None).await, Err(StoreError::OutOfRange { key: "k".to_owned() }));
 }
 
 async fn bounds_are_told(store: &Store) {
-    store.set(&ann(), &"ü".repeat(256), vec![b'x'; MAX_VALUE], None).await.unwrap();
-    let error = store.set(&ann(), &"ü".repeat(257), Vec::new(), None).await.unwrap_err();
+    store.set(&ann(), &"ü".repeat(256), vec![b'x'; MAX_VALUE], None).await.expect("the store answers");
+    let error = store.set(&ann(), &"ü".repeat(257), Vec::new(), None).await.expect_err("it is refused");
     assert_eq!(error.to_string(), "a key has 257 characters, at most 256 are possible");
-    let error = store.set(&ann(), "k", vec![b'x'; MAX_VALUE + 1], None).await.unwrap_err();
+    let error = store.set(&ann(), "k", vec![b'x'; MAX_VALUE + 1], None).await.expect_err("it is refused");
     assert_eq!(error.to_string(), "the value of `k` takes 1048577 bytes, at most 1048576 are possible");
     assert_eq!(store.get(&ann(), "").await, Err(StoreError::EmptyKey));
 }
@@ -218,25 +221,28 @@ async fn bounds_are_told(store: &Store) {
 async fn an_owner_has_16_mib(store: &Store) {
     let value = vec![b'x'; MAX_VALUE];
     for key in 0..15 {
-        store.set(&ann(), &key.to_string(), value.clone(), None).await.unwrap();
+        store.set(&ann(), &key.to_string(), value.clone(), None).await.expect("the store answers");
     }
-    let error = store.set(&ann(), "one more", value.clone(), None).await.unwrap_err();
+    let error = store.set(&ann(), "one more", value.clone(), None).await.expect_err("it is refused");
     assert_eq!(error.to_string(), "`one more` does not fit: the values of one owner may take 16 MiB together");
     let elsewhere = Space::own(Owner::Person("ann".into()), "other");
     assert!(store.set(&elsewhere, "k", value.clone(), None).await.is_err(), "whatever the script");
-    store.set(&ann(), "3", value.clone(), None).await.unwrap();
-    store.set(&Space::own(Owner::Person("bob".into()), "policy"), "k", value.clone(), None).await.unwrap();
-    store.delete(&ann(), "3").await.unwrap();
-    store.set(&elsewhere, "k", value, None).await.unwrap();
+    store.set(&ann(), "3", value.clone(), None).await.expect("the store answers");
+    store
+        .set(&Space::own(Owner::Person("bob".into()), "policy"), "k", value.clone(), None)
+        .await
+        .expect("the store answers");
+    store.delete(&ann(), "3").await.expect("the store answers");
+    store.set(&elsewhere, "k", value, None).await.expect("the store answers");
 }
 
 async fn who_is_forgotten_has_nothing(store: &Store) {
     let (gone, kept) = (Owner::Session(1), Owner::Session(11));
     for owner in [&gone, &kept] {
-        store.set(&Space::own(owner.clone(), "a"), "k", b"1".to_vec(), None).await.unwrap();
-        store.set(&Space::own(owner.clone(), "b"), "k", b"1".to_vec(), Some(MINUTE)).await.unwrap();
+        store.set(&Space::own(owner.clone(), "a"), "k", b"1".to_vec(), None).await.expect("the store answers");
+        store.set(&Space::own(owner.clone(), "b"), "k", b"1".to_vec(), Some(MINUTE)).await.expect("the store answers");
     }
-    store.forget(&gone).await.unwrap();
+    store.forget(&gone).await.expect("the store answers");
     assert_eq!(store.get(&Space::own(gone.clone(), "a"), "k").await, Ok(None));
     assert_eq!(store.get(&Space::own(gone, "b"), "k").await, Ok(None));
     assert_eq!(store.get(&Space::own(kept.clone(), "a"), "k").await, Ok(Some(b"1".to_vec())));

@@ -14,7 +14,7 @@ fn space() -> Space {
 /// Every operation once, in an order that fits an empty store.
 async fn everything(store: &Store) -> Vec<Result<(), StoreError>> {
     let minute = Duration::from_secs(60);
-    let limit = [Limit::new("k", 1000, minute).unwrap()];
+    let limit = [Limit::new("k", 1000, minute).expect("it can be")];
     vec![
         store.take_tokens(&limit).await.map(drop),
         store.put_journal("id", b"1".to_vec(), minute).await,
