@@ -78,18 +78,19 @@ impl Element {
         while let (Some(name), Some(value)) = (parts.next().filter(|name| !name.trim().is_empty()), parts.next()) {
             element.attributes.push((name.trim().trim_end_matches('=').to_owned(), unescaped(value)));
         }
-        while !is_empty {
+        if is_empty {
+            return (element, rest);
+        }
+        loop {
             let (text, more) = rest.split_at(rest.find('<').expect("an end"));
             element.text.push_str(&unescaped(text));
             if let Some(after) = more.strip_prefix(&format!("</{name}>")) {
-                rest = after;
-                break;
+                return (element, after);
             }
             let (child, after) = Element::read(more);
             element.children.push(child);
             rest = after;
         }
-        (element, rest)
     }
 
     fn get(&self, name: &str) -> &str {
