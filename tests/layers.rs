@@ -183,7 +183,8 @@ fn only_the_edges_name_transports() {
     let found =
         mentions(&["reqwest::", "axum::", "StdioLink", "HttpLink"], |file| edges.contains(&file.module.as_str()));
     assert!(found.is_empty(), "\n{}", found.join("\n"));
-    let libraries = mentions(&["reqwest::", "axum::"], |file| ["wire", "backend", "reach"].contains(&file.module.as_str()));
+    let libraries =
+        mentions(&["reqwest::", "axum::"], |file| ["wire", "backend", "reach"].contains(&file.module.as_str()));
     assert!(libraries.is_empty(), "\n{}", libraries.join("\n"));
 }
 

@@ -65,8 +65,8 @@ pub async fn run(reach: &Reach, allowed: &[String], folder: &Folder, command: &C
     {
         tracing::warn!(%error, "no watchdog: commands may stay if the proxy is killed");
     }
-    let (child, stdin, stdout, stderr) =
-        Child::start(&launch).map_err(|error| format!("the command `{}` cannot be started: {error}", command.command))?;
+    let (child, stdin, stdout, stderr) = Child::start(&launch)
+        .map_err(|error| format!("the command `{}` cannot be started: {error}", command.command))?;
     let streams = Streams { stdin, stdout, stderr, input: command.stdin.clone() };
     Ok(finish(Running(Some(child)), streams, timeout).await)
 }

@@ -35,7 +35,10 @@ async fn what_a_command_says_and_how_it_ends() {
         json!({"stdout": "out\n", "stderr": "err\n", "exit_code": 3, "success": false, "timed_out": false, "truncated": false})
     );
     assert_eq!(sh("kill -9 $$", 10.0).await["exit_code"], -9);
-    assert_eq!(sh("echo $AWS_SECRET$HOME", 10.0).await["stdout"], format!("{}\n", std::env::var("HOME").unwrap_or_default()));
+    assert_eq!(
+        sh("echo $AWS_SECRET$HOME", 10.0).await["stdout"],
+        format!("{}\n", std::env::var("HOME").unwrap_or_default())
+    );
 }
 
 #[tokio::test]
@@ -62,7 +65,8 @@ async fn output_without_end_is_cut_off() {
 
 #[tokio::test]
 async fn a_command_that_forks_and_hangs_leaves_nobody() {
-    let result = sh("trap '' TERM; sleep 1000 & echo $!; setsid sleep 1000 & echo $!; echo $$; wait; sleep 1000", 0.3).await;
+    let result =
+        sh("trap '' TERM; sleep 1000 & echo $!; setsid sleep 1000 & echo $!; echo $$; wait; sleep 1000", 0.3).await;
     assert_eq!(result["timed_out"], true);
     let ids: Vec<&str> = result["stdout"].as_str().unwrap().lines().collect();
     assert_eq!(ids.len(), 3);

@@ -136,7 +136,14 @@ mod tests {
         assert!(folder.existing(&place.0.join("own/a.txt").display().to_string()).is_ok());
         assert!(folder.to_write("below/new.db").is_ok());
         let outside = place.0.join("own-too.txt").display().to_string();
-        for text in ["../other/secret.txt", "../nothing", "below/../../other/secret.txt", "/etc/passwd", "link/secret.txt", &outside] {
+        for text in [
+            "../other/secret.txt",
+            "../nothing",
+            "below/../../other/secret.txt",
+            "/etc/passwd",
+            "link/secret.txt",
+            &outside,
+        ] {
             assert!(folder.existing(text).unwrap_err().contains("outside of the folder"), "{text}");
             assert!(folder.to_write(text).unwrap_err().contains("outside of the folder"), "{text}");
         }

@@ -83,10 +83,10 @@ impl Pattern {
         };
         let (name, port) = split(text);
         let Ok(port) = port.map(str::parse::<u16>).transpose() else { return wrong() };
-        let name = name.trim_end_matches('.').to_lowercase();
         if name == "*" {
             return Ok(Pattern { name: Name::Public, port });
         }
+        let name = name.trim_end_matches('.').to_lowercase();
         let (below, bare) = match name.strip_prefix("*.") {
             Some(bare) => (true, bare),
             None => (false, name.as_str()),

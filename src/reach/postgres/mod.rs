@@ -18,8 +18,8 @@ use tokio_postgres::types::ToSql;
 use self::column::Cell;
 use self::fault::Fault;
 use self::literal::Literal;
-pub use self::pools::Pools;
 use self::pools::Lease;
+pub use self::pools::Pools;
 use super::Hosts;
 
 /// How long a statement may take, waiting for a connection included.
@@ -46,8 +46,7 @@ pub enum Wants {
     Count,
 }
 
-const TABLES: &str =
-    "SELECT tablename::text, tablename::text AS name FROM pg_catalog.pg_tables WHERE schemaname = $1 ORDER BY tablename";
+const TABLES: &str = "SELECT tablename::text, tablename::text AS name FROM pg_catalog.pg_tables WHERE schemaname = $1 ORDER BY tablename";
 const COLUMNS: &str = "SELECT column_name::text, data_type::text, is_nullable::text, column_default::text, \
     character_maximum_length::int, column_name::text AS name, data_type::text AS type \
     FROM information_schema.columns WHERE table_schema = $1 AND table_name = $2 ORDER BY ordinal_position";

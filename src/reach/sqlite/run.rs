@@ -24,7 +24,8 @@ pub(super) fn run(database: &Database, statement: &Statement, stopped: &Arc<Atom
 
 fn open(database: &Database, wants: Wants) -> rusqlite::Result<Connection> {
     // Without SQLITE_OPEN_URI: a path is a path. Links have been followed, and none may have come since.
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     if wants == Wants::Count {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }

@@ -53,7 +53,9 @@ fn to_stored(value: &Value) -> Result<Stored, String> {
         Value::String(text) => Ok(Stored::Text(text.clone())),
         other => match blob::from_json(other) {
             Some(bytes) => bytes.map(Stored::Blob),
-            None => Err("lists and dicts cannot be stored; use json.encode(), or {\"base64\": ...} for bytes".to_owned()),
+            None => {
+                Err("lists and dicts cannot be stored; use json.encode(), or {\"base64\": ...} for bytes".to_owned())
+            }
         },
     }
 }
