@@ -1,5 +1,4 @@
 //! `Resource()` and `ResourceTemplate()`.
-#![expect(clippy::too_many_arguments, reason = "a built-in has as many as its users can give")]
 
 use std::sync::Arc;
 

@@ -36,7 +36,7 @@ fn open(database: &Database, wants: Wants) -> rusqlite::Result<Connection> {
 }
 
 fn rows(prepared: &mut rusqlite::Statement<'_>) -> Result<Value, String> {
-    let names: Vec<String> = prepared.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = prepared.column_names().map(str::to_owned).collect();
     let mut found = Vec::new();
     let mut size = 0;
     let mut rows = prepared.raw_query();
