@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
-    attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, regular,
-    results, search_index, tokens,
+    attempt, backend, bind, config, digest, elicit, instructions, json, log, metadata_make, parallel, passthrough,
+    publish, regular, results, search_index, tokens,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
-const ENGINE: [LibraryExtension; 8] = [
+const ENGINE: &[LibraryExtension] = &[
     LibraryExtension::StructType,
     LibraryExtension::RecordType,
     LibraryExtension::EnumType,
@@ -22,7 +22,7 @@ const ENGINE: [LibraryExtension; 8] = [
 ];
 
 /// What every script can use, extensions too.
-const COMMON: [fn(&mut GlobalsBuilder); 7] = [
+const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     json::register_json,
     regular::register_re,
     digest::register_digest,
@@ -30,10 +30,12 @@ const COMMON: [fn(&mut GlobalsBuilder); 7] = [
     log::register_log,
     results::register_results,
     attempt::register_attempt,
+    elicit::register_elicit,
+    parallel::register_parallel,
 ];
 
 /// What only a session script can use.
-const SESSION: [fn(&mut GlobalsBuilder); 8] = [
+const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     backend::register_backends,
     publish::register_publish,
     passthrough::register_passthrough,
@@ -46,7 +48,7 @@ const SESSION: [fn(&mut GlobalsBuilder); 8] = [
 
 /// A builder with what every script can use.
 pub fn common() -> GlobalsBuilder {
-    let mut builder = GlobalsBuilder::extended_by(&ENGINE);
+    let mut builder = GlobalsBuilder::extended_by(ENGINE);
     COMMON.iter().for_each(|register| register(&mut builder));
     builder
 }

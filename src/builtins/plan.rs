@@ -31,6 +31,8 @@ pub struct Plan {
     pub log: Vec<(LogLevel, String, Map<String, Value>)>,
     /// The files it loaded, to be watched with it.
     pub files: Vec<PathBuf>,
+    /// Of the script, what it loaded and its settings.
+    pub digest: String,
 }
 
 impl Plan {

@@ -34,13 +34,28 @@ pub fn call<'v>(
     if handler.downcast_ref::<BackendHandler>().is_some() {
         return context.invoke(eval, *handler, &[arguments], &[]);
     }
-    if let Err(mismatch) = check(metadata, "inputSchema", &Json::Object(given)) {
+    let given = Json::Object(given);
+    if let Err(mismatch) = check(metadata, "inputSchema", &given) {
         return failed(&format!("invalid arguments for `{name}`: {mismatch}"), eval);
     }
-    let returned = match context.invoke(eval, *handler, &[arguments], &[]) {
+    let request = given.to_string();
+    let result = context
+        .nested_function("index.call", &[name, &request], eval, |eval| handled(metadata, *handler, arguments, eval))?;
+    Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// What a handler of the script makes of it, as its client would get it.
+fn handled<'v>(
+    metadata: &Metadata,
+    handler: Value<'v>,
+    arguments: Value<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Raw> {
+    let (name, context) = (metadata.definition.key(), Context::of(eval)?);
+    let returned = match context.invoke(eval, handler, &[arguments], &[]) {
         Ok(returned) => returned,
         Err(error) if context.is_final(&error) => return Err(error),
-        Err(error) => return failed(&error_message(&error), eval),
+        Err(error) => return Ok(error_result(&error_message(&error))),
     };
     let returned = convert::to_json(returned, eval.heap())
         .map_err(|error| complain(format!("`{name}` returned what cannot become JSON: {error}")))?;
@@ -50,10 +65,10 @@ pub fn call<'v>(
         let structured = result.get("structuredContent").cloned().unwrap_or_default();
         if let Err(mismatch) = check(metadata, "outputSchema", &structured) {
             let problem = format!("`{name}` returned something its `output_schema` does not allow: {mismatch}");
-            return failed(&problem, eval);
+            return Ok(error_result(&problem));
         }
     }
-    Ok(convert::to_starlark(&Json::Object(result), eval.heap())?)
+    Ok(crate::json::raw(&result))
 }
 
 pub fn unknown<'v>(name: &str, handle: &SearchHandle, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {

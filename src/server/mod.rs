@@ -15,6 +15,7 @@ mod http;
 mod identity;
 mod in_flight;
 mod items;
+mod journals;
 mod links;
 mod listen;
 mod lists;
@@ -45,7 +46,9 @@ pub use stdio::serve_stdio;
 
 use crate::gateway::Gateway;
 use crate::seal::Sealer;
+use crate::session::PolicyNow;
 use conversation::Conversations;
+use journals::Held;
 use links::LinkTable;
 use ticket::Tickets;
 
@@ -57,6 +60,8 @@ pub struct Server {
     tickets: Arc<Tickets>,
     conversations: Arc<Conversations>,
     links: Arc<LinkTable>,
+    held: Arc<Held>,
+    policy: PolicyNow,
 }
 
 impl Server {
@@ -65,6 +70,16 @@ impl Server {
     pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
         let sealer = Sealer::new()?;
         let tickets = Arc::new(Tickets::new(sealer.clone()));
-        Ok(Server { gateway, sealer, tickets, conversations: Arc::default(), links: Arc::default() })
+        let current = Arc::clone(&gateway);
+        let policy = PolicyNow::new(move || current.surface_now().map(|now| Arc::clone(now.policy())));
+        Ok(Server {
+            gateway,
+            sealer,
+            tickets,
+            conversations: Arc::default(),
+            links: Arc::default(),
+            held: Arc::default(),
+            policy,
+        })
     }
 }

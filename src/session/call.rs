@@ -4,17 +4,20 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::asking::{self, WaitingRoom};
 use super::dispatch::Dispatcher;
 use super::host::RequestHost;
-use super::surface::{Entry, Surface, arguments_value};
+use super::job::{Job, Work, failed};
+use super::surface::Surface;
 use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
-use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{ClientInfo, ItemKind, Principal, Request, error_result, shaped, shaped_contents, shaped_messages};
-use crate::script::{Failure, FailureKind, Function, Limits, Pool, Stop};
+use crate::json::{Object, Raw, quote};
+use crate::model::{ClientInfo, ItemKind, Principal, Request};
+use crate::script::{Journal, Line, Past, Pool};
+use crate::store::Store;
 
 /// Who calls, and what is known of the request.
 #[derive(Clone, Debug)]
@@ -33,7 +36,34 @@ pub struct Caller {
     pub takes_tasks: bool,
     /// The answer may come however late, within what the server's config allows.
     pub patient: bool,
+    /// What the handler did in an earlier round, with the answers to what it asked.
+    pub past: Option<Past>,
+    /// The digest of the session script as it is now; none where it cannot change.
+    pub policy: Option<PolicyNow>,
 }
+
+/// Which session script is in force; none if there is none any more.
+#[derive(Clone)]
+pub struct PolicyNow(Arc<dyn Fn() -> Option<Arc<str>> + Send + Sync>);
+
+impl PolicyNow {
+    pub fn new(look: impl Fn() -> Option<Arc<str>> + Send + Sync + 'static) -> Self {
+        PolicyNow(Arc::new(look))
+    }
+
+    fn is(&self, policy: &Arc<str>) -> bool {
+        (self.0)().is_some_and(|now| now == *policy)
+    }
+}
+
+impl std::fmt::Debug for PolicyNow {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("PolicyNow")
+    }
+}
+
+/// What a call ends with if its answers come to another script than its questions came from.
+pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
 
 /// Why a call has no result.
 #[derive(Debug)]
@@ -46,6 +76,8 @@ pub enum CallFault {
         message: String,
         data: Option<Value>,
     },
+    /// A handler asks something, and the caller makes the call again with the answers.
+    Asks(Past),
     /// The call was cancelled: nobody waits for an answer.
     Cancelled,
 }
@@ -55,6 +87,9 @@ pub enum CallFault {
 pub struct Calls {
     pub dispatcher: Dispatcher,
     pub pool: Pool,
+    pub store: Store,
+    /// Calls that wait for somebody's answer.
+    pub waiting: WaitingRoom,
 }
 
 impl Calls {
@@ -81,18 +116,16 @@ impl Calls {
                         .set(kind.use_member(), quote(original))
                         .finish_raw()
                 };
+                if self.dispatcher.runs_here(&target.backend) {
+                    let work = Work::Local(target.clone(), params.clone());
+                    let job = Job::new(surface, kind, key, work, &params, &caller)?;
+                    return Box::pin(self.handle(job, caller)).await;
+                }
                 self.forward(&target.backend, kind.use_method(), params, caller).await
             }
             Handler::Script(function) => {
-                let job = Job {
-                    surface: Arc::clone(surface),
-                    kind,
-                    key: key.to_owned(),
-                    function: function.clone(),
-                    arguments: Object::parse(params.get()).map_err(malformed)?.get("arguments").map(RawRef::to_owned),
-                    objects_only: caller.objects_only,
-                };
-                self.run(job, caller).await
+                let job = Job::new(surface, kind, key, Work::Script(function.clone()), &params, &caller)?;
+                self.handle(job, caller).await
             }
         }
     }
@@ -114,6 +147,7 @@ impl Calls {
             passes_questions_on: caller.takes_rounds,
             takes_tasks: caller.takes_tasks,
             declares_tasks: false,
+            host: None,
         };
         match self.dispatcher.call(backend, call).await {
             Ok(answer) => Ok(answer.result),
@@ -122,8 +156,31 @@ impl Calls {
         }
     }
 
-    async fn run(&self, job: Job, caller: Caller) -> Result<Raw, CallFault> {
+    /// Runs a handler, and again with the answers as long as it asks something.
+    async fn handle(&self, job: Job, mut caller: Caller) -> Result<Raw, CallFault> {
+        let (job, mut past) = (Arc::new(job), caller.past.take());
+        loop {
+            let outcome = self.run(&job, &caller, past.take()).await;
+            let Err(CallFault::Asks(open)) = outcome else { return outcome };
+            if caller.takes_rounds {
+                return Err(CallFault::Asks(open));
+            }
+            match Box::pin(asking::answered(open, &caller, &self.waiting)).await {
+                Ok(answered) => past = Some(answered),
+                Err(CallFault::Failed { message, data }) => return failed(job.kind, message, data),
+                Err(fault) => return Err(fault),
+            }
+            if caller.policy.as_ref().is_some_and(|now| !now.is(job.surface.policy())) {
+                return failed(job.kind, POLICY_CHANGED.to_owned(), None);
+            }
+        }
+    }
+
+    async fn run(&self, job: &Arc<Job>, caller: &Caller, past: Option<Past>) -> Result<Raw, CallFault> {
         let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
+        // Where nobody can be asked nothing has to be written down.
+        let asks = past.is_some() || caller.party.as_ref().is_some_and(|party| party.askable().form);
+        let line = asks.then(|| Line::first(Journal::of(past.unwrap_or_default())));
         let host = Arc::new(RequestHost {
             dispatcher: self.dispatcher.clone(),
             runtime: tokio::runtime::Handle::current(),
@@ -131,13 +188,15 @@ impl Calls {
             request: Request {
                 method: kind.use_method(),
                 name: Arc::clone(&name),
-                principal: caller.principal,
+                principal: caller.principal.clone(),
                 owner: caller.party.as_ref().map(|party| party.owner().clone()),
-                client: caller.client,
+                client: Arc::clone(&caller.client),
                 headers: Arc::default(),
             },
-            party: caller.party,
+            party: caller.party.clone(),
+            line,
         });
+        let job = Arc::clone(job);
         let outcome = tokio::select! {
             biased;
             // While it waits for a place it is not started at all; a running handler is stopped through its host.
@@ -151,118 +210,6 @@ impl Calls {
     }
 }
 
-/// A use of a script's handler, with all that is computed for it: none of that belongs on the thread that serves
-/// everybody. It keeps the surface, in which the handler's code lives, to its end.
-struct Job {
-    surface: Arc<Surface>,
-    kind: ItemKind,
-    key: String,
-    function: Function,
-    arguments: Option<Raw>,
-    objects_only: bool,
-}
-
-impl Job {
-    fn run(self, host: Arc<RequestHost>) -> Result<Raw, CallFault> {
-        let entry = self.surface.find(self.kind, &self.key).ok_or(CallFault::Unknown)?;
-        let arguments = match handler_arguments(entry, &self.key, self.arguments.as_deref()) {
-            Ok(arguments) => arguments,
-            Err(reason) => return failed(entry.kind, reason, None),
-        };
-        match self.function.call(&arguments, host, &Limits::HANDLER) {
-            Ok(returned) => finished(entry, &self.key, returned, self.objects_only),
-            Err(failure) => stopped(entry, &failure),
-        }
-    }
-}
-
-/// What a script handler is called with.
-fn handler_arguments(entry: &Entry, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
-    match entry.kind {
-        ItemKind::Tool => checked_arguments(entry, arguments),
-        ItemKind::Prompt => Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)),
-        ItemKind::Resource => Ok(crate::json::raw(&json!({ "uri": key }))),
-        ItemKind::ResourceTemplate => {
-            let mut values = json!({ "uri": key });
-            for (name, value) in entry.variables(key).unwrap_or_default() {
-                values[name] = value.into();
-            }
-            Ok(crate::json::raw(&values))
-        }
-    }
-}
-
-fn checked_arguments(entry: &Entry, arguments: Option<&RawRef>) -> Result<Raw, String> {
-    let tool = entry.definition.key();
-    let value = match arguments_value(arguments) {
-        Ok(value @ Value::Object(_)) => value,
-        _ => return Err(format!("the arguments of `{tool}` must be an object")),
-    };
-    if let Some(schema) = &entry.schemas().input {
-        schema.check(&value).map_err(|mismatch| {
-            let shape = entry.definition.member("inputSchema").map(|schema| shape(&schema)).unwrap_or_default();
-            format!("invalid arguments for `{tool}`: {mismatch}. It takes {shape}")
-        })?;
-    }
-    Ok(arguments.map_or_else(|| crate::json::raw(&value), RawRef::to_owned))
-}
-
-/// The arguments of a tool in short, for whoever got them wrong: `{"name": string, "limit"?: integer}`.
-fn shape(schema: &Value) -> String {
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    let members = properties.map(|(name, property)| {
-        let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-        format!("{}{mark}: {}", quote(name), property["type"].as_str().unwrap_or("any"))
-    });
-    format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
-}
-
-fn malformed(error: crate::json::ObjectError) -> CallFault {
+pub(super) fn malformed(error: crate::json::ObjectError) -> CallFault {
     CallFault::Failed { message: error.to_string(), data: None }
-}
-
-fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Raw, CallFault> {
-    match kind {
-        ItemKind::Tool => Ok(error_result(&message)),
-        _ => Err(CallFault::Failed { message, data }),
-    }
-}
-
-fn stopped(entry: &Entry, failure: &Failure) -> Result<Raw, CallFault> {
-    let data = match &failure.kind {
-        FailureKind::Stopped(Stop::Cancelled) => return Err(CallFault::Cancelled),
-        FailureKind::Failed { data } => data.clone(),
-        _ => None,
-    };
-    tracing::warn!(item = entry.definition.key(), "{}", failure.diagnostic);
-    failed(entry.kind, failure.for_client(), data)
-}
-
-fn finished(entry: &Entry, key: &str, returned: Value, objects_only: bool) -> Result<Raw, CallFault> {
-    let fault = |message| CallFault::Failed { message, data: None };
-    match entry.kind {
-        ItemKind::Tool => Ok(kept_promise(entry, shaped(returned, objects_only))),
-        ItemKind::Prompt => shaped_messages(returned).map(|result| crate::json::raw(&result)).map_err(fault),
-        ItemKind::Resource | ItemKind::ResourceTemplate => {
-            shaped_contents(returned, key).map(|result| crate::json::raw(&result)).map_err(fault)
-        }
-    }
-}
-
-/// Checks a result against the tool's own promise.
-fn kept_promise(entry: &Entry, result: Map<String, Value>) -> Raw {
-    let is_error = result.get("isError") == Some(&Value::Bool(true));
-    if let (false, Some(schema)) = (is_error, &entry.schemas().output) {
-        let tool = entry.definition.key();
-        let Some(structured) = result.get("structuredContent") else {
-            return error_result(&format!("`{tool}` promises structured output (`output_schema`) but returned none"));
-        };
-        if let Err(mismatch) = schema.check(structured) {
-            return error_result(&format!(
-                "`{tool}` returned something its `output_schema` does not allow: {mismatch}"
-            ));
-        }
-    }
-    crate::json::raw(&result)
 }

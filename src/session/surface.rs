@@ -10,6 +10,7 @@ use super::apps::Apps;
 use super::definitions;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
+use super::version::Version;
 use crate::builtins::{Handler, Plan, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
@@ -134,6 +135,7 @@ pub struct Surface {
     apps: Apps,
     indexes: Vec<Arc<SharedIndex>>,
     pub warnings: Vec<Diagnostic>,
+    version: Version,
 }
 
 impl Surface {
@@ -168,7 +170,18 @@ impl Surface {
             apps,
             indexes: plan.indexes,
             warnings: plan.warnings.into_iter().chain(clashes).collect(),
+            version: Version::new(&plan.digest, snapshot),
         }
+    }
+
+    /// The digest of the script, of what it loaded and of its settings.
+    pub fn policy(&self) -> &Arc<str> {
+        &self.version.policy
+    }
+
+    /// The digest of all that the servers offered when it was made.
+    pub fn catalog(&self) -> &str {
+        self.version.catalog()
     }
 
     fn items(&self, kind: ItemKind) -> &Items {
