@@ -72,6 +72,7 @@ async fn call(
     let cancel = CancellationToken::new();
     let caller = Caller {
         principal: Identity::local_user(&setup::options(false)?.variables),
+        client: Arc::default(),
         cancel: cancel.clone(),
         party: None,
         objects_only: false,
