@@ -80,7 +80,8 @@ async fn call(
         takes_tasks: false,
         patient: false,
     };
-    let call = gateway.calls().item(&surface, ItemKind::Tool, name, params, caller);
+    let calls = gateway.calls();
+    let call = calls.item(&surface, ItemKind::Tool, name, params, caller);
     let outcome = match timeout {
         None => call.await,
         Some(limit) => match tokio::time::timeout(limit, call).await {

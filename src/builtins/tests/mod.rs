@@ -66,7 +66,7 @@ pub fn run_with(
     run_session_script(
         &Source::new("policy.star", script),
         Path::new("."),
-        Arc::new(Snapshot { version: 1, backends }),
+        Arc::new(Snapshot { version: 1, generation: 1, backends }),
         Arc::new(Settings { sections, ..Settings::default() }),
         limits,
     )
