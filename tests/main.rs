@@ -37,3 +37,4 @@ mod stateless_http;
 mod subscriptions;
 mod support;
 mod tasks;
+mod visitors;

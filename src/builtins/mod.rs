@@ -36,6 +36,7 @@ mod search_index;
 mod time;
 mod tokens;
 mod url;
+mod visitor;
 mod world;
 
 pub use config::Settings;

@@ -29,6 +29,10 @@ pub struct Plan {
     pub indexes: Vec<Arc<SharedIndex>>,
     /// What the script logged at its top level.
     pub log: Vec<(LogLevel, String, Map<String, Value>)>,
+    /// Whether it asked whom it runs for: others may get another plan.
+    pub personal: bool,
+    /// What runs before everything that a client names.
+    pub on_request: Option<Function>,
     /// The files it loaded, to be watched with it.
     pub files: Vec<PathBuf>,
 }

@@ -9,13 +9,15 @@ use super::Settings;
 use super::publish_checks::Earlier;
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
-use crate::model::ItemKind;
+use crate::model::{ItemKind, Visitor};
 use crate::script::{Context, complain};
 use crate::search::SharedIndex;
 
 pub struct World {
     pub snapshot: Arc<Snapshot>,
     pub settings: Arc<Settings>,
+    /// Whom the script runs for.
+    pub visitor: Visitor,
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -29,11 +31,13 @@ pub struct Notes {
     pub sections_read: BTreeSet<String>,
     pub warnings: Vec<Diagnostic>,
     pub indexes: Vec<Arc<SharedIndex>>,
+    /// Whether the script asked whom it runs for.
+    pub personal: bool,
 }
 
 impl World {
-    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>) -> Self {
-        World { snapshot, settings, notes: Arc::default() }
+    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>, visitor: Visitor) -> Self {
+        World { snapshot, settings, visitor, notes: Arc::default() }
     }
 
     pub fn notes(&self) -> MutexGuard<'_, Notes> {

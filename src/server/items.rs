@@ -46,7 +46,7 @@ impl Server {
         };
         let (revision, sees_urls) = (asked.client.revision, asked.client.abilities.url);
         let (key, client) = (used.key.clone(), asked.client);
-        let outcome = match self.surface().await {
+        let outcome = match self.surface(client).await {
             Ok(surface) => {
                 let unlisted = self.owner_of_unlisted(&surface, kind, &key, client);
                 let takes_tasks = match kind {

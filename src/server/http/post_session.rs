@@ -20,12 +20,12 @@ impl HttpFront {
             Ok(agreed) => agreed,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
-        let revision = handshake.revision;
-        let Some(id) = self.sessions.add(Session::new(Client::of_session(handshake, principal))) else {
+        let session = Arc::new(Session::new(Client::of_session(handshake, principal)));
+        let Some(id) = self.sessions.add(Arc::clone(&session)) else {
             let error = RpcError::internal("too many sessions");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };
-        let body = encode::result(&request.id, &self.server.initialize_result(revision).await);
+        let body = encode::result(&request.id, &self.server.initialize_result(&session.client).await);
         match HeaderValue::from_str(&id) {
             Ok(id) => {
                 HttpReply::json(StatusCode::OK, body).with_header(HeaderName::from_static(headers::SESSION_ID), id)

@@ -46,7 +46,7 @@ impl HttpFront {
             Ok(client) => Arc::new(Client { links: self.server.links.of(&client.principal), ..client }),
             Err(refusal) => return refuse(refusal.status, &refusal.error),
         };
-        if let Err(refusal) = self.server.check_param_headers(&request, &headers).await {
+        if let Err(refusal) = self.server.check_param_headers(&request, &headers, &client).await {
             return refuse(refusal.status, &refusal.error);
         }
         if request.method == "subscriptions/listen" && !accepts.events {
