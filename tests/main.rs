@@ -18,6 +18,7 @@ mod many_clients;
 mod no_orphans;
 mod old_transport;
 mod older_clients;
+mod on_request;
 mod other_clients;
 mod other_methods;
 mod pagination;

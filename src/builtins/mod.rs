@@ -12,6 +12,7 @@ mod fuzzy;
 mod fuzzy_score;
 mod globals;
 mod handler;
+mod hook;
 mod instructions;
 mod json;
 mod kinds;
@@ -41,6 +42,7 @@ mod world;
 
 pub use config::Settings;
 pub use globals::{common, session};
+pub use hook::Hook;
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
 pub use run::run_session_script;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::Hook;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Definition, ItemKind, ItemRef};
 use crate::script::{Function, LogLevel};
@@ -32,7 +33,7 @@ pub struct Plan {
     /// Whether it asked whom it runs for: others may get another plan.
     pub personal: bool,
     /// What runs before everything that a client names.
-    pub on_request: Option<Function>,
+    pub on_request: Option<Hook>,
     /// The files it loaded, to be watched with it.
     pub files: Vec<PathBuf>,
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use starlark::environment::FrozenModule;
 use starlark::values::dict::FrozenDictRef;
 use starlark::values::tuple::FrozenTupleRef;
 use starlark::values::{OwnedFrozenValue, ValueLike};
@@ -11,14 +10,11 @@ use starlark::values::{OwnedFrozenValue, ValueLike};
 use super::handler::BackendHandler;
 use super::metadata::Metadata;
 use super::world::World;
-use super::{Handler, Plan, Published, Settings, globals, presets};
+use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::model::Visitor;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
-
-/// The name of the function that runs before everything that a client names.
-const HOOK: &str = "on_request";
 
 /// Runs a session script. Every error is a diagnostic with place and cure.
 pub fn run_session_script(
@@ -50,7 +46,7 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     if let Some(collected) = done.module.owned_extra_value() {
         take_published(&collected, &world, &mut plan);
     }
-    plan.on_request = hook(&done.module, &world)?;
+    plan.on_request = Hook::of(&done.module, &world)?;
     let mut notes = world.notes();
     plan.personal = notes.personal;
     plan.instructions = notes.instructions.take();
@@ -61,20 +57,6 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     plan.log = context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect();
     plan.files = done.files;
     Ok(plan)
-}
-
-/// The function `on_request`, if the script has one.
-fn hook(module: &FrozenModule, world: &Arc<World>) -> Result<Option<Function>, Failure> {
-    let found = module.get_option(HOOK).map_err(|error| Diagnostic::error(error.to_string()))?;
-    let Some(value) = found.filter(|value| !value.value().is_none()) else { return Ok(None) };
-    if value.value().get_type() != "function" {
-        let kind = value.value().get_type();
-        let diagnostic = Diagnostic::error(format!("`{HOOK}` must be a function, not a `{kind}`"));
-        return Err(diagnostic
-            .hint("the proxy calls it before everything that a client names: `def on_request(request): ...`")
-            .into());
-    }
-    Ok(Some(Function::new(value, world.clone())))
 }
 
 /// Who debugs with `print()` needs the lines most when the script fails.

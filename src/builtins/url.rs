@@ -41,6 +41,7 @@ fn members(builder: &mut GlobalsBuilder) {
         let mut at = 0;
         while at < bytes.len() {
             let code = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
+            let code = code.filter(|code| code.bytes().all(|digit| digit.is_ascii_hexdigit()));
             match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
                 Some(byte) => {
                     out.push(byte);

@@ -1,9 +1,10 @@
 //! What the built-ins of one session script share: what they can see, and what they have written down.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use starlark::eval::Evaluator;
+use starlark::values::OwnedFrozenValue;
 
 use super::Settings;
 use super::publish_checks::Earlier;
@@ -18,6 +19,8 @@ pub struct World {
     pub settings: Arc<Settings>,
     /// Whom the script runs for.
     pub visitor: Visitor,
+    /// The script's function `on_request`, once it has run.
+    pub hook: OnceLock<OwnedFrozenValue>,
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -37,7 +40,7 @@ pub struct Notes {
 
 impl World {
     pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>, visitor: Visitor) -> Self {
-        World { snapshot, settings, visitor, notes: Arc::default() }
+        World { snapshot, settings, visitor, hook: OnceLock::new(), notes: Arc::default() }
     }
 
     pub fn notes(&self) -> MutexGuard<'_, Notes> {

@@ -73,6 +73,7 @@ async fn call(
     let caller = Caller {
         principal: Identity::local_user(&setup::options(false)?.variables),
         client: Arc::default(),
+        headers: Arc::default(),
         cancel: cancel.clone(),
         party: None,
         objects_only: false,

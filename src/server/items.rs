@@ -104,7 +104,7 @@ impl Server {
 
     async fn call(&self, surface: &Arc<Surface>, used: &Use, caller: crate::session::Caller) -> Result<Raw, CallFault> {
         if let Some(server) = &used.unlisted {
-            return self.gateway.calls().forward(server, used.kind.use_method(), used.params.clone(), caller).await;
+            return self.gateway.calls().unlisted(surface, server, &used.key, used.params.clone(), caller).await;
         }
         self.gateway.calls().item(surface, used.kind, &used.key, used.params.clone(), caller).await
     }

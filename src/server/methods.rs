@@ -34,6 +34,8 @@ pub(super) struct Client {
     pub(super) abilities: Abilities,
     /// What it says of itself: in its handshake, or with every request.
     pub(super) info: Arc<ClientInfo>,
+    /// Those headers of this request that scripts may see.
+    pub(super) headers: Arc<[(String, String)]>,
     pub(super) level: Level,
     /// The way to ask a session-based client.
     pub(super) questions: Option<Arc<Questions>>,
@@ -62,6 +64,7 @@ impl Client {
             owner: Owner::new_session(),
             abilities: handshake.abilities,
             info,
+            headers: Arc::default(),
             level: Level::new_session(),
             questions: Some(Arc::default()),
             subscriptions: None,
@@ -142,6 +145,7 @@ impl Client {
         Caller {
             principal: self.principal.clone(),
             client: Arc::clone(&self.info),
+            headers: Arc::clone(&self.headers),
             cancel,
             party: party.map(|party| party as Arc<dyn Party>),
             objects_only: !self.revision.is_stateless(),

@@ -107,6 +107,7 @@ pub(super) fn admit(
         owner,
         abilities: abilities(info.capabilities.as_deref()),
         info,
+        headers: Arc::default(),
         level: Level::Request(level),
         questions: None,
         subscriptions: None,

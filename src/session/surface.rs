@@ -11,12 +11,11 @@ use super::build::Origin;
 use super::definitions;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
-use crate::builtins::{Handler, Plan, Published};
+use crate::builtins::{Handler, Hook, Plan, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
 use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, UriTemplate};
-use crate::script::Function;
 use crate::search::{SharedIndex, Shelf, Tool};
 use crate::wire::Revision;
 use crate::wire::params::{self, ParamHeader};
@@ -136,7 +135,7 @@ pub struct Surface {
     apps: Apps,
     indexes: Vec<Arc<SharedIndex>>,
     /// What runs before everything that a client names.
-    on_request: Option<Function>,
+    on_request: Option<Hook>,
     /// For whom else it would be made otherwise: what it was made of.
     personal: Option<Origin>,
     pub warnings: Vec<Diagnostic>,
@@ -185,7 +184,7 @@ impl Surface {
     }
 
     /// The script's function that runs before everything that a client names.
-    pub(super) fn on_request(&self) -> Option<&Function> {
+    pub(super) fn on_request(&self) -> Option<&Hook> {
         self.on_request.as_ref()
     }
 

@@ -7,6 +7,7 @@ mod negotiate;
 mod post;
 mod post_session;
 mod post_stateless;
+mod request_headers;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,6 +16,8 @@ use std::time::Duration;
 
 use ::http::header::{ALLOW, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use request_headers::RequestHeaders;
 
 use super::changes::Compared;
 use super::sessions::Sessions;
@@ -31,13 +34,19 @@ pub struct HttpFront {
     server: Server,
     sessions: Sessions,
     identity: Identity,
+    request_headers: RequestHeaders,
 }
 
 impl HttpFront {
     /// The front, with its housekeeping running until it is dropped.
     pub fn new(server: Server, identity: Identity, serve: &Serve) -> Arc<Self> {
         let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
-        let front = Arc::new(HttpFront { server, sessions, identity });
+        let front = Arc::new(HttpFront {
+            server,
+            sessions,
+            identity,
+            request_headers: RequestHeaders::new(&serve.request_headers),
+        });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(SWEEP);

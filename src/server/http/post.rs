@@ -56,7 +56,7 @@ impl HttpFront {
             return self.initialize(&request, principal).await;
         }
         match self.session(&headers, &principal) {
-            Ok(session) => self.post_session(session, request, accepts).await,
+            Ok(session) => self.post_session(session, request, &headers, accepts).await,
             Err(refused) => refused.reply(Some(&request.id)),
         }
     }
