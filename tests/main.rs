@@ -22,6 +22,7 @@ mod on_request;
 mod other_clients;
 mod other_methods;
 mod pagination;
+mod presets;
 mod probing;
 mod progress;
 mod questions;

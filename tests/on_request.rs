@@ -24,10 +24,10 @@ def inner(args):
 tools = backends()["fake"].tools()
 for meta, call in tools:
     publish(meta, call)
-wrapped = metadata("wrapped", "", {"properties": {"n": {"type": "integer"}}}, {})
+wrapped = metadata("wrapped", "", {"type": "object", "properties": {"n": {"type": "integer"}}}, {})
 publish(wrapped, inner)
 index = search_index(tools + [(wrapped, inner)])
-publish(metadata("by_name", "", {"properties": {"name": {}, "args": {}}}, {}), lambda args: index.call(args["name"], args["args"]))
+publish(metadata("by_name", "", {"type": "object", "properties": {"name": {}, "args": {}}}, {}), lambda args: index.call(args["name"], args["args"]))
 passthrough()
 "#;
 
