@@ -38,6 +38,8 @@ impl Server {
         };
         let wanted: Vec<&str> =
             FLAGS.into_iter().filter(|(flag, _)| accepted.contains_key(*flag)).map(|(_, method)| method).collect();
+        // What it sees must be made before it can be seen to change.
+        let _ = self.described(&client.view).await;
         let mut changes = Changes::of(&self.gateway, &client.view);
         let followed = Arc::new(Followed::default());
         let following = tokio::select! {
