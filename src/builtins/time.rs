@@ -44,7 +44,7 @@ fn members(builder: &mut GlobalsBuilder) {
                 .hint("names are as in `UTC`, `Europe/Berlin`, `America/New_York`")
         })?;
         let zoned = timestamp(ts.0)?.to_zoned(zone);
-        Ok(strtime::format(fmt, &zoned).map_err(|error| complain(format!("`{fmt}`: {error}")))?)
+        strtime::format(fmt, &zoned).map_err(|error| complain(format!("`{fmt}`: {error}")))
     }
 
     /// The seconds since 1970 that a text stands for, by the letters of `strptime`. Without an offset in it the time is

@@ -72,7 +72,10 @@ impl Seen {
 
 /// Comparisons that were made for another session already: most of them see the same.
 #[derive(Default)]
-pub(super) struct Compared(HashMap<(usize, usize), (Arc<Surface>, Vec<&'static str>)>);
+pub(super) struct Compared(HashMap<(usize, usize), Difference>);
+
+/// The older one, and what is told of it.
+type Difference = (Arc<Surface>, Vec<&'static str>);
 
 impl Compared {
     fn differences(&mut self, before: Arc<Surface>, now: &Arc<Surface>) -> Vec<&'static str> {
