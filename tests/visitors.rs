@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::config::Config;
+use crate::support::finished::Finished;
 use crate::support::http_client::HttpClient;
 use crate::support::http_request::HttpRequest;
 use crate::support::message::{self, Message};
@@ -195,4 +196,22 @@ async fn a_script_that_asks_nothing_runs_once_for_all() {
         assert_eq!(holder(&proxy, token).modern("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
     }
     assert_eq!(proxy.program.stderr.text().matches("a run").count(), 1);
+}
+
+#[tokio::test]
+async fn the_command_line_calls_as_anybody() {
+    let config = Config::new().section("sessionInit: { scriptFile: policy.star }").section(TOKENS);
+    let world = Proxy::new(&config).file("policy.star", WHO).environment("USER", "tess").environment("LOGNAME", "tess");
+    for (arguments, user) in [
+        (vec!["call", "who"], json!(["tess", "", "", [], {}, false])),
+        (
+            vec!["call", "who", "--as-user", "ann"],
+            json!(["ann", "ann@a.example", "Ann", ["ops", "dev"], {"team": "red"}, false]),
+        ),
+        (vec!["call", "who", "--as-user", "zoe"], json!(["zoe", "", "", [], {}, false])),
+    ] {
+        let said: Value =
+            serde_json::from_str(&Finished::run(world.command(arguments)).await.expect(0).stdout).expect("JSON");
+        assert_eq!((&said["now"]["user"], &said["top"]["user"]), (&user, &user));
+    }
 }

@@ -34,6 +34,12 @@ impl Identity {
         Identity { known }
     }
 
+    /// Somebody by their name: as a token knows them, else with nothing but the name.
+    pub fn named(&self, sub: &str) -> Principal {
+        let known = self.known.iter().find(|(_, principal)| *principal.sub == *sub);
+        known.map_or_else(|| Principal::named(sub), |(_, principal)| principal.clone())
+    }
+
     /// The operating-system user, who started the proxy and speaks to it through its own pipes.
     pub fn local_user(variables: &[(String, String)]) -> Principal {
         let name = variables.iter().find(|(name, _)| name == "USER" || name == "LOGNAME").map(|(_, value)| value);

@@ -146,6 +146,7 @@ impl Client {
             principal: self.principal.clone(),
             client: Arc::clone(&self.info),
             headers: Arc::clone(&self.headers),
+            admitted: false,
             cancel,
             party: party.map(|party| party as Arc<dyn Party>),
             objects_only: !self.revision.is_stateless(),

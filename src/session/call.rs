@@ -24,6 +24,8 @@ pub struct Caller {
     pub client: Arc<ClientInfo>,
     /// Those headers of the request that scripts may see.
     pub headers: Arc<[(String, String)]>,
+    /// Whether the script's `on_request` has let this very call through: it goes on after a question of its server.
+    pub admitted: bool,
     pub cancel: CancellationToken,
     /// The way to tell and ask them; none where there is none.
     pub party: Option<Arc<dyn Party>>,
@@ -121,7 +123,7 @@ impl Calls {
         params: &RawRef,
         caller: &Caller,
     ) -> Result<Option<Raw>, CallFault> {
-        if surface.on_request().is_none() {
+        if caller.admitted || surface.on_request().is_none() {
             return Ok(None);
         }
         let job = Job::new(surface, kind, key, None, params, caller)?;
