@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::questions::{Client, ERAS, EVERYTHING, one_server};
 use crate::support::config::Config;
 use crate::support::finished::Finished;
 use crate::support::http_request::HttpRequest;
@@ -177,4 +178,25 @@ publish(metadata(\"any\", \"\", {}, {}), lambda args: None)
 async fn what_is_no_function_cannot_be_asked() {
     let finished = Finished::run(world("on_request = True\n").serve_command()).await.expect(1);
     assert!(finished.stderr.contains("`on_request` must be a function, not a `bool`"), "{}", finished.stderr);
+}
+
+const COUNTS: &str = "sessionInit:
+  script: |
+    def on_request(request):
+        print('asked', request.method, request.name)
+    for meta, call in backends()['fake'].tools():
+        publish(meta, call)
+";
+
+#[tokio::test]
+async fn a_call_in_which_the_server_asks_something_is_still_one_call() {
+    for era in ERAS {
+        for modern in [false, true] {
+            let config = one_server(era, json!({})).section(COUNTS);
+            let mut client = Client::of(&config, modern, EVERYTHING).await;
+            let (questions, outcome) = client.converse("ask", json!({"rounds": 2}), json!({"action": "decline"})).await;
+            assert_eq!(questions.len(), 2, "{era}, {modern}: {outcome}");
+            assert_eq!(asked(&client.proxy), ["tools/call ask"], "{era}, {modern}");
+        }
+    }
 }
