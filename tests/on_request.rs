@@ -46,7 +46,8 @@ async fn serving() -> StdioProxy {
 
 fn asked(proxy: &StdioProxy) -> Vec<String> {
     let log = proxy.client.stderr().text();
-    let line = |line: &str| Some(line.split_once("asked ")?.1.trim().to_owned());
+    // What is behind it are the fields that every line has.
+    let line = |line: &str| Some(line.split_once("asked ")?.1.split(" fields=").next()?.to_owned());
     log.lines().filter_map(line).collect()
 }
 

@@ -216,7 +216,7 @@ publish(metadata("x", "", {}, {}), handler)
     let proxy = world("echo", script).argument("--log").argument("off").environment("USER", "tess");
     let mut proxy = started(proxy).await;
     proxy.client.call("x", "{}").await.result();
-    let line = proxy.client.stderr().line("who did what").await;
+    let line = proxy.client.stderr().line("who did what").await.replace('\\', "");
     // Who it was is the proxy's to say, not the script's.
     assert!(
         line.contains(r#""tool":"x""#) && line.contains(r#""user":"tess""#) && line.contains(r#""kept":1"#),
