@@ -127,7 +127,7 @@ async fn a_tool_that_is_named_to_an_index_is_asked_for_too() {
     assert_eq!(answer.structured(), r#"{"a":1}"#);
     let answer = client.call("by_name", r#"{"name":"wrapped","args":{"n":"mine"}}"#).await;
     assert_eq!(answer.structured(), r#"{"answer":42}"#);
-    proxy.client.stderr().line("mine\"}").await;
+    proxy.client.stderr().line("asked tools/call wrapped").await;
     assert_eq!(
         asked(&proxy),
         [
