@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::rebuild::Current;
 use crate::diagnostic::Diagnostic;
@@ -16,7 +16,7 @@ use crate::session::{BuildError, Surface};
 const IDLE: Duration = Duration::from_secs(5 * 60);
 /// So many are kept beside those that somebody holds.
 const KEPT: usize = 1000;
-/// So many scripts run at once when all surfaces are made again.
+/// So many scripts run at once.
 const AT_ONCE: usize = 4;
 
 /// The surfaces of all visitors.
@@ -25,6 +25,8 @@ pub(super) struct Surfaces {
     places: Mutex<HashMap<VisitorKey, Arc<Place>>>,
     /// Counts up whenever somebody may see something else.
     news: watch::Sender<u64>,
+    /// So many scripts run at once, whoever asks.
+    runs: Semaphore,
 }
 
 /// The surface of one kind of visitor.
@@ -74,11 +76,12 @@ impl Place {
     }
 
     /// Makes the variant of a shared surface, unless somebody has meanwhile. A run that fails leaves the old one.
-    async fn make(&self, base: &Arc<Surface>) {
+    async fn make(&self, base: &Arc<Surface>, runs: &Semaphore) {
         let _turn = self.building.lock().await;
         if self.is_made_of(base) {
             return;
         }
+        let _run = runs.acquire().await;
         let (made_of, visitor) = (Arc::clone(base), self.visitor.clone());
         let run = move || made_of.personal().map(|origin| origin.build_for(visitor));
         let built = match tokio::task::spawn_blocking(run).await {
@@ -121,7 +124,12 @@ impl Place {
 impl Surfaces {
     /// The surfaces beside the shared one, which is followed until nobody makes it any more.
     pub(super) fn follow(current: watch::Receiver<Current>) -> Arc<Self> {
-        let surfaces = Arc::new(Surfaces { current, places: Mutex::default(), news: watch::channel(0).0 });
+        let surfaces = Arc::new(Surfaces {
+            current,
+            places: Mutex::default(),
+            news: watch::channel(0).0,
+            runs: Semaphore::new(AT_ONCE),
+        });
         let (weak, mut current) = (Arc::downgrade(&surfaces), surfaces.current.clone());
         tokio::spawn(async move {
             while current.changed().await.is_ok() {
@@ -148,7 +156,7 @@ impl Surfaces {
         self.forget_idle(0);
         let places: Vec<Arc<Place>> = lock(&self.places).values().cloned().collect();
         for some in places.chunks(AT_ONCE) {
-            futures::future::join_all(some.iter().map(|place| place.make(&base))).await;
+            futures::future::join_all(some.iter().map(|place| place.make(&base, &self.runs))).await;
             self.news.send_modify(|count| *count += 1);
         }
     }
@@ -180,7 +188,8 @@ impl Surfaces {
                 return Arc::clone(place);
             }
             self.forget_idle(1);
-            let place = || Arc::new(Place::new(view.visitor.clone()));
+            let visitor = || Visitor { client: Arc::new(view.visitor.client.seen()), ..view.visitor.clone() };
+            let place = || Arc::new(Place::new(visitor()));
             Arc::clone(lock(&self.places).entry(key).or_insert_with(place))
         })
     }
@@ -203,7 +212,7 @@ impl Surfaces {
         if let Some(seen) = place.seen() {
             return seen;
         }
-        place.make(&shared).await;
+        place.make(&shared, &self.runs).await;
         place.seen().unwrap_or_else(|| Err(Arc::new(Diagnostic::error("the session script did not run").into())))
     }
 
@@ -211,7 +220,7 @@ impl Surfaces {
     pub(super) async fn caught_up(&self, view: &View) {
         let Some(shared) = self.current.borrow().surface.clone() else { return };
         if shared.personal().is_some() {
-            self.place(view).make(&shared).await;
+            self.place(view).make(&shared, &self.runs).await;
         }
     }
 }
