@@ -40,4 +40,5 @@ mod store;
 mod subscriptions;
 mod support;
 mod tasks;
+mod testing;
 mod visitors;

@@ -41,7 +41,7 @@ mod visitor;
 mod world;
 
 pub use config::Settings;
-pub use globals::{common, session};
+pub use globals::{common, session, session_builder};
 pub use hook::Hook;
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
