@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
-    attempt, backend, bind, config, digest, elicit, instructions, json, log, metadata_make, parallel, passthrough,
-    publish, regular, results, search_index, tokens,
+    attempt, backend, base64, bind, config, digest, elicit, fuzzy, instructions, json, log, math, metadata_make,
+    parallel, passthrough, publish, redact, regular, results, search_index, time, tokens, url, visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -25,6 +25,13 @@ const ENGINE: &[LibraryExtension] = &[
 const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     json::register_json,
     regular::register_re,
+    math::register_math,
+    fuzzy::register_fuzzy,
+    base64::register_base64,
+    url::register_url,
+    time::register_time,
+    redact::register_redact,
+    visitor::register_visitor,
     digest::register_digest,
     tokens::register_tokens,
     log::register_log,

@@ -11,6 +11,7 @@ mod request;
 mod result;
 mod secret;
 mod template;
+mod visitor;
 
 pub use abilities::Abilities;
 pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status};
@@ -23,3 +24,4 @@ pub use request::{ClientInfo, Request};
 pub use result::{error_result, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;
 pub use template::UriTemplate;
+pub use visitor::{Visitor, VisitorKey};

@@ -35,6 +35,8 @@ pub(super) struct Use {
     unlisted: Option<Arc<str>>,
     /// Whether a task is an answer too.
     takes_tasks: bool,
+    /// Whether it goes on with a call that was let through already.
+    admitted: bool,
 }
 
 impl Server {
@@ -47,7 +49,7 @@ impl Server {
         };
         let (revision, sees_urls) = (asked.client.revision, asked.client.abilities.url);
         let (key, client) = (used.key.clone(), asked.client);
-        let outcome = match self.surface().await {
+        let outcome = match self.surface(client).await {
             Ok(surface) => {
                 let unlisted = self.owner_of_unlisted(&surface, kind, &key, client);
                 let takes_tasks = match kind {
@@ -107,14 +109,14 @@ impl Server {
     ) -> Result<Raw, CallFault> {
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), way);
         let mut caller = asked.client.caller(asked.cancel, Some(party));
-        (caller.takes_tasks, caller.past) = (used.takes_tasks, past);
+        (caller.takes_tasks, caller.admitted, caller.past) = (used.takes_tasks, used.admitted, past);
         caller.policy = Some(self.policy.clone());
         self.call(surface, used, caller).await
     }
 
     async fn call(&self, surface: &Arc<Surface>, used: &Use, caller: crate::session::Caller) -> Result<Raw, CallFault> {
         if let Some(server) = &used.unlisted {
-            return self.gateway.calls().forward(server, used.kind.use_method(), used.params.clone(), caller).await;
+            return self.gateway.calls().unlisted(surface, server, &used.key, used.params.clone(), caller).await;
         }
         self.gateway.calls().item(surface, used.kind, &used.key, used.params.clone(), caller).await
     }
@@ -136,7 +138,7 @@ impl Server {
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), Way::Conversation(asking));
         let cancel = tokio_util::sync::CancellationToken::new();
         let mut caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&party)));
-        (caller.takes_tasks, caller.past) = (used.takes_tasks, past);
+        (caller.takes_tasks, caller.admitted, caller.past) = (used.takes_tasks, used.admitted, past);
         let (server, its_surface, its_use) = (self.clone(), Arc::clone(surface), used.clone());
         let work = Box::pin(async move { server.call(&its_surface, &its_use, caller).await });
         let conversation = Conversation::new(work, questions, party, cancel);
@@ -229,7 +231,7 @@ impl Use {
                 (params, token)
             }
         };
-        Ok(Use { kind, key: name, ticket, token, params, takes_tasks: false, unlisted: None })
+        Ok(Use { kind, key: name, ticket, token, params, takes_tasks: false, unlisted: None, admitted: false })
     }
 
     /// The server that is called, and how it calls what is used; none for a handler of a script.
@@ -258,7 +260,7 @@ impl Use {
         }
         let object = Object::parse(self.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let params = object.edit().set("requestState", state).finish_raw();
-        Ok(Use { params, ..self })
+        Ok(Use { params, admitted: true, ..self })
     }
 }
 

@@ -70,8 +70,8 @@ impl Server {
     pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
         let sealer = Sealer::new()?;
         let tickets = Arc::new(Tickets::new(sealer.clone()));
-        let current = Arc::clone(&gateway);
-        let policy = PolicyNow::new(move || current.surface_now().map(|now| Arc::clone(now.policy())));
+        let current = gateway.watch();
+        let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
         Ok(Server {
             gateway,
             sealer,

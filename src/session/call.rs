@@ -14,7 +14,7 @@ use super::job::{Job, Work, failed};
 use super::surface::Surface;
 use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
-use crate::json::{Object, Raw, quote};
+use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ClientInfo, ItemKind, Principal, Request};
 use crate::script::{Journal, Line, Past, Pool};
 use crate::store::Store;
@@ -25,6 +25,10 @@ pub struct Caller {
     pub principal: Principal,
     /// What the client says of itself.
     pub client: Arc<ClientInfo>,
+    /// Those headers of the request that scripts may see.
+    pub headers: Arc<[(String, String)]>,
+    /// Whether the script's `on_request` has let this very call through: it goes on after a question of its server.
+    pub admitted: bool,
     pub cancel: CancellationToken,
     /// The way to tell and ask them; none where there is none.
     pub party: Option<Arc<dyn Party>>,
@@ -105,6 +109,10 @@ impl Calls {
         let entry = surface.find(kind, key).ok_or(CallFault::Unknown)?;
         match &entry.handler {
             Handler::Backend(target) => {
+                let runs_here = self.dispatcher.runs_here(&target.backend);
+                if !runs_here && let Some(answer) = self.asked_first(surface, kind, key, &params, &caller).await? {
+                    return Ok(answer);
+                }
                 // A URI that fits a template stays the URI it is; everything else goes by its original key.
                 let original = if entry.kind == ItemKind::ResourceTemplate { key } else { &target.name };
                 let params = if original == key {
@@ -116,18 +124,50 @@ impl Calls {
                         .set(kind.use_member(), quote(original))
                         .finish_raw()
                 };
-                if self.dispatcher.runs_here(&target.backend) {
+                if runs_here {
                     let work = Work::Local(target.clone(), params.clone());
                     let job = Job::new(surface, kind, key, work, &params, &caller)?;
-                    return Box::pin(self.handle(job, caller)).await;
+                    return Box::pin(self.handle(job, caller)).await?.ok_or_else(nothing_ran);
                 }
                 self.forward(&target.backend, kind.use_method(), params, caller).await
             }
             Handler::Script(function) => {
                 let job = Job::new(surface, kind, key, Work::Script(function.clone()), &params, &caller)?;
-                self.handle(job, caller).await
+                self.handle(job, caller).await?.ok_or_else(nothing_ran)
             }
         }
+    }
+
+    /// Reads a resource of a backend that is not published by itself: the client has it from a link.
+    pub async fn unlisted(
+        &self,
+        surface: &Arc<Surface>,
+        backend: &Arc<str>,
+        uri: &str,
+        params: Raw,
+        caller: Caller,
+    ) -> Result<Raw, CallFault> {
+        let kind = ItemKind::Resource;
+        if let Some(answer) = self.asked_first(surface, kind, uri, &params, &caller).await? {
+            return Ok(answer);
+        }
+        self.forward(backend, kind.use_method(), params, caller).await
+    }
+
+    /// What the script's `on_request` says to the use of something that no handler of its own stands for; none to go on.
+    async fn asked_first(
+        &self,
+        surface: &Arc<Surface>,
+        kind: ItemKind,
+        key: &str,
+        params: &RawRef,
+        caller: &Caller,
+    ) -> Result<Option<Raw>, CallFault> {
+        if caller.admitted || surface.on_request().is_none() {
+            return Ok(None);
+        }
+        let job = Job::new(surface, kind, key, Work::Hook, params, caller)?;
+        Box::pin(self.handle(job, caller.clone())).await
     }
 
     /// Sends a request on to a backend.
@@ -157,7 +197,7 @@ impl Calls {
     }
 
     /// Runs a handler, and again with the answers as long as it asks something.
-    async fn handle(&self, job: Job, mut caller: Caller) -> Result<Raw, CallFault> {
+    async fn handle(&self, job: Job, mut caller: Caller) -> Result<Option<Raw>, CallFault> {
         let (job, mut past) = (Arc::new(job), caller.past.take());
         loop {
             let outcome = self.run(&job, &caller, past.take()).await;
@@ -167,16 +207,16 @@ impl Calls {
             }
             match Box::pin(asking::answered(open, &caller, &self.waiting)).await {
                 Ok(answered) => past = Some(answered),
-                Err(CallFault::Failed { message, data }) => return failed(job.kind, message, data),
+                Err(CallFault::Failed { message, data }) => return failed(job.kind, message, data).map(Some),
                 Err(fault) => return Err(fault),
             }
             if caller.policy.as_ref().is_some_and(|now| !now.is(job.surface.policy())) {
-                return failed(job.kind, POLICY_CHANGED.to_owned(), None);
+                return failed(job.kind, POLICY_CHANGED.to_owned(), None).map(Some);
             }
         }
     }
 
-    async fn run(&self, job: &Arc<Job>, caller: &Caller, past: Option<Past>) -> Result<Raw, CallFault> {
+    async fn run(&self, job: &Arc<Job>, caller: &Caller, past: Option<Past>) -> Result<Option<Raw>, CallFault> {
         let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
         // Where nobody can be asked nothing has to be written down.
         let asks = past.is_some() || caller.party.as_ref().is_some_and(|party| party.askable().form);
@@ -191,7 +231,7 @@ impl Calls {
                 principal: caller.principal.clone(),
                 owner: caller.party.as_ref().map(|party| party.owner().clone()),
                 client: Arc::clone(&caller.client),
-                headers: Arc::default(),
+                headers: Arc::clone(&caller.headers),
             },
             party: caller.party.clone(),
             line,
@@ -201,15 +241,19 @@ impl Calls {
             biased;
             // While it waits for a place it is not started at all; a running handler is stopped through its host.
             () = caller.cancel.cancelled() => return Err(CallFault::Cancelled),
-            outcome = self.pool.run(move || job.run(host)) => outcome,
+            outcome = self.pool.run(move || job.run(&host)) => outcome,
         };
         outcome.unwrap_or_else(|error| {
             tracing::error!(item = %name, %error, "a handler did not finish");
-            failed(kind, format!("the handler of `{name}` did not finish: {error}"), None)
+            failed(kind, format!("the handler of `{name}` did not finish: {error}"), None).map(Some)
         })
     }
 }
 
 pub(super) fn malformed(error: crate::json::ObjectError) -> CallFault {
     CallFault::Failed { message: error.to_string(), data: None }
+}
+
+fn nothing_ran() -> CallFault {
+    CallFault::Failed { message: "the handler did not run".to_owned(), data: None }
 }

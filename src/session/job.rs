@@ -26,11 +26,13 @@ pub(super) struct Job {
     objects_only: bool,
 }
 
-/// What is run.
+/// What is run behind `on_request`.
 pub(super) enum Work {
     Script(Function),
     /// Something of an extension, published as it is, with the params by which the extension knows it.
     Local(ItemRef, Raw),
+    /// Nothing: `on_request` alone is asked.
+    Hook,
 }
 
 impl Job {
@@ -47,28 +49,54 @@ impl Job {
         Ok(Job { surface, kind, key, work, arguments, objects_only: caller.objects_only })
     }
 
-    pub(super) fn run(&self, host: Arc<RequestHost>) -> Result<Raw, CallFault> {
-        let line = host.line();
+    /// None if `on_request` alone was asked, and lets it go on.
+    pub(super) fn run(&self, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
         let outcome = match &self.work {
-            Work::Script(function) => self.script(function, host),
-            Work::Local(target, params) => local(target, params, &host),
+            Work::Script(function) => self.script(Some(function), host),
+            Work::Hook => self.script(None, host),
+            Work::Local(target, params) => match self.script(None, host) {
+                Ok(None) => local(target, params, host).map(Some),
+                answered => answered,
+            },
         };
-        match (outcome, line) {
+        match (outcome, host.line()) {
             (Err(CallFault::Asks(_)), Some(line)) => Err(CallFault::Asks(line.journal().into_past())),
-            (Ok(_), Some(line)) if !line.journal().is_replayed() => failed(self.kind, DIVERGED.to_owned(), None),
+            (Ok(_), Some(line)) if !line.journal().is_replayed() => {
+                failed(self.kind, DIVERGED.to_owned(), None).map(Some)
+            }
             (outcome, _) => outcome,
         }
     }
 
-    fn script(&self, function: &Function, host: Arc<RequestHost>) -> Result<Raw, CallFault> {
-        let entry = self.surface.find(self.kind, &self.key).ok_or(CallFault::Unknown)?;
-        let arguments = match handler_arguments(entry, &self.key, self.arguments.as_deref()) {
-            Ok(arguments) => arguments,
-            Err(reason) => return failed(entry.kind, reason, None),
+    fn script(&self, function: Option<&Function>, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
+        let entry = self.surface.find(self.kind, &self.key);
+        let hook = self.surface.on_request();
+        let checked = match (function, entry) {
+            (Some(function), Some(entry)) => {
+                handler_arguments(entry, &self.key, self.arguments.as_deref()).map(|checked| Some((function, checked)))
+            }
+            _ => Ok(None),
         };
-        match function.call(&arguments, host, &Limits::HANDLER) {
-            Ok(returned) => finished(entry, &self.key, returned, self.objects_only),
-            Err(failure) => stopped(entry, &failure),
+        let (function, arguments) = match (&checked, hook) {
+            (Ok(Some((function, arguments))), None) => ((*function).clone(), arguments.clone()),
+            (Ok(Some((function, arguments))), Some(hook)) => (hook.before((*function).clone()), arguments.clone()),
+            (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.named_arguments()),
+            (Ok(None), None) => return Ok(None),
+            (Err(reason), None) => return failed(self.kind, reason.clone(), None).map(Some),
+        };
+        match (function.call(&arguments, Arc::clone(host) as Arc<dyn Host>, &Limits::HANDLER), checked) {
+            (Ok(Value::Null), Ok(None)) => Ok(None),
+            (Ok(Value::Null), Err(reason)) => failed(self.kind, reason, None).map(Some),
+            (Ok(returned), _) => finished(entry, self.kind, &self.key, returned, self.objects_only).map(Some),
+            (Err(failure), _) => stopped(self.kind, &self.key, &failure).map(Some),
+        }
+    }
+
+    /// What `on_request` sees of a use whose arguments nobody has looked at.
+    fn named_arguments(&self) -> Raw {
+        match self.kind {
+            ItemKind::Tool | ItemKind::Prompt => self.arguments.clone().unwrap_or_else(|| crate::json::raw(&json!({}))),
+            ItemKind::Resource | ItemKind::ResourceTemplate => crate::json::raw(&json!({ "uri": self.key })),
         }
     }
 }
@@ -132,7 +160,7 @@ pub fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Ra
     }
 }
 
-fn stopped(entry: &Entry, failure: &Failure) -> Result<Raw, CallFault> {
+fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallFault> {
     let data = match &failure.kind {
         FailureKind::Stopped(Stop::Cancelled) => return Err(CallFault::Cancelled),
         // The journal is put in where it is at hand.
@@ -140,14 +168,23 @@ fn stopped(entry: &Entry, failure: &Failure) -> Result<Raw, CallFault> {
         FailureKind::Failed { data } => data.clone(),
         _ => None,
     };
-    tracing::warn!(item = entry.definition.key(), "{}", failure.diagnostic);
-    failed(entry.kind, failure.for_client(), data)
+    tracing::warn!(item = key, "{}", failure.diagnostic);
+    failed(kind, failure.for_client(), data)
 }
 
-fn finished(entry: &Entry, key: &str, returned: Value, objects_only: bool) -> Result<Raw, CallFault> {
+fn finished(
+    entry: Option<&Entry>,
+    kind: ItemKind,
+    key: &str,
+    returned: Value,
+    objects_only: bool,
+) -> Result<Raw, CallFault> {
     let fault = |message| CallFault::Failed { message, data: None };
-    match entry.kind {
-        ItemKind::Tool => Ok(kept_promise(entry, shaped(returned, objects_only))),
+    match kind {
+        ItemKind::Tool => {
+            let result = shaped(returned, objects_only);
+            Ok(entry.map_or_else(|| crate::json::raw(&result), |entry| kept_promise(entry, result.clone())))
+        }
         ItemKind::Prompt => shaped_messages(returned).map(|result| crate::json::raw(&result)).map_err(fault),
         ItemKind::Resource | ItemKind::ResourceTemplate => {
             shaped_contents(returned, key).map(|result| crate::json::raw(&result)).map_err(fault)

@@ -16,7 +16,7 @@ mod updates;
 mod version;
 
 pub use asking::{PATIENCE, WaitingRoom, as_request, take_answer};
-pub use build::{BuildError, Recipe};
+pub use build::{BuildError, Origin, Recipe};
 pub use call::{CallFault, Caller, Calls, POLICY_CHANGED, PolicyNow};
 pub use dispatch::Dispatcher;
 pub use job::failed;

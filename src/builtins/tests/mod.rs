@@ -8,6 +8,8 @@ mod naming;
 mod other_kinds;
 mod parallel;
 mod publish;
+mod pure;
+mod redaction;
 mod replay;
 
 use std::path::Path;
@@ -21,7 +23,7 @@ use super::{Handler, Plan, Settings, run_session_script};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, RawRef, raw};
-use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status};
+use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status, Visitor};
 use crate::script::{Failure, Host, Limits, Line, LogLevel, Question, Source, Stop};
 
 /// A tool with a schema of two parameters.
@@ -68,6 +70,7 @@ pub fn run_with(
         Path::new("."),
         Arc::new(Snapshot { version: 1, generation: 1, backends }),
         Arc::new(Settings { sections, ..Settings::default() }),
+        Visitor::anonymous(),
         limits,
     )
 }
