@@ -10,13 +10,13 @@ pub mod seal;
 
 // Layer 1
 pub mod model;
+pub mod store;
 
 // Layer 2
 pub mod wire;
 pub mod search;
 pub mod script;
 pub mod config;
-pub mod store;
 
 // Layer 3
 pub mod backend;

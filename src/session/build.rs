@@ -16,6 +16,8 @@ use super::Surface;
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub source: Source,
+    /// Under which the script keeps what it remembers: the same whatever is edited in it.
+    pub namespace: Arc<str>,
     /// The folder `//` paths start from.
     pub root: PathBuf,
     pub settings: Arc<Settings>,
@@ -73,7 +75,7 @@ impl Recipe {
         }
         let said: Vec<Diagnostic> = plan.log.iter().filter_map(warning).collect();
         plan.warnings.extend(said);
-        Ok(Surface::new(plan, snapshot))
+        Ok(Surface::new(plan, snapshot, Arc::clone(&self.namespace)))
     }
 
     /// A section that is set and does nothing.
