@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
-    attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, regular,
-    results, search_index, tokens,
+    attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, rate_limits,
+    regular, results, search_index, state, tokens,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -33,7 +33,7 @@ const COMMON: [fn(&mut GlobalsBuilder); 7] = [
 ];
 
 /// What only a session script can use.
-const SESSION: [fn(&mut GlobalsBuilder); 8] = [
+const SESSION: [fn(&mut GlobalsBuilder); 10] = [
     backend::register_backends,
     publish::register_publish,
     passthrough::register_passthrough,
@@ -42,6 +42,8 @@ const SESSION: [fn(&mut GlobalsBuilder); 8] = [
     config::register_config,
     bind::register_bind,
     search_index::register_search_index,
+    rate_limits::register_rate_limits,
+    state::register_state,
 ];
 
 /// A builder with what every script can use.

@@ -36,9 +36,7 @@ impl RateLimiting {
     /// What a script sees as `config()["rateLimiting"]`.
     pub fn to_json(&self) -> Value {
         let items = |items: &[ItemRate]| -> Vec<Value> {
-            let shown = |item: &ItemRate| {
-                json!({"name": item.name, "global": shown(item.global), "perUser": shown(item.per_user)})
-            };
+            let shown = |item: &ItemRate| json!({"name": item.name, "global": shown(item.global), "perUser": shown(item.per_user)});
             items.iter().map(shown).collect()
         };
         json!({
@@ -77,7 +75,8 @@ fn read_item(reader: &Reader) -> Option<ItemRate> {
     let [global, per_user] = ["global", "perUser"].map(|key| fields.get(key));
     fields.finish();
     if global.is_none() && per_user.is_none() {
-        return reader.fail("limits nothing: it needs `global` or `perUser`, such as `{ maxTokens: 5, refillPeriod: 1m }`");
+        return reader
+            .fail("limits nothing: it needs `global` or `perUser`, such as `{ maxTokens: 5, refillPeriod: 1m }`");
     }
     let Some(name) = name else { return reader.fail("needs `name`: what is limited, or a glob") };
     let [global, per_user] = [global, per_user].map(|rate| rate.and_then(|rate| read_rate(&rate)));

@@ -123,8 +123,10 @@ mod tests {
         let found = errors("serve:\n  stateKeys:\n  - s3cret\n  - 0123456789abcdef0123456789abcdef\n");
         assert_eq!(
             found,
-            ["3:5 `serve.stateKeys[0]`: a key has at least 32 bytes (`openssl rand -base64 32` makes one; keep it in the \
-              environment: `${STATE_KEY}`)"]
+            [
+                "3:5 `serve.stateKeys[0]`: a key has at least 32 bytes (`openssl rand -base64 32` makes one; keep it in the \
+              environment: `${STATE_KEY}`)"
+            ]
         );
     }
 }

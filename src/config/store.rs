@@ -50,8 +50,10 @@ mod tests {
     fn another_kind_of_store_is_refused_with_what_there_is() {
         assert_eq!(
             errors("store: {url: 'mysql://u:s3cret@h'}"),
-            ["1:14 `store.url`: is no store that the proxy knows (`memory://`, or `redis://HOST:PORT` for one that several \
-              proxies share)"]
+            [
+                "1:14 `store.url`: is no store that the proxy knows (`memory://`, or `redis://HOST:PORT` for one that several \
+              proxies share)"
+            ]
         );
         assert_eq!(errors("store: {}"), ["1:8 `store`: needs `url`: `memory://` or `redis://HOST:PORT`"]);
         assert_eq!(errors("store: {url: 'redis://'}"), ["1:14 `store.url`: names no host: `redis://HOST:PORT`"]);

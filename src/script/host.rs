@@ -45,7 +45,7 @@ pub trait Host: Send + Sync {
     }
 }
 
-impl dyn Host {
+impl dyn Host + '_ {
     /// Waits for what a future gives; the thread goes on with other handlers meanwhile.
     pub fn wait_for<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
         let mut output = None;

@@ -125,7 +125,7 @@ impl Inner {
         let buckets: Vec<(&Limit, String, Bucket)> = limits
             .iter()
             .map(|limit| {
-                let name = limit.name();
+                let name = limit.to_string();
                 let bucket = self.buckets.get(&name).copied().unwrap_or_default().refilled(limit, now);
                 (*limit, name, bucket)
             })

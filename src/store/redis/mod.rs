@@ -111,7 +111,7 @@ impl Home for Redis {
         async move {
             let mut invocation = self.scripts.take_tokens.prepare_invoke();
             for limit in limits {
-                invocation.key(format!("{}:bucket:{}", self.prefix, limit.name()));
+                invocation.key(format!("{}:bucket:{limit}", self.prefix));
                 invocation.arg(limit.tokens()).arg(limit.window());
             }
             let wait: u64 = self.run(invocation, Again::Always).await?;
