@@ -11,9 +11,12 @@ use super::shelf::Shelf;
 /// What all results may take together, in bytes.
 const MOST: usize = 64 << 20;
 
+/// By the number of who remembers, and the key.
+type Results = Shelf<(u64, String), Arc<str>>;
+
 pub struct Cache {
     clock: Clock,
-    results: Mutex<Shelf<(u64, String), Arc<str>>>,
+    results: Mutex<Results>,
 }
 
 impl Cache {
@@ -43,7 +46,7 @@ impl Cache {
         }
     }
 
-    fn now(&self) -> (MutexGuard<'_, Shelf<(u64, String), Arc<str>>>, u64) {
+    fn now(&self) -> (MutexGuard<'_, Results>, u64) {
         let now = (self.clock)();
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         results.sweep(now, |_, _| {});
