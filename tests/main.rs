@@ -38,3 +38,4 @@ mod store;
 mod subscriptions;
 mod support;
 mod tasks;
+mod testing;
