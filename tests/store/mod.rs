@@ -2,6 +2,7 @@
 
 mod every_home;
 mod outage;
+mod rate_limiting;
 mod rate_limits;
 mod remembering;
 mod sharing;
