@@ -6,7 +6,8 @@ use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
     attempt, backend, base64, bind, config, digest, elicit, fuzzy, instructions, json, log, math, metadata_make,
-    parallel, passthrough, publish, redact, regular, results, search_index, time, tokens, url, visitor,
+    parallel, passthrough, publish, rate_limits, redact, regular, results, search_index, state, time, tokens, url,
+    visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -51,6 +52,8 @@ const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     config::register_config,
     bind::register_bind,
     search_index::register_search_index,
+    rate_limits::register_rate_limits,
+    state::register_state,
 ];
 
 /// A builder with what every script can use.

@@ -20,7 +20,6 @@ use crate::process::watchdog;
 use crate::reach::Reach;
 use crate::script::Pool;
 use crate::session::{Calls, Dispatcher, WaitingRoom};
-use crate::store::Store;
 use crate::wire::http;
 
 /// Handlers that may run at once; others queue.
@@ -72,7 +71,12 @@ impl Gateway {
             sole_client: Arc::default(),
         };
         let fleet = Fleet::new(
-            Calls { dispatcher: Dispatcher::new(&[]), pool, store: Store::memory(), waiting: WaitingRoom::default() },
+            Calls {
+                dispatcher: Dispatcher::new(&[]),
+                pool,
+                store: prepared.store.clone(),
+                waiting: WaitingRoom::default(),
+            },
             Arc::clone(&changes),
         );
         let installed = Installation::new(environment, fleet);

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, Request};
+use crate::store::Store;
 
 use super::journal::{Line, Question};
 
@@ -61,6 +62,16 @@ pub trait Host: Send + Sync {
 
     /// Tells how far the handler has come, if anybody wants to know.
     fn progress(&self, _done: f64, _total: Option<f64>, _message: Option<&str>) {}
+
+    /// Where what outlives the call is kept; none where nothing is.
+    fn store(&self) -> Option<&Store> {
+        None
+    }
+
+    /// Whose values the handler sees in the store: each script and each extension has its own.
+    fn namespace(&self) -> &str {
+        ""
+    }
 }
 
 impl dyn Host + '_ {

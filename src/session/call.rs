@@ -91,6 +91,7 @@ pub enum CallFault {
 pub struct Calls {
     pub dispatcher: Dispatcher,
     pub pool: Pool,
+    /// Where rate limits, waiting calls and what scripts remember are kept.
     pub store: Store,
     /// Calls that wait for somebody's answer.
     pub waiting: WaitingRoom,
@@ -234,6 +235,8 @@ impl Calls {
                 headers: Arc::clone(&caller.headers),
             },
             party: caller.party.clone(),
+            store: self.store.clone(),
+            namespace: Arc::clone(&job.surface.namespace),
             line,
         });
         let job = Arc::clone(job);

@@ -16,6 +16,7 @@ use crate::backend::{Answer, Call, CallError, Party};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, Request, error_result};
 use crate::script::{Host, Line, LogLevel, Question, Stop};
+use crate::store::Store;
 
 #[derive(Clone)]
 pub(super) struct RequestHost {
@@ -27,6 +28,9 @@ pub(super) struct RequestHost {
     pub(super) request: Request,
     /// Where what is done is written down; none if nobody can be asked anything.
     pub(super) line: Option<Line>,
+    pub(super) store: Store,
+    /// Of the session script.
+    pub(super) namespace: Arc<str>,
 }
 
 impl RequestHost {
@@ -120,6 +124,14 @@ impl Host for RequestHost {
             params["message"] = json!(message);
         }
         party.progress(&crate::json::raw(&params));
+    }
+
+    fn store(&self) -> Option<&Store> {
+        Some(&self.store)
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
     }
 }
 
