@@ -130,4 +130,21 @@ mod tests {
         assert_eq!(message(&ann, &errand("d"), &ticket), Ok(Waiting::Call(7)));
         assert!(message(&ann, &errand("d"), &ticket).unwrap_err().contains("used already"));
     }
+
+    #[test]
+    fn a_ticket_to_a_script_says_that_the_call_may_have_been_carried_out_when_it_is_late() {
+        let sealer = Sealer::new().unwrap();
+        let (tickets, ann) = (Tickets::new(sealer.clone()), Principal::named("ann"));
+        let open = serde_json::json!({"id": "1", "policy": "p", "catalog": "c", "groups": "g"});
+        let waiting = Waiting::Script(serde_json::from_value(open).unwrap());
+        let late = Ticket { number: 1, errand: errand("d"), waiting: waiting.clone(), expires: now() - 1 };
+        let late = sealer.seal(Purpose::Ticket, &ann.holder(), &serde_json::to_vec(&late).unwrap()).unwrap();
+        let refused = tickets.redeem(&ann, &errand("d"), &late).unwrap_err().message();
+        assert!(refused.contains("already answered or has expired; the call may have been carried out"), "{refused}");
+        // Whether it was used is for the store to say.
+        let good = tickets.issue(&ann, errand("d"), waiting.clone(), Duration::from_secs(60)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(tickets.redeem(&ann, &errand("d"), &good).ok(), Some(waiting.clone()));
+        }
+    }
 }

@@ -7,6 +7,7 @@ mod depth;
 mod many;
 mod other_items;
 mod progress;
+mod replicas;
 mod tickets;
 mod with_servers;
 
