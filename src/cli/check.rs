@@ -91,7 +91,7 @@ fn check_script(file: &Path, source: &Source, live: bool, report: &mut Report) -
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", file.display())))?;
     let script =
-        script::Source { name: file.display().to_string(), text: text.as_str().into(), path: Some(file.to_owned()) };
+        script::Source::at(file.display().to_string(), text.as_str(), file);
     if text.contains("def describe_extension") {
         match extension::load(&script, &Limits::SESSION_SCRIPT) {
             Ok(Some(extension)) => {

@@ -66,7 +66,7 @@ fn is_script(file: &Path) -> bool {
 fn read(file: &Path, problems: &mut Vec<Diagnostic>) -> Option<Source> {
     let shown = file.display().to_string();
     match std::fs::read_to_string(file) {
-        Ok(text) => Some(Source { name: shown, text: text.into(), path: Some(file.to_owned()) }),
+        Ok(text) => Some(Source::at(shown, text, file)),
         Err(error) => {
             problems.push(Diagnostic::error(format!("the extension `{shown}` cannot be read: {error}")));
             None

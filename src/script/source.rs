@@ -3,20 +3,41 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::files::Files;
+
 /// Longer files are refused: nobody wrote them by hand, and the parser's stack grows with them.
 pub const MAX_SOURCE: usize = 1 << 20;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One version of a script. Its clones share the files that it loads.
+#[derive(Clone, Debug)]
 pub struct Source {
     /// Shown in errors.
     pub name: String,
     pub text: Arc<str>,
     /// For `load()` of files beside it; a script without one loads from the root.
     pub path: Option<PathBuf>,
+    /// What it loads.
+    pub files: Arc<Files>,
 }
 
 impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
-        Source { name: name.into(), text: text.into(), path: None }
+        Source { name: name.into(), text: text.into(), path: None, files: Arc::default() }
+    }
+
+    /// The text of a file.
+    pub fn at(name: impl Into<String>, text: impl Into<Arc<str>>, path: impl Into<PathBuf>) -> Self {
+        Source { path: Some(path.into()), ..Source::new(name, text) }
+    }
+
+    /// Every file that a change of this script can come from: its own, and those it loads or would load.
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.path.iter().cloned().chain(self.files.paths())
+    }
+
+    /// Whether one of its files reads otherwise by now.
+    pub fn is_outdated(&self) -> bool {
+        let own = |path| std::fs::read_to_string(path).is_ok_and(|text| *text == *self.text);
+        !self.path.as_ref().is_none_or(own) || self.files.are_outdated()
     }
 }
