@@ -90,8 +90,7 @@ fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), 
 fn check_script(file: &Path, source: &Source, live: bool, report: &mut Report) -> Result<(), Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", file.display())))?;
-    let script =
-        script::Source::at(file.display().to_string(), text.as_str(), file);
+    let script = script::Source::at(file.display().to_string(), text.as_str(), file);
     if text.contains("def describe_extension") {
         match extension::load(&script, &Limits::SESSION_SCRIPT) {
             Ok(Some(extension)) => {

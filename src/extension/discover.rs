@@ -16,22 +16,24 @@ pub fn discover(paths: &[PathBuf], bundled: bool, pool: &Pool) -> Result<Vec<Ext
     }
     for path in paths {
         match files(path) {
-            Ok(files) => sources.extend(files.iter().filter_map(|file| read(file, &mut problems))),
+            Ok(files) => {
+                for file in files {
+                    match read(&file) {
+                        Ok(source) => sources.push(source),
+                        Err(problem) => problems.push(problem),
+                    }
+                }
+            }
             Err(problem) => problems.push(problem),
         }
     }
     let mut loaded: Vec<ExtensionBackend> = Vec::new();
     for source in &sources {
-        match load(source, &Limits::SESSION_SCRIPT) {
+        match open(source, pool) {
             Ok(None) => {}
-            Ok(Some(extension)) => match loaded.iter().find(|other| other.name() == extension.name) {
-                Some(other) => problems.push(Diagnostic::error(format!(
-                    "two extensions are called `{}`: `{}` and `{}`",
-                    extension.name,
-                    other.source_name(),
-                    extension.source_name
-                ))),
-                None => loaded.push(ExtensionBackend::new(extension, pool.clone())),
+            Ok(Some(extension)) => match loaded.iter().find(|other| other.name() == extension.name()) {
+                Some(other) => problems.push(same_name(other, &extension)),
+                None => loaded.push(extension),
             },
             Err(problem) => problems.push(problem),
         }
@@ -39,7 +41,24 @@ pub fn discover(paths: &[PathBuf], bundled: bool, pool: &Pool) -> Result<Vec<Ext
     if problems.is_empty() { Ok(loaded) } else { Err(problems) }
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+/// Loads one; none if the file describes no extension.
+pub fn open(source: &Source, pool: &Pool) -> Result<Option<ExtensionBackend>, Diagnostic> {
+    let loaded = load(source, &Limits::SESSION_SCRIPT)?;
+    Ok(loaded.map(|extension| ExtensionBackend::new(extension, pool.clone())))
+}
+
+/// That only one of two can be had.
+pub fn same_name(first: &ExtensionBackend, second: &ExtensionBackend) -> Diagnostic {
+    Diagnostic::error(format!(
+        "two extensions are called `{}`: `{}` and `{}`",
+        first.name(),
+        first.source_name(),
+        second.source_name()
+    ))
+}
+
+/// The files that a path, folder or pattern stands for, sorted.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let shown = path.display();
     let mut found: Vec<PathBuf> = if path.is_dir() {
         let entries = std::fs::read_dir(path)
@@ -63,13 +82,10 @@ fn is_script(file: &Path) -> bool {
     file.is_file() && name.ends_with(".star") && !name.ends_with("_test.star")
 }
 
-fn read(file: &Path, problems: &mut Vec<Diagnostic>) -> Option<Source> {
+pub fn read(file: &Path) -> Result<Source, Diagnostic> {
     let shown = file.display().to_string();
     match std::fs::read_to_string(file) {
-        Ok(text) => Some(Source::at(shown, text, file)),
-        Err(error) => {
-            problems.push(Diagnostic::error(format!("the extension `{shown}` cannot be read: {error}")));
-            None
-        }
+        Ok(text) => Ok(Source::at(shown, text, file)),
+        Err(error) => Err(Diagnostic::error(format!("the extension `{shown}` cannot be read: {error}"))),
     }
 }

@@ -29,7 +29,8 @@ pub fn recipe(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Result<Re
     })
 }
 
-fn source(config: &Config) -> Result<Source, Diagnostic> {
+/// The text of it.
+pub(super) fn source(config: &Config) -> Result<Source, Diagnostic> {
     match &config.session {
         SessionScript::Preset { name, place } => match presets::find(name) {
             Ok(preset) => Ok(preset.script()),

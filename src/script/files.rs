@@ -35,11 +35,12 @@ impl Files {
         self.lock().keys().cloned().collect()
     }
 
-    /// Whether one of them reads otherwise by now, or is there only now.
-    pub fn are_outdated(&self) -> bool {
-        self.lock().iter().any(|(path, known)| match known {
+    /// Those that read otherwise by now, or are there only now.
+    pub(super) fn outdated(&self) -> Vec<PathBuf> {
+        let outdated = |path: &Path, known: &Option<Source>| match known {
             Some(source) => !std::fs::read_to_string(path).is_ok_and(|text| *text == *source.text),
             None => path.exists(),
-        })
+        };
+        self.lock().iter().filter(|(path, known)| outdated(path, known)).map(|(path, _)| path.clone()).collect()
     }
 }

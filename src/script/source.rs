@@ -35,9 +35,10 @@ impl Source {
         self.path.iter().cloned().chain(self.files.paths())
     }
 
-    /// Whether one of its files reads otherwise by now.
-    pub fn is_outdated(&self) -> bool {
-        let own = |path| std::fs::read_to_string(path).is_ok_and(|text| *text == *self.text);
-        !self.path.as_ref().is_none_or(own) || self.files.are_outdated()
+    /// Its files that read otherwise by now. Blocking.
+    pub fn outdated(&self) -> Vec<PathBuf> {
+        let same = |path: &&PathBuf| std::fs::read_to_string(path).is_ok_and(|text| *text == *self.text);
+        let own = self.path.iter().filter(|path| !same(path)).cloned();
+        own.chain(self.files.outdated()).collect()
     }
 }

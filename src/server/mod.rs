@@ -6,6 +6,7 @@ mod blocks;
 mod caching;
 mod capabilities;
 mod changes;
+mod clients;
 mod completion;
 mod conversation;
 mod era;
@@ -45,6 +46,7 @@ pub use stdio::serve_stdio;
 
 use crate::gateway::Gateway;
 use crate::seal::Sealer;
+use clients::Clients;
 use conversation::Conversations;
 use links::LinkTable;
 use ticket::Tickets;
@@ -57,6 +59,7 @@ pub struct Server {
     tickets: Arc<Tickets>,
     conversations: Arc<Conversations>,
     links: Arc<LinkTable>,
+    clients: Arc<Clients>,
 }
 
 impl Server {
@@ -65,6 +68,13 @@ impl Server {
     pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
         let sealer = Sealer::new()?;
         let tickets = Arc::new(Tickets::new(sealer.clone()));
-        Ok(Server { gateway, sealer, tickets, conversations: Arc::default(), links: Arc::default() })
+        Ok(Server {
+            gateway,
+            sealer,
+            tickets,
+            conversations: Arc::default(),
+            links: Arc::default(),
+            clients: Arc::default(),
+        })
     }
 }

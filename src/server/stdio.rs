@@ -204,8 +204,9 @@ impl Front {
                 self.server.gateway.sole_client(handshake.abilities);
                 let links = Some(Arc::clone(&self.links));
                 let client = Client { links, ..Client::of_session(handshake, self.principal.clone()) };
-                let client = client.told_at(Outlet::Queue(self.lines.clone()));
-                let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(client));
+                let client = Arc::new(client.told_at(Outlet::Queue(self.lines.clone())));
+                self.server.clients.add(Arc::downgrade(&client));
+                let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(client);
                 if let Some(old) = old {
                     old.end();
                 }

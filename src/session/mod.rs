@@ -9,6 +9,7 @@ mod host;
 mod listing;
 mod mirror;
 mod surface;
+mod tally;
 mod through;
 mod updates;
 
@@ -17,4 +18,5 @@ pub use call::{CallFault, Caller, Calls};
 pub use dispatch::Dispatcher;
 pub use listing::Page;
 pub use surface::{Entry, Surface};
+pub use tally::Tally;
 pub use updates::{NoUpdates, UpdateSource};

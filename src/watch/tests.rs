@@ -63,7 +63,10 @@ async fn a_file_is_followed_through_every_way_of_saving_it() {
     let aside = folder.0.join("aside");
     assert!(sees(&mut watcher, &wanted, || fs::rename(&deep, &aside).unwrap()).await, "folder moved away");
     folder.write("new/x.star", "6");
-    assert!(sees(&mut watcher, &wanted, || fs::rename(folder.0.join("new"), &deep).unwrap()).await, "another in its place");
+    assert!(
+        sees(&mut watcher, &wanted, || fs::rename(folder.0.join("new"), &deep).unwrap()).await,
+        "another in its place"
+    );
     assert!(sees(&mut watcher, &wanted, || fs::write(&file, "7").unwrap()).await, "and its file written");
 }
 

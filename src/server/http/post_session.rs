@@ -21,7 +21,9 @@ impl HttpFront {
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
         let revision = handshake.revision;
-        let Some(id) = self.sessions.add(Session::new(Client::of_session(handshake, principal))) else {
+        let session = Session::new(Client::of_session(handshake, principal));
+        self.server.clients.add(Arc::downgrade(&session.client));
+        let Some(id) = self.sessions.add(session) else {
             let error = RpcError::internal("too many sessions");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };
