@@ -26,6 +26,7 @@ mod progress;
 mod questions;
 mod questions_by_others;
 mod real_servers;
+mod reload;
 mod resources_and_prompts;
 mod scripts;
 mod search;

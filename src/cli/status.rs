@@ -128,7 +128,7 @@ fn servers(servers: &Value) -> String {
         ["SERVER", "STATUS", "KIND", "VERSION", "PROTOCOL", "TOOLS", "CALLS", "FAILED", "RESTARTS", "ERROR"];
     let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();
     let rows: Vec<Vec<String>> =
-        rows.iter().map(|server| KEYS.map(|key| table::brief(&text(&server[key]), 200)).to_vec()).collect();
+        rows.iter().map(|server| KEYS.map(|key| cell(&server[key])).to_vec()).collect();
     table::render(&HEADINGS, &rows)
 }
 
@@ -140,12 +140,17 @@ fn clients(clients: &Value) -> String {
     let rows: Vec<Vec<String>> = rows
         .iter()
         .map(|client| {
-            let mut row = ["name", "version", "protocolVersion", "user"].map(|key| text(&client[key])).to_vec();
+            let mut row = ["name", "version", "protocolVersion", "user"].map(|key| cell(&client[key])).to_vec();
             row.push(age(&client["connectedSeconds"]));
             row
         })
         .collect();
     table::render(&["CLIENT", "VERSION", "PROTOCOL", "USER", "CONNECTED"], &rows)
+}
+
+/// What others said of themselves, fit for a terminal.
+fn cell(value: &Value) -> String {
+    table::brief(&text(value), 200).chars().filter(|letter| !letter.is_control()).collect()
 }
 
 fn text(value: &Value) -> String {

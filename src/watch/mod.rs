@@ -35,6 +35,8 @@ pub struct Watcher {
     placed: BTreeMap<PathBuf, Identity>,
     wanted: Arc<ArcSwap<Wanted>>,
     events: Arc<Notify>,
+    /// When a change began that nobody has been told of yet.
+    began: Option<Instant>,
     /// The files that had something in them when they were last looked at.
     full: BTreeSet<PathBuf>,
 }
@@ -49,7 +51,7 @@ impl Default for Watcher {
             }
         });
         let system = system.inspect_err(|error| tracing::warn!(%error, "changes of files are found by looking only"));
-        Watcher { system: system.ok(), placed: BTreeMap::new(), wanted, events, full: BTreeSet::new() }
+        Watcher { system: system.ok(), placed: BTreeMap::new(), wanted, events, began: None, full: BTreeSet::new() }
     }
 }
 
@@ -98,21 +100,23 @@ impl Watcher {
         news
     }
 
-    /// Ends when something has changed and the save is over.
+    /// Ends when something has changed and the save is over. Whoever stops waiting can wait again and misses nothing.
     pub async fn changed(&mut self) {
         if self.system.is_none() {
             return tokio::time::sleep(POLL).await;
         }
-        self.events.notified().await;
-        let began = Instant::now();
+        if self.began.is_none() {
+            self.events.notified().await;
+        }
+        let latest = *self.began.get_or_insert_with(Instant::now) + LONGEST;
         loop {
             let patience = if self.is_half_saved() { HALF_SAVED } else { QUIET };
-            let latest = began + LONGEST;
             tokio::select! {
                 () = self.events.notified() => {}
-                () = tokio::time::sleep_until(latest.min(Instant::now() + patience)) => return,
+                () = tokio::time::sleep_until(latest.min(Instant::now() + patience)) => break,
             }
         }
+        self.began = None;
     }
 
     fn is_half_saved(&self) -> bool {

@@ -40,13 +40,17 @@ impl Gateway {
 impl Reloader {
     async fn run(&mut self) {
         let mut watcher = Watcher::default();
+        let mut built = self.gateway.current.clone();
         loop {
             // Where nobody looked before, something may have happened before somebody did.
             while watcher.look_at(self.wanted()) {
                 self.look().await;
             }
-            watcher.changed().await;
-            self.look().await;
+            tokio::select! {
+                () = watcher.changed() => self.look().await,
+                // A run of the script may have loaded other files.
+                _ = built.changed() => {}
+            }
         }
     }
 
