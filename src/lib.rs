@@ -12,6 +12,7 @@ pub mod watch;
 
 // Layer 1
 pub mod model;
+pub mod reach;
 
 // Layer 2
 pub mod wire;

@@ -12,7 +12,8 @@ use super::{output, table};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::extension;
 use crate::gateway::Offline;
-use crate::model::Status;
+use crate::model::{ItemKind, Status};
+use crate::reach::Reach;
 use crate::script::{self, Limits};
 use crate::session::Surface;
 
@@ -92,9 +93,10 @@ fn check_script(file: &Path, source: &Source, live: bool, report: &mut Report) -
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", file.display())))?;
     let script = script::Source::at(file.display().to_string(), text.as_str(), file);
     if text.contains("def describe_extension") {
-        match extension::load(&script, &Limits::SESSION_SCRIPT) {
+        let reach = Arc::new(Reach::new(setup::variables(), None));
+        match extension::load(&script, &Limits::SESSION_SCRIPT, &reach) {
             Ok(Some(extension)) => {
-                let tools = extension.tools.iter();
+                let tools = extension.of(ItemKind::Tool);
                 report.tools.extend(tools.map(|tool| (tool.definition.key().to_owned(), extension.name.clone())));
             }
             Ok(None) => {

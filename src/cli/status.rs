@@ -127,8 +127,7 @@ fn servers(servers: &Value) -> String {
     const HEADINGS: [&str; 10] =
         ["SERVER", "STATUS", "KIND", "VERSION", "PROTOCOL", "TOOLS", "CALLS", "FAILED", "RESTARTS", "ERROR"];
     let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|server| KEYS.map(|key| cell(&server[key])).to_vec()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(|server| KEYS.map(|key| cell(&server[key])).to_vec()).collect();
     table::render(&HEADINGS, &rows)
 }
 

@@ -1,54 +1,30 @@
 //! Which files are extensions.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::{ExtensionBackend, bundled, load};
+use super::{ExtensionBackend, load};
 use crate::diagnostic::Diagnostic;
+use crate::reach::Reach;
 use crate::script::{Limits, Pool, Source};
 
-/// Loads every extension below the given files, folders and globs, sorted, and those shipped in the binary if asked.
-/// All that is wrong is told at once.
-pub fn discover(paths: &[PathBuf], bundled: bool, pool: &Pool) -> Result<Vec<ExtensionBackend>, Vec<Diagnostic>> {
-    let mut problems = Vec::new();
-    let mut sources: Vec<Source> = Vec::new();
-    if bundled {
-        sources.extend(bundled::BUNDLED.iter().map(bundled::Bundled::script));
+/// Reads a file that may hold one.
+pub fn read(file: &Path) -> Result<Source, Diagnostic> {
+    let shown = file.display().to_string();
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Source::at(shown, text, file)),
+        Err(error) => Err(Diagnostic::error(format!("the extension `{shown}` cannot be read: {error}"))),
     }
-    for path in paths {
-        match files(path) {
-            Ok(files) => {
-                for file in files {
-                    match read(&file) {
-                        Ok(source) => sources.push(source),
-                        Err(problem) => problems.push(problem),
-                    }
-                }
-            }
-            Err(problem) => problems.push(problem),
-        }
-    }
-    let mut loaded: Vec<ExtensionBackend> = Vec::new();
-    for source in &sources {
-        match open(source, pool) {
-            Ok(None) => {}
-            Ok(Some(extension)) => match loaded.iter().find(|other| other.name() == extension.name()) {
-                Some(other) => problems.push(same_name(other, &extension)),
-                None => loaded.push(extension),
-            },
-            Err(problem) => problems.push(problem),
-        }
-    }
-    if problems.is_empty() { Ok(loaded) } else { Err(problems) }
 }
 
-/// Loads one; none if the file describes no extension.
-pub fn open(source: &Source, pool: &Pool) -> Result<Option<ExtensionBackend>, Diagnostic> {
-    let loaded = load(source, &Limits::SESSION_SCRIPT)?;
-    Ok(loaded.map(|extension| ExtensionBackend::new(extension, pool.clone())))
+/// Loads one. `None` if the file describes no extension: then it is only there for others to load from.
+pub fn open(source: &Source, pool: &Pool, reach: &Arc<Reach>) -> Result<Option<ExtensionBackend>, Diagnostic> {
+    let extension = load(source, &Limits::SESSION_SCRIPT, reach)?;
+    Ok(extension.map(|extension| ExtensionBackend::new(extension, pool.clone())))
 }
 
-/// That only one of two can be had.
-pub fn same_name(first: &ExtensionBackend, second: &ExtensionBackend) -> Diagnostic {
+/// Two extensions of one name: which files they are in.
+pub fn clash(first: &ExtensionBackend, second: &ExtensionBackend) -> Diagnostic {
     Diagnostic::error(format!(
         "two extensions are called `{}`: `{}` and `{}`",
         first.name(),
@@ -57,8 +33,8 @@ pub fn same_name(first: &ExtensionBackend, second: &ExtensionBackend) -> Diagnos
     ))
 }
 
-/// The files that a path, folder or pattern stands for, sorted.
-pub fn files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+/// The files that a configured path stands for and that may hold extensions, sorted.
+pub fn candidates(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let shown = path.display();
     let mut found: Vec<PathBuf> = if path.is_dir() {
         let entries = std::fs::read_dir(path)
@@ -80,12 +56,4 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
 fn is_script(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     file.is_file() && name.ends_with(".star") && !name.ends_with("_test.star")
-}
-
-pub fn read(file: &Path) -> Result<Source, Diagnostic> {
-    let shown = file.display().to_string();
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Source::at(shown, text, file)),
-        Err(error) => Err(Diagnostic::error(format!("the extension `{shown}` cannot be read: {error}"))),
-    }
 }

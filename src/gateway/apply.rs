@@ -16,12 +16,15 @@ use crate::backend::{Environment, idle_view};
 use crate::catalog::Snapshot;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
+use crate::reach::Reach;
 use crate::session::Recipe;
 
 /// All that a config decides and another one may decide otherwise.
 pub(super) struct Installation {
     pub(super) options: Options,
     pub(super) environment: Environment,
+    /// What local tools do to the world, they do through this.
+    reach: Arc<Reach>,
     pub(super) fleet: Arc<Fleet>,
     pub(super) editions: watch::Sender<Edition>,
     pub(super) routes: ArcSwap<Routes>,
@@ -35,10 +38,11 @@ struct Applied {
 }
 
 impl Installation {
-    pub(super) fn new(options: Options, environment: Environment, fleet: Fleet) -> Self {
+    pub(super) fn new(options: Options, environment: Environment, fleet: Fleet, reach: Arc<Reach>) -> Self {
         Installation {
             options,
             environment,
+            reach,
             fleet: Arc::new(fleet),
             editions: watch::channel(Edition::default()).0,
             routes: ArcSwap::default(),
@@ -58,10 +62,15 @@ impl Installation {
         self.lock().servers.restarts(server)
     }
 
+    /// Looks at the local tools on disk again. Blocking.
+    pub(super) fn look_at_local(&self, config: &Config) -> LocalTools {
+        self.local().look(config, self.options.bundled, &self.fleet.calls().pool, &self.reach)
+    }
+
     /// Looks a config through, with what is in place already. Blocking.
     pub(super) fn prepare(&self, config: &Config) -> Result<Prepared, Vec<Diagnostic>> {
         let (local, calls) = (self.local(), self.fleet.calls());
-        Prepared::of(config, &self.options, &self.environment.pool, &calls.pool, Some(&local))
+        Prepared::of(config, &self.options, &self.environment.pool, &calls.pool, &self.reach, Some(&local))
     }
 
     /// What the backends of a config would show right after it was put in place.

@@ -8,6 +8,7 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::extension::{self, ExtensionBackend, bundled};
+use crate::reach::Reach;
 use crate::script::{Pool, Source};
 use crate::watch::Wanted;
 
@@ -33,14 +34,21 @@ pub(super) struct LocalTools {
 
 impl LocalTools {
     /// Looks at the disk again; what has not changed there is not loaded again. Blocking.
-    pub(super) fn look(&self, config: &Config, bundled: bool, pool: &Pool) -> Self {
+    pub(super) fn look(&self, config: &Config, bundled: bool, pool: &Pool, reach: &Arc<Reach>) -> Self {
         let mut next = LocalTools::default();
         if bundled {
-            next.files.extend(bundled::BUNDLED.iter().map(|shipped| self.file(shipped.script(), pool)));
+            next.files.extend(bundled::BUNDLED.iter().map(|shipped| self.file(shipped.script(), pool, reach)));
         }
         for path in &config.extensions {
-            match extension::files(&path.path) {
-                Ok(files) => next.files.extend(files.iter().map(|file| self.read(file, pool))),
+            match extension::candidates(&path.path) {
+                Ok(files) => {
+                    for file in files {
+                        // Two patterns may find the same file.
+                        if next.known(&file.display().to_string()).is_none() {
+                            next.files.push(self.read(&file, pool, reach));
+                        }
+                    }
+                }
                 Err(problem) => next.missing.push(problem),
             }
         }
@@ -48,9 +56,9 @@ impl LocalTools {
         next
     }
 
-    fn read(&self, file: &Path, pool: &Pool) -> LocalFile {
+    fn read(&self, file: &Path, pool: &Pool, reach: &Arc<Reach>) -> LocalFile {
         match extension::read(file) {
-            Ok(source) => self.file(source, pool),
+            Ok(source) => self.file(source, pool, reach),
             // In the middle of a save, perhaps: an event will tell when it can be read.
             Err(problem) => {
                 let known = self.known(&file.display().to_string()).cloned();
@@ -68,7 +76,7 @@ impl LocalTools {
         self.files.iter().find(|file| file.source.name == name)
     }
 
-    fn file(&self, source: Source, pool: &Pool) -> LocalFile {
+    fn file(&self, source: Source, pool: &Pool, reach: &Arc<Reach>) -> LocalFile {
         let known = self.known(&source.name);
         if let Some(known) = known
             && known.source.outdated().is_empty()
@@ -76,7 +84,7 @@ impl LocalTools {
         {
             return known.clone();
         }
-        match extension::open(&source, pool) {
+        match extension::open(&source, pool, reach) {
             Ok(extension) => LocalFile { source, extension: extension.map(Arc::new), problem: None },
             Err(problem) => {
                 let extension = known.and_then(|known| known.extension.clone());
@@ -104,7 +112,7 @@ impl LocalTools {
             let first = namesakes().find(|other| had(other)).or_else(|| namesakes().next());
             match first {
                 Some(first) if !Arc::ptr_eq(first, extension) => {
-                    self.clashes.push(extension::same_name(first, extension));
+                    self.clashes.push(extension::clash(first, extension));
                 }
                 _ => self.active.push(Arc::clone(extension)),
             }

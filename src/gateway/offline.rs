@@ -22,7 +22,7 @@ impl Offline {
     pub fn look(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let recipe = recipe(config, None).map_err(|problem| problems.push(problem)).ok();
-        let local = LocalTools::default().look(config, options.bundled, &Pool::new(1));
+        let local = LocalTools::default().look(config, options.bundled, &Pool::new(1), &options.reach());
         problems.extend(local.problems().cloned());
         problems.extend(routes::clashes(config));
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };

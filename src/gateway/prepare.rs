@@ -9,6 +9,7 @@ use super::start::Options;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::embedding;
+use crate::reach::Reach;
 use crate::script::Pool;
 use crate::search::Embedder;
 use crate::session::Recipe;
@@ -29,12 +30,13 @@ impl Prepared {
         options: &Options,
         http: &http::Pool,
         pool: &Pool,
+        reach: &Arc<Reach>,
         before: Option<&LocalTools>,
     ) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let embedder = embedder(config, options, http, &mut problems);
         let recipe = recipe(config, embedder).map_err(|problem| problems.push(problem)).ok();
-        let local = before.unwrap_or(&LocalTools::default()).look(config, options.bundled, pool);
+        let local = before.unwrap_or(&LocalTools::default()).look(config, options.bundled, pool, reach);
         match before {
             Some(_) => problems.extend(local.missing.iter().cloned()),
             None => problems.extend(local.problems().cloned()),

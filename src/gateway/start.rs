@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::model::Abilities;
 use crate::process::watchdog;
+use crate::reach::Reach;
 use crate::script::Pool;
 use crate::session::{Calls, Dispatcher};
 use crate::wire::http;
@@ -35,6 +36,13 @@ pub struct Options {
     pub variables: Vec<(String, String)>,
     /// Serve the extensions shipped in the binary too.
     pub bundled: bool,
+}
+
+impl Options {
+    /// The way of local tools to the world.
+    pub(super) fn reach(&self) -> Arc<Reach> {
+        Arc::new(Reach::new(self.variables.clone(), Some(self.executable.clone())))
+    }
 }
 
 /// A running proxy, without a client yet.
@@ -55,7 +63,8 @@ impl Gateway {
     pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let http = http::Pool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
         let pool = Pool::new(HANDLERS);
-        let prepared = Prepared::of(config, options, &http, &pool, None)?;
+        let reach = options.reach();
+        let prepared = Prepared::of(config, options, &http, &pool, &reach, None)?;
         let changes = Arc::new(Notify::new());
         let environment = Environment {
             pool: http,
@@ -66,7 +75,7 @@ impl Gateway {
             sole_client: Arc::default(),
         };
         let fleet = Fleet::new(Calls { dispatcher: Dispatcher::new(&[]), pool }, Arc::clone(&changes));
-        let installed = Installation::new(options.clone(), environment, fleet);
+        let installed = Installation::new(options.clone(), environment, fleet, reach);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.fleet.members()), changes);
         let (sender, current) = watch::channel(Current::default());

@@ -46,9 +46,8 @@ async fn a_call_finishes_with_the_handler_it_began_with() {
 async fn a_server_that_was_taken_out_serves_the_calls_that_began_with_it_and_ends_then() {
     let mut proxy = serving(world(&waiting("old", LONG))).await;
     let call = proxy.client.begin("tools/call", r#"{"name":"wait_old","arguments":{}}"#).await;
-    let config = Config::new()
-        .server("other", &fake_backend(["--only", "raw"]))
-        .section("sessionInit: { preset: default }");
+    let config =
+        Config::new().server("other", &fake_backend(["--only", "raw"])).section("sessionInit: { preset: default }");
     proxy.write("proxy.yaml", &config.text());
     assert_eq!(proxy.changed_tools().await, ["raw"]);
     let status = proxy.status().await;

@@ -15,8 +15,7 @@ impl Reloader {
         let looked = aside(move || {
             let installed = &installed.installed;
             let old = installed.local();
-            let new = old.look(&config, installed.options.bundled, &installed.fleet.calls().pool);
-            (old, Arc::new(new))
+            (old, Arc::new(installed.look_at_local(&config)))
         });
         let Some((old, new)) = looked.await else { return };
         for problem in new.problems().filter(|problem| !old.problems().any(|known| known == *problem)) {
