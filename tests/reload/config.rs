@@ -17,8 +17,8 @@ fn servers(names: &[&str]) -> Config {
 
 async fn pid(proxy: &mut StdioProxy, server: &str) -> u32 {
     let answer = proxy.client.call(&format!("{server}_pid"), "{}").await.structured();
-    let answer: Value = serde_json::from_str(&answer).unwrap();
-    u32::try_from(answer["pid"].as_u64().unwrap()).unwrap()
+    let answer: Value = serde_json::from_str(&answer).expect("it is JSON");
+    answer["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("it is a process id")
 }
 
 #[tokio::test]
