@@ -17,6 +17,7 @@ mod show_preset;
 mod spinner;
 mod status;
 mod table;
+mod test;
 
 use std::process::ExitCode;
 
@@ -56,6 +57,8 @@ enum Command {
     Find(find::Arguments),
     /// Ask a running `proxy serve` how it is: servers, clients, last errors, last reload
     Status(status::Arguments),
+    /// Run the tests in *_test.star files
+    Test(test::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
 }
@@ -80,6 +83,7 @@ pub fn run() -> ExitCode {
         Command::Call(arguments) => call::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };
     match outcome {

@@ -14,6 +14,7 @@ mod routes;
 mod servers;
 mod start;
 mod status;
+mod surfaces;
 mod waits;
 
 pub use offline::Offline;
@@ -21,3 +22,4 @@ pub use rebuild::Current;
 pub use recipe::recipe;
 pub use reload::Reread;
 pub use start::{Gateway, Options};
+pub use surfaces::View;

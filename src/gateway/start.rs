@@ -12,6 +12,7 @@ use super::fleet::Fleet;
 use super::news::NewsBoard;
 use super::prepare::Prepared;
 use super::rebuild::{self, Current};
+use super::surfaces::Surfaces;
 use crate::backend::{Cache, Environment};
 use crate::catalog::{self, Snapshot};
 use crate::config::Config;
@@ -52,6 +53,7 @@ pub struct Gateway {
     pub(super) required: Vec<String>,
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
     pub(super) current: watch::Receiver<Current>,
+    pub(super) surfaces: Arc<Surfaces>,
     pub(super) news: NewsBoard,
     pub(super) config_path: Option<PathBuf>,
     pub(super) started: Instant,
@@ -83,11 +85,13 @@ impl Gateway {
         tokio::spawn(part(Arc::clone(&installed.fleet), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();
+        let surfaces = Surfaces::follow(current.clone());
         Ok(Gateway {
             installed,
             required,
             catalog,
             current,
+            surfaces,
             news: NewsBoard::default(),
             config_path: config.path.clone(),
             started: Instant::now(),
