@@ -12,6 +12,7 @@ pub mod watch;
 
 // Layer 1
 pub mod model;
+pub mod store;
 pub mod reach;
 
 // Layer 2
@@ -19,7 +20,6 @@ pub mod wire;
 pub mod search;
 pub mod script;
 pub mod config;
-pub mod store;
 
 // Layer 3
 pub mod backend;

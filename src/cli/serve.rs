@@ -63,7 +63,7 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
         Arc::new(move || source.load().map(|loaded| loaded.config).map_err(|failure| failure.into_parts().1));
     tokio::spawn(Arc::clone(&gateway).follow_files(config.clone(), reread));
     let no_keys = |error: getrandom::Error| Failure::failed(Diagnostic::error(format!("no keys can be made: {error}")));
-    let server = Server::new(Arc::clone(&gateway)).map_err(no_keys)?;
+    let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(no_keys)?;
     let _control = control(&gateway, &server);
     let stdio = listener.is_none();
     let front = async {

@@ -14,7 +14,7 @@ use super::servers::{Difference, Servers};
 use super::start::Options;
 use crate::backend::{Environment, idle_view};
 use crate::catalog::Snapshot;
-use crate::config::Config;
+use crate::config::{Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::reach::Reach;
 use crate::session::Recipe;
@@ -35,6 +35,8 @@ pub(super) struct Installation {
 struct Applied {
     servers: Servers,
     local: Arc<LocalTools>,
+    /// None before the first config.
+    store: Option<StoreAddress>,
 }
 
 impl Installation {
@@ -91,6 +93,11 @@ impl Installation {
         let others = difference.is_any() || !prepared.local.is_same_as(&applied.local);
         applied.local = prepared.local;
         self.routes.store(prepared.routes);
+        // What is remembered survives every change but that of its place.
+        if applied.store.as_ref() != Some(&config.store) {
+            applied.store = Some(config.store.clone());
+            self.fleet.keep_in(prepared.store);
+        }
         // The script first: it waits for the backends it is meant for, and so never runs with others.
         let edition = self.publish(prepared.recipe, self.fleet.generation() + u64::from(others));
         if others {

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use crate::backend::{Backend, Handle};
 use crate::catalog::Members;
 use crate::session::Calls;
+use crate::store::Store;
 
 pub(super) struct Fleet {
     members: Arc<ArcSwap<Members>>,
@@ -82,6 +83,12 @@ impl Fleet {
         let calls =
             Calls { dispatcher: self.calls.load().dispatcher.with(&backends), ..Calls::clone(&self.calls.load()) };
         self.calls.store(Arc::new(calls));
+    }
+
+    /// Has calls from now on use this store.
+    pub(super) fn keep_in(&self, store: Store) {
+        let _whole = lock(&self.leaving);
+        self.calls.store(Arc::new(Calls { store, ..Calls::clone(&self.calls.load()) }));
     }
 
     /// Ends every server, all at once, also those that only a call keeps.

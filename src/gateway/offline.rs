@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::local::LocalTools;
+use super::prepare::store;
 use super::recipe::recipe;
 use super::routes;
 use super::start::Options;
@@ -25,6 +26,7 @@ impl Offline {
         let local = LocalTools::default().look(config, options.bundled, &Pool::new(1), &options.reach());
         problems.extend(local.problems().cloned());
         problems.extend(routes::clashes(config));
+        problems.extend(store(config).err());
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);

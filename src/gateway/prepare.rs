@@ -6,13 +6,14 @@ use super::local::LocalTools;
 use super::recipe::recipe;
 use super::routes::{self, Routes};
 use super::start::Options;
-use crate::config::Config;
+use crate::config::{Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::embedding;
 use crate::reach::Reach;
 use crate::script::Pool;
 use crate::search::Embedder;
 use crate::session::Recipe;
+use crate::store::Store;
 use crate::wire::http;
 
 /// Everything that a config asks for, ready to be put in place.
@@ -20,6 +21,8 @@ pub(super) struct Prepared {
     pub(super) recipe: Arc<Recipe>,
     pub(super) routes: Arc<Routes>,
     pub(super) local: Arc<LocalTools>,
+    /// Nothing has been sent to it yet.
+    pub(super) store: Store,
 }
 
 impl Prepared {
@@ -42,9 +45,19 @@ impl Prepared {
             None => problems.extend(local.problems().cloned()),
         }
         problems.extend(routes::clashes(config));
-        let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
+        let store = store(config).map_err(|problem| problems.push(problem)).ok();
+        let (Some(recipe), Some(store), true) = (recipe, store, problems.is_empty()) else { return Err(problems) };
         let (recipe, routes) = (Arc::new(recipe), Arc::new(Routes::new(config)));
-        Ok(Prepared { recipe, routes, local: Arc::new(local) })
+        Ok(Prepared { recipe, routes, local: Arc::new(local), store })
+    }
+}
+
+/// The store that the config names.
+pub(super) fn store(config: &Config) -> Result<Store, Diagnostic> {
+    match &config.store {
+        StoreAddress::Memory => Ok(Store::memory()),
+        StoreAddress::Redis(address) => Store::redis(address.reveal())
+            .map_err(|error| Diagnostic::error(format!("`store.url`: {error}")).hint("`redis://HOST:PORT`")),
     }
 }
 
