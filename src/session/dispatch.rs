@@ -70,7 +70,7 @@ impl Dispatcher {
 
     /// Whether calls of a backend run in this process, as a part of the handler that makes them.
     pub fn runs_here(&self, backend: &Arc<str>) -> bool {
-        self.find(backend).is_ok_and(|backend| backend.runs_here())
+        self.find(backend).is_ok_and(|entry| entry.backend.runs_here())
     }
 
     /// Tells a backend something that has no answer.
