@@ -42,4 +42,5 @@ mod subscriptions;
 mod support;
 mod tasks;
 mod testing;
+mod use_cases;
 mod visitors;
