@@ -43,4 +43,5 @@ mod subscriptions;
 mod support;
 mod tasks;
 mod testing;
+mod use_cases;
 mod visitors;
