@@ -20,7 +20,7 @@ mod resolve;
 mod source;
 
 pub use complaint::{Complaint, complain};
-pub use context::{Context, LogLine};
+pub use context::{Context, LogLine, Worlds};
 pub use evaluate::{Program, evaluate, evaluate_and_call, on_big_stack};
 pub use failure::{Failed, Failure, FailureKind};
 pub use function::Function;
