@@ -27,7 +27,8 @@ pub fn loading(folder: &Path, count: usize) -> f64 {
     fs::create_dir_all(&folder).unwrap();
     let text = include_str!("../../extensions/text.star");
     for number in 0..count {
-        let own = text.replace("name = \"text\",\n        version", &format!("name = \"text{number}\",\n        version"));
+        let own =
+            text.replace("name = \"text\",\n        version", &format!("name = \"text{number}\",\n        version"));
         fs::write(folder.join(format!("text{number}.star")), own).unwrap();
     }
     let reach = Arc::new(Reach::new(Vec::new(), None));

@@ -17,6 +17,7 @@ mod setup;
 mod show_preset;
 mod spinner;
 mod table;
+mod test;
 
 use std::process::ExitCode;
 
@@ -56,6 +57,8 @@ enum Command {
     Call(call::Arguments),
     /// Find tools by what they do, as `find_tool` would, and say why
     Find(find::Arguments),
+    /// Run the tests in *_test.star files
+    Test(test::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
 }
@@ -80,6 +83,7 @@ pub fn run() -> ExitCode {
         Command::ListTools(arguments) => list_tools::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };
     match outcome {

@@ -97,6 +97,12 @@ fn load_file(path: &Path) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// The folder a file is in.
+pub(super) fn absolute_folder(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.parent().map(Path::to_owned).unwrap_or_default()
+}
+
 fn folder_of(variable: &str, below_home: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home)))

@@ -18,10 +18,11 @@ mod pool;
 mod report;
 mod resolve;
 mod source;
+mod trial;
 
 pub use complaint::{Complaint, complain};
 pub use context::{Context, LogLine, Worlds};
-pub use evaluate::{Program, evaluate, evaluate_and_call, on_big_stack};
+pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack};
 pub use failure::{Failed, Failure, FailureKind};
 pub use function::Function;
 pub use host::{Host, LogLevel, Stop};
@@ -31,3 +32,4 @@ pub use pool::{Pool, PoolError, wait};
 pub use report::message as error_message;
 pub use resolve::{Embedded, Paths};
 pub use source::{MAX_SOURCE, Source};
+pub use trial::{functions, try_function};

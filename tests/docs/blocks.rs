@@ -64,6 +64,9 @@ fn every_example_extension_loads() {
     assert!(files.len() >= 8, "only {} were found", files.len());
     for path in files {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if name.ends_with("_test.star") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).expect("it is text");
         let source = script::Source { name: name.clone(), text: text.into(), path: Some(path.clone()) };
         match extension::load(&source, &script::Limits::SESSION_SCRIPT, &super::scripts::reach()) {

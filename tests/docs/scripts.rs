@@ -69,7 +69,9 @@ fn settings() -> Arc<Settings> {
 
 #[test]
 fn every_script_runs_and_publishes_something() {
-    let blocks = blocks(&["python"]);
+    let mut blocks = blocks(&["python"]);
+    // Tests are run by `proxy test`.
+    blocks.retain(|block| !block.text.contains("def test_"));
     assert!(blocks.len() >= 5, "only {} scripts were found", blocks.len());
     for block in blocks {
         let source = Source::new(block.place.clone(), block.text.as_str());
