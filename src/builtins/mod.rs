@@ -3,16 +3,20 @@
 
 mod attempt;
 mod backend;
+mod base64;
 mod bind;
 mod config;
 mod digest;
 pub mod document;
+mod fuzzy;
+mod fuzzy_score;
 mod globals;
 mod handler;
 mod instructions;
 mod json;
 mod kinds;
 mod log;
+mod math;
 mod metadata;
 mod metadata_fields;
 mod metadata_make;
@@ -22,13 +26,16 @@ mod plan;
 pub mod presets;
 mod publish;
 mod publish_checks;
+mod redact;
 mod regular;
 mod results;
 mod run;
 mod search_call;
 mod search_handle;
 mod search_index;
+mod time;
 mod tokens;
+mod url;
 mod world;
 
 pub use config::Settings;

@@ -7,6 +7,8 @@ mod metadata;
 mod naming;
 mod other_kinds;
 mod publish;
+mod pure;
+mod redaction;
 
 use std::path::Path;
 use std::pin::Pin;
