@@ -43,6 +43,7 @@ pub use globals::{common, session, session_builder};
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
 pub use run::run_session_script;
+pub use time::members as time_members;
 
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ pub fn register_time(builder: &mut GlobalsBuilder) {
 
 /// Time as seconds since 1970, and as text.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// Seconds since 1970 as text, by the letters of `strftime`, in a time zone such as `"Europe/Berlin"`:
     /// `time.format(0)` is `"1970-01-01T00:00:00Z"`.
     fn format(

@@ -13,7 +13,7 @@ use starlark::values::list::{ListRef, UnpackList};
 use starlark::values::none::NoneOr;
 use starlark::values::structs::{AllocStruct, StructRef};
 use starlark::values::tuple::{AllocTuple, TupleRef};
-use starlark::values::{Heap, Value, ValueLike};
+use starlark::values::{Heap, Value};
 
 use crate::diagnostic::nearest;
 use crate::json::MAX_DEPTH;
