@@ -6,7 +6,7 @@ use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
     attempt, backend, base64, bind, config, digest, fuzzy, instructions, json, log, math, metadata_make, passthrough,
-    publish, redact, regular, results, search_index, time, tokens, url,
+    publish, redact, regular, results, search_index, time, tokens, url, visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -31,6 +31,7 @@ const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     url::register_url,
     time::register_time,
     redact::register_redact,
+    visitor::register_visitor,
     digest::register_digest,
     tokens::register_tokens,
     log::register_log,

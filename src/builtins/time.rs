@@ -1,14 +1,17 @@
 //! The module `time`: text and clock time. The clock itself is an effect.
 
+use std::time::SystemTime;
+
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use jiff::tz::TimeZone;
 use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::float::UnpackFloat;
 
-use crate::script::{Complaint, complain};
+use crate::script::{Complaint, Context, complain};
 
 const ISO: &str = "%Y-%m-%dT%H:%M:%SZ";
 
@@ -19,6 +22,16 @@ pub fn register_time(builder: &mut GlobalsBuilder) {
 /// Time as seconds since 1970, and as text.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
+    /// The seconds since 1970, an integer. Only while a call is handled.
+    fn now(eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
+        Ok(clock("time.now", eval)? / 1000)
+    }
+
+    /// The milliseconds since 1970, an integer. Only while a call is handled.
+    fn now_ms(eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
+        clock("time.now_ms", eval)
+    }
+
     /// Seconds since 1970 as text, by the letters of `strftime`, in a time zone such as `"Europe/Berlin"`:
     /// `time.format(0)` is `"1970-01-01T00:00:00Z"`.
     fn format(
@@ -31,7 +44,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
                 .hint("names are as in `UTC`, `Europe/Berlin`, `America/New_York`")
         })?;
         let zoned = timestamp(ts.0)?.to_zoned(zone);
-        Ok(strtime::format(fmt, &zoned).map_err(|error| complain(format!("`{fmt}`: {error}")))?)
+        strtime::format(fmt, &zoned).map_err(|error| complain(format!("`{fmt}`: {error}")))
     }
 
     /// The seconds since 1970 that a text stands for, by the letters of `strptime`. Without an offset in it the time is
@@ -44,6 +57,15 @@ pub fn members(builder: &mut GlobalsBuilder) {
         })?;
         Ok(time.as_second())
     }
+}
+
+/// What the clock shows, in milliseconds.
+fn clock(kind: &'static str, eval: &Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
+    let shown = Context::of(eval)?.effect(kind, &[], |host| {
+        let since = host.now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Ok(crate::json::raw(&i64::try_from(since.as_millis()).unwrap_or(i64::MAX))))
+    })?;
+    shown.get().parse().map_err(|_| complain("the clock shows no time"))
 }
 
 fn timestamp(seconds: f64) -> Result<Timestamp, Complaint> {

@@ -41,6 +41,7 @@ fn members(builder: &mut GlobalsBuilder) {
         let mut at = 0;
         while at < bytes.len() {
             let code = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
+            let code = code.filter(|code| code.bytes().all(|digit| digit.is_ascii_hexdigit()));
             match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
                 Some(byte) => {
                     out.push(byte);
@@ -83,7 +84,7 @@ fn members(builder: &mut GlobalsBuilder) {
         let url = parsed(text)?;
         let mut query: SmallMap<String, Vec<String>> = SmallMap::new();
         for (name, value) in parse_query(url.query().unwrap_or_default().as_bytes()) {
-            query.entry(name.into_owned()).or_insert_with(Vec::new).push(value.into_owned());
+            query.entry(name.into_owned()).or_default().push(value.into_owned());
         }
         let port = url.port_or_known_default().map_or(Value::new_none(), |port| heap.alloc(i32::from(port)));
         Ok(heap.alloc(AllocStruct([

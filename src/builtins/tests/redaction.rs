@@ -115,7 +115,7 @@ fn hostile_texts_take_linear_time() {
         "token:\\\"",
         "é",
     ] {
-        let script = format!("len(redact({} * {}))", json!(part), 1_000_000 / part.len());
+        let script = format!("len(redact({} * {}))", json!(part), 200_000 / part.len());
         let started = std::time::Instant::now();
         assert!(evaluate(&script).as_u64().unwrap() > 0);
         assert!(started.elapsed().as_secs() < 8, "{part}: {:?}", started.elapsed());
