@@ -15,6 +15,7 @@ use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ClientInfo, ItemKind, Principal, Request, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{Failure, FailureKind, Function, Limits, Pool, Stop};
+use crate::store::Store;
 
 /// Who calls, and what is known of the request.
 #[derive(Clone, Debug)]
@@ -59,6 +60,8 @@ pub enum CallFault {
 pub struct Calls {
     pub dispatcher: Dispatcher,
     pub pool: Pool,
+    /// Where rate limits, waiting calls and what scripts remember are kept.
+    pub store: Store,
 }
 
 impl Calls {
@@ -170,6 +173,8 @@ impl Calls {
                 headers: caller.headers,
             },
             party: caller.party,
+            store: self.store.clone(),
+            namespace: Arc::clone(&job.surface.namespace),
         });
         let outcome = tokio::select! {
             biased;
