@@ -12,6 +12,7 @@ mod extensions;
 mod http;
 mod parts;
 mod relay;
+mod replay;
 mod sessions;
 mod stdio;
 mod surface;

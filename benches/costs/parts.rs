@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{cpu, extensions, http, sessions, stdio, surface};
+use crate::{cpu, extensions, http, replay, sessions, stdio, surface};
 
 const CALLS: usize = 40_000;
 const SESSIONS: usize = 10_000;
@@ -42,6 +42,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("extensions") {
         bench.extensions().await;
+    }
+    if is("replay") {
+        row("a handler run again after 20 calls (ms)", replay::cost(), 2.0);
     }
     if is("memory") {
         bench.memory().await;

@@ -1,5 +1,6 @@
 //! Extensions through the real program: given these files, the client sees exactly that.
 
+mod asking;
 mod commands;
 mod databases;
 mod existing;

@@ -146,3 +146,13 @@ async fn an_error_in_a_handler_names_its_line_and_hides_the_rest() {
     let text = proxy.fault("run", json!({})).await;
     assert!(text.ends_with("(one.star:3)") && !text.contains("tools/"), "{text}");
 }
+
+#[tokio::test]
+async fn each_extension_remembers_for_itself() {
+    let one = one_tool("return state.incr('calls')", "");
+    let two = one.replace("\"one\"", "\"two\"").replace("\"run\"", "\"other\"");
+    let mut proxy = serving(&[("one.star", &one), ("two.star", &two)]).await;
+    for (tool, expected) in [("run", 1), ("run", 2), ("other", 1), ("run", 3)] {
+        assert_eq!(proxy.data(tool, json!({})).await, json!({"result": expected}), "{tool}");
+    }
+}
