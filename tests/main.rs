@@ -7,6 +7,7 @@ mod caching;
 mod command_line;
 mod docs;
 mod envelope;
+mod extensions;
 mod error_codes;
 mod fidelity;
 mod harness;

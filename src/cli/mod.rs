@@ -10,6 +10,7 @@ mod list_presets;
 mod list_servers;
 mod list_tools;
 mod logging;
+mod new;
 mod output;
 mod serve;
 mod setup;
@@ -41,6 +42,8 @@ enum Command {
     Serve(serve::Arguments),
     /// Write a commented proxy.yaml, or import another client's config
     Init(init::Arguments),
+    /// Begin something: an extension with its test
+    New(new::Arguments),
     /// Validate config, script and extensions without starting a server
     Check(check::Arguments),
     /// Name the session scripts shipped in this binary
@@ -75,6 +78,7 @@ pub fn run() -> ExitCode {
     let outcome = match arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Init(arguments) => init::run(&arguments),
+        Command::New(arguments) => new::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::ListPresets(arguments) => list_presets::run(&arguments),
         Command::ShowPreset(arguments) => show_preset::run(&arguments),

@@ -17,11 +17,13 @@ use crate::json::{Object, Raw, RawRef};
 use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, Request, ServerInfo, Status, error_result};
 use crate::script::{FailureKind, Host, Limits, Line, LogLevel, Pool, Question, Stop};
 use crate::store::Store;
+use crate::store::Store;
 use crate::wire::{RpcError, code};
 
 pub struct ExtensionBackend {
     extension: Extension,
     view: Arc<BackendView>,
+    namespace: Arc<str>,
     pool: Pool,
 }
 
@@ -49,7 +51,8 @@ impl ExtensionBackend {
             start_time: None,
             reports: Arc::default(),
         };
-        ExtensionBackend { extension, view: Arc::new(view), pool }
+        let namespace = format!("extension:{}", extension.name).into();
+        ExtensionBackend { extension, view: Arc::new(view), namespace, pool }
     }
 
     pub fn name(&self) -> &str {
@@ -226,6 +229,18 @@ impl Host for LocalHost {
 
     fn request(&self) -> Option<&Request> {
         self.caller.as_ref()?.request()
+    }
+
+    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
+        self.caller.as_ref()?.stands_in(kind, request)
+    }
+
+    fn store(&self) -> Option<&Store> {
+        self.caller.as_ref()?.store()
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     fn line(&self) -> Option<Line> {

@@ -25,7 +25,7 @@ mod source;
 mod trial;
 
 pub use complaint::{Complaint, complain};
-pub use context::{Context, LogLine};
+pub use context::{Context, LogLine, Worlds};
 pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack};
 pub use failure::{Failed, Failure, FailureKind};
 pub use files::Files;
