@@ -70,8 +70,9 @@ where
             none if none.is_none() => given,
             function => context.invoke(eval, function, &[given], &[])?,
         };
-        let key = convert::to_json(key, heap)
-            .map_err(|error| complain(format!("what a cached result is remembered under cannot become JSON: {error}")))?;
+        let key = convert::to_json(key, heap).map_err(|error| {
+            complain(format!("what a cached result is remembered under cannot become JSON: {error}"))
+        })?;
         let key = digest(&key);
         let handler = self.handler.to_value();
         let result = context.nested_function("cached", &[&key], eval, |eval| {
@@ -139,7 +140,9 @@ pub fn register_cached(builder: &mut GlobalsBuilder) {
         for (name, value) in [("the first argument of cached()", handler), ("`key`", key)] {
             if value.get_type() != "function" && !(value.is_none() && name == "`key`") {
                 let complaint = Complaint::new(format!("{name} must be a function, not a `{}`", value.get_type()));
-                return Err(complaint.hint("`cached(call, 60)`, `cached(call, 60, key = lambda args: args[\"id\"])`").into());
+                return Err(complaint
+                    .hint("`cached(call, 60)`, `cached(call, 60, key = lambda args: args[\"id\"])`")
+                    .into());
             }
         }
         let ttl = u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX);

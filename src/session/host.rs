@@ -3,20 +3,23 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::asking;
 use super::dispatch::Dispatcher;
 use super::through::Through;
-use crate::backend::{Call, CallError, Party};
+use crate::backend::{Answer, Call, CallError, Party};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, Request, error_result};
-use crate::script::{Host, LogLevel, Stop};
+use crate::script::{Host, Line, LogLevel, Question, Stop};
 use crate::store::Store;
 
+#[derive(Clone)]
 pub(super) struct RequestHost {
     pub(super) dispatcher: Dispatcher,
     pub(super) runtime: Handle,
@@ -27,27 +30,56 @@ pub(super) struct RequestHost {
     pub(super) store: Store,
     /// Of the session script.
     pub(super) namespace: Arc<str>,
+    /// How often somebody was to be asked something.
+    pub(super) asked: Arc<AtomicU64>,
+    /// Where what is done is written down; none if nobody can be asked anything.
+    pub(super) line: Option<Line>,
 }
 
-impl Host for RequestHost {
-    fn call(&self, target: &ItemRef, arguments: &RawRef, timeout: Option<Duration>) -> Result<Raw, Stop> {
-        let params = match params(target, arguments) {
-            Ok(params) => params,
-            Err(reason) => return Ok(error_result(&reason)),
-        };
+impl RequestHost {
+    /// Calls a backend as a part of this request.
+    pub(super) fn dispatch(
+        &self,
+        target: &ItemRef,
+        params: Raw,
+        timeout: Option<Duration>,
+        line: Option<Line>,
+    ) -> Result<Answer, CallError> {
+        let runs_here = self.dispatcher.runs_here(&target.backend);
         let call = Call {
             method: target.kind.use_method().into(),
             params,
             timeout,
             cancel: self.cancel.clone(),
-            party: self.party.clone().map(|party| Arc::new(Through(party)) as Arc<dyn Party>),
+            party: self
+                .party
+                .clone()
+                .map(|party| Arc::new(Through { party, asked: Arc::clone(&self.asked) }) as Arc<dyn Party>),
             passes_questions_on: false,
             takes_tasks: false,
             declares_tasks: false,
+            host: runs_here.then(|| Arc::new(RequestHost { line, ..self.clone() }) as Arc<dyn Host>),
         };
-        match self.dispatcher.call_blocking(&target.backend, call, &self.runtime) {
+        self.dispatcher.call_blocking(&target.backend, call, &self.runtime)
+    }
+}
+
+impl Host for RequestHost {
+    fn call(
+        &self,
+        target: &ItemRef,
+        arguments: &RawRef,
+        timeout: Option<Duration>,
+        line: Option<Line>,
+    ) -> Result<Raw, Stop> {
+        let params = match params(target, arguments) {
+            Ok(params) => params,
+            Err(reason) => return Ok(error_result(&reason)),
+        };
+        match self.dispatch(target, params, timeout, line) {
             Ok(answer) => Ok(final_result(answer.result)),
             Err(CallError::Cancelled) => Err(Stop::Cancelled),
+            Err(CallError::Asks) => Err(Stop::Input),
             Err(CallError::Rpc(error)) => Ok(error_result(&error.message())),
             Err(error) => Ok(error_result(&error.to_string())),
         }
@@ -86,6 +118,31 @@ impl Host for RequestHost {
 
     fn namespace(&self) -> &str {
         &self.namespace
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    fn line(&self) -> Option<Line> {
+        self.line.clone()
+    }
+
+    fn can_ask(&self, question: &Question) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.party.as_ref().is_some_and(|party| party.takes_form(&asking::as_request(question)))
+    }
+
+    fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
+        let Some(party) = self.party.as_ref().filter(|party| party.wants_progress()) else { return };
+        let mut params = json!({ "progress": done });
+        if let Some(total) = total {
+            params["total"] = json!(total);
+        }
+        if let Some(message) = message {
+            params["message"] = json!(message);
+        }
+        party.progress(&crate::json::raw(&params));
     }
 }
 
