@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use starlark_mcp_proxy::builtins::{Handler, Settings, run_session_script};
 use starlark_mcp_proxy::catalog::Snapshot;
 use starlark_mcp_proxy::json::{Raw, RawRef, raw};
-use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status};
+use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, Visitor};
 use starlark_mcp_proxy::script::{Function, Host, Journal, Limits, Line, LogLevel, Past, Question, Source, Stop};
 
 const SCRIPT: &str = r#"
@@ -74,7 +74,9 @@ pub fn cost() -> f64 {
     let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: vec![Arc::new(backend)] });
     let settings = Arc::new(Settings::default());
     let source = Source::new("policy.star", SCRIPT);
-    let plan = run_session_script(&source, Path::new("."), snapshot, settings, &Limits::SESSION_SCRIPT).unwrap();
+    let plan =
+        run_session_script(&source, Path::new("."), snapshot, settings, Visitor::anonymous(), &Limits::SESSION_SCRIPT)
+            .unwrap();
     let Handler::Script(function) = &plan.tools[0].handler else { panic!("it is a handler of the script") };
     let (_, mut past) = run(function, Past::default());
     let key = past.questions()[0].0.clone();

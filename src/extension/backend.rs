@@ -16,6 +16,7 @@ use crate::backend::{Answer, Backend, Call, CallError};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, Request, ServerInfo, Status, error_result};
 use crate::script::{FailureKind, Host, Limits, Line, LogLevel, Pool, Question, Stop};
+use crate::store::Store;
 use crate::wire::{RpcError, code};
 
 pub struct ExtensionBackend {
@@ -81,6 +82,7 @@ impl ExtensionBackend {
         };
         let host = Arc::new(LocalHost {
             extension: Arc::clone(&self.view.name),
+            namespace: format!("extension {}", self.view.name),
             runtime: Handle::current(),
             cancel: call.cancel.clone(),
             deadline: call.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
@@ -173,6 +175,8 @@ impl Backend for ExtensionBackend {
 /// What a local tool may do: what the handler may that called it, but not call servers.
 struct LocalHost {
     extension: Arc<str>,
+    /// Of what it remembers.
+    namespace: String,
     runtime: Handle,
     cancel: CancellationToken,
     deadline: Option<Instant>,
@@ -226,6 +230,14 @@ impl Host for LocalHost {
 
     fn line(&self) -> Option<Line> {
         self.caller.as_ref()?.line()
+    }
+
+    fn store(&self) -> Option<&Store> {
+        self.caller.as_ref()?.store()
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     fn can_ask(&self, question: &Question) -> bool {
