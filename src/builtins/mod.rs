@@ -5,6 +5,7 @@ mod attempt;
 mod backend;
 mod base64;
 mod bind;
+mod cached;
 mod config;
 mod digest;
 pub mod document;
@@ -51,6 +52,7 @@ pub use hook::Hook;
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
 pub use run::run_session_script;
+pub use time::members as time_members;
 
 #[cfg(test)]
 mod tests;
