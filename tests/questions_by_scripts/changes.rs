@@ -109,3 +109,35 @@ show("handler", handler)
         assert_eq!(reached(&mut client, "refused").await, 0, "modern {modern}");
     }
 }
+
+#[tokio::test]
+async fn an_answer_to_a_script_that_was_edited_meanwhile_is_refused() {
+    let script = |version: &str| {
+        format!(
+            "{}show(\"version\", lambda args: \"{version}\")\ndef handler(args):\n    elicit(\"Sure?\", when_unavailable = \
+             \"error\")\n    return \"went on\"\nshow(\"handler\", handler)\n",
+            super::BEGINNING
+        )
+    };
+    for modern in [false, true] {
+        let mut client = client(script("first").trim_start_matches(super::BEGINNING), modern).await;
+        let params = json!({"name": "handler", "arguments": {}});
+        let (call, question) = if modern {
+            (String::new(), client.modern_call(&params).await.value())
+        } else {
+            let call = client.proxy.client.begin("tools/call", &params.to_string()).await;
+            (call, client.proxy.client.expect_notification("elicitation/create").await.value())
+        };
+        client.proxy.world.directory.write("policy.star", &script("second"));
+        while super::text(&client.converse("version", json!({}), json!({})).await.1) != "second" {}
+        let refused = if modern {
+            client.modern_call(&back(&params, &question)).await
+        } else {
+            let answer = crate::support::message::result(&question["id"].to_string(), &super::accept().to_string());
+            client.proxy.client.send(&answer).await;
+            client.proxy.client.response(&call).await
+        };
+        assert_eq!(refused.text(), "the policy changed while the question was open; call again", "modern {modern}");
+        assert_eq!(refused.value()["result"]["isError"], true);
+    }
+}
