@@ -29,6 +29,7 @@ mod questions;
 mod questions_by_others;
 mod questions_by_scripts;
 mod real_servers;
+mod reload;
 mod resources_and_prompts;
 mod scripts;
 mod search;
