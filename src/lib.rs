@@ -20,6 +20,7 @@ pub mod config;
 // Layer 3
 pub mod backend;
 pub mod embedding;
+pub mod sandbox;
 
 // Layer 4
 pub mod catalog;

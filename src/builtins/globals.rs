@@ -21,16 +21,18 @@ const ENGINE: [LibraryExtension; 8] = [
     LibraryExtension::Typing,
 ];
 
-/// What every script can use, extensions too.
-const COMMON: [fn(&mut GlobalsBuilder); 7] = [
+/// What computes and does nothing else.
+const PURE: [fn(&mut GlobalsBuilder); 6] = [
     json::register_json,
     regular::register_re,
     digest::register_digest,
     tokens::register_tokens,
-    log::register_log,
     results::register_results,
     attempt::register_attempt,
 ];
+
+/// What every script can use beside that, extensions too.
+const COMMON: [fn(&mut GlobalsBuilder); 1] = [log::register_log];
 
 /// What only a session script can use.
 const SESSION: [fn(&mut GlobalsBuilder); 8] = [
@@ -46,8 +48,15 @@ const SESSION: [fn(&mut GlobalsBuilder); 8] = [
 
 /// A builder with what every script can use.
 pub fn common() -> GlobalsBuilder {
-    let mut builder = GlobalsBuilder::extended_by(&ENGINE);
+    let mut builder = pure();
     COMMON.iter().for_each(|register| register(&mut builder));
+    builder
+}
+
+/// What computes and does nothing else: for scripts that may do nothing else.
+pub fn pure() -> GlobalsBuilder {
+    let mut builder = GlobalsBuilder::extended_by(&ENGINE);
+    PURE.iter().for_each(|register| register(&mut builder));
     builder
 }
 

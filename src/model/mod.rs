@@ -16,6 +16,6 @@ pub use definition::{Definition, DefinitionError, ItemKind};
 pub use method::{MethodPattern, is_protocol_method};
 pub use owner::Owner;
 pub use principal::Principal;
-pub use result::{error_result, shaped, shaped_contents, shaped_messages};
+pub use result::{error_result, payload, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;
 pub use template::UriTemplate;

@@ -21,12 +21,13 @@ mod source;
 
 pub use complaint::{Complaint, complain};
 pub use context::{Context, LogLine};
-pub use evaluate::{Program, evaluate, evaluate_and_call, on_big_stack};
+pub use evaluate::{Program, evaluate, evaluate_and_call, on_big_stack, prepare};
 pub use failure::{Failed, Failure, FailureKind};
 pub use function::Function;
 pub use host::{Host, LogLevel, Stop};
 pub use limits::Limits;
 pub use meter::Why;
+pub use parse::parse;
 pub use pool::{Pool, PoolError, wait};
 pub use report::message as error_message;
 pub use resolve::{Embedded, Paths};

@@ -1,0 +1,31 @@
+//! Scripts that a model wrote, each in a process of its own: our own binary in a mode that may compute and talk to its
+//! parent over one pipe, and nothing else. Here are both sides; the parent believes nothing that a worker says.
+
+mod ending;
+mod heap;
+#[cfg(target_os = "linux")]
+mod kernel;
+mod message;
+mod pool;
+mod process;
+mod run;
+mod worker;
+
+pub use ending::Ending;
+pub use heap::Allocator;
+pub use message::{Done, Fault, Function, Job};
+pub use pool::Workers;
+pub use run::{Event, Run};
+pub use worker::run as run_worker;
+
+/// The first argument that makes the binary a worker.
+pub const ARGUMENT: &str = "__sandbox";
+
+/// Longer scripts are refused: no model means to write them, and the parser's stack grows with them.
+pub const MAX_SOURCE: usize = 64 << 10;
+
+/// The most that `codeMode.memory` can be: the address space of a worker holds the program and its stacks too.
+pub const MAX_MEMORY: u64 = 256 << 20;
+
+/// What a worker may map, all in all.
+const ADDRESS_SPACE: u64 = 512 << 20;
