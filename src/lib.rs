@@ -16,6 +16,7 @@ pub mod wire;
 pub mod search;
 pub mod script;
 pub mod config;
+pub mod signature;
 
 // Layer 3
 pub mod backend;
