@@ -16,6 +16,7 @@ pub mod wire;
 pub mod search;
 pub mod script;
 pub mod config;
+pub mod store;
 pub mod signature;
 
 // Layer 3

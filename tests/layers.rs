@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 10] = [
     &["diagnostic", "json", "process", "seal"],
     &["model"],
-    &["wire", "search", "script", "config", "signature"],
+    &["wire", "search", "script", "config", "store", "signature"],
     &["backend", "embedding", "sandbox"],
     &["catalog"],
     &["builtins"],
