@@ -6,7 +6,7 @@ use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
     attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, regular,
-    results, search_index, tokens,
+    results, run_script, search_index, tokens,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -35,7 +35,7 @@ const PURE: [fn(&mut GlobalsBuilder); 6] = [
 const COMMON: [fn(&mut GlobalsBuilder); 1] = [log::register_log];
 
 /// What only a session script can use.
-const SESSION: [fn(&mut GlobalsBuilder); 8] = [
+const SESSION: [fn(&mut GlobalsBuilder); 9] = [
     backend::register_backends,
     publish::register_publish,
     passthrough::register_passthrough,
@@ -44,6 +44,7 @@ const SESSION: [fn(&mut GlobalsBuilder); 8] = [
     config::register_config,
     bind::register_bind,
     search_index::register_search_index,
+    run_script::register_run_script,
 ];
 
 /// A builder with what every script can use.

@@ -4,6 +4,8 @@
 mod attempt;
 mod backend;
 mod bind;
+mod code_line;
+mod code_tools;
 mod config;
 mod digest;
 pub mod document;
@@ -25,6 +27,7 @@ mod publish_checks;
 mod regular;
 mod results;
 mod run;
+mod run_script;
 mod search_call;
 mod search_handle;
 mod search_index;

@@ -12,6 +12,7 @@ use super::output;
 use super::setup::{self, Source};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
+use crate::json::Raw;
 use crate::model::ItemKind;
 use crate::server::Identity;
 use crate::session::{CallFault, Caller, Surface};
@@ -68,7 +69,19 @@ async fn call(
     let name = &arguments.tool;
     let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface)) };
     let schema = entry.definition.member("inputSchema").unwrap_or_default();
-    let params = crate::json::raw(&json!({"name": name, "arguments": values(arguments, &schema)?}));
+    let result = as_local_user(gateway, &surface, name, &Value::Object(values(arguments, &schema)?), timeout).await?;
+    serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Calls a published tool in the name of whoever types.
+pub(super) async fn as_local_user(
+    gateway: &Arc<Gateway>,
+    surface: &Arc<Surface>,
+    name: &str,
+    arguments: &Value,
+    timeout: Option<Duration>,
+) -> Result<Raw, Failure> {
+    let params = crate::json::raw(&json!({"name": name, "arguments": arguments}));
     let cancel = CancellationToken::new();
     let caller = Caller {
         principal: Identity::local_user(&setup::options(false)?.variables),
@@ -81,7 +94,7 @@ async fn call(
         patient: false,
     };
     let calls = gateway.calls();
-    let call = calls.item(&surface, ItemKind::Tool, name, params, caller);
+    let call = calls.item(surface, ItemKind::Tool, name, params, caller);
     let outcome = match timeout {
         None => call.await,
         Some(limit) => match tokio::time::timeout(limit, call).await {
@@ -94,7 +107,7 @@ async fn call(
         },
     };
     match outcome {
-        Ok(result) => serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string())),
+        Ok(result) => Ok(result),
         Err(CallFault::Backend(error)) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
         Err(CallFault::Failed { message, .. }) => Err(Failure::failed(Diagnostic::error(message))),
         Err(CallFault::Unknown | CallFault::Cancelled) => {

@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod completions;
+mod exec;
 mod failure;
 mod find;
 mod init;
@@ -16,6 +17,7 @@ mod setup;
 mod show_preset;
 mod spinner;
 mod table;
+mod types;
 
 use std::process::ExitCode;
 
@@ -53,6 +55,10 @@ enum Command {
     Call(call::Arguments),
     /// Find tools by what they do, as `find_tool` would, and say why
     Find(find::Arguments),
+    /// Run a Starlark script over the published tools, as a model would in code mode
+    Exec(exec::Arguments),
+    /// Print typed signatures of the published tools
+    Types(types::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
 }
@@ -76,6 +82,8 @@ pub fn run() -> ExitCode {
         Command::ListTools(arguments) => list_tools::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
+        Command::Exec(arguments) => exec::run(&arguments),
+        Command::Types(arguments) => types::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };
     match outcome {

@@ -7,6 +7,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::json::Raw;
 
+/// Lines of control that a script may have in its life.
+pub(super) const MOST_BRANCHES: usize = 10_000;
+
 /// Longer frames to a worker are not sent: it could not hold what is in them.
 const LARGEST_TO_WORKER: usize = 256 << 20;
 
@@ -17,8 +20,6 @@ pub struct Job {
     /// What the script finds as `data`.
     pub data: Raw,
     pub functions: Vec<Function>,
-    /// Whether `search_tools` is there.
-    pub search: bool,
     pub steps: u64,
     pub memory: u64,
     pub output: u64,
@@ -44,6 +45,10 @@ pub(super) enum ToWorker {
 pub(super) enum ToParent {
     Call { at: String, tool: String, arguments: Raw },
     Search { at: String, query: String, limit: usize },
+    /// The line of that position divides into so many, of which so many run at once.
+    Fork { at: String, count: usize, limit: usize },
+    /// A line that came from a fork has ended.
+    End { line: String },
     Done(Done),
 }
 

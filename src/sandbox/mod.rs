@@ -3,17 +3,19 @@
 
 mod ending;
 mod heap;
+mod job;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod message;
 mod pool;
 mod process;
+mod reader;
 mod run;
 mod worker;
 
 pub use ending::Ending;
 pub use heap::Allocator;
-pub use message::{Done, Fault, Function, Job};
+pub use message::{Done, Job};
 pub use pool::Workers;
 pub use run::{Event, Run};
 pub use worker::run as run_worker;

@@ -1,7 +1,6 @@
 //! All workers of this process: how many there may be, and one that waits ready.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use std::time::Instant;
 
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, oneshot};
@@ -48,9 +47,8 @@ impl Workers {
         let gone = || Ending::NotStarted("the proxy is ending".to_owned());
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| gone())?;
         let (process, stream) = self.worker().await?;
-        let deadline = Instant::now() + limits.timeout;
-        let mut run = Run::new(process, stream, place, limits, deadline);
-        run.tell(&ToWorker::Job(Box::new(job))).await?;
+        let run = Run::new(process, stream, place, limits);
+        run.tell(&ToWorker::Job(Box::new(job))).await;
         Ok(run)
     }
 

@@ -12,6 +12,7 @@ use starlark::values::Value;
 use super::line::Line;
 use super::link::Link;
 use super::script::LIMITS;
+use crate::sandbox::message::ToParent;
 use crate::script::{Complaint, Context, prepare};
 
 /// Comparing deep values recurses natively; only touched pages cost.
@@ -89,6 +90,7 @@ pub(super) fn run<'v>(
     eval: &Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Vec<Value<'v>>> {
     let position = Line::position();
+    link.send(&ToParent::Fork { at: position.clone(), count: callables.len(), limit: at_once });
     let mut outcomes: Vec<Option<Outcome<'v>>> = callables.iter().map(|_| None).collect();
     let mut coming = callables.iter().enumerate();
     let mut live: Vec<Branch<'v>> = Vec::new();
@@ -103,6 +105,9 @@ pub(super) fn run<'v>(
         live.retain_mut(|branch| {
             let outcome = branch.resume();
             let goes_on = outcome.is_none();
+            if !goes_on {
+                link.send(&ToParent::End { line: branch.line.prefix().to_owned() });
+            }
             outcomes[branch.place] = outcome;
             goes_on
         });

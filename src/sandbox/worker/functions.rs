@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use allocative::Allocative;
 use serde_json::{Map, Value as Json};
@@ -20,17 +21,32 @@ use super::line::Line;
 use super::link::Link;
 use crate::json::Raw;
 use crate::model::payload;
-use crate::sandbox::message::ToParent;
+use crate::sandbox::message::{MOST_BRANCHES, ToParent};
 use crate::script::{Complaint, Context, complain, convert};
+
+/// Branches of branches, and so on.
+const DEEPEST: usize = 8;
 
 /// What the functions of one script share.
 pub(super) struct Board {
     pub(super) link: Arc<Link>,
     pub(super) branches: usize,
-    pub(super) search: bool,
+    pub(super) forked: AtomicUsize,
 }
 
 impl Board {
+    /// Counts branches before they begin.
+    fn fork(&self, count: usize) -> starlark::Result<()> {
+        if Line::depth() >= DEEPEST {
+            return Err(complain(format!("`parallel` stands inside of itself more than {DEEPEST} times")));
+        }
+        let forked = self.forked.fetch_add(count, Ordering::Relaxed);
+        if forked.saturating_add(count) > MOST_BRANCHES {
+            return Err(complain(format!("a script may have {MOST_BRANCHES} branches of `parallel`, all in all")));
+        }
+        Ok(())
+    }
+
     fn of<'a>(eval: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Board> {
         Context::of(eval)?.world().ok_or_else(|| complain("this function works in scripts of code mode only"))
     }
@@ -127,9 +143,6 @@ pub(super) fn register(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let board = Board::of(eval)?;
-        if !board.search {
-            return Err(complain("search_tools() needs tools that can be searched; all there are can be called by name"));
-        }
         let limit = usize::try_from(limit).map_err(|_| complain(format!("`limit` must be 0 or more, not {limit}")))?;
         let at = Line::position();
         let found: Raw = board.link.ask(&at, &ToParent::Search { at: at.clone(), query: query.to_owned(), limit });
@@ -147,6 +160,12 @@ pub(super) fn register(builder: &mut GlobalsBuilder) {
         let limit = limit.ok_or_else(|| complain("`limit` must be 1 or more"))?;
         let board = Board::of(eval)?;
         let callables: Vec<Value<'v>> = callables.iterate(eval.heap())?.collect();
+        if let Some(wrong) = callables.iter().find(|callable| callable.get_type() != "function") {
+            return Err(Complaint::new(format!("parallel() takes functions; one is a `{}`", wrong.get_type()))
+                .hint("write `lambda: tool(name = value)`, which is a function, and not `tool(name = value)`")
+                .into());
+        }
+        board.fork(callables.len())?;
         let results = branches::run(&callables, limit.min(board.branches), &board.link, eval)?;
         Ok(eval.heap().alloc(results))
     }

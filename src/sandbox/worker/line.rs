@@ -23,9 +23,19 @@ impl Line {
         })
     }
 
+    /// How many forks lead to the current line.
+    pub(super) fn depth() -> usize {
+        CURRENT.with_borrow(|current| current.as_ref().map_or(0, |line| line.prefix.matches('.').count() / 2))
+    }
+
     /// The line of a branch of what happens at a position.
     pub(super) fn branch(position: &str, number: usize) -> Self {
         Line { prefix: format!("{position}.{number}."), next: Cell::new(0) }
+    }
+
+    /// What all its positions begin with.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     /// Goes on with another line until `work` returns.

@@ -95,7 +95,8 @@ impl Link {
         }
     }
 
-    fn send(&self, message: &ToParent) {
+    /// Tells the parent something that needs no answer.
+    pub(super) fn send(&self, message: &ToParent) {
         if send(&*self.pipe, message).is_err() {
             Exit::Parent.now();
         }

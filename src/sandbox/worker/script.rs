@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use starlark::environment::{Globals, Module};
@@ -12,6 +13,7 @@ use super::link::Link;
 use super::wrapped::{FUNCTION, LINES_ADDED, wrapped};
 use crate::diagnostic::Diagnostic;
 use crate::json::Raw;
+use crate::sandbox::ending::Exit;
 use crate::sandbox::message::{Done, Fault, Job};
 use crate::script::{Context, Failure, Limits, Source, convert, parse, prepare};
 
@@ -21,8 +23,18 @@ pub(super) const LIMITS: Limits = Limits { steps: u64::MAX, time: Duration::MAX,
 pub(super) fn run(job: &Job, globals: &Globals, link: &Arc<Link>) -> Done {
     link.limit_output(job.output);
     let outcome = catch_unwind(AssertUnwindSafe(|| evaluate(job, globals, link)))
-        .unwrap_or_else(|payload| Err(Failure::panicked(payload)));
+        .unwrap_or_else(|payload| Err(broken(payload)));
     Done { outcome: outcome.map_err(fault), printed: String::new() }
+}
+
+/// The engine breaks down over values too large for it: that is a limit as any other.
+fn broken(payload: Box<dyn std::any::Any + Send>) -> Failure {
+    const TOO_LARGE: [&str; 3] = ["AlignedSize", "out of memory", "capacity overflow"];
+    let failure = Failure::panicked(payload);
+    if TOO_LARGE.iter().any(|sign| failure.message.contains(sign)) {
+        Exit::Memory.now();
+    }
+    failure
 }
 
 /// Runs a line of script, so that the first real one finds everything in place.
@@ -31,7 +43,6 @@ pub(super) fn warm_up(globals: &Globals, link: &Arc<Link>) {
         source: "return [json.encode({'a': [x + 1]}) for x in [1.5]]".to_owned(),
         data: crate::json::RawRef::NULL.to_owned(),
         functions: Vec::new(),
-        search: false,
         steps: 1_000_000,
         memory: 0,
         output: 1000,
@@ -46,7 +57,7 @@ fn evaluate(job: &Job, globals: &Globals, link: &Arc<Link>) -> Result<Raw, Failu
     })?;
     let tree = parse(&Source::new("script", text))?;
     let limits = Limits { steps: job.steps, ..LIMITS };
-    let board = Board { link: Arc::clone(link), branches: job.branches, search: job.search };
+    let board = Board { link: Arc::clone(link), branches: job.branches, forked: AtomicUsize::new(0) };
     let context = Context::top(Arc::new(board), &limits);
     Module::with_temp_heap(|module| {
         let heap = module.heap();
