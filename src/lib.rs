@@ -10,6 +10,7 @@ pub mod seal;
 
 // Layer 1
 pub mod model;
+pub mod reach;
 
 // Layer 2
 pub mod wire;

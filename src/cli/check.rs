@@ -12,7 +12,8 @@ use super::{output, table};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::extension;
 use crate::gateway::Offline;
-use crate::model::Status;
+use crate::model::{ItemKind, Status};
+use crate::reach::Reach;
 use crate::script::{self, Limits};
 use crate::session::Surface;
 
@@ -93,9 +94,10 @@ fn check_script(file: &Path, source: &Source, live: bool, report: &mut Report) -
     let script =
         script::Source { name: file.display().to_string(), text: text.as_str().into(), path: Some(file.to_owned()) };
     if text.contains("def describe_extension") {
-        match extension::load(&script, &Limits::SESSION_SCRIPT) {
+        let reach = Arc::new(Reach::new(setup::variables(), None));
+        match extension::load(&script, &Limits::SESSION_SCRIPT, &reach) {
             Ok(Some(extension)) => {
-                let tools = extension.tools.iter();
+                let tools = extension.of(ItemKind::Tool);
                 report.tools.extend(tools.map(|tool| (tool.definition.key().to_owned(), extension.name.clone())));
             }
             Ok(None) => {

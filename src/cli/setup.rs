@@ -110,11 +110,16 @@ pub(super) fn options(bundled: bool) -> Result<Options, Failure> {
     Ok(Options {
         cache_folder: folder_of("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
         executable: std::env::current_exe()?,
-        variables: std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect(),
+        variables: variables(),
         bundled,
     })
+}
+
+/// The environment, as far as it is text.
+pub(super) fn variables() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 /// One thread for all that waits: handing a message from thread to thread costs more than reading it. Handlers have

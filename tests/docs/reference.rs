@@ -47,9 +47,7 @@ fn generated() -> String {
     page.push_str("\n## Everywhere\n");
     section(&mut page, &common, |name| !engine.members.contains_key(name));
     page.push_str("\n## Only in extensions\n");
-    section(&mut page, &extensions, |name| {
-        !common.members.contains_key(name) && !["Resource", "ResourceTemplate", "Prompt"].contains(&name)
-    });
+    section(&mut page, &extensions, |name| !common.members.contains_key(name));
     page
 }
 

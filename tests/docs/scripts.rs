@@ -9,6 +9,7 @@ use starlark_mcp_proxy::catalog::Snapshot;
 use starlark_mcp_proxy::extension;
 use starlark_mcp_proxy::json::raw;
 use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
+use starlark_mcp_proxy::reach::Reach;
 use starlark_mcp_proxy::script::{Limits, Source};
 
 use super::blocks;
@@ -51,6 +52,11 @@ fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
     })
 }
 
+/// What extensions of the documents can reach while they are loaded: nothing.
+pub fn reach() -> Arc<Reach> {
+    Arc::new(Reach::new(Vec::new(), None))
+}
+
 fn settings() -> Arc<Settings> {
     let Value::Object(sections) = json!({
         "aggregation": {"conflictResolution": "auto"},
@@ -68,8 +74,9 @@ fn every_script_runs_and_publishes_something() {
     for block in blocks {
         let source = Source::new(block.place.clone(), block.text.as_str());
         if block.text.contains("def describe_extension") {
-            let loaded = extension::load(&source, &Limits::SESSION_SCRIPT).unwrap_or_else(|error| panic!("{error}"));
-            assert!(loaded.is_some_and(|extension| !extension.tools.is_empty()), "{}: no tools", block.place);
+            let loaded =
+                extension::load(&source, &Limits::SESSION_SCRIPT, &reach()).unwrap_or_else(|error| panic!("{error}"));
+            assert!(loaded.is_some_and(|extension| !extension.items.is_empty()), "{}: no tools", block.place);
             continue;
         }
         let plan =
