@@ -40,6 +40,7 @@ pub mod gateway;
 
 // Layer 8
 pub mod server;
+pub mod author;
 
 // Layer 9
 pub mod cli;

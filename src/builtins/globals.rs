@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
-    attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, regular,
-    results, run_script, search_index, tokens,
+    attempt, backend, base64, bind, config, digest, fuzzy, instructions, json, log, math, metadata_make, passthrough,
+    publish, redact, regular, results, run_script, search_index, time, tokens, url, visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -22,9 +22,15 @@ const ENGINE: [LibraryExtension; 8] = [
 ];
 
 /// What computes and does nothing else.
-const PURE: [fn(&mut GlobalsBuilder); 6] = [
+const PURE: &[fn(&mut GlobalsBuilder)] = &[
     json::register_json,
     regular::register_re,
+    math::register_math,
+    fuzzy::register_fuzzy,
+    base64::register_base64,
+    url::register_url,
+    time::register_time,
+    redact::register_redact,
     digest::register_digest,
     tokens::register_tokens,
     results::register_results,
@@ -32,10 +38,10 @@ const PURE: [fn(&mut GlobalsBuilder); 6] = [
 ];
 
 /// What every script can use beside that, extensions too.
-const COMMON: [fn(&mut GlobalsBuilder); 1] = [log::register_log];
+const COMMON: &[fn(&mut GlobalsBuilder)] = &[log::register_log, visitor::register_visitor];
 
 /// What only a session script can use.
-const SESSION: [fn(&mut GlobalsBuilder); 9] = [
+const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     backend::register_backends,
     publish::register_publish,
     passthrough::register_passthrough,
@@ -63,10 +69,13 @@ pub fn pure() -> GlobalsBuilder {
 
 /// The names a session script knows.
 pub fn session() -> &'static Globals {
-    static GLOBALS: LazyLock<Globals> = LazyLock::new(|| {
-        let mut builder = common();
-        SESSION.iter().for_each(|register| register(&mut builder));
-        builder.build()
-    });
+    static GLOBALS: LazyLock<Globals> = LazyLock::new(|| session_builder().build());
     &GLOBALS
+}
+
+/// A builder with what session scripts can use, for those who add to it.
+pub fn session_builder() -> GlobalsBuilder {
+    let mut builder = common();
+    SESSION.iter().for_each(|register| register(&mut builder));
+    builder
 }

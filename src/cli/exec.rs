@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::call::as_local_user;
+use super::call::used;
 use super::failure::Failure;
 use super::output;
 use super::setup::{self, Source};
@@ -17,8 +17,9 @@ use crate::config::CodeMode;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
 use crate::json::Raw;
-use crate::model::{Definition, error_result};
+use crate::model::{Definition, Principal, error_result};
 use crate::sandbox::{Done, Ending, Event, Job, Run, Workers};
+use crate::server::Identity;
 use crate::session::Surface;
 use crate::signature::{identifiers, signature};
 
@@ -54,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         setup::report_servers(gateway);
         Ok(if surface.tool(TOOL).is_some() {
             let call = json!({"script": script, "data": data});
-            as_local_user(gateway, &surface, TOOL, &call, None).await?
+            used(gateway, &surface, local_user()?, TOOL, &call, None).await?
         } else {
             execute(&script, &data, &limits, gateway, &surface).await
         })
@@ -135,7 +136,8 @@ async fn called(
         let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         return error_result(&format!("there is no tool `{tool}`{hint}"));
     }
-    match as_local_user(gateway, surface, tool, &arguments, Some(timeout)).await {
+    let called = async { used(gateway, surface, local_user()?, tool, &arguments, Some(timeout)).await };
+    match called.await {
         Ok(result) => result,
         Err(failure) => {
             let (_, diagnostics) = failure.into_parts();
@@ -143,6 +145,10 @@ async fn called(
             error_result(&reasons.join("; "))
         }
     }
+}
+
+fn local_user() -> Result<Principal, Failure> {
+    Ok(Identity::local_user(&setup::options(false)?.variables))
 }
 
 async fn searched(surface: &Arc<Surface>, query: String, limit: usize) -> Raw {

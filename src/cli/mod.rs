@@ -17,6 +17,7 @@ mod setup;
 mod show_preset;
 mod spinner;
 mod table;
+mod test;
 mod types;
 
 use std::process::ExitCode;
@@ -59,6 +60,8 @@ enum Command {
     Exec(exec::Arguments),
     /// Print typed signatures of the published tools
     Types(types::Arguments),
+    /// Run the tests in *_test.star files
+    Test(test::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
 }
@@ -84,6 +87,7 @@ pub fn run() -> ExitCode {
         Command::Find(arguments) => find::run(&arguments),
         Command::Exec(arguments) => exec::run(&arguments),
         Command::Types(arguments) => types::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };
     match outcome {

@@ -10,8 +10,9 @@ use super::failure::Failure;
 use super::{output, spinner};
 use crate::config::{self, Config};
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, Options};
-use crate::model::BackendView;
+use crate::gateway::{Gateway, Options, View};
+use crate::model::{BackendView, Visitor};
+use crate::server::Identity;
 use crate::session::Surface;
 
 /// Where the servers and the script come from.
@@ -97,6 +98,12 @@ fn load_file(path: &Path) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// The folder a file is in.
+pub(super) fn absolute_folder(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.parent().map(Path::to_owned).unwrap_or_default()
+}
+
 fn folder_of(variable: &str, below_home: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home)))
@@ -157,7 +164,16 @@ pub(super) fn with_gateway<T>(
         let label = if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) };
         let settled = spinner::with(&label, gateway.offering(tool)).await;
         let outcome = match settled {
-            Ok(surface) => work(&gateway, surface).await,
+            Ok(shared) => {
+                // Whoever types the command sees what they would see as the client on a pipe.
+                let own =
+                    View::of(Visitor { principal: Identity::local_user(&options.variables), client: Arc::default() });
+                let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
+                match own {
+                    Ok(surface) => work(&gateway, surface).await,
+                    Err(error) => Err(Failure::from(error.as_ref())),
+                }
+            }
             Err(error) => Err(Failure::from(error.as_ref())),
         };
         gateway.stop().await;

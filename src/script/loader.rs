@@ -35,6 +35,12 @@ impl<'a> Loader<'a> {
     }
 
     fn module(&mut self, source: &Source, collects: bool) -> Result<FrozenModule, Failure> {
+        let (ast, modules) = self.ready(source)?;
+        self.run(ast, &modules, collects)
+    }
+
+    /// A file as it is before it runs: parsed, and everything it loads has run.
+    pub(super) fn ready(&mut self, source: &Source) -> Result<(AstModule, Vec<(String, FrozenModule)>), Failure> {
         let ast = parse::parse(source)?;
         self.open.push((key(source), source.name.clone()));
         let mut modules = Vec::new();
@@ -46,7 +52,7 @@ impl<'a> Loader<'a> {
             modules.push((load.module_id.to_owned(), loaded));
         }
         self.open.pop();
-        self.run(ast, &modules, collects)
+        Ok((ast, modules))
     }
 
     fn load(&mut self, id: &str, from: &Source) -> Result<FrozenModule, Fault> {

@@ -90,7 +90,7 @@ publish(metadata('secret', '', {}, {}), lambda args: 'secret')
         ("return config()", "Variable `config` not found"),
         ("return current_user()", "Variable `current_user` not found"),
         ("return run_script('return 1', [])", "Variable `run_script` not found"),
-        ("return time.now()", "Variable `time` not found"),
+        ("return time.now()", "only while a call is handled"),
         ("log('x')", "Variable `log` not found"),
     ] {
         let answer = proxy.client.call("run", &json!({"script": script}).to_string()).await;

@@ -5,6 +5,7 @@ use std::fs;
 
 use starlark::docs::{DocFunction, DocItem, DocMember, DocModule, DocParam, DocString};
 use starlark::environment::{GlobalsBuilder, LibraryExtension};
+use starlark_mcp_proxy::author::testing;
 use starlark_mcp_proxy::{builtins, extension};
 
 use super::root;
@@ -48,6 +49,8 @@ fn generated() -> String {
     section(&mut page, &common, |name| !engine.members.contains_key(name));
     page.push_str("\n## Only in extensions\n");
     section(&mut page, &extensions, |name| !common.members.contains_key(name));
+    page.push_str("\n## Only in tests\n");
+    section(&mut page, &testing::globals().documentation(), |name| name == "testing");
     page
 }
 

@@ -1,0 +1,3 @@
+//! For whoever writes scripts: their tests.
+
+pub mod testing;
