@@ -138,8 +138,7 @@ fn of<'v>(value: Value<'v>) -> starlark::Result<SearchIndexGen<Value<'v>>> {
 /// The tuples of a search index and what it searches; none if the value is something else.
 pub fn parts_of<'v>(value: Value<'v>) -> starlark::Result<Option<(Vec<Value<'v>>, Arc<SharedIndex>)>> {
     let Some(index) = SearchIndex::from_value(value) else { return Ok(None) };
-    let handle: &SearchHandle =
-        index.handle.downcast_ref().ok_or_else(|| complain("this search index is broken"))?;
+    let handle: &SearchHandle = index.handle.downcast_ref().ok_or_else(|| complain("this search index is broken"))?;
     let tools = TupleRef::from_value(index.tools).map(|tools| tools.content().to_vec()).unwrap_or_default();
     Ok(Some((tools, Arc::clone(&handle.shared))))
 }
@@ -185,11 +184,8 @@ fn metadata_of<'v>(item: Value<'v>) -> Option<&'v Metadata> {
 /// A tool as indexes know it, from a tuple given to the built-in of that name.
 pub fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
     let wrong = || {
-        Complaint::new(format!(
-            "{caller}() takes a list of (metadata, handler) tuples; one is a `{}`",
-            item.get_type()
-        ))
-        .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
+        Complaint::new(format!("{caller}() takes a list of (metadata, handler) tuples; one is a `{}`", item.get_type()))
+            .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
     };
     let pair = TupleRef::from_value(item).map(TupleRef::content).filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
     let metadata = pair[0].downcast_ref::<Metadata>().ok_or_else(wrong)?;

@@ -73,13 +73,7 @@ fn text_of(script: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-async fn execute(
-    script: &str,
-    data: &Value,
-    limits: &CodeMode,
-    gateway: &Arc<Gateway>,
-    surface: &Arc<Surface>,
-) -> Raw {
+async fn execute(script: &str, data: &Value, limits: &CodeMode, gateway: &Arc<Gateway>, surface: &Arc<Surface>) -> Raw {
     let definitions = surface.tools().map(|entry| entry.definition.as_ref());
     let outcome = async {
         let run = Workers::shared().start(Job::new(script, data, definitions, limits), limits).await?;
@@ -108,7 +102,8 @@ fn serve<'a>(
                 Event::Done(done) => return Ok(Some(done)),
                 Event::End => return Ok(None),
                 Event::Fork { at, count, .. } => {
-                    let branches = (0..count).map(|number| serve(run, format!("{at}.{number}."), limits, gateway, surface));
+                    let branches =
+                        (0..count).map(|number| serve(run, format!("{at}.{number}."), limits, gateway, surface));
                     futures::future::try_join_all(branches).await?;
                     continue;
                 }

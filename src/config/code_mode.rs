@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use super::reader::Reader;
 
+/// The address space of a worker holds the program and its stacks too.
+const MAX_MEMORY: u64 = 256 << 20;
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodeMode {
     pub enabled: bool,
@@ -61,7 +64,10 @@ pub(super) fn read_code_mode(reader: &Reader) -> Option<CodeMode> {
     fields.set(&mut code.enabled, "enabled", Reader::boolean);
     fields.set(&mut code.step_limit, "stepLimit", |reader| reader.count().map(|count| count as u64));
     fields.set(&mut code.timeout, "timeout", Reader::timeout);
-    fields.set(&mut code.memory, "memory", Reader::size);
+    fields.set(&mut code.memory, "memory", |reader| match reader.size()? {
+        size if size > MAX_MEMORY => reader.fail("may be 256MiB at most"),
+        size => Some(size),
+    });
     fields.set(&mut code.max_calls, "maxCalls", Reader::whole);
     fields.set(&mut code.max_output, "maxOutput", Reader::size);
     fields.set(&mut code.parallel_max_concurrency, "parallelMaxConcurrency", Reader::count);
@@ -103,5 +109,6 @@ mod tests {
         ] {
             assert!(found.iter().any(|error| error.contains(expected)), "{expected}: {found:?}");
         }
+        assert!(errors("codeMode: {memory: 1GiB}")[0].contains("`codeMode.memory`: may be 256MiB at most"));
     }
 }

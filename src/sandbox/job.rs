@@ -9,16 +9,12 @@ use crate::model::{Definition, error_result};
 use crate::signature::identifiers;
 
 impl Job {
-    pub fn new<'a>(
-        source: &str,
-        data: &Value,
-        tools: impl Iterator<Item = &'a Definition>,
-        limits: &CodeMode,
-    ) -> Self {
+    pub fn new<'a>(source: &str, data: &Value, tools: impl Iterator<Item = &'a Definition>, limits: &CodeMode) -> Self {
         let names: Vec<&str> = tools.map(Definition::key).collect();
-        let functions = names.iter().zip(identifiers(names.iter().copied())).filter_map(|(name, identifier)| {
-            Some(Function { identifier: identifier?, tool: (*name).to_owned() })
-        });
+        let functions = names
+            .iter()
+            .zip(identifiers(names.iter().copied()))
+            .filter_map(|(name, identifier)| Some(Function { identifier: identifier?, tool: (*name).to_owned() }));
         Job {
             source: source.to_owned(),
             data: crate::json::raw(data),

@@ -38,17 +38,34 @@ pub struct Function {
 pub(super) enum ToWorker {
     Job(Box<Job>),
     /// The answer to the question at that position.
-    Answer { at: String, value: Raw },
+    Answer {
+        at: String,
+        value: Raw,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToParent {
-    Call { at: String, tool: String, arguments: Raw },
-    Search { at: String, query: String, limit: usize },
+    Call {
+        at: String,
+        tool: String,
+        arguments: Raw,
+    },
+    Search {
+        at: String,
+        query: String,
+        limit: usize,
+    },
     /// The line of that position divides into so many, of which so many run at once.
-    Fork { at: String, count: usize, limit: usize },
+    Fork {
+        at: String,
+        count: usize,
+        limit: usize,
+    },
     /// A line that came from a fork has ended.
-    End { line: String },
+    End {
+        line: String,
+    },
     Done(Done),
 }
 

@@ -26,8 +26,5 @@ pub const ARGUMENT: &str = "__sandbox";
 /// Longer scripts are refused: no model means to write them, and the parser's stack grows with them.
 pub const MAX_SOURCE: usize = 64 << 10;
 
-/// The most that `codeMode.memory` can be: the address space of a worker holds the program and its stacks too.
-pub const MAX_MEMORY: u64 = 256 << 20;
-
 /// What a worker may map, all in all.
 const ADDRESS_SPACE: u64 = 512 << 20;

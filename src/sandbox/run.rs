@@ -29,10 +29,22 @@ pub struct Run {
 /// What one line of control of a script wants next.
 #[derive(Debug)]
 pub enum Event {
-    Call { at: String, tool: String, arguments: Raw },
-    Search { at: String, query: String, limit: usize },
+    Call {
+        at: String,
+        tool: String,
+        arguments: Raw,
+    },
+    Search {
+        at: String,
+        query: String,
+        limit: usize,
+    },
     /// From here on so many lines go on beside each other, at most `limit` at once; this one waits for them.
-    Fork { at: String, count: usize, limit: usize },
+    Fork {
+        at: String,
+        count: usize,
+        limit: usize,
+    },
     /// This line has come to its end.
     End,
     /// The whole script has.
@@ -109,7 +121,8 @@ impl Run {
     /// A worker that is gone, or does not read, is noticed by whoever listens to it.
     pub(super) async fn tell(&self, message: &ToWorker) {
         let mut writer = self.writer.lock().await;
-        let _ = tokio::time::timeout_at(tokio::time::Instant::from_std(self.deadline), tell(&mut *writer, message)).await;
+        let _ =
+            tokio::time::timeout_at(tokio::time::Instant::from_std(self.deadline), tell(&mut *writer, message)).await;
     }
 
     /// How long it may still go on.

@@ -11,11 +11,57 @@ use crate::model::Definition;
 
 /// What cannot be the name of a function, in a module in strict mode.
 const RESERVED: [&str; 51] = [
-    "arguments", "async", "await", "break", "case", "catch", "class", "const", "continue", "debugger", "declare",
-    "default", "delete", "do", "else", "enum", "eval", "export", "extends", "false", "finally", "for", "function", "if",
-    "implements", "import", "in", "instanceof", "interface", "let", "new", "null", "package", "private", "protected",
-    "public", "return", "static", "super", "switch", "this", "throw", "true", "try", "type", "typeof", "undefined",
-    "var", "void", "while", "with",
+    "arguments",
+    "async",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "declare",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "undefined",
+    "var",
+    "void",
+    "while",
+    "with",
 ];
 
 /// Types that the signatures themselves use.
@@ -165,7 +211,8 @@ fn comment(text: &str, indent: &str) -> String {
     match lines[..] {
         [line] => format!("{indent}/** {line} */\n"),
         _ => {
-            let body: String = lines.iter().map(|line| format!("{indent} * {line}").trim_end().to_owned() + "\n").collect();
+            let body: String =
+                lines.iter().map(|line| format!("{indent} * {line}").trim_end().to_owned() + "\n").collect();
             format!("{indent}/**\n{body}{indent} */\n")
         }
     }

@@ -8,7 +8,8 @@ use super::{failure, returned, run, started, world};
 
 const TIME: &str = "the script used more than its limit of 2 s (`codeMode.timeout`)";
 const MEMORY: &str = "the script used more than its limit of 64 MiB of memory (`codeMode.memory`)";
-const OUTPUT: &str = "the script used more than its limit of 1 MiB of output, returned and printed (`codeMode.maxOutput`)";
+const OUTPUT: &str =
+    "the script used more than its limit of 1 MiB of output, returned and printed (`codeMode.maxOutput`)";
 const STEPS: &str = "the script used more than its limit of 1000000 steps";
 const CALLS: &str = "the script used more than its limit of 5 tool calls (`codeMode.maxCalls`)";
 const FRAMES: &str = "the script used more than its limit of 200 nested calls";
@@ -51,11 +52,11 @@ fn bombs() -> Vec<(String, Vec<&'static str>)> {
     ];
     let deep = [
         (format!("return {}", vec!["1"; 100_000].join("+")), vec![SOURCE]),
-        (format!("return {}", vec!["1"; 30_000].join("+")), vec![DEPTH, "nested"]),
+        (format!("return {}", vec!["1"; 30_000].join("+")), vec![DEPTH, TIME]),
         (format!("return {}{}", "[".repeat(1_000_000), "]".repeat(1_000_000)), vec![SOURCE]),
-        (format!("return {}{}", "[".repeat(30_000), "]".repeat(30_000)), vec![DEPTH]),
-        (format!("return {}1", "-".repeat(60_000)), vec![DEPTH]),
-        (format!("return {}1", "not ".repeat(16_000)), vec![DEPTH]),
+        (format!("return {}{}", "[".repeat(30_000), "]".repeat(30_000)), vec![DEPTH, TIME]),
+        (format!("return {}1", "-".repeat(60_000)), vec![DEPTH, TIME]),
+        (format!("return {}1", "not ".repeat(16_000)), vec![DEPTH, TIME]),
     ];
     plain.into_iter().map(|(script, expected)| (script.to_owned(), expected)).chain(deep).collect()
 }

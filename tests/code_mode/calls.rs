@@ -139,7 +139,8 @@ async fn branches_wait_at_the_same_time() {
     let mut proxy = started(world("slow,echo", "parallelMaxConcurrency: 20")).await;
     run(&mut proxy, "return 1").await.result();
     let before = std::time::Instant::now();
-    let script = "return parallel([lambda n = n: [slow(ms = 300), echo(n = n)][1]['n'] for n in range(20)], limit = 20)";
+    let script =
+        "return parallel([lambda n = n: [slow(ms = 300), echo(n = n)][1]['n'] for n in range(20)], limit = 20)";
     assert_eq!(returned(&run(&mut proxy, script).await), json!((0..20).collect::<Vec<_>>()));
     let took = before.elapsed();
     assert!(took.as_millis() < 20 * 300 / 2, "one after the other: {took:?}");

@@ -95,7 +95,16 @@ void all;
 "#;
     directory.write("types/tools.ts", &types);
     directory.write("types/use.ts", own);
-    compiler.args(["--strict", "--noEmit", "--target", "es2022", "--module", "es2022", "--moduleResolution", "bundler"]);
+    compiler.args([
+        "--strict",
+        "--noEmit",
+        "--target",
+        "es2022",
+        "--module",
+        "es2022",
+        "--moduleResolution",
+        "bundler",
+    ]);
     compiler.arg("use.ts").current_dir(directory.path().join("types"));
     let compiled = Finished::run(compiler).await;
     compiled.expect(0);

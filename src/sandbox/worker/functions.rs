@@ -109,11 +109,7 @@ impl Tool {
 }
 
 /// Calls a tool, and gives what its result holds; an error result is raised.
-fn call<'v>(
-    tool: &str,
-    arguments: Map<String, Json>,
-    eval: &mut Evaluator<'v, '_, '_>,
-) -> starlark::Result<Value<'v>> {
+fn call<'v>(tool: &str, arguments: Map<String, Json>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
     let at = Line::position();
     let question = ToParent::Call { at: at.clone(), tool: tool.to_owned(), arguments: crate::json::raw(&arguments) };
     let result = Board::of(eval)?.link.ask(&at, &question);

@@ -22,8 +22,8 @@ pub(super) const LIMITS: Limits = Limits { steps: u64::MAX, time: Duration::MAX,
 
 pub(super) fn run(job: &Job, globals: &Globals, link: &Arc<Link>) -> Done {
     link.limit_output(job.output);
-    let outcome = catch_unwind(AssertUnwindSafe(|| evaluate(job, globals, link)))
-        .unwrap_or_else(|payload| Err(broken(payload)));
+    let outcome =
+        catch_unwind(AssertUnwindSafe(|| evaluate(job, globals, link))).unwrap_or_else(|payload| Err(broken(payload)));
     Done { outcome: outcome.map_err(fault), printed: String::new() }
 }
 

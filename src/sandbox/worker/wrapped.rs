@@ -76,8 +76,7 @@ mod tests {
     #[test]
     fn every_line_is_indented_but_those_inside_of_a_long_string() {
         let source = "x = '''a\n  b\\'''\nc'''\r\ny = \"'''\" # '''\nif x:\n\treturn y";
-        let expected =
-            "def the_script_itself():\n x = '''a\n  b\\'''\nc'''\n y = \"'''\" # '''\n if x:\n \treturn y";
+        let expected = "def the_script_itself():\n x = '''a\n  b\\'''\nc'''\n y = \"'''\" # '''\n if x:\n \treturn y";
         assert_eq!(wrapped(source).unwrap(), expected);
     }
 
