@@ -28,6 +28,7 @@ mod probing;
 mod progress;
 mod questions;
 mod questions_by_others;
+mod questions_by_scripts;
 mod real_servers;
 mod resources_and_prompts;
 mod scripts;

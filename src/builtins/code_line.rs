@@ -5,8 +5,8 @@ use std::sync::Arc;
 use starlark::eval::Evaluator;
 
 use super::code_tools::CodeTools;
-use super::search_call;
 use super::world::World;
+use super::{code_branch, search_call};
 use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
 use crate::model::error_result;
@@ -42,13 +42,16 @@ pub(super) fn serve<'v>(
         let (at, value) = match event {
             Event::End => return Ok(Outcome::End),
             Event::Done(done) => return Ok(Outcome::Done(done)),
-            Event::Fork { at, count, .. } => {
-                for number in 0..count {
-                    if let ended @ Outcome::Ended(_) = serve(run, &format!("{at}.{number}."), tools, limits, eval)? {
-                        return Ok(ended);
-                    }
+            Event::Fork { at, count, limit } => {
+                let branches = code_branch::branches(run, &at, count, tools, limits, eval.heap());
+                match context.parallel("run_script", eval, &branches, limit) {
+                    Ok(_) => continue,
+                    Err(error) if context.is_final(&error) => return Err(error),
+                    Err(error) => match run.ending() {
+                        Some(ending) => return Ok(Outcome::Ended(ending)),
+                        None => return Err(error),
+                    },
                 }
-                continue;
             }
             Event::Call { at, tool, arguments } => {
                 let timeout = limits.tool_call_timeout.min(run.time_left());

@@ -16,6 +16,8 @@ use crate::search::{SharedIndex, Shelf, Tool};
 use crate::signature::{identifiers, signature};
 
 pub(super) struct CodeTools<'v> {
+    /// As they were given.
+    value: Value<'v>,
     tools: Vec<(Tool, Value<'v>)>,
     positions: HashMap<String, usize>,
     index: Option<Arc<SharedIndex>>,
@@ -35,7 +37,8 @@ impl<'v> CodeTools<'v> {
                 (tools.iterate(eval.heap()).map_err(wrong)?.collect(), None)
             }
         };
-        let mut found = CodeTools { tools: Vec::with_capacity(items.len()), positions: HashMap::new(), index };
+        let mut found =
+            CodeTools { value: tools, tools: Vec::with_capacity(items.len()), positions: HashMap::new(), index };
         for item in items {
             let tool = tool_of(caller, item)?;
             let name = tool.definition.key().to_owned();
@@ -45,6 +48,10 @@ impl<'v> CodeTools<'v> {
             }
         }
         Ok(found)
+    }
+
+    pub(super) fn value(&self) -> Value<'v> {
+        self.value
     }
 
     pub(super) fn definitions(&self) -> impl Iterator<Item = &Definition> {

@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
-    attempt, backend, base64, bind, config, digest, fuzzy, instructions, json, log, math, metadata_make, passthrough,
-    publish, redact, regular, results, run_script, search_index, time, tokens, url, visitor,
+    attempt, backend, base64, bind, config, digest, elicit, fuzzy, instructions, json, log, math, metadata_make,
+    parallel, passthrough, publish, rate_limits, redact, regular, results, run_script, search_index, state, time,
+    tokens, url, visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
-const ENGINE: [LibraryExtension; 8] = [
+const ENGINE: &[LibraryExtension] = &[
     LibraryExtension::StructType,
     LibraryExtension::RecordType,
     LibraryExtension::EnumType,
@@ -38,7 +39,8 @@ const PURE: &[fn(&mut GlobalsBuilder)] = &[
 ];
 
 /// What every script can use beside that, extensions too.
-const COMMON: &[fn(&mut GlobalsBuilder)] = &[log::register_log, visitor::register_visitor];
+const COMMON: &[fn(&mut GlobalsBuilder)] =
+    &[log::register_log, visitor::register_visitor, elicit::register_elicit, parallel::register_parallel];
 
 /// What only a session script can use.
 const SESSION: &[fn(&mut GlobalsBuilder)] = &[
@@ -51,6 +53,8 @@ const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     bind::register_bind,
     search_index::register_search_index,
     run_script::register_run_script,
+    rate_limits::register_rate_limits,
+    state::register_state,
 ];
 
 /// A builder with what every script can use.
@@ -62,7 +66,7 @@ pub fn common() -> GlobalsBuilder {
 
 /// What computes and does nothing else: for scripts that may do nothing else.
 pub fn pure() -> GlobalsBuilder {
-    let mut builder = GlobalsBuilder::extended_by(&ENGINE);
+    let mut builder = GlobalsBuilder::extended_by(ENGINE);
     PURE.iter().for_each(|register| register(&mut builder));
     builder
 }

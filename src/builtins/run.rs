@@ -61,6 +61,8 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
         plan.sections_read.insert("codeMode".to_owned());
         Workers::shared().warm_up();
     }
+    let settings = crate::json::canonical(&serde_json::Value::Object(world.settings.sections.clone()));
+    plan.digest = crate::json::digest(&serde_json::json!([done.digest, settings]));
     Ok(plan)
 }
 

@@ -51,7 +51,9 @@ pub fn register_run_script(builder: &mut GlobalsBuilder) {
             None => json!({}),
         };
         let limits = World::of(eval)?.settings.code_mode.clone();
-        let result = run(Job::new(source, &data, tools.definitions(), &limits), &tools, &limits, eval)?;
+        let job = Job::new(source, &data, tools.definitions(), &limits);
+        let request = [source, &data.to_string()];
+        let result = context.nested_function("run_script", &request, eval, |eval| run(job, &tools, &limits, eval))?;
         Ok(convert::text_to_starlark(result.get(), eval.heap())?)
     }
 

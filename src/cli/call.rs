@@ -107,6 +107,8 @@ pub(super) async fn used(
         takes_rounds: false,
         takes_tasks: false,
         patient: false,
+        past: None,
+        policy: None,
     };
     let calls = gateway.calls();
     let call = calls.item(surface, ItemKind::Tool, name, params, caller);
@@ -125,7 +127,7 @@ pub(super) async fn used(
         Ok(result) => Ok(result),
         Err(CallFault::Backend(error)) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
         Err(CallFault::Failed { message, .. }) => Err(Failure::failed(Diagnostic::error(message))),
-        Err(CallFault::Unknown | CallFault::Cancelled) => {
+        Err(CallFault::Unknown | CallFault::Cancelled | CallFault::Asks(_)) => {
             Err(Failure::failed(Diagnostic::error(format!("`{name}` was not called"))))
         }
     }

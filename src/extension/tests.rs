@@ -10,12 +10,12 @@ use super::{CallFault, Extension, bundled::BUNDLED, load};
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, ItemRef};
 use crate::reach::Reach;
-use crate::script::{Host, Limits, LogLevel, Source, Stop};
+use crate::script::{Host, Limits, Line, LogLevel, Source, Stop};
 
 struct Nobody;
 
 impl Host for Nobody {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<Line>) -> Result<Raw, Stop> {
         Err(Stop::Cancelled)
     }
 

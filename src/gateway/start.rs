@@ -19,7 +19,7 @@ use crate::model::Abilities;
 use crate::process::watchdog;
 use crate::reach::Reach;
 use crate::script::Pool;
-use crate::session::{Calls, Dispatcher};
+use crate::session::{Calls, Dispatcher, WaitingRoom};
 use crate::wire::http;
 
 /// Handlers that may run at once; others queue.
@@ -70,7 +70,15 @@ impl Gateway {
             changes: Arc::clone(&changes),
             sole_client: Arc::default(),
         };
-        let fleet = Fleet::new(Calls { dispatcher: Dispatcher::new(&[]), pool }, Arc::clone(&changes));
+        let fleet = Fleet::new(
+            Calls {
+                dispatcher: Dispatcher::new(&[]),
+                pool,
+                store: prepared.store.clone(),
+                waiting: WaitingRoom::default(),
+            },
+            Arc::clone(&changes),
+        );
         let installed = Installation::new(environment, fleet);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.fleet.members()), changes);

@@ -15,6 +15,7 @@ mod http;
 mod identity;
 mod in_flight;
 mod items;
+mod journals;
 mod links;
 mod listen;
 mod lists;
@@ -44,8 +45,11 @@ pub use identity::Identity;
 pub use stdio::serve_stdio;
 
 use crate::gateway::Gateway;
+use crate::model::Secret;
 use crate::seal::Sealer;
+use crate::session::PolicyNow;
 use conversation::Conversations;
+use journals::Held;
 use links::LinkTable;
 use ticket::Tickets;
 
@@ -57,14 +61,28 @@ pub struct Server {
     tickets: Arc<Tickets>,
     conversations: Arc<Conversations>,
     links: Arc<LinkTable>,
+    held: Arc<Held>,
+    policy: PolicyNow,
 }
 
 impl Server {
+    /// `keys` seal what clients bring back, newest first; without any, one is made that lives as long as the server.
+    ///
     /// # Errors
     /// If the system has no randomness to give.
-    pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
-        let sealer = Sealer::new()?;
+    pub fn new(gateway: Arc<Gateway>, keys: &[Secret]) -> Result<Self, getrandom::Error> {
+        let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal))?;
         let tickets = Arc::new(Tickets::new(sealer.clone()));
-        Ok(Server { gateway, sealer, tickets, conversations: Arc::default(), links: Arc::default() })
+        let current = gateway.watch();
+        let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
+        Ok(Server {
+            gateway,
+            sealer,
+            tickets,
+            conversations: Arc::default(),
+            links: Arc::default(),
+            held: Arc::default(),
+            policy,
+        })
     }
 }

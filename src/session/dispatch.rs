@@ -41,6 +41,11 @@ impl Dispatcher {
         self.find(backend)?.call_blocking(call, runtime)
     }
 
+    /// Whether calls of a backend run in this process, as a part of the handler that makes them.
+    pub fn runs_here(&self, backend: &Arc<str>) -> bool {
+        self.find(backend).is_ok_and(|backend| backend.runs_here())
+    }
+
     /// Tells a backend something that has no answer.
     pub async fn notify(&self, backend: &Arc<str>, method: String, params: Option<Raw>) {
         if let Ok(backend) = self.find(backend) {

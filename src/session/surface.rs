@@ -11,6 +11,7 @@ use super::build::Origin;
 use super::definitions;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
+use super::version::Version;
 use crate::builtins::{Handler, Hook, Plan, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
@@ -129,6 +130,8 @@ pub struct Surface {
     prompts: Items,
     /// The snapshot it was made from.
     pub snapshot: u64,
+    /// Under which its script keeps what it remembers.
+    pub namespace: Arc<str>,
     instructions: String,
     /// The server that this is nothing but a view of.
     mirrors: Option<Arc<BackendView>>,
@@ -139,10 +142,11 @@ pub struct Surface {
     /// For whom else it would be made otherwise: what it was made of.
     personal: Option<Origin>,
     pub warnings: Vec<Diagnostic>,
+    version: Version,
 }
 
 impl Surface {
-    pub(super) fn new(plan: Plan, snapshot: &Snapshot, personal: Option<Origin>) -> Self {
+    pub(super) fn new(plan: Plan, snapshot: &Snapshot, namespace: Arc<str>, personal: Option<Origin>) -> Self {
         let mirrors = mirrored(&plan, snapshot);
         let (apps, clashes) = Apps::of(&plan);
         for clash in &clashes {
@@ -168,6 +172,7 @@ impl Surface {
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
             prompts: Items::new(ItemKind::Prompt, plan.prompts, &gone),
             snapshot: snapshot.version,
+            namespace,
             instructions: plan.instructions.unwrap_or_else(said),
             mirrors,
             apps,
@@ -175,7 +180,18 @@ impl Surface {
             on_request: plan.on_request,
             personal,
             warnings: plan.warnings.into_iter().chain(clashes).collect(),
+            version: Version::new(&plan.digest, snapshot),
         }
+    }
+
+    /// The digest of the script, of what it loaded and of its settings.
+    pub fn policy(&self) -> &Arc<str> {
+        &self.version.policy
+    }
+
+    /// The digest of all that the servers offered when it was made.
+    pub fn catalog(&self) -> &str {
+        self.version.catalog()
     }
 
     /// Where the script asked whom it runs for: what is needed to make the surface of others. None if everybody sees this.

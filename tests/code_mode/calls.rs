@@ -1,11 +1,16 @@
 //! What a script can do: call tools, in every way there is, and give back what it made of them.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::{failure, returned, run, scripted, started, world};
 use crate::support::config::Config;
+use crate::support::patience::LONG_PATIENCE;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
+use crate::support::rmcp_client::{RmcpClient, legacy, modern};
+use crate::support::rmcp_person::Person;
 
 #[tokio::test]
 async fn a_script_calls_tools_as_functions_and_returns_one_value() {
@@ -135,11 +140,15 @@ for meta, call in tools + [(metadata('run', '', {'type': 'object'}, {}), lambda 
 }
 
 #[tokio::test]
-async fn branches_give_their_results_in_order() {
+async fn branches_wait_at_the_same_time() {
     let mut proxy = started(world("slow,echo", "parallelMaxConcurrency: 20")).await;
     run(&mut proxy, "return 1").await.result();
-    let script = "return parallel([lambda n = n: [slow(ms = 10), echo(n = n)][1]['n'] for n in range(20)], limit = 20)";
+    let before = std::time::Instant::now();
+    let script =
+        "return parallel([lambda n = n: [slow(ms = 500), echo(n = n)][1]['n'] for n in range(20)], limit = 20)";
     assert_eq!(returned(&run(&mut proxy, script).await), json!((0..20).collect::<Vec<_>>()));
+    let took = before.elapsed();
+    assert!(took.as_millis() < 20 * 500 / 2, "one after the other: {took:?}");
     let nested = "return parallel([lambda i = i: parallel([lambda j = j: echo(n = 10 * i + j)['n'] for j in range(2)]) for i in range(2)])";
     assert_eq!(returned(&run(&mut proxy, nested).await), json!([[0, 1], [10, 11]]));
 }
@@ -169,4 +178,52 @@ async fn beside_the_tools_where_the_default_preset_is_told_so() {
     assert_eq!(names, ["echo", "execute_tool_script"]);
     let answer = run(&mut proxy, "return [echo(n = 1), call_tool('execute_tool_script', {'n': 2})]").await;
     assert_eq!(returned(&answer), json!([{"n": 1}, {"n": 2}]));
+}
+
+#[tokio::test]
+async fn a_question_inside_of_a_tool_is_asked_and_the_script_goes_on_in_each_era() {
+    let script = "
+def ask(args):
+    answer = elicit('Which ' + args['what'] + '?', {'type': 'object', 'properties': {'colour': {'type': 'string'}}}, when_unavailable = 'error')
+    return {'result': args['what'] + ' ' + answer.action}
+schema = {'type': 'object', 'properties': {'what': {'type': 'string'}}, 'required': ['what']}
+tools = backends()['fake'].tools() + [(metadata('ask', '', schema, {}), ask)]
+publish(metadata('run', '', {'type': 'object'}, {}), lambda args: run_script(args['script'], tools))
+";
+    let mut proxy = scripted("echo", script).http().await;
+    proxy.program.stderr.patience = LONG_PATIENCE;
+    let source = "
+before = echo(n = 1)['n']
+both = parallel([lambda: ask(what = 'a'), lambda: [echo(n = 2), ask(what = 'b')][1]])
+return [before] + both + [ask(what = 'c')]
+";
+    for lifecycle in [legacy(), modern()] {
+        let person = Arc::new(Person::present());
+        let log = proxy.program.stderr.clone();
+        let client = RmcpClient::http_of(&proxy.url, log, lifecycle, Arc::clone(&person)).await;
+        let result = client.call("run", json!({"script": source})).await;
+        assert_ne!(result.is_error, Some(true), "{result:?}");
+        let expected = json!([1, "a accept", "b accept", "c accept"]);
+        assert_eq!(result.structured_content.expect("it is data")["result"], expected);
+        assert_eq!(person.asked().len(), 3, "each question once: {:?}", person.asked());
+        client.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn on_request_is_asked_before_every_call_of_a_script() {
+    let script = "
+tools = backends()['fake'].tools()
+publish(metadata('run', '', {'type': 'object'}, {}), lambda args: run_script(args['script'], tools))
+
+def on_request(request):
+    if request.name == 'echo' and request.arguments.get('n') == 2:
+        fail('not two')
+";
+    let mut proxy = started(scripted("echo", script)).await;
+    let source = "return [echo(n = 1)['n'], attempt(echo, n = 2).error]";
+    let answer = proxy.client.call("run", &json!({"script": source}).to_string()).await;
+    let value = returned(&answer);
+    assert_eq!(value[0], 1);
+    assert!(value[1].as_str().expect("text").contains("not two"), "{value}");
 }
