@@ -4,6 +4,7 @@ mod access;
 mod backends_that_fail;
 mod bad_clients;
 mod caching;
+mod code_mode;
 mod command_line;
 mod docs;
 mod envelope;

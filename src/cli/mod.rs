@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod completions;
+mod exec;
 mod failure;
 mod find;
 mod init;
@@ -19,6 +20,7 @@ mod spinner;
 mod status;
 mod table;
 mod test;
+mod types;
 
 use std::process::ExitCode;
 
@@ -60,6 +62,10 @@ enum Command {
     Find(find::Arguments),
     /// Ask a running `proxy serve` how it is: servers, clients, last errors, last reload
     Status(status::Arguments),
+    /// Run a Starlark script over the published tools, as a model would in code mode
+    Exec(exec::Arguments),
+    /// Print typed signatures of the published tools
+    Types(types::Arguments),
     /// Run the tests in *_test.star files
     Test(test::Arguments),
     /// Print a completion script for a shell
@@ -87,6 +93,8 @@ pub fn run() -> ExitCode {
         Command::Call(arguments) => call::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Exec(arguments) => exec::run(&arguments),
+        Command::Types(arguments) => types::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };

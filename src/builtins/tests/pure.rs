@@ -104,3 +104,12 @@ fn times() {
         assert!(fault(script).contains(why), "{script}: {}", fault(script));
     }
 }
+
+#[test]
+fn the_clock_is_read_in_handlers_only() {
+    let fault = fault("time.now()");
+    assert!(fault.contains("`time.now()` is possible only while a call is handled"), "{fault}");
+    let read = super::handle("return [time.now(), time.now_ms()]", "{}").unwrap();
+    let (seconds, milliseconds) = (read[0].as_i64().unwrap(), read[1].as_i64().unwrap());
+    assert!(seconds > 1_700_000_000 && (0..60).contains(&(milliseconds / 1000 - seconds)), "{read}");
+}
