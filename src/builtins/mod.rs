@@ -52,6 +52,7 @@ pub use hook::Hook;
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
 pub use run::run_session_script;
+pub use time::members as time_members;
 
 #[cfg(test)]
 mod tests;

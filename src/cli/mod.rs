@@ -10,11 +10,13 @@ mod list_presets;
 mod list_servers;
 mod list_tools;
 mod logging;
+mod new;
 mod output;
 mod serve;
 mod setup;
 mod show_preset;
 mod spinner;
+mod status;
 mod table;
 mod test;
 
@@ -40,6 +42,8 @@ enum Command {
     Serve(serve::Arguments),
     /// Write a commented proxy.yaml, or import another client's config
     Init(init::Arguments),
+    /// Begin something: an extension with its test
+    New(new::Arguments),
     /// Validate config, script and extensions without starting a server
     Check(check::Arguments),
     /// Name the session scripts shipped in this binary
@@ -54,6 +58,8 @@ enum Command {
     Call(call::Arguments),
     /// Find tools by what they do, as `find_tool` would, and say why
     Find(find::Arguments),
+    /// Ask a running `proxy serve` how it is: servers, clients, last errors, last reload
+    Status(status::Arguments),
     /// Run the tests in *_test.star files
     Test(test::Arguments),
     /// Print a completion script for a shell
@@ -72,6 +78,7 @@ pub fn run() -> ExitCode {
     let outcome = match arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Init(arguments) => init::run(&arguments),
+        Command::New(arguments) => new::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::ListPresets(arguments) => list_presets::run(&arguments),
         Command::ShowPreset(arguments) => show_preset::run(&arguments),
@@ -79,6 +86,7 @@ pub fn run() -> ExitCode {
         Command::ListTools(arguments) => list_tools::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };
