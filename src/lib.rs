@@ -20,10 +20,12 @@ pub mod wire;
 pub mod search;
 pub mod script;
 pub mod config;
+pub mod signature;
 
 // Layer 3
 pub mod backend;
 pub mod embedding;
+pub mod sandbox;
 
 // Layer 4
 pub mod catalog;

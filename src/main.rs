@@ -2,16 +2,20 @@
 
 use std::process::ExitCode;
 
-use starlark_mcp_proxy::cli;
 use starlark_mcp_proxy::process::watchdog;
+use starlark_mcp_proxy::{builtins, cli, sandbox};
 
-/// A call is some dozens of small allocations; the system's allocator took a third of its time.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: sandbox::Allocator = sandbox::Allocator;
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == watchdog::ARGUMENT) {
-        return if watchdog::run().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-    }
-    cli::run()
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    let done = if first == watchdog::ARGUMENT {
+        watchdog::run()
+    } else if first == sandbox::ARGUMENT {
+        sandbox::run_worker(builtins::pure)
+    } else {
+        return cli::run();
+    };
+    if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -8,6 +8,7 @@
 
 mod backend;
 mod cpu;
+mod extensions;
 mod http;
 mod parts;
 mod relay;

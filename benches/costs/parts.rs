@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{cpu, http, replay, sessions, stdio, surface};
+use crate::{cpu, extensions, http, replay, sessions, stdio, surface};
 
 const CALLS: usize = 40_000;
 const SESSIONS: usize = 10_000;
@@ -39,6 +39,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("surface") {
         row("script run and surface, 1,000 tools (ms)", surface::cost(), 25.0);
+    }
+    if is("extensions") {
+        bench.extensions().await;
     }
     if is("replay") {
         row("a handler run again after 20 calls (ms)", replay::cost(), 2.0);
@@ -104,6 +107,15 @@ impl Bench {
         row("unwrapped call over stdio, over the relay (CPU µs)", plain - base, 15.0);
         row("wrapped handler, over the unwrapped call (CPU µs)", wrapped - plain, 30.0);
         row("the same with 1,000 in flight (CPU µs)", wrapped_many - plain_many, 60.0);
+    }
+
+    async fn extensions(&self) {
+        let file = self.folder.join("trivial.star");
+        fs::write(&file, extensions::TRIVIAL).unwrap();
+        let serve = ["serve", "--log", "warn", "--extension", &file.display().to_string()].map(String::from);
+        let serve: Vec<String> = std::iter::once(self.proxy()).chain(serve).collect();
+        row("trivial tool of an extension, all of the call (CPU µs)", stdio::cost(&serve, 32, CALLS).await, 50.0);
+        row("loading 200 extensions (ms)", extensions::loading(&self.folder, 200), 1000.0);
     }
 
     async fn listening(&self, arguments: &[String], from_stderr: bool) -> (Child, String) {

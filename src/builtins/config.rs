@@ -13,6 +13,7 @@ use starlark::values::{Heap, ProvidesStaticType, StarlarkPagablePanic, StarlarkV
 use starlark::{starlark_module, starlark_simple_value};
 
 use super::world::{Notes, World};
+use crate::config::CodeMode;
 use crate::diagnostic::nearest;
 use crate::script::{Complaint, complain, convert};
 use crate::search::Embedder;
@@ -24,6 +25,8 @@ pub struct Settings {
     pub sections: Map<String, Json>,
     /// Who makes the vectors of search indexes, if anybody does.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// How much a script that a model wrote may use.
+    pub code_mode: CodeMode,
 }
 
 /// Behaves as a dict that cannot be changed, and writes down which keys are read: a section that is set and never read

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
-    attempt, backend, base64, bind, config, digest, elicit, fuzzy, instructions, json, log, math, metadata_make,
-    parallel, passthrough, publish, rate_limits, redact, regular, results, search_index, state, time, tokens, url,
-    visitor,
+    attempt, backend, base64, bind, cached, config, digest, elicit, fuzzy, instructions, json, log, math,
+    metadata_make, parallel, passthrough, publish, rate_limits, redact, regular, results, run_script, search_index,
+    state, time, tokens, url, visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -22,8 +22,8 @@ const ENGINE: &[LibraryExtension] = &[
     LibraryExtension::Typing,
 ];
 
-/// What every script can use, extensions too.
-const COMMON: &[fn(&mut GlobalsBuilder)] = &[
+/// What computes and does nothing else.
+const PURE: &[fn(&mut GlobalsBuilder)] = &[
     json::register_json,
     regular::register_re,
     math::register_math,
@@ -32,15 +32,15 @@ const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     url::register_url,
     time::register_time,
     redact::register_redact,
-    visitor::register_visitor,
     digest::register_digest,
     tokens::register_tokens,
-    log::register_log,
     results::register_results,
     attempt::register_attempt,
-    elicit::register_elicit,
-    parallel::register_parallel,
 ];
+
+/// What every script can use beside that, extensions too.
+const COMMON: &[fn(&mut GlobalsBuilder)] =
+    &[log::register_log, visitor::register_visitor, elicit::register_elicit, parallel::register_parallel];
 
 /// What only a session script can use.
 const SESSION: &[fn(&mut GlobalsBuilder)] = &[
@@ -52,14 +52,23 @@ const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     config::register_config,
     bind::register_bind,
     search_index::register_search_index,
+    cached::register_cached,
+    run_script::register_run_script,
     rate_limits::register_rate_limits,
     state::register_state,
 ];
 
 /// A builder with what every script can use.
 pub fn common() -> GlobalsBuilder {
-    let mut builder = GlobalsBuilder::extended_by(ENGINE);
+    let mut builder = pure();
     COMMON.iter().for_each(|register| register(&mut builder));
+    builder
+}
+
+/// What computes and does nothing else: for scripts that may do nothing else.
+pub fn pure() -> GlobalsBuilder {
+    let mut builder = GlobalsBuilder::extended_by(ENGINE);
+    PURE.iter().for_each(|register| register(&mut builder));
     builder
 }
 

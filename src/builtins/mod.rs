@@ -5,6 +5,10 @@ mod attempt;
 mod backend;
 mod base64;
 mod bind;
+mod cached;
+mod code_branch;
+mod code_line;
+mod code_tools;
 mod config;
 mod digest;
 pub mod document;
@@ -35,6 +39,7 @@ mod redact;
 mod regular;
 mod results;
 mod run;
+mod run_script;
 mod search_call;
 mod search_handle;
 mod search_index;
@@ -46,11 +51,12 @@ mod visitor;
 mod world;
 
 pub use config::Settings;
-pub use globals::{common, session, session_builder};
+pub use globals::{common, pure, session, session_builder};
 pub use hook::Hook;
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
 pub use run::run_session_script;
+pub use time::members as time_members;
 
 #[cfg(test)]
 mod tests;

@@ -23,9 +23,15 @@ pub const PRESETS: &[Preset] = &[
         source: include_str!("../../presets/approval@1.star"),
     },
     Preset {
+        name: "code-mode",
+        version: 1,
+        summary: "`execute_tool_script`, which runs a script over all tools, instead of them",
+        source: include_str!("../../presets/code-mode@1.star"),
+    },
+    Preset {
         name: "default",
         version: 1,
-        summary: "everything of all servers, as `aggregation` and `optimizer` in the config ask for",
+        summary: "everything of all servers, as `aggregation`, `optimizer` and `codeMode` in the config ask for",
         source: include_str!("../../presets/default@1.star"),
     },
     Preset {

@@ -1,12 +1,13 @@
 //! Results of tools: making an error, stopping with one, taking the payload out.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::json;
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::none::{NoneOr, NoneType};
 use starlark::values::{Heap, Value};
 
+use crate::model::payload;
 use crate::script::{Failed, complain, convert};
 
 #[starlark_module]
@@ -34,21 +35,6 @@ pub fn register_results(builder: &mut GlobalsBuilder) {
         let members = convert::to_object(result, heap)?.ok_or_else(|| {
             complain(format!("unwrap() takes the result of a tool, a dict, not a `{}`", result.get_type()))
         })?;
-        let text = text_of(&members);
-        if members.get("isError") == Some(&Json::Bool(true)) {
-            return Err(complain(if text.is_empty() { "the tool failed without saying why".to_owned() } else { text }));
-        }
-        if let Some(content) = members.get("structuredContent").filter(|content| !content.is_null()) {
-            let lone = content.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("result"));
-            return Ok(convert::to_starlark(lone.unwrap_or(content), heap)?);
-        }
-        Ok(convert::text_to_starlark(&text, heap).unwrap_or_else(|_| heap.alloc(text.as_str())))
+        Ok(convert::to_starlark(&payload(members).map_err(complain)?, heap)?)
     }
-}
-
-/// All text blocks, one per line.
-fn text_of(result: &Map<String, Json>) -> String {
-    let blocks = result.get("content").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
-    let texts = blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
-    texts.collect::<Vec<_>>().join("\n")
 }

@@ -1,6 +1,6 @@
 //! Runs a session script against a snapshot of the catalog.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use starlark::values::dict::FrozenDictRef;
@@ -14,6 +14,7 @@ use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::model::Visitor;
+use crate::sandbox::Workers;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
 /// Runs a session script. Every error is a diagnostic with place and cure.
@@ -56,9 +57,19 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     plan.indexes = std::mem::take(&mut notes.indexes);
     plan.log = context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect();
     plan.files = done.files;
+    if mentions_run_script(&source.text, &plan.files) {
+        plan.sections_read.insert("codeMode".to_owned());
+        Workers::shared().warm_up();
+    }
     let settings = crate::json::canonical(&serde_json::Value::Object(world.settings.sections.clone()));
     plan.digest = crate::json::digest(&serde_json::json!([done.digest, settings]));
     Ok(plan)
+}
+
+/// Whether a handler may run scripts that a model wrote: then the limits for these are read, though only then.
+fn mentions_run_script(text: &str, files: &[PathBuf]) -> bool {
+    let calls = |text: &str| text.contains("run_script(");
+    calls(text) || files.iter().any(|file| std::fs::read_to_string(file).is_ok_and(|text| calls(&text)))
 }
 
 /// Who debugs with `print()` needs the lines most when the script fails.

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
+use std::sync::Arc;
 
 use allocative::Allocative;
 use starlark::coerce::Coerce;
@@ -22,7 +23,7 @@ use super::search_handle::SearchHandle;
 use super::world::World;
 use crate::model::ItemKind;
 use crate::script::{Complaint, Context, complain, convert};
-use crate::search::{Shelf, Tool};
+use crate::search::{SharedIndex, Shelf, Tool};
 
 /// More than anybody reads.
 const MOST_RESULTS: i32 = 1_000;
@@ -134,6 +135,14 @@ fn of<'v>(value: Value<'v>) -> starlark::Result<SearchIndexGen<Value<'v>>> {
     Ok(SearchIndexGen { tools: index.tools, handle: index.handle })
 }
 
+/// The tuples of a search index and what it searches; none if the value is something else.
+pub fn parts_of<'v>(value: Value<'v>) -> starlark::Result<Option<(Vec<Value<'v>>, Arc<SharedIndex>)>> {
+    let Some(index) = SearchIndex::from_value(value) else { return Ok(None) };
+    let handle: &SearchHandle = index.handle.downcast_ref().ok_or_else(|| complain("this search index is broken"))?;
+    let tools = TupleRef::from_value(index.tools).map(|tools| tools.content().to_vec()).unwrap_or_default();
+    Ok(Some((tools, Arc::clone(&handle.shared))))
+}
+
 #[starlark_module]
 pub fn register_search_index(builder: &mut GlobalsBuilder) {
     /// An index over tools, a list of `(metadata, handler)` tuples: they are found by what they do. It is made in the
@@ -150,7 +159,7 @@ pub fn register_search_index(builder: &mut GlobalsBuilder) {
         let items: Vec<Value<'v>> = tools.iterate(heap)?.collect();
         let mut indexed = Vec::with_capacity(items.len());
         for item in &items {
-            indexed.push(tool_of(*item)?);
+            indexed.push(tool_of("search_index", *item)?);
         }
         let world = World::of(eval)?;
         let shared = Shelf::shared().index(indexed, world.settings.embedder.clone());
@@ -172,19 +181,17 @@ fn metadata_of<'v>(item: Value<'v>) -> Option<&'v Metadata> {
     TupleRef::from_value(item)?.content().first()?.downcast_ref()
 }
 
-fn tool_of(item: Value<'_>) -> starlark::Result<Tool> {
+/// A tool as indexes know it, from a tuple given to the built-in of that name.
+pub fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
     let wrong = || {
-        Complaint::new(format!(
-            "search_index() takes a list of (metadata, handler) tuples; one is a `{}`",
-            item.get_type()
-        ))
-        .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
+        Complaint::new(format!("{caller}() takes a list of (metadata, handler) tuples; one is a `{}`", item.get_type()))
+            .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
     };
     let pair = TupleRef::from_value(item).map(TupleRef::content).filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
     let metadata = pair[0].downcast_ref::<Metadata>().ok_or_else(wrong)?;
     if metadata.kind != ItemKind::Tool {
         let (key, noun) = (metadata.definition.key(), super::kinds::noun(metadata.kind));
-        return Err(complain(format!("search_index() is for tools; `{key}` is a {noun}")));
+        return Err(complain(format!("{caller}() is for tools; `{key}` is a {noun}")));
     }
     check_handler(metadata, pair[1])?;
     Ok(Tool {

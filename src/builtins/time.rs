@@ -21,7 +21,7 @@ pub fn register_time(builder: &mut GlobalsBuilder) {
 
 /// Time as seconds since 1970, and as text.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// The seconds since 1970, an integer. Only while a call is handled.
     fn now(eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
         Ok(clock("time.now", eval)? / 1000)

@@ -12,7 +12,8 @@ use super::output;
 use super::setup::{self, Source};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::{Gateway, View};
-use crate::model::{ItemKind, Visitor};
+use crate::json::Raw;
+use crate::model::{ItemKind, Principal, Visitor};
 use crate::server::Identity;
 use crate::session::{CallFault, Caller, Surface};
 
@@ -80,7 +81,20 @@ async fn call(
     };
     let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface)) };
     let schema = entry.definition.member("inputSchema").unwrap_or_default();
-    let params = crate::json::raw(&json!({"name": name, "arguments": values(arguments, &schema)?}));
+    let result = used(gateway, &surface, principal, name, &Value::Object(values(arguments, &schema)?), timeout).await?;
+    serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Calls a published tool in somebody's name.
+pub(super) async fn used(
+    gateway: &Arc<Gateway>,
+    surface: &Arc<Surface>,
+    principal: Principal,
+    name: &str,
+    arguments: &Value,
+    timeout: Option<Duration>,
+) -> Result<Raw, Failure> {
+    let params = crate::json::raw(&json!({"name": name, "arguments": arguments}));
     let cancel = CancellationToken::new();
     let caller = Caller {
         principal,
@@ -97,7 +111,7 @@ async fn call(
         policy: None,
     };
     let calls = gateway.calls();
-    let call = calls.item(&surface, ItemKind::Tool, name, params, caller);
+    let call = calls.item(surface, ItemKind::Tool, name, params, caller);
     let outcome = match timeout {
         None => call.await,
         Some(limit) => match tokio::time::timeout(limit, call).await {
@@ -110,7 +124,7 @@ async fn call(
         },
     };
     match outcome {
-        Ok(result) => serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string())),
+        Ok(result) => Ok(result),
         Err(CallFault::Backend(error)) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
         Err(CallFault::Failed { message, .. }) => Err(Failure::failed(Diagnostic::error(message))),
         Err(CallFault::Unknown | CallFault::Cancelled | CallFault::Asks(_)) => {

@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod completions;
+mod exec;
 mod failure;
 mod find;
 mod init;
@@ -10,6 +11,7 @@ mod list_presets;
 mod list_servers;
 mod list_tools;
 mod logging;
+mod new;
 mod output;
 mod serve;
 mod setup;
@@ -18,6 +20,7 @@ mod spinner;
 mod status;
 mod table;
 mod test;
+mod types;
 
 use std::process::ExitCode;
 
@@ -41,6 +44,8 @@ enum Command {
     Serve(serve::Arguments),
     /// Write a commented proxy.yaml, or import another client's config
     Init(init::Arguments),
+    /// Begin something: an extension with its test
+    New(new::Arguments),
     /// Validate config, script and extensions without starting a server
     Check(check::Arguments),
     /// Name the session scripts shipped in this binary
@@ -57,6 +62,10 @@ enum Command {
     Find(find::Arguments),
     /// Ask a running `proxy serve` how it is: servers, clients, last errors, last reload
     Status(status::Arguments),
+    /// Run a Starlark script over the published tools, as a model would in code mode
+    Exec(exec::Arguments),
+    /// Print typed signatures of the published tools
+    Types(types::Arguments),
     /// Run the tests in *_test.star files
     Test(test::Arguments),
     /// Print a completion script for a shell
@@ -75,6 +84,7 @@ pub fn run() -> ExitCode {
     let outcome = match arguments.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Init(arguments) => init::run(&arguments),
+        Command::New(arguments) => new::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::ListPresets(arguments) => list_presets::run(&arguments),
         Command::ShowPreset(arguments) => show_preset::run(&arguments),
@@ -83,6 +93,8 @@ pub fn run() -> ExitCode {
         Command::Call(arguments) => call::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Exec(arguments) => exec::run(&arguments),
+        Command::Types(arguments) => types::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::Diagnostic;
 
 use super::aggregation::read_aggregation;
+use super::code_mode::read_code_mode;
 use super::document::Document;
 use super::optimizer::read_optimizer;
 use super::rate_limiting::read_rate_limiting;
@@ -67,6 +68,10 @@ fn read_sections(root: &Reader, config: &mut Config) {
         config.optimizer = read_optimizer(&reader).unwrap_or_default();
         config.set_sections.push(SetSection { name: "optimizer", place: reader.place() });
     }
+    if let Some(reader) = fields.get("codeMode") {
+        config.code_mode = read_code_mode(&reader).unwrap_or_default();
+        config.set_sections.push(SetSection { name: "codeMode", place: reader.place() });
+    }
     if let Some(reader) = fields.get("rateLimiting") {
         config.rate_limiting = read_rate_limiting(&reader).unwrap_or_default();
         config.set_sections.push(SetSection { name: "rateLimiting", place: reader.place() });
@@ -74,7 +79,7 @@ fn read_sections(root: &Reader, config: &mut Config) {
     fields.set(&mut config.serve, "serve", read_serve);
     fields.set(&mut config.store, "store", read_store);
     fields.set(&mut config.tokens, "auth", read_auth);
-    fields.planned(&["codeMode", "telemetry", "audit"]);
+    fields.planned(&["telemetry", "audit"]);
     fields.finish();
 }
 
@@ -123,7 +128,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, extensions, sessionInit, aggregation, \
-                 optimizer, rateLimiting, serve, store, auth)",
+                 optimizer, codeMode, rateLimiting, serve, store, auth)",
             ]
         );
     }

@@ -1,6 +1,7 @@
 //! Files and environment to a validated [`Config`]: every error found at once, each with its line and key path.
 
 mod aggregation;
+mod code_mode;
 mod document;
 mod find;
 pub mod import;
@@ -30,6 +31,7 @@ use serde_json::{Map, Value};
 use crate::diagnostic::{Diagnostic, Place};
 
 pub use aggregation::{Aggregation, ConflictResolution, Override, Visibility, WorkloadTools};
+pub use code_mode::CodeMode;
 pub use find::find;
 pub use load::{load, load_text};
 pub use optimizer::{Embedding, EmbeddingProvider, Optimizer};
@@ -58,6 +60,7 @@ pub struct Config {
     pub session: SessionScript,
     pub aggregation: Aggregation,
     pub optimizer: Optimizer,
+    pub code_mode: CodeMode,
     pub rate_limiting: RateLimiting,
     /// The script's own settings.
     pub params: Map<String, Value>,
@@ -99,6 +102,7 @@ impl Config {
             session: SessionScript::default(),
             aggregation: Aggregation::default(),
             optimizer: Optimizer::default(),
+            code_mode: CodeMode::default(),
             rate_limiting: RateLimiting::default(),
             params: Map::new(),
             serve: Serve::default(),

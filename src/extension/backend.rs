@@ -22,6 +22,7 @@ use crate::wire::{RpcError, code};
 pub struct ExtensionBackend {
     extension: Extension,
     view: Arc<BackendView>,
+    namespace: Arc<str>,
     pool: Pool,
 }
 
@@ -49,7 +50,8 @@ impl ExtensionBackend {
             start_time: None,
             reports: Arc::default(),
         };
-        ExtensionBackend { extension, view: Arc::new(view), pool }
+        let namespace = format!("extension:{}", extension.name).into();
+        ExtensionBackend { extension, view: Arc::new(view), namespace, pool }
     }
 
     pub fn name(&self) -> &str {
@@ -82,7 +84,7 @@ impl ExtensionBackend {
         };
         let host = Arc::new(LocalHost {
             extension: Arc::clone(&self.view.name),
-            namespace: format!("extension {}", self.view.name),
+            namespace: Arc::clone(&self.namespace),
             runtime: Handle::current(),
             cancel: call.cancel.clone(),
             deadline: call.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
@@ -176,7 +178,7 @@ impl Backend for ExtensionBackend {
 struct LocalHost {
     extension: Arc<str>,
     /// Of what it remembers.
-    namespace: String,
+    namespace: Arc<str>,
     runtime: Handle,
     cancel: CancellationToken,
     deadline: Option<Instant>,
@@ -228,8 +230,8 @@ impl Host for LocalHost {
         self.caller.as_ref()?.request()
     }
 
-    fn line(&self) -> Option<Line> {
-        self.caller.as_ref()?.line()
+    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
+        self.caller.as_ref()?.stands_in(kind, request)
     }
 
     fn store(&self) -> Option<&Store> {
@@ -238,6 +240,10 @@ impl Host for LocalHost {
 
     fn namespace(&self) -> &str {
         &self.namespace
+    }
+
+    fn line(&self) -> Option<Line> {
+        self.caller.as_ref()?.line()
     }
 
     fn can_ask(&self, question: &Question) -> bool {

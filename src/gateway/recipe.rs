@@ -16,6 +16,7 @@ pub fn recipe(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Result<Re
     let sections: Map<String, Value> = [
         ("aggregation".to_owned(), config.aggregation.to_json()),
         ("optimizer".to_owned(), config.optimizer.to_json()),
+        ("codeMode".to_owned(), config.code_mode.to_json()),
         ("rateLimiting".to_owned(), config.rate_limiting.to_json()),
         ("params".to_owned(), Value::Object(config.params.clone())),
     ]
@@ -25,7 +26,7 @@ pub fn recipe(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Result<Re
         source: source(config)?,
         namespace: namespace(config).into(),
         root: config.folder.clone(),
-        settings: Arc::new(Settings { sections, embedder }),
+        settings: Arc::new(Settings { sections, embedder, code_mode: config.code_mode.clone() }),
         lenient: config.script_for_once,
         sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
     })

@@ -21,7 +21,7 @@ pub use method::{MethodPattern, is_protocol_method};
 pub use owner::Owner;
 pub use principal::Principal;
 pub use request::{ClientInfo, Request};
-pub use result::{error_result, shaped, shaped_contents, shaped_messages};
+pub use result::{error_result, payload, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;
 pub use template::UriTemplate;
 pub use visitor::{Visitor, VisitorKey};

@@ -50,6 +50,30 @@ fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// What the result of a tool holds: its structured content (a lone `{"result": v}` gives `v`), else its text read as JSON,
+/// else its text. Of an error result the reason.
+pub fn payload(mut result: Map<String, Value>) -> Result<Value, String> {
+    let text = text_of(&result);
+    if result.get("isError") == Some(&Value::Bool(true)) {
+        return Err(if text.is_empty() { "the tool failed without saying why".to_owned() } else { text });
+    }
+    match result.remove("structuredContent") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(mut members)) if members.len() == 1 && members.contains_key("result") => {
+            return Ok(members.remove("result").unwrap_or_default());
+        }
+        Some(content) => return Ok(content),
+    }
+    Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
+}
+
+/// All text blocks, one per line.
+fn text_of(result: &Map<String, Value>) -> String {
+    let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let texts = blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
 /// What a resource handler returned, as the result of a read: text stands for the whole content.
 pub fn shaped_contents(value: Value, uri: &str) -> Result<Map<String, Value>, String> {
     match value {

@@ -21,6 +21,9 @@ pub struct LogLine {
     pub fields: Map<String, serde_json::Value>,
 }
 
+/// Several worlds as one, for a run whose built-ins come from several families.
+pub struct Worlds(pub Vec<Arc<dyn Any + Send + Sync>>);
+
 /// One run: of a script at its top level, or of a handler.
 #[derive(ProvidesStaticType)]
 pub struct Context {
@@ -89,7 +92,8 @@ impl Context {
     }
 
     pub fn world<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.world.downcast_ref()
+        let among = || self.world.downcast_ref::<Worlds>()?.0.iter().find_map(|world| world.downcast_ref());
+        self.world.downcast_ref().or_else(among)
     }
 
     pub fn log(&self, level: LogLevel, message: &str, fields: Map<String, serde_json::Value>) -> starlark::Result<()> {

@@ -83,7 +83,8 @@ pub fn on_big_stack<T: Send>(job: impl FnOnce() -> T + Send) -> Result<T, Failur
     })
 }
 
-pub(super) fn prepare<'a>(
+/// Makes an evaluator one of this run: it counts, and stops at a limit.
+pub fn prepare<'a>(
     evaluator: &mut Evaluator<'_, 'a, '_>,
     context: &'a Context,
     limits: &Limits,

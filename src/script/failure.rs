@@ -39,7 +39,7 @@ impl Failure {
         }
     }
 
-    pub(super) fn of(error: &Error, context: &Context, limits: &Limits) -> Self {
+    pub fn of(error: &Error, context: &Context, limits: &Limits) -> Self {
         let mut diagnostic = report::diagnose(error);
         let kind = kind(error, context);
         if let Some(message) = rephrased(&kind, limits) {
@@ -49,7 +49,7 @@ impl Failure {
         Failure { kind, message: diagnostic.message.clone(), diagnostic: Box::new(diagnostic) }
     }
 
-    pub(super) fn panicked(payload: Box<dyn Any + Send>) -> Self {
+    pub fn panicked(payload: Box<dyn Any + Send>) -> Self {
         let text = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())

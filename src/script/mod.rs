@@ -25,8 +25,8 @@ mod source;
 mod trial;
 
 pub use complaint::{Complaint, complain};
-pub use context::{Context, LogLine};
-pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack};
+pub use context::{Context, LogLine, Worlds};
+pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack, prepare};
 pub use failure::{Failed, Failure, FailureKind};
 pub use files::Files;
 pub use function::{Before, Function};
@@ -34,6 +34,7 @@ pub use host::{Host, LogLevel, Stop};
 pub use journal::{Journal, Line, Past, Question};
 pub use limits::Limits;
 pub use meter::Why;
+pub use parse::parse;
 pub use pool::{Pool, PoolError, wait};
 pub use report::message as error_message;
 pub use resolve::{Embedded, Paths};

@@ -2,11 +2,13 @@
 
 mod call;
 mod check;
+mod exec;
 mod help;
 mod init;
 mod listing;
 mod secrets;
 mod serve;
+mod types;
 
 use crate::support::config::Config;
 use crate::support::programs::fake_backend;

@@ -60,10 +60,9 @@ fn the_readme_shows_something_within_its_first_forty_lines() {
 #[test]
 fn every_example_extension_loads() {
     use starlark_mcp_proxy::{extension, script};
-    let folder = super::root().join("extensions");
-    let mut count = 0;
-    for entry in std::fs::read_dir(&folder).expect("it is there").flatten() {
-        let path = entry.path();
+    let files = extension::candidates(&super::root().join("extensions")).expect("they are there");
+    assert!(files.len() >= 8, "only {} were found", files.len());
+    for path in files {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         if name.ends_with("_test.star") {
             continue;
@@ -77,7 +76,7 @@ fn every_example_extension_loads() {
             Ok(None) => panic!("{name} describes no extension"),
             Err(error) => panic!("{error}"),
         }
-        count += 1;
+        let test = path.with_file_name(name.replace(".star", "_test.star"));
+        assert!(test.is_file(), "{name} has no test");
     }
-    assert!(count >= 3);
 }

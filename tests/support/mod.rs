@@ -26,6 +26,7 @@ pub mod http_request;
 pub mod message;
 pub mod modern;
 pub mod patience;
+pub mod postgres;
 pub mod program;
 pub mod programs;
 pub mod proxy;

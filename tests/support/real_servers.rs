@@ -17,6 +17,17 @@ const NPM_PACKAGES: [&str; 3] = [
 
 const PYTHON_PACKAGES: [&str; 3] = ["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19", "mcp==2.3.0"];
 
+const TYPESCRIPT: [&str; 1] = ["typescript@5.9.3"];
+
+/// The compiler of TypeScript.
+pub fn typescript_compiler() -> Option<Command> {
+    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| install("typescript", &TYPESCRIPT, install_with_npm)).as_ref()?;
+    let mut command = Command::new("node");
+    command.arg(folder.join("node_modules/typescript/bin/tsc"));
+    Some(command)
+}
+
 /// Every feature of the protocol, on stdio.
 pub fn everything() -> Option<Command> {
     node_server("server-everything", [])

@@ -6,6 +6,7 @@ mod exec;
 mod http;
 mod postgres;
 mod sqlite;
+mod time;
 mod uuid;
 
 use std::future::Future;
@@ -23,13 +24,14 @@ use super::world::World;
 use crate::json::raw;
 use crate::script::{Context, complain, convert};
 
-const ALL: [fn(&mut GlobalsBuilder); 7] = [
+const ALL: [fn(&mut GlobalsBuilder); 8] = [
     data::register_data,
     env::register_env,
     exec::register_exec,
     http::register_http,
     postgres::register_postgres,
     sqlite::register_sqlite,
+    time::register_time,
     uuid::register_uuid,
 ];
 

@@ -1,0 +1,42 @@
+//! Extensions: how long many of them take to load.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use starlark_mcp_proxy::extension::discover;
+use starlark_mcp_proxy::reach::Reach;
+use starlark_mcp_proxy::script::Pool;
+
+/// One with a tool that does nothing but answer.
+pub const TRIVIAL: &str = r#"
+def echo(params):
+    return "the answer"
+
+def describe_extension():
+    return Extension(name = "trivial", version = "1.0.0", tools = [Tool(
+        name = "echo", description = "Answers", handler = echo,
+        parameters = [ToolParameter(name = "text", param_type = "string"), ToolParameter(name = "number", param_type = "integer")],
+    )])
+"#;
+
+/// Milliseconds for so many, each as long as the example `text`; the best of some runs.
+pub fn loading(folder: &Path, count: usize) -> f64 {
+    let folder = folder.join("many");
+    fs::create_dir_all(&folder).unwrap();
+    let text = include_str!("../../extensions/text.star");
+    for number in 0..count {
+        let own =
+            text.replace("name = \"text\",\n        version", &format!("name = \"text{number}\",\n        version"));
+        fs::write(folder.join(format!("text{number}.star")), own).unwrap();
+    }
+    let reach = Arc::new(Reach::new(Vec::new(), None));
+    let load = || {
+        let started = Instant::now();
+        let loaded = discover(std::slice::from_ref(&folder), false, &Pool::new(1), &reach);
+        assert_eq!(loaded.map(|found| found.len()).map_err(|problems| problems[0].to_string()), Ok(count));
+        started.elapsed().as_secs_f64() * 1e3
+    };
+    (0..5).map(|_| load()).fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,100 @@
+//! One line of control of a script in code mode, as far as it shows here: what it calls, in its order.
+
+use std::sync::Arc;
+
+use starlark::eval::Evaluator;
+
+use super::code_tools::CodeTools;
+use super::world::World;
+use super::{code_branch, search_call};
+use crate::config::CodeMode;
+use crate::json::{Raw, RawRef};
+use crate::model::error_result;
+use crate::sandbox::{Done, Ending, Event, Run};
+use crate::script::{Context, convert, error_message};
+
+/// More than anybody reads.
+const MOST_RESULTS: usize = 50;
+
+/// How a line came to its end.
+pub(super) enum Outcome {
+    /// It was one of several, and there is nothing more to it.
+    End,
+    Done(Done),
+    Ended(Ending),
+}
+
+/// Serves a line to its end. An error is one that ends the whole run.
+pub(super) fn serve<'v>(
+    run: &Arc<Run>,
+    line: &str,
+    tools: &CodeTools<'v>,
+    limits: &CodeMode,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Outcome> {
+    let context = Context::of(eval)?;
+    let host = context.host_for("`run_script()`")?;
+    loop {
+        let event = match context.wait(|| host.wait_for(run.next(line)))? {
+            Ok(event) => event,
+            Err(ending) => return Ok(Outcome::Ended(ending)),
+        };
+        let (at, value) = match event {
+            Event::End => return Ok(Outcome::End),
+            Event::Done(done) => return Ok(Outcome::Done(done)),
+            Event::Fork { at, count, limit } => {
+                let branches = code_branch::branches(run, &at, count, tools, limits, eval.heap());
+                match context.parallel("run_script", eval, &branches, limit) {
+                    Ok(_) => continue,
+                    Err(error) if context.is_final(&error) => return Err(error),
+                    Err(error) => match run.ending() {
+                        Some(ending) => return Ok(Outcome::Ended(ending)),
+                        None => return Err(error),
+                    },
+                }
+            }
+            Event::Call { at, tool, arguments } => {
+                let timeout = limits.tool_call_timeout.min(run.time_left());
+                (at, called(&tool, &arguments, timeout, tools, eval)?)
+            }
+            Event::Search { at, query, limit } => (at, searched(&query, limit, tools, eval)?),
+        };
+        context.wait(|| host.wait_for(run.answer(&at, &value)))?;
+    }
+}
+
+/// Calls a tool for the script. What goes wrong is an error result, unless it ends the run.
+fn called<'v>(
+    name: &str,
+    arguments: &RawRef,
+    timeout: std::time::Duration,
+    tools: &CodeTools<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Raw> {
+    let Some(tool) = tools.get(name) else { return Ok(error_result(&tools.unknown(name))) };
+    let context = Context::of(eval)?;
+    let heap = eval.heap();
+    let result = convert::text_to_starlark(arguments.get(), heap)
+        .map_err(starlark::Error::from)
+        .and_then(|arguments| search_call::call_within(tool, arguments, Some(timeout), eval))
+        .and_then(|result| Ok(convert::to_json(result, heap)?));
+    match result {
+        Ok(result) => Ok(crate::json::raw(&result)),
+        Err(error) if context.is_final(&error) => Err(error),
+        Err(error) => Ok(error_result(&error_message(&error))),
+    }
+}
+
+fn searched<'v>(
+    query: &str,
+    limit: usize,
+    tools: &CodeTools<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Raw> {
+    let world = World::of(eval)?;
+    let limit = limit.min(MOST_RESULTS);
+    let found = Context::of(eval)?.effect("search_tools", &[query, &limit.to_string()], |_| {
+        Ok(Ok(crate::json::raw(&tools.search(query, limit, world))))
+    })?;
+    Ok(RawRef::to_owned(&found))
+}

@@ -1,0 +1,78 @@
+//! All workers of this process: how many there may be, and one that waits ready.
+
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::message::{Job, ToWorker};
+use super::process::{Process, Started, Starter};
+use super::run::Run;
+use super::{Ending, MAX_SOURCE};
+use crate::config::CodeMode;
+
+/// Scripts that run at once; others queue.
+const MOST: usize = 64;
+
+pub struct Workers {
+    places: Arc<Semaphore>,
+    starter: std::io::Result<Starter>,
+    /// A worker that is ready, or on its way to be.
+    spare: Mutex<Option<oneshot::Receiver<Started>>>,
+}
+
+impl Workers {
+    pub fn shared() -> &'static Workers {
+        static SHARED: LazyLock<Workers> = LazyLock::new(|| Workers {
+            places: Arc::new(Semaphore::new(MOST)),
+            starter: Starter::new(),
+            spare: Mutex::new(None),
+        });
+        &SHARED
+    }
+
+    /// Sees to it that a worker is ready when the first script comes.
+    pub fn warm_up(&self) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Ok(starter)) = (&*spare, &self.starter) {
+            *spare = Some(starter.order());
+        }
+    }
+
+    /// Starts a script, when there is a place for it.
+    pub async fn start(&self, job: Job, limits: &CodeMode) -> Result<Run, Ending> {
+        if job.source.len() > MAX_SOURCE {
+            return Err(Ending::Source(job.source.len()));
+        }
+        let gone = || Ending::NotStarted("the proxy is ending".to_owned());
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| gone())?;
+        let (process, stream) = self.worker().await?;
+        let run = Run::new(process, stream, place, limits);
+        run.tell(&ToWorker::Job(Box::new(job))).await;
+        Ok(run)
+    }
+
+    /// The spare one, or a new one where that has died meanwhile; then there is another spare.
+    async fn worker(&self) -> Result<(Process, UnixStream), Ending> {
+        let not_started = |error: &std::io::Error| Ending::NotStarted(error.to_string());
+        let starter = self.starter.as_ref().map_err(not_started)?;
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut worker = None;
+        if let Some(spare) = spare
+            && let Ok(Ok((mut process, stream))) = spare.await
+            && process.is_alive()
+        {
+            worker = Some((process, stream));
+        }
+        let (process, stream) = match worker {
+            Some(worker) => worker,
+            None => {
+                let gone = |_| Ending::NotStarted("the thread that starts them is gone".to_owned());
+                starter.order().await.map_err(gone)?.map_err(|error| not_started(&error))?
+            }
+        };
+        self.warm_up();
+        let stream = UnixStream::from_std(stream).map_err(|error| not_started(&error))?;
+        Ok((process, stream))
+    }
+}

@@ -1,0 +1,109 @@
+//! Listens to a worker. Whatever it says is checked; what makes no sense ends it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tokio::net::unix::OwnedReadHalf;
+use tokio::time::{Instant, timeout_at};
+
+use super::Ending;
+use super::message::{Heard, MOST_BRANCHES, ToParent, listen};
+use super::process::Process;
+use super::run::{Board, Event};
+use crate::config::CodeMode;
+
+/// What a message has beside the output it carries.
+const ENVELOPE: usize = 64 << 10;
+/// Arguments of a call, however little a script may put out.
+const LARGEST_ARGUMENTS: usize = 1 << 20;
+/// Longer positions no script can have: it would need a branch in a branch for each part.
+const LONGEST_POSITION: usize = 200;
+
+pub(super) struct Reader {
+    process: Process,
+    stream: OwnedReadHalf,
+    board: Arc<Board>,
+    limits: CodeMode,
+    seen: HashSet<String>,
+    calls: usize,
+    branches: usize,
+}
+
+impl Reader {
+    pub(super) fn new(process: Process, stream: OwnedReadHalf, board: Arc<Board>, limits: CodeMode) -> Self {
+        Reader { process, stream, board, limits, seen: HashSet::new(), calls: 0, branches: 0 }
+    }
+
+    /// Until the worker has said its last word, or must not say more.
+    pub(super) async fn run(mut self, deadline: Instant) {
+        let output = usize::try_from(self.limits.max_output).unwrap_or(usize::MAX);
+        let largest = output.max(LARGEST_ARGUMENTS).saturating_add(ENVELOPE);
+        let ending = loop {
+            match timeout_at(deadline, listen(&mut self.stream, largest)).await {
+                Err(_) => break Ending::Time,
+                Ok(Heard::Gone) => {
+                    let status = self.process.ended().await;
+                    self.board.end(status.map_or_else(|| Ending::Lost("no trace".to_owned()), Ending::of));
+                    return;
+                }
+                Ok(Heard::Nonsense(why)) => break Ending::Confused(why),
+                Ok(Heard::Message(ToParent::Done(done))) => return self.board.add("", Event::Done(done)),
+                Ok(Heard::Message(message)) => {
+                    if let Err(ending) = self.take(message) {
+                        break ending;
+                    }
+                }
+            }
+        };
+        // First the process: who reads of the end may count on it.
+        drop(self.process);
+        self.board.end(ending);
+    }
+
+    fn take(&mut self, message: ToParent) -> Result<(), Ending> {
+        let confused = |why| Err(Ending::Confused(why));
+        match message {
+            ToParent::Call { at, tool, arguments } => {
+                let line = self.called(&at)?;
+                self.board.add(&line, Event::Call { at, tool, arguments });
+            }
+            ToParent::Search { at, query, limit } => {
+                let line = self.called(&at)?;
+                self.board.add(&line, Event::Search { at, query, limit });
+            }
+            ToParent::Fork { at, count, limit } => {
+                let line = self.place(&at)?;
+                self.branches = self.branches.saturating_add(count);
+                if self.branches > MOST_BRANCHES || limit == 0 {
+                    return confused("it asked for more branches than there can be");
+                }
+                self.board.add(&line, Event::Fork { at, count, limit });
+            }
+            ToParent::End { line } => {
+                if line.is_empty() || !self.seen.insert(line.clone()) {
+                    return confused("it ended a branch that it cannot end");
+                }
+                self.board.add(&line, Event::End);
+            }
+            ToParent::Done(_) => {}
+        }
+        Ok(())
+    }
+
+    fn called(&mut self, at: &str) -> Result<String, Ending> {
+        self.calls += 1;
+        if self.calls > self.limits.max_calls {
+            return Err(Ending::Calls);
+        }
+        self.place(at)
+    }
+
+    /// The line of a position. Each is come to once.
+    fn place(&mut self, at: &str) -> Result<String, Ending> {
+        let numbers = at.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+        if !numbers || at.len() > LONGEST_POSITION || !self.seen.insert(at.to_owned()) {
+            return Err(Ending::Confused("it came to a place where it cannot be"));
+        }
+        Ok(at[..at.rfind('.').map_or(0, |dot| dot + 1)].to_owned())
+    }
+}

@@ -1,0 +1,258 @@
+//! A JSON Schema as a type: what can be said of it in any language.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+/// Deeper schemas are of anything.
+const DEEPEST: usize = 40;
+/// Schemas that refer to more parts than this are no help to anybody.
+const MOST_PARTS: usize = 500;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Type {
+    Anything,
+    Nothing,
+    Null,
+    Bool,
+    Integer,
+    Number,
+    Text,
+    /// Text, a number or a bool.
+    Literal(Value),
+    List(Box<Type>),
+    /// Items of their own types, and what may follow them.
+    Tuple(Vec<Type>, Option<Box<Type>>),
+    /// Any keys.
+    Map(Box<Type>),
+    Object(Vec<Field>, Rest),
+    Either(Vec<Type>),
+    Both(Vec<Type>),
+    /// A part of the schema that has a name: the pointer to it.
+    Part(String),
+}
+
+/// Whether an object has members beside the named ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    Unsaid,
+    Open,
+    Closed,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) kind: Type,
+    pub(super) required: bool,
+    pub(super) description: String,
+    pub(super) default: Option<Value>,
+}
+
+/// A schema that was read, with the parts it refers to.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) kind: Type,
+    pub(super) parts: IndexMap<String, Type>,
+}
+
+impl Shape {
+    pub(super) fn of(schema: &Value) -> Self {
+        let mut reader = Reader { root: schema, parts: IndexMap::new() };
+        let kind = reader.read(schema, 0);
+        Shape { kind, parts: reader.parts }
+    }
+}
+
+struct Reader<'a> {
+    root: &'a Value,
+    parts: IndexMap<String, Type>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, schema: &Value, depth: usize) -> Type {
+        let Value::Object(members) = schema else {
+            return if *schema == Value::Bool(false) { Type::Nothing } else { Type::Anything };
+        };
+        if depth > DEEPEST {
+            return Type::Anything;
+        }
+        if let Some(pointer) = members.get("$ref").and_then(Value::as_str) {
+            return self.part(pointer, depth);
+        }
+        let mut all = vec![self.own(members, depth)];
+        for choice in ["anyOf", "oneOf"] {
+            if let Some(choices) = members.get(choice).and_then(Value::as_array) {
+                all.push(either(choices.iter().map(|choice| self.read(choice, depth + 1)).collect()));
+            }
+        }
+        if let Some(choices) = members.get("allOf").and_then(Value::as_array) {
+            all.extend(choices.iter().map(|choice| self.read(choice, depth + 1)));
+        }
+        let kind = both(all);
+        if members.get("nullable") == Some(&Value::Bool(true)) { either(vec![kind, Type::Null]) } else { kind }
+    }
+
+    /// What the schema itself says, apart from those it is made of.
+    fn own(&mut self, members: &Map<String, Value>, depth: usize) -> Type {
+        if let Some(value) = members.get("const") {
+            return literal(value);
+        }
+        if let Some(values) = members.get("enum").and_then(Value::as_array) {
+            return either(values.iter().map(literal).collect());
+        }
+        match members.get("type") {
+            Some(Value::String(name)) => self.named(name, members, depth),
+            Some(Value::Array(names)) => {
+                let names = names.iter().filter_map(Value::as_str);
+                either(names.map(|name| self.named(name, members, depth)).collect())
+            }
+            _ if members.contains_key("properties") => self.object(members, depth),
+            _ if members.contains_key("items") || members.contains_key("prefixItems") => self.list(members, depth),
+            _ => Type::Anything,
+        }
+    }
+
+    fn named(&mut self, name: &str, members: &Map<String, Value>, depth: usize) -> Type {
+        match name {
+            "null" => Type::Null,
+            "boolean" => Type::Bool,
+            "integer" => Type::Integer,
+            "number" => Type::Number,
+            "string" => Type::Text,
+            "array" => self.list(members, depth),
+            "object" => self.object(members, depth),
+            _ => Type::Anything,
+        }
+    }
+
+    fn list(&mut self, members: &Map<String, Value>, depth: usize) -> Type {
+        // Older drafts write the items of a tuple as a list in `items`.
+        let (first, rest) = match (members.get("prefixItems"), members.get("items")) {
+            (Some(Value::Array(first)), rest) => (first, rest),
+            (_, Some(Value::Array(first))) => (first, members.get("additionalItems")),
+            (_, items) => {
+                let item = items.map_or(Type::Anything, |items| self.read(items, depth + 1));
+                return Type::List(Box::new(item));
+            }
+        };
+        let first = first.iter().map(|item| self.read(item, depth + 1)).collect();
+        let rest = match rest {
+            Some(Value::Bool(false)) => None,
+            Some(rest) => Some(Box::new(self.read(rest, depth + 1))),
+            None => Some(Box::new(Type::Anything)),
+        };
+        Type::Tuple(first, rest)
+    }
+
+    fn object(&mut self, members: &Map<String, Value>, depth: usize) -> Type {
+        let required: Vec<&str> =
+            members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let properties = members.get("properties").and_then(Value::as_object);
+        let mut fields: Vec<Field> = Vec::new();
+        for (name, schema) in properties.into_iter().flatten() {
+            fields.push(Field {
+                name: name.clone(),
+                kind: self.read(schema, depth + 1),
+                required: required.contains(&name.as_str()),
+                description: schema["description"].as_str().unwrap_or_default().to_owned(),
+                default: schema.get("default").cloned(),
+            });
+        }
+        let others = members.get("additionalProperties");
+        if fields.is_empty() {
+            return match others {
+                Some(Value::Bool(false)) => Type::Object(fields, Rest::Closed),
+                Some(others) => Type::Map(Box::new(self.read(others, depth + 1))),
+                None if properties.is_some() => Type::Object(fields, Rest::Unsaid),
+                None => Type::Map(Box::new(Type::Anything)),
+            };
+        }
+        let rest = match others {
+            None => Rest::Unsaid,
+            Some(Value::Bool(false)) => Rest::Closed,
+            Some(_) => Rest::Open,
+        };
+        Type::Object(fields, rest)
+    }
+
+    fn part(&mut self, pointer: &str, depth: usize) -> Type {
+        if self.parts.contains_key(pointer) {
+            return Type::Part(pointer.to_owned());
+        }
+        let decoded = pointer.strip_prefix('#').map(unescaped);
+        let Some(schema) = decoded.and_then(|path| self.root.pointer(&path)) else { return Type::Anything };
+        if self.parts.len() >= MOST_PARTS {
+            return Type::Anything;
+        }
+        // In place before it is read: it may refer to itself.
+        self.parts.insert(pointer.to_owned(), Type::Anything);
+        let schema = schema.clone();
+        let kind = self.read(&schema, depth + 1);
+        self.parts.insert(pointer.to_owned(), kind);
+        Type::Part(pointer.to_owned())
+    }
+}
+
+/// A pointer in a URI may have letters written as `%25`.
+fn unescaped(pointer: &str) -> String {
+    let bytes = pointer.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = pointer.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (bytes[at], code) {
+            (b'%', Some(code)) => {
+                plain.push(code);
+                at += 3;
+            }
+            (byte, _) => {
+                plain.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+fn literal(value: &Value) -> Type {
+    match value {
+        Value::Null => Type::Null,
+        Value::Array(_) | Value::Object(_) => Type::Anything,
+        _ => Type::Literal(value.clone()),
+    }
+}
+
+fn either(kinds: Vec<Type>) -> Type {
+    let mut distinct: Vec<Type> = Vec::new();
+    let flat = kinds.into_iter().flat_map(|kind| match kind {
+        Type::Either(inner) => inner,
+        other => vec![other],
+    });
+    for kind in flat {
+        if kind == Type::Anything {
+            return Type::Anything;
+        }
+        if kind != Type::Nothing && !distinct.contains(&kind) {
+            distinct.push(kind);
+        }
+    }
+    single(distinct, Type::Nothing, Type::Either)
+}
+
+fn both(kinds: Vec<Type>) -> Type {
+    let mut distinct: Vec<Type> = Vec::new();
+    for kind in kinds {
+        if kind != Type::Anything && !distinct.contains(&kind) {
+            distinct.push(kind);
+        }
+    }
+    single(distinct, Type::Anything, Type::Both)
+}
+
+fn single(mut kinds: Vec<Type>, none: Type, many: fn(Vec<Type>) -> Type) -> Type {
+    match kinds.len() {
+        0 => none,
+        1 => kinds.remove(0),
+        _ => many(kinds),
+    }
+}

@@ -1,0 +1,159 @@
+//! Tools as Starlark functions, in one line each: for the model that writes scripts over them.
+
+use serde_json::{Value, json};
+
+use super::names::{identifiers, is_identifier};
+use super::shape::{Field, Rest, Shape, Type};
+use crate::model::Definition;
+
+/// Objects inside of objects are spelled out so far; below that they are a dict.
+const DEEPEST: usize = 3;
+/// More alternatives of text are told by their kind.
+const MOST_LITERALS: usize = 12;
+/// What is told of a tool beside its signature.
+const LONGEST_DESCRIPTION: usize = 200;
+
+/// One line for each tool, with the beginning of its description.
+pub fn signatures<'a>(tools: impl Iterator<Item = &'a Definition>) -> String {
+    let tools: Vec<&Definition> = tools.collect();
+    let functions = identifiers(tools.iter().map(|tool| tool.key()));
+    let lines = tools.iter().zip(functions).map(|(tool, function)| {
+        let signature = signature(tool, function.as_deref());
+        match first_sentence(&tool.text("description")) {
+            description if description.is_empty() => signature,
+            description => format!("{signature}\n    {description}"),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// `search(query: str, limit?: int) -> list[str]`; of a tool that is no function the call that reaches it.
+pub fn signature(tool: &Definition, function: Option<&str>) -> String {
+    let input = Shape::of(&tool.member("inputSchema").unwrap_or_default());
+    let given = match function {
+        Some(function) => format!("{function}({})", parameters(&input)),
+        None => format!("call_tool({}, {})", json!(tool.key()), Writer::new(&input).kind(&input.kind, 0)),
+    };
+    let Some(schema) = tool.member("outputSchema") else { return given };
+    let output = Shape::of(&schema);
+    format!("{given} -> {}", Writer::new(&output).kind(unwrapped(&output.kind), 0))
+}
+
+/// A script gets the value of a lone `result` itself.
+fn unwrapped(kind: &Type) -> &Type {
+    match kind {
+        Type::Object(fields, _) if fields.len() == 1 && fields[0].name == "result" => &fields[0].kind,
+        other => other,
+    }
+}
+
+fn parameters(shape: &Shape) -> String {
+    let mut writer = Writer::new(shape);
+    let fields = match &shape.kind {
+        Type::Object(fields, _) => fields,
+        Type::Map(_) => return "**arguments".to_owned(),
+        other => return format!("**{}", writer.kind(other, 0)),
+    };
+    // Those that must be given come first, as in any language.
+    let (required, optional): (Vec<&Field>, Vec<&Field>) = fields.iter().partition(|field| field.required);
+    let parameters = required.into_iter().chain(optional).map(|field| writer.field(field, 0));
+    parameters.collect::<Vec<_>>().join(", ")
+}
+
+struct Writer<'a> {
+    shape: &'a Shape,
+    /// The parts that are being written: one inside of itself is a dict.
+    open: Vec<&'a str>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(shape: &'a Shape) -> Self {
+        Writer { shape, open: Vec::new() }
+    }
+
+    fn field(&mut self, field: &'a Field, depth: usize) -> String {
+        let name = if is_identifier(&field.name) { field.name.clone() } else { json!(field.name).to_string() };
+        let kind = self.kind(&field.kind, depth);
+        match (&field.default, field.required) {
+            (Some(default), false) if !default.is_object() && !default.is_array() => {
+                format!("{name}: {kind} = {}", value(default))
+            }
+            (_, false) => format!("{name}?: {kind}"),
+            (_, true) => format!("{name}: {kind}"),
+        }
+    }
+
+    fn kind(&mut self, kind: &'a Type, depth: usize) -> String {
+        match kind {
+            Type::Anything => "any".to_owned(),
+            Type::Nothing => "never".to_owned(),
+            Type::Null => "None".to_owned(),
+            Type::Bool => "bool".to_owned(),
+            Type::Integer => "int".to_owned(),
+            Type::Number => "float".to_owned(),
+            Type::Text => "str".to_owned(),
+            Type::Literal(literal) => value(literal),
+            Type::List(item) => format!("list[{}]", self.kind(item, depth)),
+            Type::Tuple(..) => "list".to_owned(),
+            Type::Map(value) if **value == Type::Anything => "dict".to_owned(),
+            Type::Map(value) => format!("dict[str, {}]", self.kind(value, depth)),
+            Type::Object(fields, rest) => self.object(fields, *rest, depth),
+            Type::Either(kinds) => self.either(kinds, depth),
+            Type::Both(kinds) => self.both(kinds, depth),
+            Type::Part(pointer) => self.part(pointer, depth),
+        }
+    }
+
+    fn object(&mut self, fields: &'a [Field], rest: Rest, depth: usize) -> String {
+        if depth >= DEEPEST || fields.is_empty() {
+            return "dict".to_owned();
+        }
+        let mut members: Vec<String> = fields.iter().map(|field| self.field(field, depth + 1)).collect();
+        if rest == Rest::Open {
+            members.push("...".to_owned());
+        }
+        format!("{{{}}}", members.join(", "))
+    }
+
+    fn either(&mut self, kinds: &'a [Type], depth: usize) -> String {
+        let is_text = |kind: &&Type| matches!(kind, Type::Literal(Value::String(_)));
+        if kinds.iter().filter(is_text).count() > MOST_LITERALS {
+            return "str".to_owned();
+        }
+        kinds.iter().map(|kind| self.kind(kind, depth)).collect::<Vec<_>>().join(" | ")
+    }
+
+    fn both(&mut self, kinds: &'a [Type], depth: usize) -> String {
+        let told: Vec<String> = kinds.iter().map(|kind| self.kind(kind, depth)).filter(|told| told != "dict").collect();
+        if told.is_empty() { "dict".to_owned() } else { told.join(" & ") }
+    }
+
+    fn part(&mut self, pointer: &'a str, depth: usize) -> String {
+        let Some(kind) = self.shape.parts.get(pointer).filter(|_| !self.open.contains(&pointer)) else {
+            return "dict".to_owned();
+        };
+        self.open.push(pointer);
+        let told = self.kind(kind, depth);
+        self.open.pop();
+        told
+    }
+}
+
+/// A value of JSON as Starlark writes it.
+fn value(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn first_sentence(description: &str) -> String {
+    let paragraph = description.trim().split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    let text = words.join(" ");
+    let end = text.find(". ").map_or(text.len(), |end| end + 1);
+    let short: String = text[..end].chars().take(LONGEST_DESCRIPTION).collect();
+    if short.len() < end { short + "…" } else { short }
+}

@@ -1,0 +1,137 @@
+//! The processes that scripts run in.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::{failure, returned, run, started, world};
+use crate::support::config::Config;
+use crate::support::program::is_gone;
+use crate::support::programs::fake_backend;
+use crate::support::proxy::{Proxy, StdioProxy};
+
+/// The workers of a proxy, at this moment, oldest first: those that run scripts, and then the spare one.
+fn workers(proxy: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("there is /proc").flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_worker = |id: &u32| {
+        let arguments = fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let words: Vec<&str> = arguments.split('\0').collect();
+        words.get(1) == Some(&"__sandbox") && words.get(2) == Some(&proxy.to_string().as_str())
+    };
+    let mut workers: Vec<u32> = ids.filter(is_worker).collect();
+    workers.sort_by_key(|id| (field(*id, 22), *id));
+    workers
+}
+
+/// A number of `/proc/ID/stat`, counted from 1 as the manual does.
+fn field(id: u32, number: usize) -> i64 {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let behind_name = stat.rfind(')').map_or("", |end| &stat[end + 1..]);
+    behind_name.split_whitespace().nth(number - 3).and_then(|text| text.parse().ok()).unwrap_or(-1)
+}
+
+fn kill(id: u32) {
+    let id = Pid::from_raw(id.cast_signed()).expect("a process id");
+    kill_process(id, Signal::KILL).expect("it runs");
+}
+
+/// A script that waits in a tool, and the worker it runs in.
+async fn waiting(proxy: &mut StdioProxy) -> (String, u32) {
+    let script = json!({"script": "print('x')\nreturn stall()"});
+    let params = json!({"name": "execute_tool_script", "arguments": script}).to_string();
+    let id = proxy.client.begin("tools/call", &params).await;
+    // The server tells when the call has reached it.
+    proxy.client.call("seen", r#"{"wait_for":"stall"}"#).await.result();
+    let oldest = workers(proxy.client.program.id()).first().copied();
+    (id, oldest.expect("a worker waits for the tool"))
+}
+
+fn descriptors(id: u32) -> usize {
+    fs::read_dir(format!("/proc/{id}/fd")).map_or(0, Iterator::count)
+}
+
+/// Tools beside the scripts over them.
+fn beside() -> Proxy {
+    let config = Config::new()
+        .server("fake", &fake_backend(["--only", "stall,seen,echo"]))
+        .section("codeMode: { enabled: true, timeout: 60s }");
+    Proxy::new(&config)
+}
+
+#[tokio::test]
+async fn a_worker_holds_nothing_but_its_pipe_and_little_of_the_system() {
+    let mut proxy = started(beside()).await;
+    let (_, worker) = waiting(&mut proxy).await;
+    assert_eq!(descriptors(worker), 1, "only the pipe");
+    let environment = fs::read_to_string(format!("/proc/{worker}/environ")).unwrap_or_default();
+    assert!(environment.split('\0').all(|entry| entry.is_empty() || entry.starts_with("MIMALLOC_")), "{environment}");
+    let limits = fs::read_to_string(format!("/proc/{worker}/limits")).expect("it runs");
+    assert!(limits.lines().any(|line| line.starts_with("Max address space") && line.contains("536870912")), "{limits}");
+    let status = fs::read_to_string(format!("/proc/{worker}/status")).expect("it runs");
+    assert!(status.contains("Seccomp:\t2"), "the filter is on: {status}");
+    assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+    let nice = field(worker, 19);
+    assert!(nice >= 10, "it goes behind others: {nice}");
+}
+
+#[tokio::test]
+async fn one_that_is_killed_is_an_error_of_its_call_and_the_next_call_has_another() {
+    let mut proxy = started(beside()).await;
+    let (call, _) = waiting(&mut proxy).await;
+    for worker in workers(proxy.client.program.id()) {
+        kill(worker);
+    }
+    let text = failure(&proxy.client.response(&call).await);
+    assert!(text.starts_with("the worker of the script was lost (signal: 9"), "{text}");
+    assert_eq!(returned(&run(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_its_worker() {
+    let mut proxy = started(beside()).await;
+    let (call, worker) = waiting(&mut proxy).await;
+    proxy.client.notify("notifications/cancelled", &format!(r#"{{"requestId":{call}}}"#)).await;
+    is_gone(worker, proxy.client.stderr()).await;
+    assert_eq!(returned(&run(&mut proxy, "return 2").await), json!(2));
+}
+
+#[tokio::test]
+async fn no_worker_outlives_the_proxy_however_it_ends() {
+    for end in [Signal::TERM, Signal::KILL] {
+        for script in ["return stall()", "return max(range(2000000000))"] {
+            let mut proxy = started(world("stall,echo", "timeout: 60s")).await;
+            run(&mut proxy, "return 1").await.result();
+            let params = json!({"name": "execute_tool_script", "arguments": {"script": script}}).to_string();
+            proxy.client.begin("tools/call", &params).await;
+            // Answered behind it: both have been taken.
+            proxy.client.request("ping", "{}").await.result();
+            let proxy_id = proxy.client.program.id();
+            let all = workers(proxy_id);
+            assert!(!all.is_empty(), "there is a spare one at least");
+            let id = Pid::from_raw(proxy_id.cast_signed()).expect("a process id");
+            kill_process(id, end).expect("it runs");
+            proxy.client.program.exit().await;
+            // One may have been on its way when the list was made.
+            for worker in all.into_iter().chain(workers(proxy_id)) {
+                is_gone(worker, proxy.client.stderr()).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_hundred_scripts_at_once_all_end_well() {
+    let mut proxy = started(world("echo", "timeout: 60s")).await;
+    let mut calls = Vec::new();
+    for number in 0..100 {
+        let script = format!("return echo(n = {number})['n']");
+        let params = json!({"name": "execute_tool_script", "arguments": {"script": script}}).to_string();
+        calls.push(proxy.client.begin("tools/call", &params).await);
+    }
+    for (number, call) in calls.iter().enumerate() {
+        assert_eq!(returned(&proxy.client.response(call).await), json!(number));
+    }
+}

@@ -1,0 +1,57 @@
+//! An extension that asks the person behind the client, in both eras.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{started, world};
+use crate::questions::{Client, EVERYTHING, text};
+
+const BRANCHES: &str = include_str!("../../extensions/branches.star");
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com", "-c", "init.defaultBranch=main"];
+    let output =
+        Command::new("git").arg("-C").arg(folder).args(identity).args(arguments).output().expect("there is git");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// With a branch `old` that has a commit of its own.
+fn repository(folder: &Path) {
+    std::fs::create_dir_all(folder).expect("it can be made");
+    git(folder, &["init", "--quiet"]);
+    git(folder, &["commit", "--quiet", "--allow-empty", "-m", "first"]);
+    git(folder, &["checkout", "--quiet", "-b", "old"]);
+    git(folder, &["commit", "--quiet", "--allow-empty", "-m", "only here"]);
+    git(folder, &["checkout", "--quiet", "main"]);
+}
+
+#[tokio::test]
+async fn the_example_deletes_only_what_somebody_agreed_to() {
+    for modern in [false, true] {
+        let mut client = Client::at(world(&[("branches.star", BRANCHES)]), modern, EVERYTHING).await;
+        let folder = client.proxy.world.directory.path().join("repository");
+        repository(&folder);
+        let arguments = json!({"branch": "old", "folder": folder});
+        let (asked, outcome) = client.converse("delete", arguments.clone(), json!({"action": "decline"})).await;
+        let question = asked[0]["params"]["message"].as_str().unwrap_or_default().to_owned();
+        assert!(question.contains("1 commits are in no other branch") && question.contains("only here"), "{question}");
+        assert_eq!(text(&outcome), "not deleted: nobody agreed", "modern {modern}");
+        assert!(git(&folder, &["branch"]).contains("old"));
+        let (asked, outcome) = client.converse("delete", arguments, json!({"action": "accept", "content": {}})).await;
+        assert_eq!(asked.len(), 1, "modern {modern}");
+        assert!(text(&outcome).contains("Deleted branch old"), "modern {modern}: {outcome}");
+        assert!(!git(&folder, &["branch"]).contains("old"));
+    }
+}
+
+#[tokio::test]
+async fn where_nobody_can_be_asked_nothing_is_deleted() {
+    let mut proxy = started(world(&[("branches.star", BRANCHES)])).await;
+    let folder = proxy.world.directory.path().join("repository");
+    repository(&folder);
+    let told = proxy.fault("delete", json!({"branch": "old", "folder": folder})).await;
+    assert_eq!(told, "not deleted: nobody agreed");
+}

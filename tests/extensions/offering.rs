@@ -1,0 +1,158 @@
+//! What an extension offers: tools, resources, templates, prompts.
+
+use serde_json::json;
+
+use super::{one_tool, serving, world};
+use crate::support::finished::Finished;
+
+const EVERYTHING: &str = r#"
+def tool(params):
+    return params
+
+def wrong(params):
+    return {"count": "many"}
+
+def hours(params):
+    return "open at " + params["uri"]
+
+def day(params):
+    if params["day"] == "sunday":
+        fail("closed on sundays", data = {"day": "sunday"})
+    return {"contents": [{"uri": params["uri"], "text": params["day"]}]}
+
+def prompt(params):
+    return "Write to %s about %s." % (params["whom"], params.get("what", "nothing"))
+
+COUNT = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
+
+def describe_extension():
+    return Extension(
+        name = "shop",
+        version = "1.2.3",
+        description = "A shop",
+        tools = [
+            Tool(
+                name = "tool", title = "A tool", description = "Takes things", handler = tool,
+                annotations = {"readOnlyHint": True, "destructiveHint": None},
+                parameters = [
+                    ToolParameter(name = "count", param_type = "int", required = True),
+                    ToolParameter(name = "size", param_type = "float", default = "1.5"),
+                    ToolParameter(name = "kind", param_type = "string", default = "a", enum = ["a", "b"]),
+                ],
+            ),
+            Tool(name = "wrong", description = "Breaks its promise", handler = wrong, output_schema = COUNT),
+        ],
+        resources = [
+            Resource(uri = "shop://hours", name = "hours", handler = hours, mime_type = "text/plain", description = "When"),
+            ResourceTemplate(uri_template = "shop://day/{day}", name = "day", handler = day, mime_type = "text/markdown"),
+        ],
+        prompts = [Prompt(name = "letter", handler = prompt, description = "A letter", arguments = [
+            PromptArgument(name = "whom", description = "To whom", required = True), {"name": "what"},
+        ])],
+    )
+"#;
+
+#[tokio::test]
+async fn tools_check_and_complete_their_arguments() {
+    let mut proxy = serving(&[("shop.star", EVERYTHING)]).await;
+    let listed = proxy.client.request("tools/list", "{}").await.value();
+    let tool = &listed["result"]["tools"][0];
+    assert_eq!((&tool["name"], &tool["title"]), (&json!("tool"), &json!("A tool")));
+    assert_eq!(tool["annotations"], json!({"readOnlyHint": true}));
+    assert_eq!(tool["inputSchema"]["properties"]["size"], json!({"type": "number", "default": 1.5}));
+    assert_eq!(proxy.data("tool", json!({"count": 2})).await, json!({"count": 2, "size": 1.5, "kind": "a"}));
+    for (arguments, named) in [
+        (json!({}), "count"),
+        (json!({"count": "2"}), "`count`"),
+        (json!({"count": 1, "kind": "c"}), "`kind`"),
+        (json!({"count": 1.5}), "`count`"),
+    ] {
+        let text = proxy.fault("tool", arguments.clone()).await;
+        assert!(text.starts_with("invalid arguments: ") && text.contains(named), "{arguments}: {text}");
+    }
+    let text = proxy.fault("wrong", json!({})).await;
+    assert!(text.contains("`wrong` returned something its `output_schema` does not allow: `count`"), "{text}");
+}
+
+#[tokio::test]
+async fn resources_templates_and_prompts_are_served() {
+    let mut proxy = serving(&[("shop.star", EVERYTHING)]).await;
+    let told = proxy.client.request("resources/list", "{}").await.value();
+    assert_eq!(
+        told["result"]["resources"],
+        json!([{"uri": "shop://hours", "name": "hours", "description": "When", "mimeType": "text/plain"}])
+    );
+    let told = proxy.client.request("resources/templates/list", "{}").await.value();
+    assert_eq!(told["result"]["resourceTemplates"][0]["uriTemplate"], "shop://day/{day}");
+    let read = proxy.client.request("resources/read", r#"{"uri":"shop://hours"}"#).await.value();
+    assert_eq!(
+        read["result"]["contents"],
+        json!([{"uri": "shop://hours", "text": "open at shop://hours", "mimeType": "text/plain"}])
+    );
+    let read = proxy.client.request("resources/read", r#"{"uri":"shop://day/monday"}"#).await.value();
+    assert_eq!(
+        read["result"]["contents"],
+        json!([{"uri": "shop://day/monday", "text": "monday", "mimeType": "text/markdown"}])
+    );
+    let failed = proxy.client.request("resources/read", r#"{"uri":"shop://day/sunday"}"#).await;
+    assert_eq!((failed.error_code(), failed.value()["error"]["data"].clone()), (-32603, json!({"day": "sunday"})));
+    assert!(failed.error_message().starts_with("closed on sundays (shop.star:"), "{}", failed.raw);
+    let told = proxy.client.request("prompts/list", "{}").await.value();
+    assert_eq!(
+        told["result"]["prompts"][0]["arguments"][0],
+        json!({"name": "whom", "required": true, "description": "To whom"})
+    );
+    let got = proxy.client.request("prompts/get", r#"{"name":"letter","arguments":{"whom":"Ann"}}"#).await.value();
+    assert_eq!(got["result"]["messages"][0]["content"]["text"], "Write to Ann about nothing.");
+    let failed = proxy.client.request("prompts/get", r#"{"name":"letter","arguments":{}}"#).await;
+    assert_eq!(failed.error_code(), -32602);
+    assert!(failed.error_message().contains("whom"), "{}", failed.raw);
+}
+
+#[tokio::test]
+async fn a_stateless_client_has_them_too() {
+    let proxy = world(&[("shop.star", EVERYTHING)]).http().await;
+    let mut client = proxy.client();
+    let read = client.modern("resources/read", r#"{"uri":"shop://day/monday"}"#).await.value();
+    assert_eq!(read["result"]["contents"][0]["text"], "monday");
+    let called = client.modern_call("tool", r#"{"count":1}"#).await.value();
+    assert_eq!(called["result"]["structuredContent"]["kind"], "a");
+}
+
+#[tokio::test]
+async fn a_session_script_sees_an_extension_as_any_backend() {
+    let script = r#"
+shop = backends()["shop"]
+for meta, call in shop.tools():
+    publish(meta.replace(name = shop.kind + "_" + meta.name), call)
+for meta, call in shop.resources():
+    publish_resource(meta, lambda args, call = call: "wrapped: " + call(args)["contents"][0]["text"])
+instructions("%s %s %s" % (shop.info.name, shop.info.version, shop.status))
+"#;
+    let world = world(&[("shop.star", EVERYTHING)]).file("policy.star", script);
+    let finished =
+        Finished::run(world.command(["list-tools", "--config", "proxy.yaml", "--script", "policy.star"])).await;
+    assert!(finished.stdout.contains("extension_tool"), "{}{}", finished.stdout, finished.stderr);
+    let mut proxy = world.argument("--script").argument("policy.star").stdio();
+    let told = proxy.client.initialize("2025-11-25").await.value();
+    assert_eq!(told["result"]["instructions"], "shop 1.2.3 ready");
+    let read = proxy.client.request("resources/read", r#"{"uri":"shop://hours"}"#).await.value();
+    assert_eq!(read["result"]["contents"][0]["text"], "wrapped: open at shop://hours");
+}
+
+#[tokio::test]
+async fn an_error_in_a_handler_names_its_line_and_hides_the_rest() {
+    let mut proxy = serving(&[("one.star", &one_tool("x = {}\nreturn x['key']", ""))]).await;
+    let text = proxy.fault("run", json!({})).await;
+    assert!(text.ends_with("(one.star:3)") && !text.contains("tools/"), "{text}");
+}
+
+#[tokio::test]
+async fn each_extension_remembers_for_itself() {
+    let one = one_tool("return state.incr('calls')", "");
+    let two = one.replace("\"one\"", "\"two\"").replace("\"run\"", "\"other\"");
+    let mut proxy = serving(&[("one.star", &one), ("two.star", &two)]).await;
+    for (tool, expected) in [("run", 1), ("run", 2), ("other", 1), ("run", 3)] {
+        assert_eq!(proxy.data(tool, json!({})).await, json!({"result": expected}), "{tool}");
+    }
+}
