@@ -197,6 +197,7 @@ async fn a_call_in_which_the_server_asks_something_is_still_one_call() {
             let mut client = Client::of(&config, modern, EVERYTHING).await;
             let (questions, outcome) = client.converse("ask", json!({"rounds": 2}), json!({"action": "decline"})).await;
             assert_eq!(questions.len(), 2, "{era}, {modern}: {outcome}");
+            client.proxy.client.stderr().line("asked tools/call ask").await;
             assert_eq!(asked(&client.proxy), ["tools/call ask"], "{era}, {modern}");
         }
     }
