@@ -17,7 +17,6 @@ use crate::json::{Object, Raw, RawRef};
 use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, Request, ServerInfo, Status, error_result};
 use crate::script::{FailureKind, Host, Limits, Line, LogLevel, Pool, Question, Stop};
 use crate::store::Store;
-use crate::store::Store;
 use crate::wire::{RpcError, code};
 
 pub struct ExtensionBackend {
@@ -85,7 +84,7 @@ impl ExtensionBackend {
         };
         let host = Arc::new(LocalHost {
             extension: Arc::clone(&self.view.name),
-            namespace: format!("extension {}", self.view.name),
+            namespace: Arc::clone(&self.namespace),
             runtime: Handle::current(),
             cancel: call.cancel.clone(),
             deadline: call.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
@@ -179,7 +178,7 @@ impl Backend for ExtensionBackend {
 struct LocalHost {
     extension: Arc<str>,
     /// Of what it remembers.
-    namespace: String,
+    namespace: Arc<str>,
     runtime: Handle,
     cancel: CancellationToken,
     deadline: Option<Instant>,
@@ -245,14 +244,6 @@ impl Host for LocalHost {
 
     fn line(&self) -> Option<Line> {
         self.caller.as_ref()?.line()
-    }
-
-    fn store(&self) -> Option<&Store> {
-        self.caller.as_ref()?.store()
-    }
-
-    fn namespace(&self) -> &str {
-        &self.namespace
     }
 
     fn can_ask(&self, question: &Question) -> bool {
