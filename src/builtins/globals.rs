@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
-    attempt, backend, base64, bind, config, digest, elicit, fuzzy, instructions, json, log, math, metadata_make,
-    parallel, passthrough, publish, rate_limits, redact, regular, results, search_index, state, time, tokens, url,
-    visitor,
+    attempt, backend, base64, bind, cached, config, digest, elicit, fuzzy, instructions, json, log, math,
+    metadata_make, parallel, passthrough, publish, rate_limits, redact, regular, results, search_index, state, time,
+    tokens, url, visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -52,6 +52,7 @@ const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     config::register_config,
     bind::register_bind,
     search_index::register_search_index,
+    cached::register_cached,
     rate_limits::register_rate_limits,
     state::register_state,
 ];

@@ -5,6 +5,7 @@ mod attempt;
 mod backend;
 mod base64;
 mod bind;
+mod cached;
 mod config;
 mod digest;
 pub mod document;

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::apply::Installation;
 use super::fleet::Fleet;
+use super::news::NewsBoard;
 use super::prepare::Prepared;
 use super::rebuild::{self, Current};
 use super::surfaces::Surfaces;
@@ -52,6 +54,9 @@ pub struct Gateway {
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
     pub(super) current: watch::Receiver<Current>,
     pub(super) surfaces: Arc<Surfaces>,
+    pub(super) news: NewsBoard,
+    pub(super) config_path: Option<PathBuf>,
+    pub(super) started: Instant,
     stopping: CancellationToken,
 }
 
@@ -60,7 +65,8 @@ impl Gateway {
     pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let http = http::Pool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
         let pool = Pool::new(HANDLERS);
-        let prepared = Prepared::of(config, options, &http, &pool, &options.reach())?;
+        let reach = options.reach();
+        let prepared = Prepared::of(config, options, &http, &pool, &reach, None)?;
         let changes = Arc::new(Notify::new());
         let environment = Environment {
             pool: http,
@@ -79,7 +85,7 @@ impl Gateway {
             },
             Arc::clone(&changes),
         );
-        let installed = Installation::new(environment, fleet);
+        let installed = Installation::new(options.clone(), environment, fleet, reach);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.fleet.members()), changes);
         let (sender, current) = watch::channel(Current::default());
@@ -88,7 +94,17 @@ impl Gateway {
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();
         let surfaces = Surfaces::follow(current.clone());
-        Ok(Gateway { installed, required, catalog, current, surfaces, stopping: CancellationToken::new() })
+        Ok(Gateway {
+            installed,
+            required,
+            catalog,
+            current,
+            surfaces,
+            news: NewsBoard::default(),
+            config_path: config.path.clone(),
+            started: Instant::now(),
+            stopping: CancellationToken::new(),
+        })
     }
 
     /// There is one client only, and it can do this: servers that start from now on are told so at once.

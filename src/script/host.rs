@@ -50,6 +50,21 @@ pub trait Host: Send + Sync {
         None
     }
 
+    /// Where what outlives the call is kept; none where nothing is.
+    fn store(&self) -> Option<&Store> {
+        None
+    }
+
+    /// How often a person was to be asked something in this request so far, by the handler or by what it calls.
+    fn asked(&self) -> u64 {
+        0
+    }
+
+    /// Whose values the handler sees in the store: each script and each extension has its own.
+    fn namespace(&self) -> &str {
+        ""
+    }
+
     /// Where what the handler does is written down; none where it never has to be told again.
     fn line(&self) -> Option<Line> {
         None
@@ -62,16 +77,6 @@ pub trait Host: Send + Sync {
 
     /// Tells how far the handler has come, if anybody wants to know.
     fn progress(&self, _done: f64, _total: Option<f64>, _message: Option<&str>) {}
-
-    /// Where what outlives the call is kept; none where nothing is.
-    fn store(&self) -> Option<&Store> {
-        None
-    }
-
-    /// Whose values the handler sees in the store: each script and each extension has its own.
-    fn namespace(&self) -> &str {
-        ""
-    }
 }
 
 impl dyn Host + '_ {

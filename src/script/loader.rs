@@ -62,8 +62,9 @@ impl<'a> Loader<'a> {
 
     fn load(&mut self, id: &str, from: &Source) -> Result<FrozenModule, Fault> {
         let program = self.program;
-        let source =
-            resolve(id, from, self.root.as_deref(), program.embedded, program.paths).map_err(Fault::Complaint)?;
+        let files = &program.source.files;
+        let source = resolve(id, from, files, self.root.as_deref(), program.embedded, program.paths)
+            .map_err(Fault::Complaint)?;
         let key = key(&source);
         if let Some(module) = self.done.get(&key) {
             return Ok(module.clone());

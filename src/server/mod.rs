@@ -6,6 +6,7 @@ mod blocks;
 mod caching;
 mod capabilities;
 mod changes;
+mod clients;
 mod completion;
 mod conversation;
 mod era;
@@ -48,6 +49,7 @@ use crate::gateway::Gateway;
 use crate::model::Secret;
 use crate::seal::Sealer;
 use crate::session::PolicyNow;
+use clients::Clients;
 use conversation::Conversations;
 use journals::Held;
 use links::LinkTable;
@@ -63,6 +65,7 @@ pub struct Server {
     links: Arc<LinkTable>,
     held: Arc<Held>,
     policy: PolicyNow,
+    clients: Arc<Clients>,
 }
 
 impl Server {
@@ -83,6 +86,7 @@ impl Server {
             links: Arc::default(),
             held: Arc::default(),
             policy,
+            clients: Arc::default(),
         })
     }
 }

@@ -235,9 +235,10 @@ impl Calls {
                 headers: Arc::clone(&caller.headers),
             },
             party: caller.party.clone(),
+            line,
             store: self.store.clone(),
             namespace: Arc::clone(&job.surface.namespace),
-            line,
+            asked: Arc::default(),
         });
         let job = Arc::clone(job);
         let outcome = tokio::select! {

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -26,11 +27,13 @@ pub(super) struct RequestHost {
     /// The client: a server that a handler calls may ask it too.
     pub(super) party: Option<Arc<dyn Party>>,
     pub(super) request: Request,
-    /// Where what is done is written down; none if nobody can be asked anything.
-    pub(super) line: Option<Line>,
     pub(super) store: Store,
     /// Of the session script.
     pub(super) namespace: Arc<str>,
+    /// How often somebody was to be asked something.
+    pub(super) asked: Arc<AtomicU64>,
+    /// Where what is done is written down; none if nobody can be asked anything.
+    pub(super) line: Option<Line>,
 }
 
 impl RequestHost {
@@ -48,7 +51,10 @@ impl RequestHost {
             params,
             timeout,
             cancel: self.cancel.clone(),
-            party: self.party.clone().map(|party| Arc::new(Through(party)) as Arc<dyn Party>),
+            party: self
+                .party
+                .clone()
+                .map(|party| Arc::new(Through { party, asked: Arc::clone(&self.asked) }) as Arc<dyn Party>),
             passes_questions_on: false,
             takes_tasks: false,
             declares_tasks: false,
@@ -106,11 +112,24 @@ impl Host for RequestHost {
         Some(&self.request)
     }
 
+    fn store(&self) -> Option<&Store> {
+        Some(&self.store)
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
     fn line(&self) -> Option<Line> {
         self.line.clone()
     }
 
     fn can_ask(&self, question: &Question) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         self.party.as_ref().is_some_and(|party| party.takes_form(&asking::as_request(question)))
     }
 
@@ -124,14 +143,6 @@ impl Host for RequestHost {
             params["message"] = json!(message);
         }
         party.progress(&crate::json::raw(&params));
-    }
-
-    fn store(&self) -> Option<&Store> {
-        Some(&self.store)
-    }
-
-    fn namespace(&self) -> &str {
-        &self.namespace
     }
 }
 

@@ -2,6 +2,7 @@
 //! but the progress of one of several calls is not the progress of the whole.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -12,19 +13,23 @@ use crate::model::{Abilities, Owner};
 use crate::wire::{RpcError, Severity};
 
 #[derive(Debug)]
-pub(super) struct Through(pub(super) Arc<dyn Party>);
+pub(super) struct Through {
+    pub(super) party: Arc<dyn Party>,
+    /// How often somebody was to be asked something.
+    pub(super) asked: Arc<AtomicU64>,
+}
 
 impl Party for Through {
     fn owner(&self) -> &Owner {
-        self.0.owner()
+        self.party.owner()
     }
 
     fn abilities(&self) -> Abilities {
-        self.0.abilities()
+        self.party.abilities()
     }
 
     fn askable(&self) -> Abilities {
-        self.0.askable()
+        self.party.askable()
     }
 
     /// Only what the proxy itself can carry through a handler.
@@ -38,7 +43,7 @@ impl Party for Through {
     }
 
     fn log_level(&self) -> Option<Severity> {
-        self.0.log_level()
+        self.party.log_level()
     }
 
     /// A handler cannot be called again by its client in the middle.
@@ -49,26 +54,27 @@ impl Party for Through {
     fn progress(&self, _: &RawRef) {}
 
     fn log(&self, params: &RawRef) {
-        self.0.log(params);
+        self.party.log(params);
     }
 
     fn tell(&self, method: &str, params: Option<&RawRef>) {
-        self.0.tell(method, params);
+        self.party.tell(method, params);
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
-        self.0.ask(question)
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.party.ask(question)
     }
 
     fn takes_form(&self, question: &Question) -> bool {
-        self.0.takes_form(question)
+        self.party.takes_form(question)
     }
 
     fn between_calls(&self) -> Option<Arc<dyn Party>> {
-        self.0.between_calls()
+        self.party.between_calls()
     }
 
     fn gone(&self) -> Option<CancellationToken> {
-        self.0.gone()
+        self.party.gone()
     }
 }

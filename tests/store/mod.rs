@@ -1,10 +1,12 @@
 //! The store: what all its homes do, what scripts keep in it, and what a Redis that goes away does to it.
 
+mod caching;
 mod every_home;
 mod outage;
 mod rate_limiting;
 mod rate_limits;
 mod remembering;
+mod restarts;
 mod sharing;
 
 use crate::support::config::Config;
