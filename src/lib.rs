@@ -5,6 +5,7 @@
 // Layer 0
 pub mod diagnostic;
 pub mod json;
+pub mod private_file;
 pub mod process;
 pub mod seal;
 
@@ -36,6 +37,7 @@ pub mod gateway;
 
 // Layer 8
 pub mod server;
+pub mod author;
 
 // Layer 9
 pub mod cli;

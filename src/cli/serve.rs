@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use super::setup::{self, Loaded, Source};
 use super::{output, table};
+use crate::author::check::gaps;
+use crate::author::published::Record;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, Options};
@@ -57,6 +59,10 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
         );
     }
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(Failure::config)?);
+    let record = Record::of(&config, options.cache_folder.as_deref());
+    if let Some(record) = record.clone() {
+        tokio::spawn(record.follow(gateway.watch()));
+    }
     let no_keys = |error: getrandom::Error| Failure::failed(Diagnostic::error(format!("no keys can be made: {error}")));
     let server = Server::new(Arc::clone(&gateway)).map_err(no_keys)?;
     let front = async {
@@ -76,6 +82,10 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
         failure = watch(&gateway) => Err(failure),
         outcome = ended_on_stdio(arguments.http.is_none()) => outcome,
     };
+    // The last one may be newer than what is on disk.
+    if let (Some(record), Some(surface)) = (record, gateway.surface_now()) {
+        record.save(&surface);
+    }
     gateway.stop().await;
     outcome
 }
@@ -106,7 +116,8 @@ async fn watch(gateway: &Gateway) -> Failure {
 /// What is served, for the person who started it.
 fn summary(gateway: &Gateway) {
     let snapshot = gateway.snapshot();
-    let tools = gateway.surface_now().map_or(0, |surface| surface.listed(ItemKind::Tool));
+    let surface = gateway.surface_now();
+    let tools = surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool));
     let up = snapshot.backends.iter().filter(|backend| backend.status == Status::Ready).count();
     let all = snapshot.backends.len();
     let servers = if up == all {
@@ -116,6 +127,9 @@ fn summary(gateway: &Gateway) {
     };
     output::err(&format!("ready: {} of {servers}", table::count(tools, "tool")));
     setup::report_servers(gateway);
+    if let Some(surface) = surface {
+        output::diagnostics(&gaps(&surface, &snapshot));
+    }
 }
 
 async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<Listener, Failure> {

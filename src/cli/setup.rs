@@ -144,7 +144,15 @@ pub(super) fn with_gateway<T>(
     tool: Option<&str>,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let loaded = source.load()?;
+    with_loaded(&source.load()?, tool, work)
+}
+
+/// The same for a config that is there already.
+pub(super) fn with_loaded<T>(
+    loaded: &Loaded,
+    tool: Option<&str>,
+    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let options = options(loaded.bundled)?;
     runtime()?.block_on(async {
         let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);

@@ -39,7 +39,8 @@ pub fn discover(paths: &[PathBuf], bundled: bool, pool: &Pool) -> Result<Vec<Ext
     if problems.is_empty() { Ok(loaded) } else { Err(problems) }
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+/// The extension files that a path of the config means, sorted.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let shown = path.display();
     let mut found: Vec<PathBuf> = if path.is_dir() {
         let entries = std::fs::read_dir(path)

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use crate::script::LogLine;
 
 pub use backend::ExtensionBackend;
-pub use discover::discover;
+pub use discover::{discover, files};
 pub use load::{globals, load};
 pub use tool::{CallFault, ExtensionTool};
 

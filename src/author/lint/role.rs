@@ -1,0 +1,99 @@
+//! What a file is for, which decides the names it knows.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use starlark::environment::Globals;
+use starlark::syntax::ast::{AstStmt, Expr, Stmt};
+
+use crate::builtins;
+use crate::extension;
+use crate::script::{Paths, Source, on_big_stack, parse};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A session script, with what it loads.
+    Session,
+    Extension,
+    /// `*_test.star`.
+    Test,
+    /// Functions for others to load; by whom cannot be known.
+    Library,
+}
+
+const TESTING: &str = "testing";
+
+impl Role {
+    /// What a file looks like, from its name and its text.
+    pub fn of(source: &Source) -> Role {
+        if source.path.as_deref().is_some_and(is_test) {
+            Role::Test
+        } else if source.text.contains("def describe_extension") {
+            Role::Extension
+        } else if is_library(source) {
+            Role::Library
+        } else {
+            Role::Session
+        }
+    }
+
+    pub fn globals(self) -> &'static Globals {
+        match self {
+            Role::Session => builtins::session(),
+            Role::Extension | Role::Test | Role::Library => extension::globals(),
+        }
+    }
+
+    /// Every name that a file knows without making it.
+    pub fn names(self) -> &'static HashSet<String> {
+        static SESSION: LazyLock<HashSet<String>> = LazyLock::new(|| names(builtins::session()));
+        static EXTENSION: LazyLock<HashSet<String>> = LazyLock::new(|| names(extension::globals()));
+        static TEST: LazyLock<HashSet<String>> =
+            LazyLock::new(|| EXTENSION.iter().cloned().chain([TESTING.to_owned()]).collect());
+        static LIBRARY: LazyLock<HashSet<String>> = LazyLock::new(|| TEST.union(&SESSION).cloned().collect());
+        match self {
+            Role::Session => &SESSION,
+            Role::Extension => &EXTENSION,
+            Role::Test => &TEST,
+            Role::Library => &LIBRARY,
+        }
+    }
+
+    /// Where a name would be known, if not here.
+    pub fn elsewhere(self, name: &str) -> Option<&'static str> {
+        [(Role::Session, "session scripts"), (Role::Extension, "extensions"), (Role::Test, "tests")]
+            .into_iter()
+            .find(|(role, _)| *role != self && role.names().contains(name))
+            .map(|(_, where_known)| where_known)
+    }
+
+    pub(super) fn paths(self) -> Paths {
+        match self {
+            Role::Session => Paths::Full,
+            Role::Extension | Role::Test | Role::Library => Paths::Short,
+        }
+    }
+}
+
+fn names(globals: &Globals) -> HashSet<String> {
+    globals.names().map(|name| name.as_str().to_owned()).collect()
+}
+
+pub fn is_test(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name.to_string_lossy().ends_with("_test.star"))
+}
+
+/// Whether a file only makes names: it does nothing when it runs, so it is there to be loaded.
+pub fn is_library(source: &Source) -> bool {
+    on_big_stack(|| parse(source).is_ok_and(|module| only_makes_names(module.statement()))).unwrap_or(false)
+}
+
+fn only_makes_names(statement: &AstStmt) -> bool {
+    match &statement.node {
+        Stmt::Statements(all) => all.iter().all(only_makes_names),
+        Stmt::Expression(expression) => matches!(expression.node, Expr::Literal(_)),
+        Stmt::Def(_) | Stmt::Load(_) | Stmt::Assign(_) | Stmt::Pass => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,5 @@
+//! For whoever writes scripts: what looks wrong in them before they run, and what they would publish.
+
+pub mod check;
+pub mod lint;
+pub mod published;
