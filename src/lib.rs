@@ -17,6 +17,7 @@ pub mod wire;
 pub mod search;
 pub mod script;
 pub mod config;
+pub mod store;
 
 // Layer 3
 pub mod backend;

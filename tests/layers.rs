@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 10] = [
     &["diagnostic", "json", "private_file", "process", "seal"],
     &["model"],
-    &["wire", "search", "script", "config"],
+    &["wire", "search", "script", "config", "store"],
     &["backend", "embedding"],
     &["catalog"],
     &["builtins"],

@@ -34,6 +34,7 @@ mod session_http;
 mod single_server;
 mod soak;
 mod stateless_http;
+mod store;
 mod subscriptions;
 mod support;
 mod tasks;

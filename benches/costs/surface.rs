@@ -33,7 +33,7 @@ pub fn cost() -> f64 {
             })
         })
         .collect();
-    let snapshot = Arc::new(Snapshot { version: 1, backends });
+    let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends });
     let recipe = recipe(&Config::default_for(std::path::Path::new(".")), None).unwrap();
     (0..10)
         .map(|_| {

@@ -60,6 +60,16 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// Ends the server, without waiting for it.
+    pub(super) fn begin_stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Whether it was stopped and nothing of it is left.
+    pub fn is_gone(&self) -> bool {
+        self.stopped.is_cancelled()
+    }
+
     /// Ends the server and waits until it is gone.
     pub async fn stop(&self) {
         self.stop.cancel();

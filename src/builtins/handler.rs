@@ -49,7 +49,9 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
         let heap = eval.heap();
         let (noun, name) = (noun(self.target.kind), &self.target.name);
         let context = Context::of(eval)?;
-        let host = context.host_for(&format!("calling the {noun} `{name}`"))?;
+        if context.host.is_none() {
+            context.host_for(&format!("calling the {noun} `{name}`"))?;
+        }
         let given: Vec<Value<'v>> = arguments.positions(heap)?.collect();
         let [given] = given[..] else {
             return Err(Complaint::new(format!(
@@ -63,7 +65,9 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
             .map_err(|error| complain(format!("the arguments of `{name}` cannot become JSON: {error}")))?
             .ok_or_else(|| complain(format!("the {noun} `{name}` takes a dict, not a `{}`", given.get_type())))?;
         let timeout = timeout(noun, arguments)?;
-        let result = context.wait(|| host.call(&self.target, crate::json::raw(&members), timeout))?;
+        let arguments = crate::json::raw(&members);
+        let request = [&*self.target.backend, &*self.target.name, arguments.get()];
+        let result = context.effect("call", &request, |host| host.call(&self.target, &arguments, timeout).map(Ok))?;
         convert::text_to_starlark(result.get(), heap)
             .map_err(|error| complain(format!("the result of `{name}` cannot be given to a script: {error}")))
     }

@@ -35,7 +35,7 @@ pub fn register_log(builder: &mut GlobalsBuilder) {
             let shown = convert::to_json(*value, eval.heap()).unwrap_or_else(|_| value.to_repr().into());
             members.insert(name.clone(), shown);
         }
-        Context::of(eval)?.log(level, &message.to_str(), members);
+        Context::of(eval)?.log(level, &message.to_str(), members)?;
         Ok(NoneType)
     }
 
@@ -46,7 +46,7 @@ pub fn register_log(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let words: Vec<String> = arguments.items.iter().map(|value| value.to_str()).collect();
-        Context::of(eval)?.log(LogLevel::Info, &words.join(sep), Map::new());
+        Context::of(eval)?.log(LogLevel::Info, &words.join(sep), Map::new())?;
         Ok(NoneType)
     }
 }

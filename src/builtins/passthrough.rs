@@ -76,7 +76,7 @@ fn pass<'v>(
             fields.insert(key_field(key.0).to_owned(), Json::from(key.1));
             fields.insert("dropped".to_owned(), Json::from(handler.target.backend.as_ref()));
             fields.extend(kept.map(|kept| ("kept".to_owned(), Json::from(kept))));
-            Context::of(eval)?.log(LogLevel::Warning, &message, fields);
+            Context::of(eval)?.log(LogLevel::Warning, &message, fields)?;
             Ok(())
         }
     }

@@ -1,15 +1,24 @@
-//! A new snapshot whenever a backend's view changes.
+//! A new snapshot whenever a backend's view changes, or there are other backends.
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use tokio::sync::{Notify, watch};
 
 use super::Snapshot;
 use crate::backend::Backend;
 
-/// Follows the backends until nobody looks any more. `changes` is told whenever one of them has news.
-pub fn follow(backends: Vec<Arc<dyn Backend>>, changes: Arc<Notify>) -> watch::Receiver<Arc<Snapshot>> {
-    let (sender, receiver) = watch::channel(Arc::new(look(&backends, 1)));
+/// The backends of a moment, in config order.
+#[derive(Default)]
+pub struct Members {
+    /// Grows whenever the backends are replaced by others.
+    pub generation: u64,
+    pub backends: Vec<Arc<dyn Backend>>,
+}
+
+/// Follows the backends until nobody looks any more. `changes` is told whenever one of them has news, or they are others.
+pub fn follow(members: Arc<ArcSwap<Members>>, changes: Arc<Notify>) -> watch::Receiver<Arc<Snapshot>> {
+    let (sender, receiver) = watch::channel(Arc::new(look(&members.load(), 1)));
     tokio::spawn(async move {
         let mut version = 1;
         loop {
@@ -18,9 +27,9 @@ pub fn follow(backends: Vec<Arc<dyn Backend>>, changes: Arc<Notify>) -> watch::R
                 () = sender.closed() => return,
             }
             version += 1;
-            let next = look(&backends, version);
+            let next = look(&members.load(), version);
             sender.send_if_modified(|current| {
-                let changed = current.backends != next.backends;
+                let changed = current.generation != next.generation || current.backends != next.backends;
                 if changed {
                     *current = Arc::new(next);
                 }
@@ -31,6 +40,7 @@ pub fn follow(backends: Vec<Arc<dyn Backend>>, changes: Arc<Notify>) -> watch::R
     receiver
 }
 
-fn look(backends: &[Arc<dyn Backend>], version: u64) -> Snapshot {
-    Snapshot { version, backends: backends.iter().map(|backend| backend.view()).collect() }
+fn look(members: &Members, version: u64) -> Snapshot {
+    let backends = members.backends.iter().map(|backend| backend.view()).collect();
+    Snapshot { version, generation: members.generation, backends }
 }

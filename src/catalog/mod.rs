@@ -3,5 +3,5 @@
 mod follow;
 mod snapshot;
 
-pub use follow::follow;
+pub use follow::{Members, follow};
 pub use snapshot::Snapshot;

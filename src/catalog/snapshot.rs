@@ -8,6 +8,8 @@ use crate::model::{BackendView, Status};
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub version: u64,
+    /// Which set of backends it shows.
+    pub generation: u64,
     pub backends: Vec<Arc<BackendView>>,
 }
 

@@ -72,6 +72,7 @@ async fn call(
     let cancel = CancellationToken::new();
     let caller = Caller {
         principal: Identity::local_user(&setup::options(false)?.variables),
+        client: Arc::default(),
         cancel: cancel.clone(),
         party: None,
         objects_only: false,
@@ -79,7 +80,8 @@ async fn call(
         takes_tasks: false,
         patient: false,
     };
-    let call = gateway.calls().item(&surface, ItemKind::Tool, name, params, caller);
+    let calls = gateway.calls();
+    let call = calls.item(&surface, ItemKind::Tool, name, params, caller);
     let outcome = match timeout {
         None => call.await,
         Some(limit) => match tokio::time::timeout(limit, call).await {

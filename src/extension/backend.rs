@@ -1,5 +1,7 @@
 //! An extension as a backend: called like any server, but its tools run here.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -63,6 +65,7 @@ impl ExtensionBackend {
         let arguments = object.get("arguments").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned);
         let host = Arc::new(LocalHost {
             extension: Arc::clone(&self.view.name),
+            runtime: Handle::current(),
             cancel: call.cancel.clone(),
             deadline: call.timeout.map(|timeout| Instant::now() + timeout),
         });
@@ -118,12 +121,13 @@ impl Backend for ExtensionBackend {
 /// What a local tool may do: log, and be stopped.
 struct LocalHost {
     extension: Arc<str>,
+    runtime: Handle,
     cancel: CancellationToken,
     deadline: Option<Instant>,
 }
 
 impl Host for LocalHost {
-    fn call(&self, _: &ItemRef, _: Raw, _: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>) -> Result<Raw, Stop> {
         Ok(error_result("an extension cannot call servers"))
     }
 
@@ -138,5 +142,23 @@ impl Host for LocalHost {
             return Some(Stop::Cancelled);
         }
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Stop::Deadline)
+    }
+
+    fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
+        let late = async {
+            match self.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let wait = async {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => Err(Stop::Cancelled),
+                () = late => Err(Stop::Deadline),
+                () = future => Ok(()),
+            }
+        };
+        crate::script::wait(wait, &self.runtime)
     }
 }

@@ -1,19 +1,20 @@
 //! Given this file, these tools, or this error.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::{CallFault, Extension, bundled::BUNDLED, load};
-use crate::json::Raw;
+use crate::json::{Raw, RawRef};
 use crate::model::ItemRef;
 use crate::script::{Host, Limits, LogLevel, Source, Stop};
 
 struct Nobody;
 
 impl Host for Nobody {
-    fn call(&self, _: &ItemRef, _: Raw, _: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>) -> Result<Raw, Stop> {
         Err(Stop::Cancelled)
     }
 
@@ -21,6 +22,11 @@ impl Host for Nobody {
 
     fn stopped(&self) -> Option<Stop> {
         None
+    }
+
+    fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
+        futures::executor::block_on(future);
+        Ok(())
     }
 }
 

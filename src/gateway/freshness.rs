@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 impl Gateway {
     /// Has lists that are older than their servers allow made again, and waits for the surface to show it.
     pub async fn refresh(&self, kind: ItemKind) {
-        let mut listings = futures::future::join_all(self.backends.iter().map(|backend| backend.refresh(kind)));
+        let members = self.installed.fleet.members().load_full();
+        let mut listings = futures::future::join_all(members.backends.iter().map(|backend| backend.refresh(kind)));
         // What is not old is ready at once, and then there is nothing to wait for.
         if futures::poll!(&mut listings).is_ready() {
             return;
@@ -33,7 +34,8 @@ impl Gateway {
     /// Ends when the surface was made of what the backends show at this moment.
     async fn caught_up(&self) {
         let (mut catalog, mut current) = (self.catalog.clone(), self.current.clone());
-        let views: Vec<Arc<BackendView>> = self.backends.iter().map(|backend| backend.view()).collect();
+        let views: Vec<Arc<BackendView>> =
+            self.installed.fleet.members().load().backends.iter().map(|backend| backend.view()).collect();
         let shows = |snapshot: &Arc<Snapshot>| snapshot.backends == views;
         let Ok(version) = catalog.wait_for(shows).await.map(|snapshot| snapshot.version) else { return };
         let _ = current.wait_for(|now| now.snapshot >= version).await;
@@ -43,7 +45,8 @@ impl Gateway {
     /// everything that is in it.
     pub fn keeping(&self, surface: &Surface, kind: ItemKind) -> Keeping {
         let made_here = surface.origins(kind).any(|origin| origin.is_none());
-        let parts = self.backends.iter().filter(|backend| contributes(backend.as_ref(), surface, kind));
+        let members = self.installed.fleet.members().load();
+        let parts = members.backends.iter().filter(|backend| contributes(backend.as_ref(), surface, kind));
         let whole = parts.map(|backend| backend.keeping(kind)).reduce(Keeping::and);
         whole.filter(|_| !made_here).unwrap_or_default()
     }

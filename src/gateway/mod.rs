@@ -1,11 +1,16 @@
 //! A config into a running proxy: starts everything, watches, and rebuilds the surface whenever something changed.
 
+mod apply;
+mod fleet;
 mod freshness;
 mod offline;
+mod prepare;
 mod rebuild;
 mod recipe;
 mod routes;
+mod servers;
 mod start;
+mod waits;
 
 pub use offline::Offline;
 pub use rebuild::Current;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::prepare::name_clashes;
 use super::recipe::recipe;
 use super::routes;
-use super::start::{Options, name_clashes};
+use super::start::Options;
 use crate::backend::{Backend, Cache, idle_view};
 use crate::catalog::Snapshot;
 use crate::config::Config;
@@ -34,7 +35,7 @@ impl Offline {
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
         let mut backends: Vec<_> = servers.map(|(name, server)| Arc::new(idle_view(name, server, &cache))).collect();
         backends.extend(extensions.iter().map(Backend::view));
-        Ok(Offline { recipe, snapshot: Arc::new(Snapshot { version: 1, backends }) })
+        Ok(Offline { recipe, snapshot: Arc::new(Snapshot { version: 1, generation: 1, backends }) })
     }
 
     /// Runs the script on what is known.

@@ -11,7 +11,8 @@ use starlark::eval::Evaluator;
 use starlark::values::Value;
 
 use super::meter::{Meter, Why};
-use super::{Complaint, Host, Limits, LogLevel};
+use super::{Complaint, Host, Limits, LogLevel, Stop};
+use crate::json::Raw;
 
 /// A line logged before there was anybody to log it to.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,15 +69,43 @@ impl Context {
         self.world.downcast_ref()
     }
 
-    pub fn log(&self, level: LogLevel, message: &str, fields: Map<String, serde_json::Value>) {
+    pub fn log(&self, level: LogLevel, message: &str, fields: Map<String, serde_json::Value>) -> starlark::Result<()> {
+        if self.host.is_some() {
+            return self.tell("log", |host| host.log(level, message, &fields));
+        }
+        self.log.borrow_mut().push(LogLine { level, message: message.to_owned(), fields });
+        Ok(())
+    }
+
+    /// Does something to the world, with a result. `request` is what is done, in as many parts as is convenient: the same
+    /// program does the same at the same place. `Ok(Err(text))` is an error that the script can catch.
+    ///
+    /// At the top level of a script it is an error; `kind` is the name of the built-in.
+    pub fn effect(
+        &self,
+        kind: &'static str,
+        _request: &[&str],
+        perform: impl FnOnce(&dyn Host) -> Result<Result<Raw, String>, Stop>,
+    ) -> starlark::Result<Arc<Raw>> {
+        let host = self.acting(kind)?;
+        self.wait(|| perform(host))?.map(Arc::new).map_err(super::complain)
+    }
+
+    /// The same without a result: said, and not waited for.
+    pub fn tell(&self, kind: &'static str, perform: impl FnOnce(&dyn Host)) -> starlark::Result<()> {
+        perform(self.acting(kind)?);
+        Ok(())
+    }
+
+    fn acting(&self, kind: &'static str) -> Result<&dyn Host, Complaint> {
         match &self.host {
-            Some(host) => host.log(level, message, &fields),
-            None => self.log.borrow_mut().push(LogLine { level, message: message.to_owned(), fields }),
+            Some(host) => Ok(host.as_ref()),
+            None => self.host_for(&format!("`{kind}()`")).map(AsRef::as_ref),
         }
     }
 
     /// Waits for somebody else: the time is not the script's own, and a stop ends the run whatever the script does.
-    pub fn wait<T>(&self, wait: impl FnOnce() -> Result<T, super::Stop>) -> starlark::Result<T> {
+    pub fn wait<T>(&self, wait: impl FnOnce() -> Result<T, Stop>) -> starlark::Result<T> {
         self.meter.waiting(wait).map_err(|stop| {
             self.meter.stop(Why::Stopped(stop));
             super::complain(stop.as_str())

@@ -1,22 +1,50 @@
 //! What a running handler may do to the world.
 
-use std::time::Duration;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 
-use crate::json::Raw;
-use crate::model::ItemRef;
+use crate::json::{Raw, RawRef};
+use crate::model::{ItemRef, Request};
 
 /// Implemented by whoever runs handlers, handed down with each call. Blocking: called on a worker thread.
 pub trait Host: Send + Sync {
     /// Calls a backend's tool. `Ok` is the result object as JSON; failures of the backend are already shaped as error
     /// results, so only a stop of the whole call is an `Err`.
-    fn call(&self, target: &ItemRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop>;
+    fn call(&self, target: &ItemRef, arguments: &RawRef, timeout: Option<Duration>) -> Result<Raw, Stop>;
 
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>);
 
     /// Asked now and then while the script computes.
     fn stopped(&self) -> Option<Stop>;
+
+    /// Waits for something; a cancelled call and a deadline end the wait. See [`wait_for`](trait.Host.html).
+    fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop>;
+
+    /// What the clock shows.
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    /// The request that is being handled; none where there is none.
+    fn request(&self) -> Option<&Request> {
+        None
+    }
+}
+
+impl dyn Host {
+    /// Waits for what a future gives; the thread goes on with other handlers meanwhile.
+    pub fn wait_for<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
+        let mut output = None;
+        {
+            let future = std::pin::pin!(async { output = Some(future.await) });
+            self.wait(future)?;
+        }
+        // A future that did not end was stopped.
+        output.ok_or(Stop::Cancelled)
+    }
 }
 
 /// Why a call must end from outside.

@@ -59,7 +59,7 @@ impl Followed {
             }
         };
         let listener = self.listener(uri, &source);
-        let dispatcher = &server.gateway.calls().dispatcher;
+        let dispatcher = server.gateway.calls().dispatcher.clone();
         let (owner, abilities, gone) = (client.owner.clone(), client.abilities, client.gone.clone());
         let follower = Follower { owner, abilities, gone };
         let subscription = dispatcher.subscribe(&source.backend, &source.original, &follower, listener).await;

@@ -26,7 +26,7 @@ impl Server {
             return None;
         }
         if let Some(owner) = self.gateway.owner_of_method(method) {
-            return Some(Arc::clone(owner));
+            return Some(owner);
         }
         let surface = self.surface().await.ok()?;
         surface.mirrors().map(|only| Arc::clone(&only.name))

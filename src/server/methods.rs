@@ -10,11 +10,12 @@ use super::log_level::Level;
 use super::outlet::Outlet;
 use super::party::ClientParty;
 use super::questions::Questions;
+use super::session::Handshake;
 use super::subscriptions::Subscriptions;
 use super::tasks::is_task_method;
 use crate::backend::Party;
-use crate::json::Raw;
-use crate::model::{Abilities, ItemKind, Owner, Principal};
+use crate::json::{Raw, RawRef};
+use crate::model::{Abilities, ClientInfo, ItemKind, Owner, Principal};
 use crate::session::{Caller, Surface};
 use crate::wire::{Request, Revision, RpcError};
 
@@ -25,8 +26,8 @@ pub(super) struct Client {
     pub(super) principal: Principal,
     pub(super) owner: Owner,
     pub(super) abilities: Abilities,
-    /// What a stateless client says of its capabilities with every request.
-    pub(super) declared: Option<Raw>,
+    /// What it says of itself: in its handshake, or with every request.
+    pub(super) info: Arc<ClientInfo>,
     pub(super) level: Level,
     /// The way to ask a session-based client.
     pub(super) questions: Option<Arc<Questions>>,
@@ -40,13 +41,13 @@ pub(super) struct Client {
 
 impl Client {
     /// The client of a session that begins with this handshake.
-    pub(super) fn of_session(revision: Revision, principal: Principal, abilities: Abilities) -> Self {
+    pub(super) fn of_session(handshake: Handshake, principal: Principal) -> Self {
         Client {
-            revision,
+            revision: handshake.revision,
             principal,
             owner: Owner::new_session(),
-            abilities,
-            declared: None,
+            abilities: handshake.abilities,
+            info: Arc::new(handshake.client),
             level: Level::new_session(),
             questions: Some(Arc::default()),
             subscriptions: None,
@@ -58,6 +59,11 @@ impl Client {
     /// The same, where what it did not ask for is told to it there.
     pub(super) fn told_at(self, outlet: Outlet) -> Self {
         Client { subscriptions: Some(Subscriptions::new(outlet)), ..self }
+    }
+
+    /// The capabilities that a stateless client declares with every request.
+    pub(super) fn declared(&self) -> Option<&RawRef> {
+        self.info.capabilities.as_deref().filter(|_| self.revision.is_stateless())
     }
 
     /// Its session has ended: nobody can be asked or told anything.
@@ -116,6 +122,7 @@ impl Client {
     pub(super) fn caller(&self, cancel: CancellationToken, party: Option<Arc<ClientParty>>) -> Caller {
         Caller {
             principal: self.principal.clone(),
+            client: Arc::clone(&self.info),
             cancel,
             party: party.map(|party| party as Arc<dyn Party>),
             objects_only: !self.revision.is_stateless(),

@@ -20,7 +20,7 @@ pub(super) fn settled(client: &Client, kind: ItemKind, fault: CallFault) -> Resu
     let data = error.data().unwrap_or_default();
     let required = &data["requiredCapabilities"];
     if client.revision.is_stateless() {
-        let declared = client.declared.as_deref().map(RawRef::get).unwrap_or("{}");
+        let declared = client.declared().map(RawRef::get).unwrap_or("{}");
         let declared: Value = serde_json::from_str(declared).unwrap_or_default();
         return Err(if lacks(&declared, required) { rpc(error) } else { internal(&error.message(), &error) });
     }

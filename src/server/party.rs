@@ -102,7 +102,7 @@ impl Party for ClientParty {
     }
 
     fn declared(&self) -> Option<&RawRef> {
-        self.client.declared.as_deref()
+        self.client.declared()
     }
 
     fn wants_progress(&self) -> bool {

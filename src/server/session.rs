@@ -13,7 +13,7 @@ use super::outlet::Outlet;
 use super::stream::Stream;
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::Abilities;
+use crate::model::{Abilities, ClientInfo};
 use crate::wire::http::Frames;
 use crate::wire::{Request, Response, Revision, RpcError, encode};
 
@@ -25,16 +25,41 @@ const KEPT_FOR: Duration = Duration::from_secs(120);
 /// And how much of them.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// The revision a handshake agrees on, and what the client can be asked.
-pub(super) fn negotiated(request: &Request) -> Result<(Revision, Abilities), RpcError> {
+/// What a handshake agrees on.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    pub(super) revision: Revision,
+    /// What the client can be asked.
+    pub(super) abilities: Abilities,
+    pub(super) client: ClientInfo,
+}
+
+impl Default for Handshake {
+    /// A client that has not said who it is.
+    fn default() -> Self {
+        Handshake {
+            revision: Revision::LATEST_SESSION,
+            abilities: Abilities::default(),
+            client: ClientInfo { protocol_version: Revision::LATEST_SESSION.as_str(), ..ClientInfo::default() },
+        }
+    }
+}
+
+pub(super) fn negotiated(request: &Request) -> Result<Handshake, RpcError> {
     let body = request.params.as_deref().map_or("{}", RawRef::get);
     let object = Object::parse(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let wanted = object
         .string("protocolVersion")
         .ok_or_else(|| RpcError::invalid_params("`protocolVersion` is missing or not a string"))?;
-    let capabilities = object.get("capabilities").map_or("{}", RawRef::get);
-    let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
-    Ok((Revision::negotiate(&wanted), Abilities::read(&capabilities)))
+    let declared = object.get("capabilities").map_or("{}", RawRef::get);
+    let declared: Value = serde_json::from_str(declared).unwrap_or_default();
+    let revision = Revision::negotiate(&wanted);
+    let client = ClientInfo {
+        protocol_version: revision.as_str(),
+        implementation: object.get("clientInfo").map(RawRef::to_owned),
+        capabilities: object.get("capabilities").map(RawRef::to_owned),
+    };
+    Ok(Handshake { revision, abilities: Abilities::read(&declared), client })
 }
 
 impl Server {

@@ -9,7 +9,7 @@ use super::log_level::Level;
 use super::methods::{Asked, Client, Outcome};
 use super::{Server, tasks, tell};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{Abilities, Owner, Principal, is_protocol_method};
+use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
 use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
 
 const METHODS: [&str; 13] = [
@@ -99,7 +99,11 @@ pub(super) fn admit(
         principal,
         owner,
         abilities: abilities(meta.capabilities.as_deref()),
-        declared: meta.capabilities,
+        info: Arc::new(ClientInfo {
+            protocol_version: revision.as_str(),
+            implementation: meta.client_info,
+            capabilities: meta.capabilities,
+        }),
         level: Level::Request(level),
         questions: None,
         subscriptions: None,

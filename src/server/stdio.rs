@@ -12,11 +12,11 @@ use super::in_flight::InFlight;
 use super::links::Links;
 use super::methods::{Asked, Client, Outcome};
 use super::outlet::Outlet;
-use super::session::negotiated;
+use super::session::{Handshake, negotiated};
 use super::stateless::admit;
 use super::{Server, era};
 use crate::json::Raw;
-use crate::model::{Abilities, Owner, Principal};
+use crate::model::{Owner, Principal};
 use crate::wire::{
     Fault, Line, LineReader, LineSender, Message, Request, Revision, RpcError, batch as split, code, encode,
     line_writer,
@@ -184,7 +184,7 @@ impl Front {
             Some(client) => Ok(client),
             // Allowed before anything was agreed.
             None if request.method == "ping" => {
-                Ok(Arc::new(Client::of_session(Revision::LATEST_SESSION, self.principal.clone(), Abilities::default())))
+                Ok(Arc::new(Client::of_session(Handshake::default(), self.principal.clone())))
             }
             None => {
                 let message = format!(
@@ -199,10 +199,11 @@ impl Front {
     /// A second handshake on the same pipe starts over.
     async fn initialize(&self, request: &Request) {
         match negotiated(request) {
-            Ok((revision, abilities)) => {
-                self.server.gateway.sole_client(abilities);
+            Ok(handshake) => {
+                let revision = handshake.revision;
+                self.server.gateway.sole_client(handshake.abilities);
                 let links = Some(Arc::clone(&self.links));
-                let client = Client { links, ..Client::of_session(revision, self.principal.clone(), abilities) };
+                let client = Client { links, ..Client::of_session(handshake, self.principal.clone()) };
                 let client = client.told_at(Outlet::Queue(self.lines.clone()));
                 let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(client));
                 if let Some(old) = old {

@@ -36,7 +36,7 @@ pub(super) fn is_task_method(method: &str, revision: Revision) -> bool {
 
 /// Whether a client said with this request that it knows tasks.
 fn declares_tasks(client: &Client) -> bool {
-    client.declared.as_deref().is_some_and(|declared| {
+    client.declared().is_some_and(|declared| {
         declared.get().contains(TASKS_EXTENSION)
             && serde_json::from_str::<Value>(declared.get())
                 .is_ok_and(|declared| declared["extensions"].get(TASKS_EXTENSION).is_some())

@@ -13,13 +13,15 @@ use super::surface::{Entry, Surface, arguments_value};
 use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{ItemKind, Principal, error_result, shaped, shaped_contents, shaped_messages};
+use crate::model::{ClientInfo, ItemKind, Principal, Request, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{Failure, FailureKind, Function, Limits, Pool, Stop};
 
 /// Who calls, and what is known of the request.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub principal: Principal,
+    /// What the client says of itself.
+    pub client: Arc<ClientInfo>,
     pub cancel: CancellationToken,
     /// The way to tell and ask them; none where there is none.
     pub party: Option<Arc<dyn Party>>,
@@ -126,9 +128,15 @@ impl Calls {
             dispatcher: self.dispatcher.clone(),
             runtime: tokio::runtime::Handle::current(),
             cancel: caller.cancel.clone(),
-            principal: caller.principal,
+            request: Request {
+                method: kind.use_method(),
+                name: Arc::clone(&name),
+                principal: caller.principal,
+                owner: caller.party.as_ref().map(|party| party.owner().clone()),
+                client: caller.client,
+                headers: Arc::default(),
+            },
             party: caller.party,
-            item: Arc::clone(&name),
         });
         let outcome = tokio::select! {
             biased;

@@ -1,5 +1,7 @@
 //! What a running handler may do, for one request.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,23 +13,21 @@ use super::dispatch::Dispatcher;
 use super::through::Through;
 use crate::backend::{Call, CallError, Party};
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{ItemKind, ItemRef, Principal, error_result};
+use crate::model::{ItemKind, ItemRef, Request, error_result};
 use crate::script::{Host, LogLevel, Stop};
 
 pub(super) struct RequestHost {
     pub(super) dispatcher: Dispatcher,
     pub(super) runtime: Handle,
     pub(super) cancel: CancellationToken,
-    pub(super) principal: Principal,
     /// The client: a server that a handler calls may ask it too.
     pub(super) party: Option<Arc<dyn Party>>,
-    /// What is being handled.
-    pub(super) item: Arc<str>,
+    pub(super) request: Request,
 }
 
 impl Host for RequestHost {
-    fn call(&self, target: &ItemRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop> {
-        let params = match params(target, &arguments) {
+    fn call(&self, target: &ItemRef, arguments: &RawRef, timeout: Option<Duration>) -> Result<Raw, Stop> {
+        let params = match params(target, arguments) {
             Ok(params) => params,
             Err(reason) => return Ok(error_result(&reason)),
         };
@@ -52,13 +52,28 @@ impl Host for RequestHost {
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
         let mut fields = fields.clone();
         // Set last: a script cannot speak in another tool's or user's name.
-        fields.insert("tool".to_owned(), json!(self.item.as_ref()));
-        fields.insert("user".to_owned(), json!(self.principal.sub.as_ref()));
+        fields.insert("tool".to_owned(), json!(self.request.name.as_ref()));
+        fields.insert("user".to_owned(), json!(self.request.principal.sub.as_ref()));
         level.record(message, &fields);
     }
 
     fn stopped(&self) -> Option<Stop> {
         self.cancel.is_cancelled().then_some(Stop::Cancelled)
+    }
+
+    fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
+        let wait = async {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => Err(Stop::Cancelled),
+                () = future => Ok(()),
+            }
+        };
+        crate::script::wait(wait, &self.runtime)
+    }
+
+    fn request(&self) -> Option<&Request> {
+        Some(&self.request)
     }
 }
 

@@ -17,7 +17,7 @@ use super::blocks;
 fn snapshot() -> Arc<Snapshot> {
     let github = backend("github", &["search", "create_issue", "list_issues", "delete_repository"]);
     let docs = backend("docs", &["search", "read"]);
-    Arc::new(Snapshot { version: 1, backends: vec![github, docs] })
+    Arc::new(Snapshot { version: 1, generation: 1, backends: vec![github, docs] })
 }
 
 fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {

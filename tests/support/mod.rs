@@ -31,6 +31,7 @@ pub mod programs;
 pub mod proxy;
 pub mod random;
 pub mod real_servers;
+pub mod redis;
 pub mod rmcp_client;
 pub mod rmcp_person;
 pub mod sse;

@@ -68,7 +68,7 @@ pub fn python_asking(program: &str) -> Option<Command> {
 }
 
 /// These servers cannot be asked to choose: a port that was free just now is the best that can be done.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port()
 }
 
@@ -173,7 +173,7 @@ fn run(mut command: Command) -> Result<(), String> {
 }
 
 /// In continuous integration real servers are not optional; elsewhere their absence is said aloud.
-fn missing<T>(problem: &str) -> Option<T> {
+pub fn missing<T>(problem: &str) -> Option<T> {
     assert!(std::env::var_os("CI").is_none(), "real servers are required here: {problem}");
     // Written directly, because the test runner hides what a passing test prints.
     let _ = writeln!(std::io::stderr(), "skipped: {problem}");

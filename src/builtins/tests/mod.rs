@@ -9,6 +9,7 @@ mod other_kinds;
 mod publish;
 
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::{Handler, Plan, Settings, run_session_script};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
-use crate::json::{Raw, raw};
+use crate::json::{Raw, RawRef, raw};
 use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status};
 use crate::script::{Failure, Host, Limits, LogLevel, Source, Stop};
 
@@ -63,7 +64,7 @@ pub fn run_with(
     run_session_script(
         &Source::new("policy.star", script),
         Path::new("."),
-        Arc::new(Snapshot { version: 1, backends }),
+        Arc::new(Snapshot { version: 1, generation: 1, backends }),
         Arc::new(Settings { sections, ..Settings::default() }),
         limits,
     )
@@ -99,7 +100,7 @@ pub struct Recorder {
 }
 
 impl Host for Recorder {
-    fn call(&self, target: &ItemRef, arguments: Raw, timeout: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, target: &ItemRef, arguments: &RawRef, timeout: Option<Duration>) -> Result<Raw, Stop> {
         std::thread::sleep(self.delay);
         if let Some(stop) = *self.stop.lock().unwrap() {
             return Err(stop);
@@ -118,6 +119,11 @@ impl Host for Recorder {
 
     fn stopped(&self) -> Option<Stop> {
         *self.stop.lock().unwrap()
+    }
+
+    fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
+        futures::executor::block_on(future);
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ fn preset_with(name: &str, backends: Vec<Arc<BackendView>>, aggregation: Value) 
     run_session_script(
         &presets::find(name).unwrap().script(),
         Path::new("."),
-        Arc::new(Snapshot { version: 1, backends }),
+        Arc::new(Snapshot { version: 1, generation: 1, backends }),
         Arc::new(Settings { sections, ..Settings::default() }),
         &Limits::SESSION_SCRIPT,
     )

@@ -16,11 +16,12 @@ use crate::wire::{Request, RpcError, encode, headers};
 impl HttpFront {
     /// Opens a session. A session id on the request itself means nothing: this is a new one.
     pub(super) async fn initialize(&self, request: &Request, principal: Principal) -> HttpReply {
-        let (revision, abilities) = match negotiated(request) {
+        let handshake = match negotiated(request) {
             Ok(agreed) => agreed,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
-        let Some(id) = self.sessions.add(Session::new(Client::of_session(revision, principal, abilities))) else {
+        let revision = handshake.revision;
+        let Some(id) = self.sessions.add(Session::new(Client::of_session(handshake, principal))) else {
             let error = RpcError::internal("too many sessions");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };

@@ -1,0 +1,62 @@
+//! A server that ends when nobody holds it any more: not the config, and no call that began when it was there.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::call::{Answer, Backend, Call, CallError};
+use super::freshness::Keeping;
+use super::handle::Handle;
+use super::subscriptions::{Follower, Listener, Subscription};
+use crate::json::Raw;
+use crate::model::{BackendView, ItemKind};
+
+#[derive(Debug)]
+pub struct Held(Handle);
+
+impl Held {
+    pub fn new(handle: Handle) -> Self {
+        Held(handle)
+    }
+
+    pub fn handle(&self) -> &Handle {
+        &self.0
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.begin_stop();
+    }
+}
+
+impl Backend for Held {
+    fn view(&self) -> Arc<BackendView> {
+        self.0.view()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
+        self.0.call(call)
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        follower: &'a Follower,
+        listener: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        self.0.subscribe(uri, follower, listener)
+    }
+
+    fn keeping(&self, kind: ItemKind) -> Keeping {
+        self.0.keeping(kind)
+    }
+
+    fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {
+        self.0.refresh(kind)
+    }
+
+    fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
+        self.0.notify(method, params)
+    }
+}

@@ -1,0 +1,193 @@
+//! A token bucket in whole numbers: exact for every limit and window, and never drifting.
+//!
+//! The crate `governor` is not used for it: it rounds the time between two tokens to nanoseconds, has one quota per
+//! limiter where scripts name a new one with each key, and cannot look into several buckets before it takes from any.
+
+use std::time::Duration;
+
+/// A bucket that holds `tokens`, refilled evenly over `window`. The same name with another size is another bucket.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Limit {
+    key: String,
+    tokens: u32,
+    /// In microseconds.
+    window: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    #[error("a rate limit has a key of 1 to {MAX_LIMIT_KEY} characters")]
+    Key,
+    #[error("`limit` must be a whole number from 1 to {MAX_TOKENS}")]
+    Tokens,
+    #[error("`window` must be from 0.001 seconds to a year")]
+    Window,
+}
+
+const MAX_LIMIT_KEY: usize = 1024;
+const MAX_TOKENS: u32 = 1_000_000_000;
+const WINDOWS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(366 * 24 * 3600)];
+
+impl Limit {
+    /// # Errors
+    /// If no such bucket can be.
+    pub fn new(key: impl Into<String>, tokens: u32, window: Duration) -> Result<Self, LimitError> {
+        let key = key.into();
+        if key.is_empty() || key.chars().count() > MAX_LIMIT_KEY {
+            return Err(LimitError::Key);
+        }
+        if tokens == 0 || tokens > MAX_TOKENS {
+            return Err(LimitError::Tokens);
+        }
+        if window < WINDOWS[0] || window > WINDOWS[1] {
+            return Err(LimitError::Window);
+        }
+        Ok(Limit { key, tokens, window: u64::try_from(window.as_micros()).map_err(|_| LimitError::Window)? })
+    }
+
+    /// What the bucket is kept under.
+    pub(super) fn name(&self) -> String {
+        format!("{}:{}:{}", self.tokens, self.window, self.key)
+    }
+
+    pub(super) fn tokens(&self) -> u32 {
+        self.tokens
+    }
+
+    /// In microseconds.
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+}
+
+/// Whether the tokens were there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub allowed: bool,
+    /// In microseconds: when all the buckets have a token again, if nobody else takes one.
+    wait: u64,
+}
+
+impl Verdict {
+    pub(super) const ALLOWED: Verdict = Verdict { allowed: true, wait: 0 };
+
+    pub(super) fn refused(wait: u64) -> Self {
+        Verdict { allowed: false, wait }
+    }
+
+    /// Whole seconds, rounded up; 0 when allowed.
+    pub fn retry_after(self) -> u64 {
+        self.wait.div_ceil(1_000_000)
+    }
+}
+
+/// What is gone from a bucket. One token is `window` units and a microsecond brings `tokens` of them back, so nothing is
+/// ever divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bucket {
+    gone: u128,
+    /// In microseconds of the clock.
+    at: u64,
+}
+
+impl Bucket {
+    /// The bucket as it is now.
+    pub(super) fn refilled(self, limit: &Limit, now: u64) -> Self {
+        let back = u128::from(now.saturating_sub(self.at)) * u128::from(limit.tokens);
+        Bucket { gone: self.gone.saturating_sub(back), at: now.max(self.at) }
+    }
+
+    /// How long until a token is there; 0 if there is one. Of a bucket as it is now.
+    pub(super) fn wait(self, limit: &Limit) -> u64 {
+        let free = u128::from(limit.window) * u128::from(limit.tokens - 1);
+        let missing = self.gone.saturating_sub(free).div_ceil(u128::from(limit.tokens));
+        u64::try_from(missing).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn taken(self, limit: &Limit) -> Self {
+        Bucket { gone: self.gone + u128::from(limit.window), ..self }
+    }
+
+    /// When it is full again: as good as one that was never used.
+    pub(super) fn full_at(self, limit: &Limit) -> u64 {
+        let missing = self.gone.div_ceil(u128::from(limit.tokens));
+        self.at.saturating_add(u64::try_from(missing).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn limit(tokens: u32, window: u64) -> Limit {
+        Limit::new("key", tokens, Duration::from_secs(window)).unwrap()
+    }
+
+    fn take(bucket: &mut Bucket, limit: &Limit, now: u64) -> u64 {
+        *bucket = bucket.refilled(limit, now);
+        let wait = bucket.wait(limit);
+        if wait == 0 {
+            *bucket = bucket.taken(limit);
+        }
+        wait
+    }
+
+    #[test]
+    fn a_bucket_gives_all_it_holds_at_once_and_then_one_at_a_time() {
+        let (limit, mut bucket) = (limit(3, 60), Bucket::default());
+        assert_eq!([0; 3].map(|_| take(&mut bucket, &limit, 0)), [0; 3]);
+        assert_eq!(take(&mut bucket, &limit, 0), 20 * SECOND);
+        assert_eq!(take(&mut bucket, &limit, 20 * SECOND - 1), 1);
+        assert_eq!(take(&mut bucket, &limit, 20 * SECOND), 0);
+        assert_eq!(take(&mut bucket, &limit, 20 * SECOND), 20 * SECOND);
+    }
+
+    #[test]
+    fn a_refill_that_does_not_divide_evenly_loses_nothing() {
+        // 7 in 60 s: a token every 8.571428... s. After many windows there are exactly as many as there should be.
+        let (limit, mut bucket) = (limit(7, 60), Bucket::default());
+        let mut now = 0;
+        let mut given = 0;
+        while now < 6_000 * SECOND {
+            let wait = take(&mut bucket, &limit, now);
+            given += u32::from(wait == 0);
+            now += wait;
+        }
+        assert_eq!(given, 7 + 700 - 1, "7 at once, then 7 a window, the last of which comes at the very end");
+    }
+
+    #[test]
+    fn a_long_rest_fills_it_and_not_more() {
+        let (limit, mut bucket) = (limit(2, 10), Bucket::default());
+        take(&mut bucket, &limit, 0);
+        assert_eq!(bucket.full_at(&limit), 5 * SECOND);
+        let taken = [0; 3].map(|_| take(&mut bucket, &limit, 1_000_000 * SECOND));
+        assert_eq!(taken, [0, 0, 5 * SECOND]);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_gives_no_tokens() {
+        let (limit, mut bucket) = (limit(1, 10), Bucket::default());
+        assert_eq!(take(&mut bucket, &limit, 100 * SECOND), 0);
+        assert_eq!(take(&mut bucket, &limit, 50 * SECOND), 10 * SECOND);
+    }
+
+    #[test]
+    fn seconds_are_rounded_up() {
+        assert_eq!(Verdict::refused(1).retry_after(), 1);
+        assert_eq!(Verdict::refused(20 * SECOND).retry_after(), 20);
+        assert_eq!(Verdict::refused(20 * SECOND + 1).retry_after(), 21);
+        assert_eq!(Verdict::ALLOWED.retry_after(), 0);
+    }
+
+    #[test]
+    fn impossible_buckets_are_refused() {
+        let second = Duration::from_secs(1);
+        assert_eq!(Limit::new("", 1, second), Err(LimitError::Key));
+        assert_eq!(Limit::new("k", 0, second), Err(LimitError::Tokens));
+        assert_eq!(Limit::new("k", 1, Duration::ZERO), Err(LimitError::Window));
+        assert_eq!(Limit::new("k", 1, Duration::from_secs(u64::MAX)), Err(LimitError::Window));
+    }
+}

@@ -1,0 +1,1 @@
+return finish(drop(ARGV[3]) and 'ok' or 'absent', false)

@@ -1,0 +1,1 @@
+return finish('ok', redis.call('HGET', values, ARGV[3]))
