@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{cpu, http, stdio, surface};
+use crate::{check, cpu, http, stdio, surface};
 
 const CALLS: usize = 40_000;
 const WRAPPED: &str = r#"
@@ -38,6 +38,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("surface") {
         row("script run and surface, 1,000 tools (ms)", surface::cost(), 25.0);
+    }
+    if is("check") {
+        row("`proxy check`, default preset, 1,000 tools (ms)", check::cost(&bench.proxy(), &bench.folder), 200.0);
     }
     if is("memory") {
         bench.memory().await;

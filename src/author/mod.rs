@@ -1,5 +1,9 @@
-//! For whoever writes scripts: what looks wrong in them before they run, and what they would publish.
+//! For whoever writes scripts: what looks wrong in them before they run, what they would publish, what there is to write
+//! with, and help while writing.
 
 pub mod check;
 pub mod lint;
+pub mod lsp;
+pub mod prompt;
 pub mod published;
+pub mod reference;

@@ -35,7 +35,7 @@ pub use config::Settings;
 pub use globals::{common, session};
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
-pub use run::run_session_script;
+pub use run::{run_session_script, world};
 
 #[cfg(test)]
 mod tests;

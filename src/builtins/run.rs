@@ -15,6 +15,11 @@ use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
+/// What the built-ins of a session script see.
+pub fn world(snapshot: Arc<Snapshot>, settings: Arc<Settings>) -> Arc<dyn std::any::Any + Send + Sync> {
+    Arc::new(World::new(snapshot, settings))
+}
+
 /// Runs a session script. Every error is a diagnostic with place and cure.
 pub fn run_session_script(
     source: &Source,

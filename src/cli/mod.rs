@@ -10,7 +10,9 @@ mod list_presets;
 mod list_servers;
 mod list_tools;
 mod logging;
+mod lsp;
 mod output;
+mod repl;
 mod serve;
 mod setup;
 mod show_preset;
@@ -53,6 +55,10 @@ enum Command {
     Call(call::Arguments),
     /// Find tools by what they do, as `find_tool` would, and say why
     Find(find::Arguments),
+    /// Help whoever writes scripts: a language server for editors, on standard input and output
+    Lsp(lsp::Arguments),
+    /// Try lines of Starlark with `backends()` live
+    Repl(repl::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
 }
@@ -61,8 +67,13 @@ enum Command {
 /// config error.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    let quiet = !matches!(arguments.command, Command::Serve(_));
-    let _log = match logging::start(arguments.log.as_deref(), quiet) {
+    let usual = match arguments.command {
+        Command::Serve(_) => "info",
+        // What a line says with `print()` is for the person who typed it.
+        Command::Repl(_) => "error,script=info",
+        _ => "error",
+    };
+    let _log = match logging::start(arguments.log.as_deref(), usual) {
         Ok(log) => log,
         Err(failure) => return failure.report(),
     };
@@ -76,6 +87,8 @@ pub fn run() -> ExitCode {
         Command::ListTools(arguments) => list_tools::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
+        Command::Lsp(arguments) => lsp::run(&arguments),
+        Command::Repl(arguments) => repl::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };
     match outcome {

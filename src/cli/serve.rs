@@ -133,7 +133,7 @@ fn summary(gateway: &Gateway) {
 }
 
 async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<Listener, Failure> {
-    let address = address.unwrap_or(&config.serve.http);
+    let address = &with_host(address.unwrap_or(&config.serve.http));
     let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
     let bound = Listener::bind(address, &config.serve.path, &config.serve.allowed_origins, cap).await;
     let listener = bound.map_err(|error| Failure::usage(format!("cannot listen on `{address}`: {error}")))?;
@@ -144,6 +144,14 @@ async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<
         return Err(diagnostic.into());
     }
     Ok(listener)
+}
+
+/// A port alone is one of this machine only.
+fn with_host(address: &str) -> String {
+    match address.strip_prefix(':').unwrap_or(address).parse::<u16>() {
+        Ok(port) => format!("127.0.0.1:{port}"),
+        Err(_) => address.to_owned(),
+    }
 }
 
 async fn serve_http(config: &Config, server: Server, listener: Listener) -> Result<(), Failure> {

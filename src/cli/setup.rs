@@ -11,7 +11,7 @@ use super::{output, spinner};
 use crate::config::{self, Config};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, Options};
-use crate::model::BackendView;
+use crate::model::{BackendKind, BackendView, Status};
 use crate::session::Surface;
 
 /// Where the servers and the script come from.
@@ -102,6 +102,11 @@ fn folder_of(variable: &str, below_home: &str) -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home)))
 }
 
+/// Where what is remembered between runs is kept.
+pub(super) fn state_folder() -> Option<PathBuf> {
+    folder_of("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("starlark-mcp-proxy"))
+}
+
 fn user_config_folder() -> Option<PathBuf> {
     folder_of("XDG_CONFIG_HOME", ".config")
 }
@@ -166,6 +171,13 @@ pub(super) fn with_loaded<T>(
         gateway.stop().await;
         outcome
     })
+}
+
+/// A list of servers of which none is there is an answer, and a failure.
+pub(super) fn unless_all_failed(backends: &[Arc<BackendView>]) -> Result<(), Failure> {
+    let mut servers = backends.iter().filter(|backend| backend.kind != BackendKind::Extension).peekable();
+    let failed = servers.peek().is_some() && servers.all(|server| server.status != Status::Ready);
+    if failed { Err(Failure::silent()) } else { Ok(()) }
 }
 
 /// Tells the person which servers are not there.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::prepare::name_clashes;
 use super::recipe::recipe;
-use super::routes;
 use super::start::Options;
 use crate::backend::{Backend, Cache, idle_view};
 use crate::catalog::Snapshot;
@@ -29,7 +28,6 @@ impl Offline {
             .map_err(|found| problems.extend(found))
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));
-        problems.extend(routes::clashes(config));
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);

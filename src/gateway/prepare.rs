@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::recipe::recipe;
-use super::routes::{self, Routes};
+use super::routes::Routes;
 use super::start::Options;
 use crate::backend::Backend;
 use crate::config::Config;
@@ -39,7 +39,6 @@ impl Prepared {
             .map_err(|found| problems.extend(found))
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));
-        problems.extend(routes::clashes(config));
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
         Ok(Prepared {
             recipe: Arc::new(recipe),

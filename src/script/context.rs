@@ -32,15 +32,22 @@ pub struct Context {
     /// What was logged at the top level, for the caller to log.
     pub log: RefCell<Vec<LogLine>>,
     pub(super) meter: Meter,
+    /// A line at a prompt may do what the top level may, and what handlers may.
+    at_prompt: bool,
 }
 
 impl Context {
     pub fn top(world: Arc<dyn Any + Send + Sync>, limits: &Limits) -> Self {
-        Context { world, host: None, log: RefCell::default(), meter: Meter::new(limits) }
+        Context { world, host: None, log: RefCell::default(), meter: Meter::new(limits), at_prompt: false }
     }
 
     pub(super) fn handler(world: Arc<dyn Any + Send + Sync>, host: Arc<dyn Host>, limits: &Limits) -> Self {
-        Context { world, host: Some(host), log: RefCell::default(), meter: Meter::new(limits) }
+        Context { world, host: Some(host), log: RefCell::default(), meter: Meter::new(limits), at_prompt: false }
+    }
+
+    /// For a line that a person tries.
+    pub fn prompt(world: Arc<dyn Any + Send + Sync>, host: Arc<dyn Host>, limits: &Limits) -> Self {
+        Context { at_prompt: true, ..Context::handler(world, host, limits) }
     }
 
     pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Context> {
@@ -58,7 +65,7 @@ impl Context {
 
     /// Refuses what only the top level may do.
     pub fn require_top(&self, what: &str) -> Result<(), Complaint> {
-        if self.host.is_none() {
+        if self.host.is_none() || self.at_prompt {
             return Ok(());
         }
         Err(Complaint::new(format!("{what} works only at the top level of the session script, not in a handler"))

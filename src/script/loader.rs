@@ -35,6 +35,12 @@ impl<'a> Loader<'a> {
 
     fn module(&mut self, source: &Source, collects: bool) -> Result<FrozenModule, Failure> {
         let ast = parse::parse(source)?;
+        let modules = self.loads(&ast, source)?;
+        self.run(ast, &modules, collects)
+    }
+
+    /// Runs everything that a file loads.
+    pub fn loads(&mut self, ast: &AstModule, source: &Source) -> Result<Vec<(String, FrozenModule)>, Failure> {
         self.open.push((key(source), source.name.clone()));
         let mut modules = Vec::new();
         for load in ast.loads() {
@@ -45,7 +51,7 @@ impl<'a> Loader<'a> {
             modules.push((load.module_id.to_owned(), loaded));
         }
         self.open.pop();
-        self.run(ast, &modules, collects)
+        Ok(modules)
     }
 
     fn load(&mut self, id: &str, from: &Source) -> Result<FrozenModule, Fault> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatch::Dispatcher;
@@ -14,7 +15,7 @@ use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ClientInfo, ItemKind, Principal, Request, error_result, shaped, shaped_contents, shaped_messages};
-use crate::script::{Failure, FailureKind, Function, Limits, Pool, Stop};
+use crate::script::{Failure, FailureKind, Function, Host, Limits, Pool, Stop};
 
 /// Who calls, and what is known of the request.
 #[derive(Clone, Debug)]
@@ -122,26 +123,36 @@ impl Calls {
         }
     }
 
-    async fn run(&self, job: Job, caller: Caller) -> Result<Raw, CallFault> {
-        let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
-        let host = Arc::new(RequestHost {
+    /// What may be done in somebody's name where no handler runs: at a prompt.
+    pub fn host(&self, caller: Caller, name: &str, runtime: Handle) -> Arc<dyn Host> {
+        Arc::new(self.request_host(caller, ItemKind::Tool, name.into(), runtime))
+    }
+
+    fn request_host(&self, caller: Caller, kind: ItemKind, name: Arc<str>, runtime: Handle) -> RequestHost {
+        RequestHost {
             dispatcher: self.dispatcher.clone(),
-            runtime: tokio::runtime::Handle::current(),
-            cancel: caller.cancel.clone(),
+            runtime,
+            cancel: caller.cancel,
             request: Request {
                 method: kind.use_method(),
-                name: Arc::clone(&name),
+                name,
                 principal: caller.principal,
                 owner: caller.party.as_ref().map(|party| party.owner().clone()),
                 client: caller.client,
                 headers: Arc::default(),
             },
             party: caller.party,
-        });
+        }
+    }
+
+    async fn run(&self, job: Job, caller: Caller) -> Result<Raw, CallFault> {
+        let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
+        let cancel = caller.cancel.clone();
+        let host = Arc::new(self.request_host(caller, kind, Arc::clone(&name), Handle::current()));
         let outcome = tokio::select! {
             biased;
             // While it waits for a place it is not started at all; a running handler is stopped through its host.
-            () = caller.cancel.cancelled() => return Err(CallFault::Cancelled),
+            () = cancel.cancelled() => return Err(CallFault::Cancelled),
             outcome = self.pool.run(move || job.run(host)) => outcome,
         };
         outcome.unwrap_or_else(|error| {

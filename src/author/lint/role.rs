@@ -27,12 +27,18 @@ const TESTING: &str = "testing";
 impl Role {
     /// What a file looks like, from its name and its text.
     pub fn of(source: &Source) -> Role {
+        match Role::of_text(source) {
+            Role::Session if is_library(source) => Role::Library,
+            role => role,
+        }
+    }
+
+    /// The same for a text that may not parse just now.
+    pub fn of_text(source: &Source) -> Role {
         if source.path.as_deref().is_some_and(is_test) {
             Role::Test
         } else if source.text.contains("def describe_extension") {
             Role::Extension
-        } else if is_library(source) {
-            Role::Library
         } else {
             Role::Session
         }
