@@ -55,7 +55,7 @@ enum Command {
     Call(call::Arguments),
     /// Find tools by what they do, as `find_tool` would, and say why
     Find(find::Arguments),
-    /// Help whoever writes scripts: a language server for editors, on standard input and output
+    /// Help editors: a language server for scripts
     Lsp(lsp::Arguments),
     /// Try lines of Starlark with `backends()` live
     Repl(repl::Arguments),

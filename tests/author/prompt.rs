@@ -102,12 +102,15 @@ async fn a_terminal_has_a_prompt_completion_and_a_history() {
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME").env("TERM", "xterm");
     let (mut program, mut stdin, mut stdout) = Program::start(command);
+    program.stderr.patience = crate::support::patience::LONG_PATIENCE;
     let log = program.stderr.clone();
     let mut shown = String::new();
     until(&mut stdout, &mut shown, ">>> ", &log).await;
     stdin.write_all(b"def f(n):\r").await.expect("it reads");
     until(&mut stdout, &mut shown, "... ", &log).await;
-    stdin.write_all(b"    return n + 1\r\r").await.expect("it reads");
+    stdin.write_all(b"    return n + 1\r").await.expect("it reads");
+    until(&mut stdout, &mut shown, "\n\x1b[?2004h\r\x1b[K... ", &log).await;
+    stdin.write_all(b"\r").await.expect("it reads");
     until(&mut stdout, &mut shown, ">>> ", &log).await;
     // Tab completes the rest of the name.
     stdin.write_all(b"passthr\t").await.expect("it reads");
