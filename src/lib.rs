@@ -11,6 +11,7 @@ pub mod seal;
 
 // Layer 1
 pub mod model;
+pub mod reach;
 
 // Layer 2
 pub mod wire;

@@ -39,3 +39,4 @@ mod store;
 mod subscriptions;
 mod support;
 mod tasks;
+mod testing;

@@ -1,5 +1,5 @@
 //! For whoever writes scripts: what looks wrong in them before they run, what they would publish, what there is to write
-//! with, and help while writing.
+//! with, their tests, and help while writing.
 
 pub mod check;
 pub mod lint;
@@ -7,3 +7,4 @@ pub mod lsp;
 pub mod prompt;
 pub mod published;
 pub mod reference;
+pub mod testing;

@@ -53,10 +53,13 @@ pub fn common() -> GlobalsBuilder {
 
 /// The names a session script knows.
 pub fn session() -> &'static Globals {
-    static GLOBALS: LazyLock<Globals> = LazyLock::new(|| {
-        let mut builder = common();
-        SESSION.iter().for_each(|register| register(&mut builder));
-        builder.build()
-    });
+    static GLOBALS: LazyLock<Globals> = LazyLock::new(|| session_builder().build());
     &GLOBALS
+}
+
+/// A builder with what session scripts can use, for those who add to it.
+pub fn session_builder() -> GlobalsBuilder {
+    let mut builder = common();
+    SESSION.iter().for_each(|register| register(&mut builder));
+    builder
 }

@@ -32,7 +32,7 @@ mod tokens;
 mod world;
 
 pub use config::Settings;
-pub use globals::{common, session};
+pub use globals::{common, session, session_builder};
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
 pub use run::{run_session_script, world};

@@ -1,6 +1,7 @@
 //! `proxy check`: is everything right, without starting a server.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -15,6 +16,7 @@ use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::extension;
 use crate::gateway::Offline;
 use crate::model::ItemKind;
+use crate::reach::Reach;
 use crate::script::{self, Limits};
 
 #[derive(Debug, Args)]
@@ -103,15 +105,19 @@ fn check_script(file: &Path, source: &Source, live: bool, report: &mut Report) -
 }
 
 fn check_extension(script: &script::Source, report: &mut Report) -> Result<(), Failure> {
-    let Some(extension) = extension::load(script, &Limits::SESSION_SCRIPT).map_err(Failure::failed)? else {
+    let reach = Arc::new(Reach::new(setup::variables(), None));
+    let loaded = extension::load(script, &Limits::SESSION_SCRIPT, &reach).map_err(Failure::failed)?;
+    let Some(extension) = loaded else {
         report.add([Diagnostic::warning(format!("`{}` describes no extension", script.name))]);
         return Ok(());
     };
-    report.items.extend(extension.tools.iter().map(|tool| Item {
-        kind: ItemKind::Tool,
-        name: tool.definition.key().to_owned(),
-        server: extension.name.clone(),
-    }));
+    for kind in ItemKind::ALL {
+        report.items.extend(extension.of(kind).map(|item| Item {
+            kind,
+            name: item.definition.key().to_owned(),
+            server: extension.name.clone(),
+        }));
+    }
     Ok(())
 }
 

@@ -18,6 +18,7 @@ mod setup;
 mod show_preset;
 mod spinner;
 mod table;
+mod test;
 
 use std::process::ExitCode;
 
@@ -55,6 +56,8 @@ enum Command {
     Call(call::Arguments),
     /// Find tools by what they do, as `find_tool` would, and say why
     Find(find::Arguments),
+    /// Run the tests in *_test.star files
+    Test(test::Arguments),
     /// Help editors: a language server for scripts
     Lsp(lsp::Arguments),
     /// Try lines of Starlark with `backends()` live
@@ -87,6 +90,7 @@ pub fn run() -> ExitCode {
         Command::ListTools(arguments) => list_tools::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),

@@ -14,7 +14,16 @@ pub(super) fn err(text: &str) {
 
 /// Colour where a person looks, and has not asked for none.
 pub(super) fn colour() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::stderr().is_terminal() && is_wanted()
+}
+
+/// The same for what goes to standard output.
+pub(super) fn colour_of_answers() -> bool {
+    std::io::stdout().is_terminal() && is_wanted()
+}
+
+fn is_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {

@@ -97,6 +97,12 @@ fn load_file(path: &Path) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// The folder a file is in.
+pub(super) fn absolute_folder(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.parent().map(Path::to_owned).unwrap_or_default()
+}
+
 fn folder_of(variable: &str, below_home: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home)))
@@ -115,11 +121,16 @@ pub(super) fn options(bundled: bool) -> Result<Options, Failure> {
     Ok(Options {
         cache_folder: folder_of("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
         executable: std::env::current_exe()?,
-        variables: std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect(),
+        variables: variables(),
         bundled,
     })
+}
+
+/// The environment, as far as it is text.
+pub(super) fn variables() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 /// One thread for all that waits: handing a message from thread to thread costs more than reading it. Handlers have

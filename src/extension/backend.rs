@@ -1,6 +1,7 @@
 //! An extension as a backend: called like any server, but its tools run here.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,12 +11,12 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::{CallFault, Extension, ExtensionTool};
+use super::{CallFault, Extension, ExtensionItem};
 use crate::backend::{Answer, Backend, Call, CallError};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, ServerInfo, Status, error_result, shaped};
+use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, ServerInfo, Status, error_result};
 use crate::script::{FailureKind, Host, Limits, LogLevel, Pool, Stop};
-use crate::wire::RpcError;
+use crate::wire::{RpcError, code};
 
 pub struct ExtensionBackend {
     extension: Extension,
@@ -25,7 +26,12 @@ pub struct ExtensionBackend {
 
 impl ExtensionBackend {
     pub fn new(extension: Extension, pool: Pool) -> Self {
-        let tools = extension.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect();
+        let mut lists = Lists::default();
+        for item in &extension.items {
+            lists.of_mut(item.kind).push(Arc::clone(&item.definition));
+        }
+        let offered = ItemKind::ALL.into_iter().filter(|kind| !lists.of(*kind).is_empty());
+        let capabilities: Map<String, Value> = offered.map(|kind| (kind.capability().to_owned(), json!({}))).collect();
         let view = BackendView {
             name: extension.name.as_str().into(),
             kind: BackendKind::Extension,
@@ -35,10 +41,10 @@ impl ExtensionBackend {
                 name: extension.name.clone(),
                 version: extension.version.clone(),
                 instructions: String::new(),
-                capabilities: json!({"tools": {}}),
+                capabilities: capabilities.into(),
                 ..ServerInfo::default()
             }),
-            lists: Arc::new(Lists { tools, ..Lists::default() }),
+            lists: Arc::new(lists),
             start_time: None,
             reports: Arc::default(),
         };
@@ -53,47 +59,85 @@ impl ExtensionBackend {
         &self.extension.source_name
     }
 
+    /// The files it was made from beside its own.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.extension.files
+    }
+
     fn job(&self, call: &Call) -> Result<Job, CallError> {
-        if call.method != ItemKind::Tool.use_method() {
-            return Err(CallError::Rpc(RpcError::method_not_found(&call.method)));
-        }
         let invalid = |message: &str| CallError::Rpc(RpcError::invalid_params(message));
+        let kinds = ItemKind::ALL.into_iter().filter(|kind| kind.use_method() == call.method);
+        let Some(kind) = kinds.into_iter().next() else {
+            return Err(CallError::Rpc(RpcError::method_not_found(&call.method)));
+        };
         let object = Object::parse(call.params.get()).map_err(|error| invalid(&error.to_string()))?;
-        let name = object.string("name").unwrap_or_default();
-        let tool = self.extension.tools.iter().find(|tool| tool.definition.key() == name);
-        let tool = tool.ok_or_else(|| invalid(&format!("unknown tool: {name}")))?.clone();
-        let arguments = object.get("arguments").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned);
+        let key = object.string(kind.use_member()).unwrap_or_default();
+        let item = self.find(kind, &key).ok_or_else(|| unknown(kind, &key))?.clone();
+        let arguments = match item.kind {
+            ItemKind::Tool | ItemKind::Prompt => {
+                object.get("arguments").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)
+            }
+            ItemKind::Resource | ItemKind::ResourceTemplate => item.reading(&key),
+        };
         let host = Arc::new(LocalHost {
             extension: Arc::clone(&self.view.name),
             runtime: Handle::current(),
             cancel: call.cancel.clone(),
-            deadline: call.timeout.map(|timeout| Instant::now() + timeout),
+            deadline: call.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
         });
-        Ok(Job { tool, arguments, host })
+        Ok(Job { item, key, arguments, host })
     }
+
+    /// A URI that is no resource may fit a template.
+    fn find(&self, kind: ItemKind, key: &str) -> Option<&ExtensionItem> {
+        let fitting = || self.extension.of(ItemKind::ResourceTemplate).find(|item| item.variables(key).is_some());
+        self.extension.find(kind, key).or_else(|| if kind == ItemKind::Resource { fitting() } else { None })
+    }
+}
+
+fn unknown(kind: ItemKind, key: &str) -> CallError {
+    let code = if kind == ItemKind::Resource { code::RESOURCE_NOT_FOUND } else { code::INVALID_PARAMS };
+    CallError::Rpc(RpcError::new(code, &format!("unknown {}: {key}", kind.noun())))
 }
 
 /// A call ready to run on any thread.
 struct Job {
-    tool: ExtensionTool,
+    item: ExtensionItem,
+    key: String,
     arguments: Raw,
     host: Arc<LocalHost>,
 }
 
 impl Job {
     fn run(self) -> Result<Answer, CallError> {
-        let result = match self.tool.call(&self.arguments, self.host, &Limits::HANDLER) {
-            Ok(value) => crate::json::raw(&shaped(value, true)),
+        let called = self.item.call(&self.arguments, self.host, &Limits::HANDLER);
+        match called.and_then(|returned| self.item.shaped(returned, &self.key)) {
+            Ok(result) => Ok(Answer { result }),
             Err(CallFault::Failed(failure)) if matches!(failure.kind, FailureKind::Stopped(Stop::Cancelled)) => {
-                return Err(CallError::Cancelled);
+                Err(CallError::Cancelled)
             }
-            Err(CallFault::Failed(failure)) => {
-                tracing::warn!(tool = self.tool.definition.key(), "{}", failure.diagnostic);
-                error_result(&failure.for_client())
-            }
-            Err(fault) => error_result(&fault.to_string()),
-        };
-        Ok(Answer { result })
+            Err(fault) => failed(&self.item, &fault),
+        }
+    }
+}
+
+/// For a tool an error is a result; for the others it is one of the protocol.
+fn failed(item: &ExtensionItem, fault: &CallFault) -> Result<Answer, CallError> {
+    let mut data = None;
+    if let CallFault::Failed(failure) = fault {
+        tracing::warn!(item = item.definition.key(), "{}", failure.diagnostic);
+        if let FailureKind::Failed { data: given } = &failure.kind {
+            data.clone_from(given);
+        }
+    }
+    let text = fault.to_string();
+    match (item.kind, fault) {
+        (ItemKind::Tool, _) => Ok(Answer { result: error_result(&text) }),
+        (_, CallFault::Arguments(_)) => Err(CallError::Rpc(RpcError::invalid_params(&text))),
+        _ => Err(CallError::Rpc(match &data {
+            Some(data) => RpcError::with_data(code::INTERNAL, &text, data),
+            None => RpcError::internal(&text),
+        })),
     }
 }
 

@@ -3,21 +3,25 @@
 
 mod backend;
 pub mod bundled;
-mod constructors;
 mod discover;
+mod item;
 mod load;
-mod parameter;
-mod tool;
-mod values;
+mod modules;
+mod permissions;
+mod types;
+mod world;
 
 use std::path::PathBuf;
 
+use crate::model::ItemKind;
 use crate::script::LogLine;
 
 pub use backend::ExtensionBackend;
-pub use discover::{discover, files};
-pub use load::{globals, load};
-pub use tool::{CallFault, ExtensionTool};
+pub use discover::{candidates, clash, discover, load_file};
+pub use item::{CallFault, ExtensionItem};
+pub use load::{globals, load, register};
+pub use permissions::Permissions;
+pub use world::World;
 
 /// A loaded extension.
 #[derive(Clone, Debug)]
@@ -25,13 +29,24 @@ pub struct Extension {
     pub name: String,
     pub version: String,
     pub description: String,
-    pub tools: Vec<ExtensionTool>,
+    /// Tools, then resources and templates, then prompts.
+    pub items: Vec<ExtensionItem>,
     /// The file, as shown in errors.
     pub source_name: String,
-    /// The files it loads, to be watched with it.
+    /// The files it was made from beside its own: to be watched with it.
     pub files: Vec<PathBuf>,
     /// What it logged while it was loaded.
     pub log: Vec<LogLine>,
+}
+
+impl Extension {
+    pub fn of(&self, kind: ItemKind) -> impl Iterator<Item = &ExtensionItem> {
+        self.items.iter().filter(move |item| item.kind == kind)
+    }
+
+    pub fn find(&self, kind: ItemKind, key: &str) -> Option<&ExtensionItem> {
+        self.of(kind).find(|item| item.definition.key() == key)
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::{CallFault, Extension, bundled::BUNDLED, load};
 use crate::json::{Raw, RawRef};
-use crate::model::ItemRef;
+use crate::model::{ItemKind, ItemRef};
+use crate::reach::Reach;
 use crate::script::{Host, Limits, LogLevel, Source, Stop};
 
 struct Nobody;
@@ -30,16 +31,22 @@ impl Host for Nobody {
     }
 }
 
+fn reach() -> Arc<Reach> {
+    Arc::new(Reach::new(vec![("HOME".into(), "/home/ann".into()), ("KEY".into(), "k".into())], None))
+}
+
 fn extension(text: &str) -> Extension {
-    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT).unwrap_or_else(|error| panic!("{error}")).unwrap()
+    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT, &reach())
+        .unwrap_or_else(|error| panic!("{error}"))
+        .unwrap()
 }
 
 fn fault(text: &str) -> String {
-    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT).unwrap_err().to_string()
+    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT, &reach()).unwrap_err().to_string()
 }
 
 fn call(extension: &Extension, tool: &str, arguments: Value) -> Result<Value, CallFault> {
-    let tool = extension.tools.iter().find(|known| known.definition.key() == tool).unwrap();
+    let tool = extension.find(ItemKind::Tool, tool).unwrap();
     tool.call(&crate::json::raw(&arguments), Arc::new(Nobody), &Limits::HANDLER)
 }
 
@@ -51,8 +58,10 @@ fn with_tool(tool: &str) -> String {
 
 #[test]
 fn the_bundled_extensions_work() {
-    let loaded: Vec<Extension> =
-        BUNDLED.iter().map(|bundled| load(&bundled.script(), &Limits::SESSION_SCRIPT).unwrap().unwrap()).collect();
+    let loaded: Vec<Extension> = BUNDLED
+        .iter()
+        .map(|bundled| load(&bundled.script(), &Limits::SESSION_SCRIPT, &reach()).unwrap().unwrap())
+        .collect();
     assert_eq!(loaded.iter().map(|extension| extension.name.as_str()).collect::<Vec<_>>(), ["hello", "text"]);
     let [hello, text] = &loaded[..] else { panic!("two") };
     assert_eq!(call(hello, "greet", json!({})).unwrap(), "Hello, World!");
@@ -81,7 +90,7 @@ fn parameters_become_a_schema_with_defaults_of_their_type() {
             ToolParameter(name = 'l', param_type = 'array', items = 'string', default = '[]'),
             ToolParameter(name = 'e', param_type = 'string', enum = ['x', 'y'])])",
     ));
-    let definition: Value = serde_json::from_str(extension.tools[0].definition.raw().get()).unwrap();
+    let definition: Value = serde_json::from_str(extension.items[0].definition.raw().get()).unwrap();
     assert_eq!(
         definition,
         json!({"name": "t", "title": "T", "description": "d", "inputSchema": {"type": "object", "properties": {
@@ -109,13 +118,17 @@ fn handlers_may_be_closures_and_lambdas() {
 
 #[test]
 fn a_file_without_description_is_no_extension() {
-    assert!(load(&Source::new("lib.star", "def helper():\n    pass\n"), &Limits::SESSION_SCRIPT).unwrap().is_none());
+    assert!(
+        load(&Source::new("lib.star", "def helper():\n    pass\n"), &Limits::SESSION_SCRIPT, &reach())
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[test]
 fn what_is_wrong_is_said() {
     for (tool, expected) in [
-        ("1", "`tools` holds a `int`; it must hold Tool(...) only"),
+        ("1", "`tools` must hold Tool(...) only, not a `int`"),
         ("Tool(name = 'a b', description = '', handler = run)", "the tool name \"a b\" is not allowed"),
         (
             "Tool(name = 'a', description = '', handler = 'run')",
@@ -141,7 +154,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             "Tool(name = 'a', description = '', handler = run), Tool(name = 'a', description = '', handler = run)",
-            "the extension in `x.star` has two tools `a`",
+            "the extension has two tools `a`",
         ),
     ] {
         let text = fault(&with_tool(tool));
@@ -149,14 +162,34 @@ fn what_is_wrong_is_said() {
     }
     let text = fault("def describe_extension():\n    return {}\n");
     assert!(text.contains("describe_extension() in `x.star` must return Extension(...), not a `dict`"), "{text}");
-    let text = fault(
-        "def describe_extension():\n    return Extension(name = 'x', version = '1', description = '', allowed_exec = ['ls'])\n",
-    );
-    assert!(text.contains("`allowed_exec` of Extension() is not supported yet"), "{text}");
-    let text = fault(
-        "def describe_extension():\n    return Extension(name = 'x', version = '1', description = '', prompts = [Prompt(name = 'x')])\n",
-    );
-    assert!(text.contains("Prompt() is not supported yet"), "{text}");
+    for (argument, expected) in [
+        ("allowed_exec = 'ls'", "`allowed_exec` of Extension() must be a list of strings"),
+        ("allowed_hosts = ['http://x']", "`http://x` in `allowed_hosts` is no host"),
+        ("allowed_paths = [1]", "`allowed_paths` of Extension() must be a list of strings"),
+        ("prompts = [1]", "`prompts` must hold Prompt(...) only, not a `int`"),
+        ("tools = [Prompt(name = 'p', handler = len)]", "`tools` must hold Tool(...) only, not a `prompt`"),
+        ("resources = [Resource(uri = 'x', name = 'x', handler = len)]", "`x` is no URI"),
+        (
+            "resources = [ResourceTemplate(uri_template = 'x://y', name = 'x', handler = len)]",
+            "is no template for URIs",
+        ),
+        ("prompts = [Prompt(name = 'p', handler = len, arguments = ['a', {'name': 'a'}])]", "two arguments `a`"),
+        (
+            "prompts = [Prompt(name = 'p', handler = lambda: 1)]",
+            "the handler of the prompt `p` is not a function of one",
+        ),
+    ] {
+        let text =
+            fault(&format!("def describe_extension():\n    return Extension(name = 'x', version = '1', {argument})\n"));
+        assert!(text.contains(expected) && text.contains("x.star:2"), "{argument}: {text}");
+    }
+    for (text, expected) in [
+        ("describe_extension = 1\n", "`describe_extension` in `x.star` is not a function"),
+        ("def describe_extension(x):\n    return 1\n", "`describe_extension` in `x.star` must take no arguments"),
+        ("def describe_extension():\n    retrun 1\n", "x.star:2"),
+    ] {
+        assert!(fault(text).contains(expected), "{text}: {}", fault(text));
+    }
     let text = fault("publish(1, 2)\n");
     assert!(text.contains("Variable `publish` not found"), "{text}");
 }
@@ -169,7 +202,64 @@ fn extensions_load_files_beside_them_by_short_names() {
     std::fs::write(folder.join("lib/x.star"), "y = 1\n").unwrap();
     let text = "load('facts', 'fact')\nload('facts.star', same = 'fact')\nload('./lib/x.star', 'y')\ndef describe_extension():\n    return Extension(name = 'x', version = '1', description = fact)\n";
     let source = Source { name: "x.star".into(), text: text.into(), path: Some(folder.join("x.star")) };
-    let extension = load(&source, &Limits::SESSION_SCRIPT).unwrap().unwrap();
+    let extension = load(&source, &Limits::SESSION_SCRIPT, &reach()).unwrap().unwrap();
     assert_eq!((extension.description.as_str(), extension.files.len()), ("cats sleep", 2));
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn variables_are_open_unless_the_extension_names_some() {
+    let reads = |declared: &str| {
+        format!(
+            "home = env.get('HOME')\ndef run(params):\n    return [home, env.get(params['name'], 'none')]\ndef describe_extension():\n    return Extension(name = 'x', version = '1', {declared} tools = [Tool(name = 't', description = '', handler = run)])\n"
+        )
+    };
+    let open = extension(&reads(""));
+    assert_eq!(call(&open, "t", json!({"name": "KEY"})).unwrap(), json!(["/home/ann", "k"]));
+    assert_eq!(call(&open, "t", json!({"name": "NOT_SET"})).unwrap(), json!(["/home/ann", "none"]));
+    let narrow = extension(&reads("allowed_env = ['HOME'],"));
+    let text = call(&narrow, "t", json!({"name": "KEY"})).unwrap_err().to_string();
+    assert!(text.contains("the variable `KEY` is not in `allowed_env`"), "{text}");
+    let text = fault(&reads("allowed_env = ['KEY'],"));
+    assert!(text.contains("the variable `HOME` is not in `allowed_env`"), "{text}");
+}
+
+#[test]
+fn what_touches_the_world_is_for_handlers() {
+    for (call, kind) in [
+        ("exec.run('ls')", "exec.run"),
+        ("http.get('https://example.com')", "http.get"),
+        ("uuid.v4()", "uuid.v4"),
+        ("sqlite.query(':memory:', 'SELECT 1')", "sqlite.query"),
+        ("postgres.execute('x', 'y')", "postgres.execute"),
+    ] {
+        let text = fault(&format!("x = {call}\n"));
+        assert!(text.contains(&format!("`{kind}()` is possible only while a call is handled")), "{call}: {text}");
+    }
+}
+
+#[test]
+fn wrong_arguments_of_modules_are_said() {
+    for (call, expected) in [
+        ("exec.run('ls', timeout = 0)", "`timeout` must be a number of seconds above 0"),
+        ("exec.run('ls', env = ['x'])", "`env` must be a dict of texts, not a `list`"),
+        ("exec.run('ls')", "add `allowed_exec = [\"ls\"]`"),
+        ("http.get('https://x.test', auth = 'x')", "`auth` must be `(user, password)`"),
+        ("http.post('https://x.test', body = 'a', json_body = 1)", "a request has one body"),
+        ("http.get('https://x.test', headers = {'a': []})", "`headers` must be a dict of texts; `a` is none"),
+        ("http.get('nonsense')", "this is no URL"),
+        ("http.get('http://127.0.0.1/')", "is not a public address"),
+        ("data.load_text('/etc/passwd')", "outside of the folder"),
+        ("sqlite.query('x.db', 'SELECT 1')", "outside of the folder"),
+        ("postgres.query('nonsense', 'SELECT 1')", "the connection string cannot be read"),
+    ] {
+        let text = format!(
+            "def run(params):\n    return {call}\ndef describe_extension():\n    return Extension(name = 'x', version = '1', tools = [Tool(name = 't', description = '', handler = run)])\n"
+        );
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let entered = runtime.enter();
+        let text = self::call(&extension(&text), "t", json!({})).unwrap_err().to_string();
+        assert!(text.contains(expected) && text.contains("(x.star:2)"), "{call}: {text}");
+        drop(entered);
+    }
 }

@@ -24,7 +24,7 @@ impl Offline {
         let mut problems = Vec::new();
         let recipe = recipe(config, None).map_err(|problem| problems.push(problem)).ok();
         let paths: Vec<PathBuf> = config.extensions.iter().map(|extension| extension.path.clone()).collect();
-        let extensions = extension::discover(&paths, options.bundled, &Pool::new(1))
+        let extensions = extension::discover(&paths, options.bundled, &Pool::new(1), &options.reach())
             .map_err(|found| problems.extend(found))
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::embedding;
 use crate::extension::{self, ExtensionBackend};
+use crate::reach::Reach;
 use crate::script::Pool;
 use crate::search::Embedder;
 use crate::session::Recipe;
@@ -30,12 +31,13 @@ impl Prepared {
         options: &Options,
         http: &http::Pool,
         pool: &Pool,
+        reach: &Arc<Reach>,
     ) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let embedder = embedder(config, options, http, &mut problems);
         let recipe = recipe(config, embedder).map_err(|problem| problems.push(problem)).ok();
         let paths: Vec<PathBuf> = config.extensions.iter().map(|extension| extension.path.clone()).collect();
-        let extensions = extension::discover(&paths, options.bundled, pool)
+        let extensions = extension::discover(&paths, options.bundled, pool, reach)
             .map_err(|found| problems.extend(found))
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));

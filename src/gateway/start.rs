@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::model::Abilities;
 use crate::process::watchdog;
+use crate::reach::Reach;
 use crate::script::Pool;
 use crate::session::{Calls, Dispatcher};
 use crate::wire::http;
@@ -35,6 +36,13 @@ pub struct Options {
     pub bundled: bool,
 }
 
+impl Options {
+    /// The way of local tools to the world.
+    pub(super) fn reach(&self) -> Arc<Reach> {
+        Arc::new(Reach::new(self.variables.clone(), Some(self.executable.clone())))
+    }
+}
+
 /// A running proxy, without a client yet.
 pub struct Gateway {
     pub(super) installed: Installation,
@@ -50,7 +58,7 @@ impl Gateway {
     pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let http = http::Pool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
         let pool = Pool::new(HANDLERS);
-        let prepared = Prepared::of(config, options, &http, &pool)?;
+        let prepared = Prepared::of(config, options, &http, &pool, &options.reach())?;
         let changes = Arc::new(Notify::new());
         let environment = Environment {
             pool: http,

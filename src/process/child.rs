@@ -79,17 +79,30 @@ impl Child {
         let family = tree::descendants(group);
         close_input();
         if tokio::time::timeout(patience, self.inner.wait()).await.is_err() {
-            signal(group, Signal::TERM);
-            tree::signal(&family, Signal::TERM);
-            if tokio::time::timeout(patience, self.inner.wait()).await.is_err() {
-                signal(group, Signal::KILL);
-                if let Err(error) = self.inner.wait().await {
-                    tracing::warn!(%error, "waiting for a killed server");
-                }
-            }
+            self.press(group, &family, patience).await;
         }
         self.end_group();
         tree::signal(&family, Signal::KILL);
+    }
+
+    /// Ends the child now: it is asked to terminate, and killed after `patience`; with everything that it has started.
+    pub async fn terminate(mut self, patience: Duration) {
+        let Some(group) = self.group else { return };
+        let family = tree::descendants(group);
+        self.press(group, &family, patience).await;
+        self.end_group();
+        tree::signal(&family, Signal::KILL);
+    }
+
+    async fn press(&mut self, group: Pid, family: &[tree::Process], patience: Duration) {
+        signal(group, Signal::TERM);
+        tree::signal(family, Signal::TERM);
+        if tokio::time::timeout(patience, self.inner.wait()).await.is_err() {
+            signal(group, Signal::KILL);
+            if let Err(error) = self.inner.wait().await {
+                tracing::warn!(%error, "waiting for a killed process");
+            }
+        }
     }
 
     fn end_group(&mut self) {

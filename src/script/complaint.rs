@@ -7,12 +7,19 @@ use crate::diagnostic::{Diagnostic, Place};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     pub message: String,
+    /// More of it, below the place: what differs, what there is.
+    pub notes: Vec<String>,
     pub hint: Option<String>,
 }
 
 impl Complaint {
     pub fn new(message: impl Into<String>) -> Self {
-        Complaint { message: message.into(), hint: None }
+        Complaint { message: message.into(), notes: Vec::new(), hint: None }
+    }
+
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

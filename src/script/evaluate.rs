@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 
 /// The parser and the freezer recurse on what they read; a stack this large holds what fits into a source file.
 /// Only touched pages cost.
-const BIG_STACK: usize = 64 << 20;
+pub const BIG_STACK: usize = 64 << 20;
 
 /// A script with all that it runs with.
 #[derive(Clone, Copy)]
@@ -84,11 +84,16 @@ pub(super) fn prepare<'a>(
     context: &'a Context,
     limits: &Limits,
 ) -> Result<(), Failure> {
+    watch(evaluator, context);
+    evaluator.set_max_callstack_size(limits.stack).map_err(|error| Diagnostic::error(error.to_string()).into())
+}
+
+/// What the evaluator runs from now on belongs to this run, and is stopped by its limits.
+pub(super) fn watch<'a>(evaluator: &mut Evaluator<'_, 'a, '_>, context: &'a Context) {
     evaluator.extra = Some(context);
     let module = evaluator.module();
     let memory = move || module.heap().allocated_bytes() + module.frozen_heap().allocated_bytes();
     evaluator.set_check_cancelled(Box::new(move || context.must_stop(memory())));
-    evaluator.set_max_callstack_size(limits.stack).map_err(|error| Diagnostic::error(error.to_string()).into())
 }
 
 pub(super) fn freeze(module: Module<'_>) -> Result<FrozenModule, Failure> {

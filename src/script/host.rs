@@ -28,13 +28,19 @@ pub trait Host: Send + Sync {
         SystemTime::now()
     }
 
+    /// What is said in the world's place by a test that must not reach it: to a request, a command or a statement.
+    /// `kind` is the name of the built-in, `request` what it was asked for.
+    fn stands_in(&self, _kind: &str, _request: &RawRef) -> Option<Result<Raw, String>> {
+        None
+    }
+
     /// The request that is being handled; none where there is none.
     fn request(&self) -> Option<&Request> {
         None
     }
 }
 
-impl dyn Host {
+impl dyn Host + '_ {
     /// Waits for what a future gives; the thread goes on with other handlers meanwhile.
     pub fn wait_for<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
         let mut output = None;

@@ -34,13 +34,13 @@ impl<'a> Loader<'a> {
     }
 
     fn module(&mut self, source: &Source, collects: bool) -> Result<FrozenModule, Failure> {
-        let ast = parse::parse(source)?;
-        let modules = self.loads(&ast, source)?;
+        let (ast, modules) = self.ready(source)?;
         self.run(ast, &modules, collects)
     }
 
-    /// Runs everything that a file loads.
-    pub fn loads(&mut self, ast: &AstModule, source: &Source) -> Result<Vec<(String, FrozenModule)>, Failure> {
+    /// A file as it is before it runs: parsed, and everything it loads has run.
+    pub(super) fn ready(&mut self, source: &Source) -> Result<(AstModule, Vec<(String, FrozenModule)>), Failure> {
+        let ast = parse::parse(source)?;
         self.open.push((key(source), source.name.clone()));
         let mut modules = Vec::new();
         for load in ast.loads() {
@@ -51,7 +51,7 @@ impl<'a> Loader<'a> {
             modules.push((load.module_id.to_owned(), loaded));
         }
         self.open.pop();
-        Ok(modules)
+        Ok((ast, modules))
     }
 
     fn load(&mut self, id: &str, from: &Source) -> Result<FrozenModule, Fault> {

@@ -19,10 +19,11 @@ mod prompt;
 mod report;
 mod resolve;
 mod source;
+mod trial;
 
 pub use complaint::{Complaint, complain};
 pub use context::{Context, LogLine};
-pub use evaluate::{Program, evaluate, evaluate_and_call, on_big_stack};
+pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack};
 pub use failure::{Failed, Failure, FailureKind};
 pub use function::Function;
 pub use host::{Host, LogLevel, Stop};
@@ -34,3 +35,4 @@ pub use prompt::{Prompt, converse};
 pub use report::{diagnose, message as error_message, place};
 pub use resolve::{Embedded, Paths, resolve};
 pub use source::{MAX_SOURCE, Source};
+pub use trial::{functions, try_function};

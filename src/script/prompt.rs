@@ -7,7 +7,7 @@ use starlark::eval::{Evaluator, ReturnFileLoader};
 use starlark::values::dict::AllocDict;
 
 use super::loader::Loader;
-use super::{Failure, Program, parse};
+use super::{Failure, Program};
 
 pub struct Prompt<'v, 'a> {
     module: &'a Module<'v>,
@@ -30,8 +30,7 @@ impl Prompt<'_, '_> {
     }
 
     fn evaluate(&self, program: &Program<'_>) -> Result<Option<String>, Failure> {
-        let ast = parse::parse(program.source)?;
-        let loaded = Loader::new(program).loads(&ast, program.source)?;
+        let (ast, loaded) = Loader::new(program).ready(program.source)?;
         let modules = loaded.iter().map(|(id, module)| (id.as_str(), module)).collect();
         let loader = ReturnFileLoader { modules: &modules };
         let mut evaluator = Evaluator::new(self.module);

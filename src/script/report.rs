@@ -18,8 +18,9 @@ pub fn diagnose(error: &Error) -> Diagnostic {
         diagnostic.hint = hints::hint(&message, span.source_span(), &line);
         diagnostic.place = Some(place);
     }
-    if let Some(hint) = complaint(error).and_then(|complaint| complaint.hint.clone()) {
-        diagnostic.hint = Some(hint);
+    if let Some(complaint) = complaint(error) {
+        diagnostic.hint = complaint.hint.clone().or(diagnostic.hint);
+        diagnostic.notes.clone_from(&complaint.notes);
     }
     diagnostic.trace = trace(error);
     diagnostic

@@ -169,7 +169,11 @@ async fn what_nobody_would_see_is_told() {
         "{}",
         checked.stderr
     );
-    assert!(checked.stderr.contains("warning[unpublished-kind]: 1 prompt of `one` is neither published nor passed through"), "{}", checked.stderr);
+    assert!(
+        checked.stderr.contains("warning[unpublished-kind]: 1 prompt of `one` is neither published nor passed through"),
+        "{}",
+        checked.stderr
+    );
     let served = proxy.serve_command();
     let (program, _stdin, _stdout) = Program::start(served);
     program.stderr.line("warning[nothing-published]: 0 of the 2 tools of `one` are published").await;

@@ -65,9 +65,12 @@ fn every_example_extension_loads() {
     for entry in std::fs::read_dir(&folder).expect("it is there").flatten() {
         let path = entry.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if name.ends_with("_test.star") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).expect("it is text");
         let source = script::Source { name: name.clone(), text: text.into(), path: Some(path.clone()) };
-        match extension::load(&source, &script::Limits::SESSION_SCRIPT) {
+        match extension::load(&source, &script::Limits::SESSION_SCRIPT, &super::scripts::reach()) {
             Ok(Some(extension)) => {
                 assert_eq!(Some(extension.name.as_str()), Path::new(&name).file_stem().and_then(|stem| stem.to_str()))
             }

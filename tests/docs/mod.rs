@@ -6,6 +6,7 @@ mod console;
 mod links;
 mod markdown;
 mod reference;
+mod script_tests;
 mod scripts;
 
 use std::fs;

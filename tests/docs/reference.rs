@@ -73,6 +73,11 @@ fn is_top(example: &Example) -> bool {
     tops.into_iter().any(|top| example.text.contains(&format!("{}(", top.name)))
 }
 
+/// Of extensions and tests, which are not published.
+fn is_local(example: &Example) -> bool {
+    matches!(example.entry.group, Group::Extension | Group::Test)
+}
+
 /// Every example as the handler of a tool of its own.
 fn handlers(examples: &[Example]) -> String {
     let mut script = PRELUDE.to_owned();
@@ -89,7 +94,7 @@ fn handlers(examples: &[Example]) -> String {
 #[test]
 fn every_example_of_the_top_level_runs() {
     let mut ran = 0;
-    for example in examples().iter().filter(|example| is_top(example)) {
+    for example in examples().iter().filter(|example| is_top(example) && !is_local(example)) {
         let script = format!("{PRELUDE}\n{}", example.text);
         scripts::run(&Source::new(example.name.clone(), script)).unwrap_or_else(|error| panic!("{error}"));
         ran += 1;
@@ -103,7 +108,7 @@ fn what_is_for_the_top_level_is_refused_in_handlers_and_the_other_way_round() {
         match example.entry.when {
             When::Top | When::Always => {}
             When::Handler => {
-                if example.entry.group == Group::Extension {
+                if is_local(&example) {
                     continue;
                 }
                 // Without a wrapping function there is nobody who calls it.
@@ -120,7 +125,7 @@ fn what_is_for_the_top_level_is_refused_in_handlers_and_the_other_way_round() {
 #[tokio::test]
 async fn every_example_of_a_handler_runs() {
     let mut examples = examples();
-    examples.retain(|example| !is_top(example) && example.entry.group != Group::Extension);
+    examples.retain(|example| !is_top(example) && !is_local(example));
     assert!(examples.len() >= 3, "only {} examples were found", examples.len());
     let tools = fake_backend(["--only", "search,echo,read"]);
     let config = Config::new()
@@ -148,7 +153,7 @@ fn every_example_of_an_extension_loads() {
             )
         };
         let source = Source::new(example.name.clone(), text);
-        let loaded = starlark_mcp_proxy::extension::load(&source, &Limits::SESSION_SCRIPT);
+        let loaded = starlark_mcp_proxy::extension::load(&source, &Limits::SESSION_SCRIPT, &scripts::reach());
         assert!(loaded.unwrap_or_else(|error| panic!("{error}")).is_some(), "{}", example.name);
     }
 }

@@ -30,7 +30,7 @@ impl Report {
             }
         }
         // A path that cannot be read is told by the loading itself.
-        let paths = config.extensions.iter().filter_map(|extension| extension::files(&extension.path).ok());
+        let paths = config.extensions.iter().filter_map(|extension| extension::candidates(&extension.path).ok());
         for file in paths.flatten() {
             self.add_text(&file, Role::Extension, &mut seen);
             for test in tests_beside(&file) {

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use starlark::environment::Globals;
 use starlark::syntax::ast::{AstStmt, Expr, Stmt};
 
+use crate::author::testing;
 use crate::builtins;
 use crate::extension;
 use crate::script::{Paths, Source, on_big_stack, parse};
@@ -21,8 +22,6 @@ pub enum Role {
     /// Functions for others to load; by whom cannot be known.
     Library,
 }
-
-const TESTING: &str = "testing";
 
 impl Role {
     /// What a file looks like, from its name and its text.
@@ -47,7 +46,9 @@ impl Role {
     pub fn globals(self) -> &'static Globals {
         match self {
             Role::Session => builtins::session(),
-            Role::Extension | Role::Test | Role::Library => extension::globals(),
+            Role::Extension => extension::globals(),
+            // A test knows what everything that it tests knows; a library may be loaded by anything.
+            Role::Test | Role::Library => testing::globals(),
         }
     }
 
@@ -55,14 +56,11 @@ impl Role {
     pub fn names(self) -> &'static HashSet<String> {
         static SESSION: LazyLock<HashSet<String>> = LazyLock::new(|| names(builtins::session()));
         static EXTENSION: LazyLock<HashSet<String>> = LazyLock::new(|| names(extension::globals()));
-        static TEST: LazyLock<HashSet<String>> =
-            LazyLock::new(|| EXTENSION.iter().cloned().chain([TESTING.to_owned()]).collect());
-        static LIBRARY: LazyLock<HashSet<String>> = LazyLock::new(|| TEST.union(&SESSION).cloned().collect());
+        static TEST: LazyLock<HashSet<String>> = LazyLock::new(|| names(testing::globals()));
         match self {
             Role::Session => &SESSION,
             Role::Extension => &EXTENSION,
-            Role::Test => &TEST,
-            Role::Library => &LIBRARY,
+            Role::Test | Role::Library => &TEST,
         }
     }
 

@@ -16,10 +16,6 @@ pub(super) fn check(
     role: Role,
     loads: &HashMap<String, Interface>,
 ) -> (Vec<Diagnostic>, Interface) {
-    // Which names there are is not one set for a library or a test, and without that there are no types.
-    if matches!(role, Role::Library | Role::Test) {
-        return (Vec::new(), Interface::empty());
-    }
     let (errors, _, interface, _) = module.clone().typecheck(role.globals(), loads);
     let silenced = |error: &starlark::Error| error.span().is_some_and(|place| module.is_suppressed(RULE, place.span));
     let advice = errors.iter().filter(|error| !silenced(error)).map(|error| {

@@ -1,6 +1,7 @@
 //! What is wrong with an open file, as `proxy check` would say it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -12,6 +13,7 @@ use crate::config::SessionScript;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::extension;
 use crate::gateway::Offline;
+use crate::reach::Reach;
 use crate::script::{Limits, Source};
 
 pub fn diagnose(document: &Document, world: &World, workspace: &Workspace) -> Vec<Value> {
@@ -24,7 +26,10 @@ pub fn diagnose(document: &Document, world: &World, workspace: &Workspace) -> Ve
     if !report.problems.iter().any(Diagnostic::is_error) {
         match role {
             Role::Session => dry_run(&source, world, workspace, &mut report),
-            Role::Extension => report.add(extension::load(&source, &Limits::SESSION_SCRIPT).err()),
+            Role::Extension => {
+                let reach = Arc::new(Reach::new(workspace.options.variables.clone(), None));
+                report.add(extension::load(&source, &Limits::SESSION_SCRIPT, &reach).err());
+            }
             Role::Test | Role::Library => {}
         }
     }

@@ -11,6 +11,7 @@ use starlark::environment::{GlobalsBuilder, LibraryExtension};
 pub use page::page;
 
 use crate::author::lint::Role;
+use crate::author::testing;
 use crate::{builtins, extension};
 
 /// One built-in: a function, a member of a module or of a type.
@@ -32,6 +33,8 @@ pub enum Group {
     Everywhere,
     /// Of extensions and their tests only.
     Extension,
+    /// Of tests only.
+    Test,
     /// A member of values that built-ins give.
     Type(&'static str),
 }
@@ -62,6 +65,7 @@ impl Entry {
             Group::Session | Group::Type(_) => "session scripts",
             Group::Everywhere => "session scripts and extensions",
             Group::Extension => "extensions only",
+            Group::Test => "tests only",
         };
         match self.when {
             When::Always => place.to_owned(),
@@ -76,6 +80,7 @@ impl Entry {
             Group::Everywhere => true,
             Group::Session | Group::Type(_) => matches!(role, Role::Session | Role::Library),
             Group::Extension => role != Role::Session,
+            Group::Test => role == Role::Test,
         }
     }
 
@@ -125,6 +130,7 @@ fn collect() -> Vec<Entry> {
     take(&mut entries, Group::Extension, &extension::globals().documentation(), |name| {
         !common.members.contains_key(name)
     });
+    take(&mut entries, Group::Test, &testing::globals().documentation(), |name| name == "testing");
     entries
 }
 

@@ -33,6 +33,7 @@ pub fn page() -> String {
     }
     section(&mut page, "Everywhere", |group| group == Group::Everywhere);
     section(&mut page, "Only in extensions", |group| group == Group::Extension);
+    section(&mut page, "Only in tests", |group| group == Group::Test);
     page
 }
 

@@ -1,4 +1,4 @@
-//! What `Extension()`, `Tool()` and `ToolParameter()` make: data checked when it is given, and the handlers.
+//! What the constructors make: data checked when it is given, and the handlers.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -13,8 +13,9 @@ use starlark::values::{
 };
 use starlark::{starlark_complex_value, starlark_simple_value};
 
+use crate::extension::Permissions;
 use crate::json::Schema;
-use crate::model::Definition;
+use crate::model::{Definition, ItemKind, UriTemplate};
 
 /// One parameter of a tool.
 #[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
@@ -38,45 +39,70 @@ impl fmt::Display for Parameter {
     }
 }
 
-/// What a tool is, without its handler.
-#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
-pub struct ToolData {
+/// One argument of a prompt.
+#[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
+pub struct Argument {
     #[allocative(skip)]
-    pub definition: Arc<Definition>,
-    #[allocative(skip)]
-    pub schema: Arc<Schema>,
-    #[allocative(skip)]
-    pub defaults: Arc<Map<String, Json>>,
+    pub definition: Json,
 }
 
-starlark_simple_value!(ToolData);
+starlark_simple_value!(Argument);
 
-#[starlark_value(type = "tool_data")]
-impl<'v> StarlarkValue<'v> for ToolData {}
+#[starlark_value(type = "PromptArgument")]
+impl<'v> StarlarkValue<'v> for Argument {}
 
-impl fmt::Display for ToolData {
+impl fmt::Display for Argument {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.definition.key())
+        write!(formatter, "<argument {}>", self.definition["name"])
     }
 }
 
-/// A tool: its data and its handler.
+/// What a tool, resource, template or prompt is, without its handler.
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
+pub struct ItemData {
+    #[allocative(skip)]
+    pub kind: ItemKind,
+    #[allocative(skip)]
+    pub definition: Arc<Definition>,
+    /// What it takes; resources take nothing that could be wrong.
+    #[allocative(skip)]
+    pub input: Option<Arc<Schema>>,
+    #[allocative(skip)]
+    pub output: Option<Arc<Schema>>,
+    #[allocative(skip)]
+    pub defaults: Arc<Map<String, Json>>,
+    #[allocative(skip)]
+    pub template: Option<Arc<UriTemplate>>,
+}
+
+starlark_simple_value!(ItemData);
+
+#[starlark_value(type = "item_data")]
+impl<'v> StarlarkValue<'v> for ItemData {}
+
+impl fmt::Display for ItemData {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.kind.noun(), self.definition.key())
+    }
+}
+
+/// Something an extension offers: its data and its handler.
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
 #[repr(C)]
-pub struct ToolGen<V: ValueLifetimeless> {
-    /// A [`ToolData`].
+pub struct ItemGen<V: ValueLifetimeless> {
+    /// An [`ItemData`].
     pub data: V,
     pub handler: V,
 }
 
-starlark_complex_value!(pub Tool);
+starlark_complex_value!(pub Item);
 
-#[starlark_value(type = "Tool")]
-impl<'v, V: ValueLike<'v>> StarlarkValue<'v> for ToolGen<V> where Self: ProvidesStaticType<'v> {}
+#[starlark_value(type = "item")]
+impl<'v, V: ValueLike<'v>> StarlarkValue<'v> for ItemGen<V> where Self: ProvidesStaticType<'v> {}
 
-impl<V: ValueLifetimeless> fmt::Display for ToolGen<V> {
+impl<V: ValueLifetimeless> fmt::Display for ItemGen<V> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "<tool {}>", self.data)
+        write!(formatter, "<{}>", self.data)
     }
 }
 
@@ -86,6 +112,8 @@ pub struct ExtensionData {
     pub name: String,
     pub version: String,
     pub description: String,
+    #[allocative(skip)]
+    pub permissions: Permissions,
 }
 
 starlark_simple_value!(ExtensionData);
@@ -99,14 +127,14 @@ impl fmt::Display for ExtensionData {
     }
 }
 
-/// An extension: its data and its tools.
+/// An extension: its data and its items.
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
 #[repr(C)]
 pub struct DescribedGen<V: ValueLifetimeless> {
     /// An [`ExtensionData`].
     pub data: V,
-    /// A list of [`Tool`].
-    pub tools: V,
+    /// A list of [`Item`].
+    pub items: V,
 }
 
 starlark_complex_value!(pub Described);

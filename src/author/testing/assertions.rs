@@ -1,0 +1,103 @@
+//! `testing.eq` and the like.
+
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::Value;
+use starlark::values::none::NoneType;
+
+use super::show::{difference, shown};
+use crate::script::{Complaint, Context, error_message};
+
+/// The message of the test's author first, then what was found.
+fn failed(message: &str, found: impl Into<String>) -> Complaint {
+    let found = found.into();
+    Complaint::new(if message.is_empty() { found } else { format!("{message}: {found}") })
+}
+
+fn expect(holds: bool, complaint: impl FnOnce() -> Complaint) -> starlark::Result<NoneType> {
+    if holds { Ok(NoneType) } else { Err(complaint().into()) }
+}
+
+#[starlark_module]
+pub fn register_assertions(builder: &mut GlobalsBuilder) {
+    /// Fails unless the value is equal to the expected one, and shows what differs.
+    ///
+    /// ```python
+    /// testing.eq(s.tool_names(), ["db_drop"])
+    /// ```
+    fn eq<'v>(
+        #[starlark(require = pos)] value: Value<'v>,
+        #[starlark(require = pos)] expected: Value<'v>,
+        #[starlark(default = "")] message: &str,
+    ) -> starlark::Result<NoneType> {
+        expect(value.equals(expected)?, || match difference(value, expected) {
+            Some(difference) => failed(message, "the values differ").note(difference),
+            None => failed(message, format!("expected {}, got {}", shown(expected), shown(value))),
+        })
+    }
+
+    /// Fails if the two values are equal.
+    fn ne<'v>(
+        #[starlark(require = pos)] value: Value<'v>,
+        #[starlark(require = pos)] other: Value<'v>,
+        #[starlark(default = "")] message: &str,
+    ) -> starlark::Result<NoneType> {
+        expect(!value.equals(other)?, || failed(message, format!("both values are {}", shown(value))))
+    }
+
+    /// Fails unless the value counts as true: not `False`, `None`, `0` or empty.
+    fn is_true<'v>(
+        #[starlark(require = pos)] value: Value<'v>,
+        #[starlark(default = "")] message: &str,
+    ) -> starlark::Result<NoneType> {
+        expect(value.to_bool(), || failed(message, format!("expected something true, got {}", shown(value))))
+    }
+
+    /// Fails if the value counts as true.
+    fn is_false<'v>(
+        #[starlark(require = pos)] value: Value<'v>,
+        #[starlark(default = "")] message: &str,
+    ) -> starlark::Result<NoneType> {
+        expect(!value.to_bool(), || failed(message, format!("expected something false, got {}", shown(value))))
+    }
+
+    /// Fails unless the text has that part, the list that item, the dict that key.
+    fn contains<'v>(
+        #[starlark(require = pos)] value: Value<'v>,
+        #[starlark(require = pos)] part: Value<'v>,
+        #[starlark(default = "")] message: &str,
+    ) -> starlark::Result<NoneType> {
+        expect(value.is_in(part)?, || failed(message, format!("{} is not in {}", shown(part), shown(value))))
+    }
+
+    /// Fails.
+    fn fail(#[starlark(default = "the test failed")] message: &str) -> starlark::Result<NoneType> {
+        Err(Complaint::new(message).into())
+    }
+
+    /// Fails unless calling the function without arguments ends with an error whose text has the message in it. The text
+    /// of the error.
+    ///
+    /// ```python
+    /// testing.raises(lambda: parse("x"), "not a number")
+    /// ```
+    fn raises<'v>(
+        #[starlark(require = pos)] function: Value<'v>,
+        #[starlark(default = "")] message: &str,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<String> {
+        let context = Context::of(eval)?;
+        match context.invoke(eval, function, &[], &[]) {
+            Ok(value) => Err(Complaint::new(format!("expected an error, got {}", shown(value))).into()),
+            Err(error) if context.is_final(&error) => Err(error),
+            Err(error) => {
+                let text = error_message(&error);
+                if text.contains(message) {
+                    return Ok(text);
+                }
+                Err(Complaint::new(format!("expected an error with {message:?} in it, got {text:?}")).into())
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What a test itself, and a handler that it calls directly, may do.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+
+use super::world::TestWorld;
+use crate::json::{Raw, RawRef};
+use crate::model::{ItemRef, error_result};
+use crate::script::{Host, LogLevel, Stop};
+
+pub(super) struct TestHost {
+    world: Arc<TestWorld>,
+}
+
+impl TestHost {
+    pub(super) fn new(world: Arc<TestWorld>) -> Self {
+        TestHost { world }
+    }
+}
+
+impl Host for TestHost {
+    fn call(&self, target: &ItemRef, _: &RawRef, _: Option<Duration>) -> Result<Raw, Stop> {
+        Ok(error_result(&format!("a test reaches `{}` through `testing.session()` only", target.backend)))
+    }
+
+    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
+        self.world.print(line(level, message, fields));
+    }
+
+    fn stopped(&self) -> Option<Stop> {
+        (Instant::now() >= self.world.deadline).then_some(Stop::Deadline)
+    }
+
+    fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
+        let left = self.world.deadline.saturating_duration_since(Instant::now());
+        let wait = async { tokio::time::timeout(left, future).await };
+        self.world.runtime.block_on(wait).map_err(|_| Stop::Deadline)
+    }
+}
+
+/// A line of a log as the output of a test shows it. What `print()` writes is shown as it is.
+pub(super) fn line(level: LogLevel, message: &str, fields: &Map<String, Value>) -> String {
+    let level = if level == LogLevel::Info { String::new() } else { format!("{}: ", level.as_str()) };
+    let fields: String = fields.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    format!("{level}{message}{fields}")
+}

@@ -1,0 +1,88 @@
+//! How the tests went.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::diagnostic::Diagnostic;
+
+/// One test, or a file that could not even be loaded.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// As it was named, or found.
+    pub file: String,
+    /// The function; none for a file that could not be loaded.
+    pub test: Option<String>,
+    /// Why it failed.
+    pub failure: Option<Box<Diagnostic>>,
+    /// What it printed and logged, and what the scripts that it tested logged.
+    pub output: Vec<String>,
+    pub duration: Duration,
+}
+
+impl Ran {
+    pub fn passed(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    /// `scripts/limits_test.star::test_burst`.
+    pub fn name(&self) -> String {
+        full_name(&self.file, self.test.as_deref())
+    }
+
+    fn to_json(&self) -> Value {
+        let mut members = json!({
+            "file": self.file,
+            "name": self.test,
+            "status": if self.passed() { "passed" } else { "failed" },
+            "seconds": seconds(self.duration),
+        });
+        if let Some(failure) = &self.failure {
+            let place = failure.place.as_ref();
+            members["error"] = json!({
+                "message": failure.message,
+                "file": place.map(|place| place.file.as_str()),
+                "line": place.map(|place| place.line()),
+                "text": failure.render(false),
+            });
+            members["output"] = json!(self.output);
+        }
+        members
+    }
+}
+
+pub(super) fn full_name(file: &str, test: Option<&str>) -> String {
+    test.map_or_else(|| file.to_owned(), |test| format!("{file}::{test}"))
+}
+
+/// All of them, by file and in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub ran: Vec<Ran>,
+    /// From the first to the last, on the clock of the wall.
+    pub duration: Duration,
+}
+
+impl Report {
+    pub fn failed(&self) -> usize {
+        self.ran.iter().filter(|ran| !ran.passed()).count()
+    }
+
+    pub fn passed(&self) -> usize {
+        self.ran.len() - self.failed()
+    }
+
+    pub fn to_json(&self) -> Value {
+        json!({
+            "passed": self.passed(),
+            "failed": self.failed(),
+            "seconds": seconds(self.duration),
+            "tests": self.ran.iter().map(Ran::to_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// To the millisecond: more is noise.
+pub(super) fn seconds(duration: Duration) -> f64 {
+    duration.as_millis() as f64 / 1000.0
+}

@@ -1,0 +1,29 @@
+//! The module `env`: variables of the proxy's own environment.
+
+use serde_json::Value as Json;
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::Value;
+
+use super::super::world::World;
+use super::look;
+
+pub fn register_env(builder: &mut GlobalsBuilder) {
+    builder.namespace("env", members);
+}
+
+/// The environment the proxy was started with.
+#[starlark_module]
+fn members(builder: &mut GlobalsBuilder) {
+    /// A variable, or `default` where it is not set. If `allowed_env` of the extension names variables, all others are
+    /// an error.
+    fn get<'v>(
+        name: &str,
+        #[starlark(default = "")] default: &str,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let value = World::of(eval)?.variable(name)?;
+        look("env.get", name, eval, || Ok(Json::from(value.unwrap_or(default))))
+    }
+}

@@ -1,0 +1,94 @@
+//! What only extensions can do: one file a module. Each is a thin layer over `reach`, and acts through the host.
+
+mod data;
+mod env;
+mod exec;
+mod http;
+mod postgres;
+mod sqlite;
+mod uuid;
+
+use std::future::Future;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::values::float::UnpackFloat;
+use starlark::values::none::NoneOr;
+use starlark::values::{Heap, Value};
+
+use super::world::World;
+use crate::json::raw;
+use crate::script::{Context, complain, convert};
+
+const ALL: [fn(&mut GlobalsBuilder); 7] = [
+    data::register_data,
+    env::register_env,
+    exec::register_exec,
+    http::register_http,
+    postgres::register_postgres,
+    sqlite::register_sqlite,
+    uuid::register_uuid,
+];
+
+pub fn register(builder: &mut GlobalsBuilder) {
+    ALL.iter().for_each(|register| register(builder));
+}
+
+/// Does something to the world that takes its time, within what the extension may do.
+fn act<'v, 'a, F>(
+    kind: &'static str,
+    request: &impl Serialize,
+    eval: &mut Evaluator<'v, 'a, '_>,
+    perform: impl FnOnce(&'a World) -> F,
+) -> starlark::Result<Value<'v>>
+where
+    F: Future<Output = Result<Json, String>> + 'a,
+{
+    let (context, world) = (Context::of(eval)?, World::of(eval)?);
+    let request = raw(request);
+    let result = context.effect(kind, &[request.get()], |host| match host.stands_in(kind, &request) {
+        Some(answer) => Ok(answer),
+        None => Ok(host.wait_for(perform(world))?.map(|value| raw(&value))),
+    })?;
+    Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// The same for what is there at once and may be wanted at the top level too: there it is simply done.
+fn look<'v>(
+    kind: &'static str,
+    request: &str,
+    eval: &mut Evaluator<'v, '_, '_>,
+    perform: impl FnOnce() -> Result<Json, String>,
+) -> starlark::Result<Value<'v>> {
+    let context = Context::of(eval)?;
+    if context.host.is_none() {
+        return Ok(convert::to_starlark(&perform().map_err(complain)?, eval.heap())?);
+    }
+    let result = context.effect(kind, &[request], |_| Ok(perform().map(|value| raw(&value))))?;
+    Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// A number of seconds above 0.
+fn seconds(what: &str, given: UnpackFloat) -> starlark::Result<f64> {
+    match Duration::try_from_secs_f64(given.0) {
+        Ok(duration) if !duration.is_zero() => Ok(given.0),
+        _ => Err(complain(format!("`{what}` must be a number of seconds above 0"))),
+    }
+}
+
+/// A dict of texts that may be left out; numbers and bools become text, what is None is left out.
+fn pairs<'v>(what: &str, given: NoneOr<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Vec<(String, String)>> {
+    let Some(given) = given.into_option() else { return Ok(Vec::new()) };
+    let wrong = |name: &str| complain(format!("`{what}` must be a dict of texts{name}"));
+    let members = convert::to_object(given, heap)?.ok_or_else(|| wrong(&format!(", not a `{}`", given.get_type())))?;
+    let text = |(name, value): (String, Json)| match value {
+        Json::Null => None,
+        Json::String(text) => Some(Ok((name, text))),
+        Json::Number(_) | Json::Bool(_) => Some(Ok((name, value.to_string()))),
+        _ => Some(Err(wrong(&format!("; `{name}` is none")))),
+    };
+    members.into_iter().filter_map(text).collect()
+}

@@ -1,0 +1,63 @@
+//! What holds for all that an extension describes: names, handlers, optional members.
+
+use serde_json::{Map, Value as Json};
+use starlark::values::none::NoneOr;
+use starlark::values::{Heap, Value};
+
+use crate::json::{Schema, quote};
+use crate::script::{Complaint, complain, convert};
+
+pub(super) fn name(what: &str, name: &str) -> Result<(), Complaint> {
+    if crate::builtins::is_plain_name(name) {
+        return Ok(());
+    }
+    Err(Complaint::new(format!("the {what} name {} is not allowed", quote(name)))
+        .hint("letters, digits, `_`, `.` and `-` only, at most 128 of them"))
+}
+
+/// `what` is the thing with its name, as in "the tool `greet`".
+pub(super) fn handler(what: &str, handler: Value<'_>) -> Result<(), Complaint> {
+    let takes_one = handler.parameters_spec().is_none_or(|parameters| parameters.can_fill_with_args(1, &[]));
+    if handler.get_type() == "function" && takes_one {
+        return Ok(());
+    }
+    Err(Complaint::new(format!("the handler of {what} is not a function of one argument"))
+        .hint("a handler takes one dict: `def handler(params): ...`"))
+}
+
+/// Text that may be left out.
+pub(super) fn text(members: &mut Map<String, Json>, member: &str, value: NoneOr<&str>) {
+    if let Some(text) = value.into_option().filter(|text| !text.is_empty()) {
+        members.insert(member.to_owned(), text.into());
+    }
+}
+
+/// A dict that may be left out; members of it that are None are left out too.
+pub(super) fn dict<'v>(
+    what: &str,
+    member: &str,
+    value: NoneOr<Value<'v>>,
+    heap: Heap<'v>,
+) -> starlark::Result<Option<Json>> {
+    let Some(value) = value.into_option() else { return Ok(None) };
+    let mut object = convert::to_object(value, heap)?
+        .ok_or_else(|| complain(format!("`{member}` of {what} must be a dict, not a `{}`", value.get_type())))?;
+    object.retain(|_, value| !value.is_null());
+    Ok(Some(object.into()))
+}
+
+pub(super) fn schema(what: &str, schema: &Json) -> starlark::Result<Schema> {
+    Schema::compile(schema).map_err(|error| complain(format!("{what}: {error}")))
+}
+
+/// A list of texts that may be left out.
+pub(super) fn texts<'v>(
+    option: &str,
+    value: NoneOr<Value<'v>>,
+    heap: Heap<'v>,
+) -> starlark::Result<Option<Vec<String>>> {
+    let Some(value) = value.into_option() else { return Ok(None) };
+    let wrong = || complain(format!("`{option}` of Extension() must be a list of strings"));
+    let Json::Array(items) = convert::to_json(value, heap)? else { return Err(wrong()) };
+    items.into_iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect::<Result<_, _>>().map(Some)
+}

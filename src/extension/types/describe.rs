@@ -1,0 +1,106 @@
+//! `Extension()`.
+#![expect(clippy::too_many_arguments, reason = "a built-in has as many as its users can give")]
+
+use std::collections::HashSet;
+
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::list::{AllocList, UnpackList};
+use starlark::values::none::NoneOr;
+use starlark::values::{Value, ValueLike};
+
+use super::check;
+use super::values::{Described, ExtensionData, Item, ItemData};
+use crate::extension::Permissions;
+use crate::model::ItemKind;
+use crate::reach::Hosts;
+use crate::script::complain;
+
+#[starlark_module]
+pub fn register_extension(builder: &mut GlobalsBuilder) {
+    /// What `describe_extension()` returns: what the extension offers, and what it may do. Commands, private addresses and
+    /// files outside of the extension's folder are closed unless `allowed_exec` (names of commands), `allowed_hosts` and
+    /// `allowed_paths` (folders) name them. The environment and public hosts are open unless `allowed_env` and
+    /// `allowed_hosts` are given: then only what they name is.
+    fn Extension<'v>(
+        name: &str,
+        version: &str,
+        #[starlark(default = "")] description: &str,
+        #[starlark(default = NoneOr::None)] tools: NoneOr<UnpackList<Value<'v>>>,
+        #[starlark(default = NoneOr::None)] resources: NoneOr<UnpackList<Value<'v>>>,
+        #[starlark(default = NoneOr::None)] prompts: NoneOr<UnpackList<Value<'v>>>,
+        #[starlark(default = NoneOr::None)] allowed_exec: NoneOr<Value<'v>>,
+        #[starlark(default = NoneOr::None)] allowed_hosts: NoneOr<Value<'v>>,
+        #[starlark(default = NoneOr::None)] allowed_env: NoneOr<Value<'v>>,
+        #[starlark(default = NoneOr::None)] allowed_paths: NoneOr<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Described<'v>> {
+        check::name("extension", name)?;
+        let heap = eval.heap();
+        let hosts = check::texts("allowed_hosts", allowed_hosts, heap)?;
+        let permissions = Permissions {
+            exec: check::texts("allowed_exec", allowed_exec, heap)?.unwrap_or_default(),
+            hosts: Hosts::parse(hosts.as_deref()).map_err(complain)?,
+            env: check::texts("allowed_env", allowed_env, heap)?,
+            paths: check::texts("allowed_paths", allowed_paths, heap)?.unwrap_or_default(),
+        };
+        let mut items = Vec::new();
+        for (list, given) in [(List::Tools, tools), (List::Resources, resources), (List::Prompts, prompts)] {
+            items.extend(
+                given.into_option().map(|given| given.items).unwrap_or_default().into_iter().map(|item| (list, item)),
+            );
+        }
+        check_items(&items)?;
+        let data =
+            ExtensionData { name: name.into(), version: version.into(), description: description.into(), permissions };
+        let items = heap.alloc(AllocList(items.into_iter().map(|(_, item)| item)));
+        Ok(Described { data: heap.alloc(data), items })
+    }
+}
+
+#[derive(Clone, Copy)]
+enum List {
+    Tools,
+    Resources,
+    Prompts,
+}
+
+impl List {
+    fn holds(self, kind: ItemKind) -> bool {
+        match self {
+            List::Tools => kind == ItemKind::Tool,
+            List::Resources => matches!(kind, ItemKind::Resource | ItemKind::ResourceTemplate),
+            List::Prompts => kind == ItemKind::Prompt,
+        }
+    }
+
+    fn must(self) -> &'static str {
+        match self {
+            List::Tools => "`tools` must hold Tool(...) only",
+            List::Resources => "`resources` must hold Resource(...) and ResourceTemplate(...) only",
+            List::Prompts => "`prompts` must hold Prompt(...) only",
+        }
+    }
+}
+
+fn check_items(items: &[(List, Value<'_>)]) -> starlark::Result<()> {
+    let mut known = HashSet::new();
+    for (list, value) in items {
+        let data = Item::from_value(*value).and_then(|item| item.data.to_value().downcast_ref::<ItemData>());
+        let Some(data) = data.filter(|data| list.holds(data.kind)) else {
+            return Err(complain(format!("{}, not a `{}`", list.must(), shown(*value))));
+        };
+        let (kind, key) = (data.kind, data.definition.key());
+        if !known.insert((kind, key)) {
+            return Err(complain(format!("the extension has two {}s `{key}`", kind.noun())));
+        }
+    }
+    Ok(())
+}
+
+/// What a value is: by what it describes, if it does.
+fn shown(value: Value<'_>) -> String {
+    let data = Item::from_value(value).and_then(|item| item.data.to_value().downcast_ref::<ItemData>());
+    data.map_or_else(|| value.get_type().to_owned(), |data| data.kind.noun().to_owned())
+}

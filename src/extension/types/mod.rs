@@ -1,0 +1,20 @@
+//! `Extension()`, `Tool()` and their kin: how an extension describes itself.
+
+mod check;
+mod describe;
+mod parameter;
+mod prompt;
+mod resource;
+mod tool;
+mod values;
+
+use starlark::environment::GlobalsBuilder;
+
+pub use values::{ExtensionData, FrozenDescribed, FrozenItem, ItemData};
+
+const ALL: [fn(&mut GlobalsBuilder); 4] =
+    [describe::register_extension, tool::register_tool, resource::register_resources, prompt::register_prompts];
+
+pub fn register(builder: &mut GlobalsBuilder) {
+    ALL.iter().for_each(|register| register(builder));
+}

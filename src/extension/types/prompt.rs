@@ -1,0 +1,96 @@
+//! `Prompt()` and `PromptArgument()`.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::list::UnpackList;
+use starlark::values::none::NoneOr;
+use starlark::values::{Heap, Value, ValueLike};
+
+use super::check;
+use super::values::{Argument, Item, ItemData};
+use crate::json::raw;
+use crate::model::{Definition, ItemKind};
+use crate::script::{complain, convert};
+
+#[starlark_module]
+pub fn register_prompts(builder: &mut GlobalsBuilder) {
+    /// A prompt: `handler` takes a dict, the arguments (all of them text), and returns text, or `{"messages": [...]}` as
+    /// MCP has it. `arguments` are PromptArgument(...), dicts with `name`, `description` and `required`, or just names.
+    fn Prompt<'v>(
+        name: &str,
+        handler: Value<'v>,
+        #[starlark(default = NoneOr::None)] arguments: NoneOr<UnpackList<Value<'v>>>,
+        #[starlark(default = NoneOr::None)] description: NoneOr<&str>,
+        #[starlark(default = NoneOr::None)] title: NoneOr<&str>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Item<'v>> {
+        let what = format!("the prompt `{name}`");
+        check::name("prompt", name)?;
+        check::handler(&what, handler)?;
+        let heap = eval.heap();
+        let given = arguments.into_option().map(|list| list.items).unwrap_or_default();
+        let arguments: Vec<Json> = given.iter().map(|value| argument(&what, *value, heap)).collect::<Result<_, _>>()?;
+        let mut members = Map::new();
+        members.insert("name".into(), name.into());
+        check::text(&mut members, "title", title);
+        check::text(&mut members, "description", description);
+        let schema = schema(&what, &arguments)?;
+        members.insert("arguments".into(), arguments.into());
+        let definition =
+            Definition::parse(ItemKind::Prompt, raw(&members)).map_err(|error| complain(format!("{what}: {error}")))?;
+        let data = ItemData {
+            kind: ItemKind::Prompt,
+            definition: Arc::new(definition),
+            input: Some(Arc::new(check::schema(&what, &schema)?)),
+            output: None,
+            defaults: Arc::default(),
+            template: None,
+        };
+        Ok(Item { data: heap.alloc(data), handler })
+    }
+
+    /// One argument of a prompt.
+    fn PromptArgument(
+        name: &str,
+        #[starlark(default = "")] description: &str,
+        #[starlark(default = false)] required: bool,
+    ) -> starlark::Result<Argument> {
+        let mut definition = json!({"name": name, "required": required});
+        if !description.is_empty() {
+            definition["description"] = description.into();
+        }
+        Ok(Argument { definition })
+    }
+}
+
+fn argument<'v>(what: &str, value: Value<'v>, heap: Heap<'v>) -> starlark::Result<Json> {
+    if let Some(argument) = value.downcast_ref::<Argument>() {
+        return Ok(argument.definition.clone());
+    }
+    if let Some(name) = value.unpack_str() {
+        return Ok(json!({"name": name, "required": false}));
+    }
+    let wrong =
+        || complain(format!("`arguments` of {what} must hold PromptArgument(...), dicts with a `name`, or names"));
+    let members = convert::to_object(value, heap)?.filter(|members| members.get("name").is_some_and(Json::is_string));
+    members.map(Json::Object).ok_or_else(wrong)
+}
+
+/// All text, those that are required there: as the protocol has it.
+fn schema(what: &str, arguments: &[Json]) -> starlark::Result<Json> {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for argument in arguments {
+        let name = argument["name"].as_str().unwrap_or_default();
+        if properties.insert(name.to_owned(), json!({"type": "string"})).is_some() {
+            return Err(complain(format!("{what} has two arguments `{name}`")));
+        }
+        if argument["required"] == true {
+            required.push(name);
+        }
+    }
+    Ok(json!({"type": "object", "properties": properties, "required": required}))
+}

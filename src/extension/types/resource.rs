@@ -1,0 +1,94 @@
+//! `Resource()` and `ResourceTemplate()`.
+
+use std::sync::Arc;
+
+use serde_json::Map;
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::Value;
+use starlark::values::none::NoneOr;
+
+use super::check;
+use super::values::{Item, ItemData};
+use crate::json::raw;
+use crate::model::{Definition, ItemKind, UriTemplate};
+use crate::script::{Complaint, complain};
+
+#[starlark_module]
+pub fn register_resources(builder: &mut GlobalsBuilder) {
+    /// Something to read. `handler` takes a dict with `uri` and returns text, or `{"contents": [...]}` as MCP has it.
+    fn Resource<'v>(
+        uri: &str,
+        name: &str,
+        handler: Value<'v>,
+        #[starlark(default = NoneOr::None)] description: NoneOr<&str>,
+        #[starlark(default = NoneOr::None)] mime_type: NoneOr<&str>,
+        #[starlark(default = NoneOr::None)] title: NoneOr<&str>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Item<'v>> {
+        if !is_uri(uri) {
+            return Err(Complaint::new(format!("`{uri}` is no URI")).hint("as in `notes://today`").into());
+        }
+        let texts = [("title", title), ("description", description), ("mimeType", mime_type)];
+        item(ItemKind::Resource, uri, name, handler, texts, None, eval)
+    }
+
+    /// Many things to read, one for each URI that fits: `notes://{day}`. `handler` takes a dict with `uri` and the
+    /// variables, and returns what the handler of a Resource does.
+    fn ResourceTemplate<'v>(
+        uri_template: &str,
+        name: &str,
+        handler: Value<'v>,
+        #[starlark(default = NoneOr::None)] description: NoneOr<&str>,
+        #[starlark(default = NoneOr::None)] mime_type: NoneOr<&str>,
+        #[starlark(default = NoneOr::None)] title: NoneOr<&str>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Item<'v>> {
+        let template = UriTemplate::parse(uri_template).filter(|_| is_uri(uri_template) && uri_template.contains('{'));
+        let Some(template) = template else {
+            return Err(Complaint::new(format!("`{uri_template}` is no template for URIs"))
+                .hint("as in `notes://{day}`; a URI without variables is a Resource()")
+                .into());
+        };
+        let texts = [("title", title), ("description", description), ("mimeType", mime_type)];
+        item(ItemKind::ResourceTemplate, uri_template, name, handler, texts, Some(Arc::new(template)), eval)
+    }
+}
+
+fn item<'v>(
+    kind: ItemKind,
+    key: &str,
+    name: &str,
+    handler: Value<'v>,
+    texts: [(&str, NoneOr<&str>); 3],
+    template: Option<Arc<UriTemplate>>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Item<'v>> {
+    let what = format!("the {} `{key}`", kind.noun());
+    check::handler(&what, handler)?;
+    let mut members = Map::new();
+    members.insert(kind.key_member().into(), key.into());
+    members.insert("name".into(), name.into());
+    for (member, text) in texts {
+        check::text(&mut members, member, text);
+    }
+    let definition = Definition::parse(kind, raw(&members)).map_err(|error| complain(format!("{what}: {error}")))?;
+    let data = ItemData {
+        kind,
+        definition: Arc::new(definition),
+        input: None,
+        output: None,
+        defaults: Arc::default(),
+        template,
+    };
+    Ok(Item { data: eval.heap().alloc(data), handler })
+}
+
+/// A scheme and something behind it.
+fn is_uri(text: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+    text.split_once(':').is_some_and(|(scheme, rest)| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.chars().all(plain) && !rest.is_empty()
+    })
+}

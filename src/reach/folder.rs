@@ -1,0 +1,165 @@
+//! The files an extension may use: below its own folder, and below those it names.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// Where an extension lies, and the further folders it has declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Folder {
+    /// None for one that is no file on disk.
+    own: Option<PathBuf>,
+    further: Vec<PathBuf>,
+}
+
+impl Folder {
+    /// Links are followed now, because what is checked against these is free of them.
+    pub fn new(own: Option<&Path>) -> Self {
+        let real = |path: &Path| {
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+            path.canonicalize().unwrap_or_else(|_| path.to_owned())
+        };
+        Folder { own: own.map(real), further: Vec::new() }
+    }
+
+    pub fn path(&self) -> Option<&Path> {
+        self.own.as_deref()
+    }
+
+    /// The same with what `allowed_paths` names, relative to the extension's own folder.
+    pub fn with(mut self, further: &[String]) -> Result<Self, String> {
+        for text in further {
+            let path = match self.at(text) {
+                path if path.is_absolute() => path,
+                _ => return Err(format!("`{text}` in `allowed_paths` is relative, and the extension has no folder")),
+            };
+            self.further.push(path.canonicalize().unwrap_or(path));
+        }
+        Ok(self)
+    }
+
+    fn at(&self, text: &str) -> PathBuf {
+        match &self.own {
+            Some(own) => own.join(text),
+            None => PathBuf::from(text),
+        }
+    }
+
+    /// The real path of a file that exists, if the extension may use it.
+    pub fn existing(&self, text: &str) -> Result<PathBuf, String> {
+        let path = self.at(text);
+        // What is outside is refused whether it exists or not: nobody can find out by asking.
+        self.check(&normalized(&path), text)?;
+        let real = path.canonicalize().map_err(|error| reason(text, &error))?;
+        self.check(&real, text)?;
+        Ok(real)
+    }
+
+    /// The same for a file that may have to be made; its folder must exist.
+    pub fn to_write(&self, text: &str) -> Result<PathBuf, String> {
+        let path = self.at(text);
+        self.check(&normalized(&path), text)?;
+        if path.symlink_metadata().is_ok() {
+            return self.existing(text);
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(format!("`{text}` names no file"));
+        };
+        let real = parent.canonicalize().map_err(|error| reason(text, &error))?.join(name);
+        self.check(&real, text)?;
+        Ok(real)
+    }
+
+    fn check(&self, real: &Path, text: &str) -> Result<(), String> {
+        if self.own.iter().chain(&self.further).any(|allowed| real.starts_with(allowed)) {
+            return Ok(());
+        }
+        Err(format!(
+            "`{text}` is outside of the folder of the extension; `allowed_paths` of Extension() names further folders"
+        ))
+    }
+}
+
+/// Without `.` and `..`, by the words alone.
+fn normalized(path: &Path) -> PathBuf {
+    let mut result = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                result.pop();
+            }
+            Component::CurDir => {}
+            other => result.push(other),
+        }
+    }
+    result
+}
+
+fn reason(text: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no file `{text}`"),
+        _ => format!("`{text}` cannot be used: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    struct Place(PathBuf);
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn place(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("folder-{}-{name}", std::process::id()));
+        fs::create_dir_all(path.join("own/below")).unwrap();
+        fs::create_dir_all(path.join("other")).unwrap();
+        for file in ["own/a.txt", "own/below/b.txt", "other/secret.txt", "own-too.txt"] {
+            fs::write(path.join(file), file).unwrap();
+        }
+        std::os::unix::fs::symlink("../other", path.join("own/link")).unwrap();
+        std::os::unix::fs::symlink("../other/new.db", path.join("own/dangling.db")).unwrap();
+        Place(path)
+    }
+
+    #[test]
+    fn files_below_the_folder_and_nothing_else() {
+        let place = place("below");
+        let folder = Folder::new(Some(&place.0.join("own")));
+        assert!(folder.existing("a.txt").is_ok());
+        assert!(folder.existing("./below/../below/b.txt").is_ok());
+        assert!(folder.existing(&place.0.join("own/a.txt").display().to_string()).is_ok());
+        assert!(folder.to_write("below/new.db").is_ok());
+        let outside = place.0.join("own-too.txt").display().to_string();
+        for text in [
+            "../other/secret.txt",
+            "../nothing",
+            "below/../../other/secret.txt",
+            "/etc/passwd",
+            "link/secret.txt",
+            &outside,
+        ] {
+            assert!(folder.existing(text).unwrap_err().contains("outside of the folder"), "{text}");
+            assert!(folder.to_write(text).unwrap_err().contains("outside of the folder"), "{text}");
+        }
+        assert!(folder.to_write("link/new.db").unwrap_err().contains("outside"));
+        assert!(folder.to_write("dangling.db").is_err());
+        assert_eq!(folder.existing("none.txt").unwrap_err(), "there is no file `none.txt`");
+    }
+
+    #[test]
+    fn further_folders_are_those_that_are_named() {
+        let place = place("further");
+        let folder = Folder::new(Some(&place.0.join("own"))).with(&["../other".to_owned()]).unwrap();
+        assert!(folder.existing("../other/secret.txt").is_ok());
+        assert!(folder.existing("link/secret.txt").is_ok());
+        assert!(folder.existing("../own-too.txt").is_err());
+        assert!(Folder::new(None).with(&["data".to_owned()]).is_err());
+        assert!(Folder::new(None).existing("a.txt").is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! What went wrong, without the password.
+
+use std::error::Error as _;
+
+use deadpool_postgres::PoolError;
+use tokio_postgres::{Config, Error};
+
+/// Knows what must not be said.
+pub(super) struct Fault {
+    password: Option<String>,
+}
+
+impl Fault {
+    pub(super) fn new(config: &Config) -> Self {
+        let password = config.get_password().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        Fault { password: password.filter(|password| !password.is_empty()) }
+    }
+
+    pub(super) fn of(&self, error: &Error) -> String {
+        let text = match error.as_db_error() {
+            Some(database) => {
+                let detail = database.detail().map(|detail| format!("; {detail}")).unwrap_or_default();
+                let hint = database.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
+                format!("PostgreSQL: {} [{}]{detail}{hint}", database.message(), database.code().code())
+            }
+            None => match error.source() {
+                Some(source) => format!("PostgreSQL: {error}: {source}"),
+                None => format!("PostgreSQL: {error}"),
+            },
+        };
+        self.without_password(text)
+    }
+
+    pub(super) fn pool(&self, error: &PoolError) -> String {
+        match error {
+            PoolError::Backend(error) => self.of(error),
+            PoolError::Timeout(_) => "PostgreSQL: the server did not answer in time".to_owned(),
+            other => self.without_password(format!("PostgreSQL: {other}")),
+        }
+    }
+
+    /// About a value that cannot become JSON.
+    pub(super) fn column(&self, name: &str, error: &Error) -> String {
+        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        self.without_password(format!("the column `{name}`: {reason}"))
+    }
+
+    fn without_password(&self, text: String) -> String {
+        match &self.password {
+            Some(password) => text.replace(password.as_str(), "[password]"),
+            None => text,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! PostgreSQL for extensions: pooled connections, statements with parameters, rows as JSON. No password is ever told.
+
+mod column;
+mod fault;
+mod literal;
+mod moment;
+mod number;
+mod pools;
+
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio_postgres::Statement as Prepared;
+use tokio_postgres::types::ToSql;
+
+use self::column::Cell;
+use self::fault::Fault;
+use self::literal::Literal;
+use self::pools::Lease;
+pub use self::pools::Pools;
+use super::Hosts;
+
+/// How long a statement may take, waiting for a connection included.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// What a result may have.
+const MAX_RESULT: usize = 16 << 20;
+
+/// What a script asks for.
+#[derive(Clone, Debug, Serialize)]
+pub struct Statement {
+    /// With its password: never shown, only compared.
+    pub connection: String,
+    pub sql: String,
+    /// A list or null.
+    pub params: Value,
+    pub wants: Wants,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wants {
+    Rows,
+    /// How many rows were affected.
+    Count,
+}
+
+const TABLES: &str = "SELECT tablename::text, tablename::text AS name FROM pg_catalog.pg_tables WHERE schemaname = $1 ORDER BY tablename";
+const COLUMNS: &str = "SELECT column_name::text, data_type::text, is_nullable::text, column_default::text, \
+    character_maximum_length::int, column_name::text AS name, data_type::text AS type \
+    FROM information_schema.columns WHERE table_schema = $1 AND table_name = $2 ORDER BY ordinal_position";
+
+impl Statement {
+    pub fn list_tables(connection: &str, schema: &str) -> Self {
+        Self::built_in(connection, TABLES, &[schema])
+    }
+
+    pub fn describe_table(connection: &str, table: &str, schema: &str) -> Self {
+        Self::built_in(connection, COLUMNS, &[schema, table])
+    }
+
+    fn built_in(connection: &str, sql: &str, params: &[&str]) -> Self {
+        let params = params.iter().map(|text| Value::from(*text)).collect();
+        Statement { connection: connection.to_owned(), sql: sql.to_owned(), params, wants: Wants::Rows }
+    }
+}
+
+/// Runs a statement; rows as a list of dicts, or a number.
+pub async fn perform(pools: &Pools, hosts: &Hosts, statement: &Statement) -> Result<Value, String> {
+    let config = pools::parse(&statement.connection)?;
+    pools::check(&config, hosts).await?;
+    let fault = Fault::new(&config);
+    let work = async {
+        let lease = pools.lease(&statement.connection, config).await.map_err(|error| fault.pool(&error))?;
+        let result = run(&lease, statement, &fault).await;
+        lease.done();
+        result
+    };
+    match tokio::time::timeout(TIME_LIMIT, work).await {
+        Ok(result) => result,
+        Err(_) => Err(format!("the statement was ended: it took longer than {} s", TIME_LIMIT.as_secs())),
+    }
+}
+
+async fn run(lease: &Lease, statement: &Statement, fault: &Fault) -> Result<Value, String> {
+    let prepared = lease.prepare(&statement.sql).await.map_err(|error| fault.of(&error))?;
+    let literals = literals(&prepared, &statement.params)?;
+    let params = literals.iter().map(|literal| literal as &(dyn ToSql + Sync));
+    if statement.wants == Wants::Count {
+        return lease.execute_raw(&prepared, params).await.map(Value::from).map_err(|error| fault.of(&error));
+    }
+    let rows = lease.query_raw(&prepared, params).await.map_err(|error| fault.of(&error))?;
+    futures::pin_mut!(rows);
+    let (mut found, mut size) = (Vec::new(), 0);
+    while let Some(row) = rows.try_next().await.map_err(|error| fault.of(&error))? {
+        let mut members = Map::new();
+        for (index, column) in row.columns().iter().enumerate() {
+            let cell: Cell = row.try_get(index).map_err(|error| fault.column(column.name(), &error))?;
+            size += cell.weight + column.name().len() + 8;
+            members.insert(column.name().to_owned(), cell.value);
+        }
+        if size > MAX_RESULT {
+            return Err(format!("the result has more than {MAX_RESULT} bytes; ask for less with LIMIT"));
+        }
+        found.push(Value::Object(members));
+    }
+    Ok(Value::Array(found))
+}
+
+fn literals(prepared: &Prepared, params: &Value) -> Result<Vec<Literal>, String> {
+    let wanted = prepared.params().len();
+    let given: &[Value] = match params {
+        Value::Null => &[],
+        Value::Array(values) => values,
+        _ => return Err("`params` must be a list: parameters are `$1`, `$2`, ...".to_owned()),
+    };
+    if given.len() != wanted {
+        return Err(format!("the statement has {wanted} parameters, but `params` has {}", given.len()));
+    }
+    Ok(given.iter().cloned().map(Literal).collect())
+}

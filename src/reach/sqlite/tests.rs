@@ -1,0 +1,124 @@
+//! Given this statement, these rows or this error.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::*;
+
+struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("sqlite-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Place(path)
+    }
+
+    async fn perform(&self, path: &str, sql: &str, params: Value, wants: Wants) -> Result<Value, String> {
+        let statement = Statement { path: path.into(), sql: sql.into(), params, wants };
+        perform(&Folder::new(Some(&self.0)), &statement).await
+    }
+
+    async fn query(&self, sql: &str, params: Value) -> Result<Value, String> {
+        self.perform("x.db", sql, params, Wants::Rows).await
+    }
+
+    async fn execute(&self, sql: &str, params: Value) -> Result<Value, String> {
+        self.perform("x.db", sql, params, Wants::Count).await
+    }
+}
+
+#[tokio::test]
+async fn values_go_in_and_come_out() {
+    let place = Place::new("values");
+    assert_eq!(place.execute("CREATE TABLE t (a, b, c, d, e)", Value::Null).await.unwrap(), 0);
+    let values = json!([9007199254740993_i64, 1.5, "täxt", null, {"base64": "AAEC"}]);
+    assert_eq!(place.execute("INSERT INTO t VALUES (?, ?, ?, ?, ?)", values).await.unwrap(), 1);
+    assert_eq!(
+        place.query("SELECT * FROM t", Value::Null).await.unwrap(),
+        json!([{"a": 9007199254740993_i64, "b": 1.5, "c": "täxt", "d": null, "e": {"base64": "AAEC"}}])
+    );
+    let named = json!({"low": 1, "kind": true, "$extra": "x"});
+    let rows = place.query("SELECT :low AS low, @kind AS kind, $extra AS extra", named).await.unwrap();
+    assert_eq!(rows, json!([{"low": 1, "kind": 1, "extra": "x"}]));
+    assert_eq!(place.execute("INSERT INTO t (a) VALUES (1), (2) RETURNING a", Value::Null).await.unwrap(), 2);
+    assert_eq!(
+        perform(&Folder::new(Some(&place.0)), &Statement::list_tables("x.db")).await.unwrap(),
+        json!([{"name": "t"}])
+    );
+    let described = perform(&Folder::new(Some(&place.0)), &Statement::describe_table("x.db", "t")).await.unwrap();
+    assert_eq!(described[1], json!({"cid": 1, "name": "b", "type": "", "notnull": 0, "dflt_value": null, "pk": 0}));
+    let odd = Statement::describe_table("x.db", "t'); DROP TABLE t; --");
+    assert_eq!(perform(&Folder::new(Some(&place.0)), &odd).await.unwrap(), json!([]));
+    place.execute("VACUUM", Value::Null).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_statement_is_said() {
+    let place = Place::new("wrong");
+    place.execute("CREATE TABLE t (a)", Value::Null).await.unwrap();
+    for (sql, params, expected) in [
+        ("SELEC 1", json!(null), "near \"SELEC\": syntax error"),
+        ("SELECT * FROM missing", json!(null), "no such table: missing"),
+        ("SELECT ?", json!(null), "has 1 parameters, but no `params` are given"),
+        ("SELECT ?", json!([1, 2]), "has 1 parameters, but `params` has 2"),
+        ("SELECT :a", json!({"b": 1}), "`params` has no `a`"),
+        ("SELECT ?", json!({"b": 1}), "parameters without a name"),
+        ("SELECT ?", json!([[1]]), "parameter 1: lists and dicts cannot be stored"),
+        ("SELECT ?", json!([1e300]), "[]"),
+        ("SELECT 1; DROP TABLE t", json!(null), "Multiple statements"),
+        ("ATTACH 'other.db' AS other", json!(null), "leaves its database"),
+        ("ATTACH ? AS other", json!(["other.db"]), "leaves its database"),
+        ("SELECT load_extension('x')", json!(null), "not authorized"),
+        ("VACUUM INTO '/tmp/stolen.db'", json!(null), "leaves its database"),
+        ("PRAGMA temp_store_directory = '/tmp'", json!(null), "leaves its database"),
+    ] {
+        match place.query(sql, params).await {
+            Ok(_) => assert_eq!(expected, "[]", "{sql}"),
+            Err(text) => assert!(text.contains(expected), "{sql}: {text}"),
+        }
+    }
+    assert_eq!(place.query("SELECT count(*) AS n FROM t", Value::Null).await.unwrap(), json!([{"n": 0}]));
+}
+
+#[tokio::test]
+async fn files_outside_and_files_that_are_not_there() {
+    let place = Place::new("outside");
+    assert!(place.perform("../x.db", "SELECT 1", Value::Null, Wants::Count).await.unwrap_err().contains("outside"));
+    assert!(place.perform("file:x.db?mode=rwc", "SELECT 1", Value::Null, Wants::Rows).await.is_err());
+    assert_eq!(place.query("SELECT 1", Value::Null).await.unwrap_err(), "there is no file `x.db`");
+    std::fs::write(place.0.join("x.db"), "no database at all, but text of some length").unwrap();
+    assert!(place.query("SELECT * FROM t", Value::Null).await.unwrap_err().contains("not a database"));
+    assert_eq!(place.perform(":memory:", "SELECT 1 AS a", Value::Null, Wants::Rows).await.unwrap(), json!([{"a": 1}]));
+}
+
+#[tokio::test]
+async fn a_statement_that_nobody_waits_for_ends_and_a_huge_result_is_refused() {
+    let place = Place::new("endless");
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT";
+    let flag: Arc<AtomicBool> = Arc::default();
+    let statement = Statement {
+        path: IN_MEMORY.into(),
+        sql: format!("{endless} max(x) AS m FROM n"),
+        params: Value::Null,
+        wants: Wants::Rows,
+    };
+    let stopping = Arc::clone(&flag);
+    let start = Instant::now();
+    let work = tokio::task::spawn_blocking(move || run::run(&Database::InMemory, &statement, &stopping));
+    flag.store(true, Ordering::Relaxed);
+    assert!(work.await.unwrap().unwrap_err().contains("the statement was ended"));
+    assert!(start.elapsed() < Duration::from_secs(20));
+    let text = place
+        .perform(":memory:", &format!("{endless} hex(zeroblob(100000)) AS t FROM n"), Value::Null, Wants::Rows)
+        .await;
+    assert!(text.unwrap_err().contains("ask for less with LIMIT"));
+}
