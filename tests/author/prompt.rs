@@ -80,7 +80,7 @@ async fn an_interrupt_ends_the_line_and_not_the_prompt() {
     let proxy = seen().await;
     let (program, mut stdin, mut stdout) = Program::start(proxy.command(["repl"]));
     let log = program.stderr.clone();
-    let slow = "slow = [call for meta, call in backends()[\"one\"].tools() if meta.name == \"slow\"][0]\nprint(\"begun\")\nslow({\"ms\": 600000})\n";
+    let slow = "slow = [call for meta, call in backends()[\"one\"].tools() if meta.name == \"slow\"][0]\ndef wait():\n    print(\"begun\")\n    return slow({\"ms\": 600000})\n\nwait()\n";
     stdin.write_all(slow.as_bytes()).await.expect("the prompt reads");
     log.line("begun").await;
     program.interrupt();
