@@ -83,7 +83,7 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
         outcome = ended_on_stdio(arguments.http.is_none()) => outcome,
     };
     // The last one may be newer than what is on disk.
-    if let (Some(record), Some(surface)) = (record, gateway.surface_now()) {
+    if let (Some(record), Some(surface)) = (record, gateway.watch().borrow().surface.clone()) {
         record.save(&surface);
     }
     gateway.stop().await;
@@ -93,7 +93,7 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
 /// Ends only with a reason to give up: the script cannot run, or a required server is not there.
 async fn watch(gateway: &Gateway) -> Failure {
     let first = async {
-        match gateway.surface().await {
+        match gateway.shared().await {
             Ok(_) => {
                 summary(gateway);
                 std::future::pending().await
@@ -116,7 +116,7 @@ async fn watch(gateway: &Gateway) -> Failure {
 /// What is served, for the person who started it.
 fn summary(gateway: &Gateway) {
     let snapshot = gateway.snapshot();
-    let surface = gateway.surface_now();
+    let surface = gateway.watch().borrow().surface.clone();
     let tools = surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool));
     let up = snapshot.backends.iter().filter(|backend| backend.status == Status::Ready).count();
     let all = snapshot.backends.len();

@@ -12,7 +12,7 @@ mod surface;
 mod through;
 mod updates;
 
-pub use build::{BuildError, Recipe};
+pub use build::{BuildError, Origin, Recipe};
 pub use call::{CallFault, Caller, Calls};
 pub use dispatch::Dispatcher;
 pub use listing::Page;

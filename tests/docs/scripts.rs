@@ -9,7 +9,7 @@ use starlark_mcp_proxy::catalog::Snapshot;
 use starlark_mcp_proxy::diagnostic::Diagnostic;
 use starlark_mcp_proxy::extension;
 use starlark_mcp_proxy::json::raw;
-use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
+use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, Visitor};
 use starlark_mcp_proxy::reach::Reach;
 use starlark_mcp_proxy::script::{Limits, Source};
 
@@ -70,7 +70,14 @@ fn settings() -> Arc<Settings> {
 
 /// Runs a session script over those servers.
 pub fn run(source: &Source) -> Result<Plan, Diagnostic> {
-    run_session_script(source, Path::new(super::root()), snapshot(), settings(), &Limits::SESSION_SCRIPT)
+    run_session_script(
+        source,
+        Path::new(super::root()),
+        snapshot(),
+        settings(),
+        Visitor::anonymous(),
+        &Limits::SESSION_SCRIPT,
+    )
 }
 
 #[test]

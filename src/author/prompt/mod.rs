@@ -14,6 +14,7 @@ use crate::author::reference;
 use crate::builtins::{self, Settings, presets};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
+use crate::model::Visitor;
 use crate::script::{self, Context, Failure, Limits, Paths, Program, Source, converse, on_big_stack};
 use crate::session::Caller;
 
@@ -101,7 +102,8 @@ fn run(
     let source = Source::new(format!("<line {number}>"), text);
     let limits = Limits::HANDLER;
     // Each line sees the servers as they are when it begins.
-    let world = builtins::world(setting.gateway.snapshot(), Arc::clone(&setting.settings));
+    let visitor = Visitor { principal: setting.caller.principal.clone(), client: Arc::clone(&setting.caller.client) };
+    let world = builtins::world(setting.gateway.snapshot(), Arc::clone(&setting.settings), visitor);
     let caller = Caller { cancel: setting.interrupt.fresh(), ..setting.caller.clone() };
     let host = setting.gateway.calls().host(caller, "repl", setting.runtime.clone());
     let context = Context::prompt(world, host, &limits);

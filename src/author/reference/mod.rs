@@ -52,8 +52,17 @@ pub enum When {
 const TOP: [&str; 6] =
     ["publish", "publish_resource", "publish_resource_template", "publish_prompt", "passthrough", "instructions"];
 
-const HANDLER: [&str; 8] =
-    ["elicit", "check_rate_limit", "parallel", "run_script", "progress", "sleep", "search_index.call", "time.now"];
+const HANDLER: [&str; 9] = [
+    "elicit",
+    "check_rate_limit",
+    "parallel",
+    "run_script",
+    "progress",
+    "sleep",
+    "search_index.call",
+    "time.now",
+    "time.now_ms",
+];
 
 /// Modules all of whose members act on the world.
 const ACTING: [&str; 8] = ["state", "shared_state", "http", "exec", "env", "sqlite", "postgres", "uuid"];

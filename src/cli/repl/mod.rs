@@ -47,6 +47,8 @@ async fn converse(loaded: &Loaded) -> Result<(), Failure> {
         caller: Caller {
             principal: Identity::local_user(&options.variables),
             client: Arc::default(),
+            headers: Arc::default(),
+            admitted: false,
             cancel: CancellationToken::new(),
             party: None,
             objects_only: false,
