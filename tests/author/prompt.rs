@@ -130,14 +130,13 @@ async fn a_terminal_has_a_prompt_completion_and_a_history() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// Reads until a text is there that was not there before.
+/// Reads until a text is there; what comes behind it stays for the next look.
 async fn until(
     stdout: &mut tokio::process::ChildStdout,
     shown: &mut String,
     wanted: &str,
     log: &crate::support::stderr_log::StderrLog,
 ) {
-    shown.clear();
     let read = async {
         while !shown.contains(wanted) {
             let mut bytes = [0; 1024];
@@ -147,4 +146,6 @@ async fn until(
         }
     };
     within(&format!("`{wanted}` on the terminal"), log, read).await;
+    let end = shown.find(wanted).map_or(0, |start| start + wanted.len());
+    shown.drain(..end);
 }

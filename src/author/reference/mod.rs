@@ -167,6 +167,8 @@ fn take_item(entries: &mut Vec<Entry>, group: Group, name: &str, item: &DocItem)
 
 fn take_member(entries: &mut Vec<Entry>, group: Group, name: &str, member: &DocMember) {
     let (signature, docs) = match member {
+        // A constant of a module, such as `math.pi`, cannot carry a comment.
+        DocMember::Property(property) if property.docs.is_none() => return,
         DocMember::Property(property) => (name.to_owned(), &property.docs),
         DocMember::Function(function) => (signature(name, function), &function.docs),
     };
