@@ -11,6 +11,7 @@ pub mod seal;
 
 // Layer 1
 pub mod model;
+pub mod store;
 pub mod reach;
 
 // Layer 2
@@ -18,7 +19,6 @@ pub mod wire;
 pub mod search;
 pub mod script;
 pub mod config;
-pub mod store;
 
 // Layer 3
 pub mod backend;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::prepare::name_clashes;
+use super::prepare::{name_clashes, store};
 use super::recipe::recipe;
 use super::start::Options;
 use crate::backend::{Backend, Cache, idle_view};
@@ -28,6 +28,7 @@ impl Offline {
             .map_err(|found| problems.extend(found))
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));
+        problems.extend(store(config).err());
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);

@@ -16,6 +16,7 @@ use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ClientInfo, ItemKind, Principal, Request, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{Failure, FailureKind, Function, Host, Limits, Pool, Stop};
+use crate::store::Store;
 
 /// Who calls, and what is known of the request.
 #[derive(Clone, Debug)]
@@ -60,6 +61,8 @@ pub enum CallFault {
 pub struct Calls {
     pub dispatcher: Dispatcher,
     pub pool: Pool,
+    /// Where rate limits, waiting calls and what scripts remember are kept.
+    pub store: Store,
 }
 
 impl Calls {
@@ -158,10 +161,17 @@ impl Calls {
 
     /// What may be done in somebody's name where no handler runs: at a prompt.
     pub fn host(&self, caller: Caller, name: &str, runtime: Handle) -> Arc<dyn Host> {
-        Arc::new(self.request_host(caller, ItemKind::Tool, name.into(), runtime))
+        Arc::new(self.request_host(caller, ItemKind::Tool, name.into(), runtime, name.into()))
     }
 
-    fn request_host(&self, caller: Caller, kind: ItemKind, name: Arc<str>, runtime: Handle) -> RequestHost {
+    fn request_host(
+        &self,
+        caller: Caller,
+        kind: ItemKind,
+        name: Arc<str>,
+        runtime: Handle,
+        namespace: Arc<str>,
+    ) -> RequestHost {
         RequestHost {
             dispatcher: self.dispatcher.clone(),
             runtime,
@@ -175,13 +185,21 @@ impl Calls {
                 headers: caller.headers,
             },
             party: caller.party,
+            store: self.store.clone(),
+            namespace,
         }
     }
 
     async fn run(&self, job: Job, caller: Caller) -> Result<Option<Raw>, CallFault> {
         let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
         let cancel = caller.cancel.clone();
-        let host = Arc::new(self.request_host(caller, kind, Arc::clone(&name), Handle::current()));
+        let host = Arc::new(self.request_host(
+            caller,
+            kind,
+            Arc::clone(&name),
+            Handle::current(),
+            Arc::clone(&job.surface.namespace),
+        ));
         let outcome = tokio::select! {
             biased;
             // While it waits for a place it is not started at all; a running handler is stopped through its host.

@@ -24,11 +24,10 @@ pub fn definition(document: &Document, offset: usize, world: &World) -> Value {
 fn loaded(source: &Source, name: &str, world: &World) -> Option<Value> {
     let (id, original) = on_big_stack(|| {
         let module = parse(source).ok()?;
-        let load = module.loads().into_iter().find_map(|load| {
+        module.loads().into_iter().find_map(|load| {
             let original = load.symbols.get(name)?;
             Some((load.module_id.to_owned(), (*original).to_owned()))
-        });
-        load
+        })
     })
     .ok()??;
     let file = file(source, &id, world)?;

@@ -80,7 +80,7 @@ type Answer = Result<Value, (i64, String)>;
 
 impl Server {
     fn message(&mut self, message: &Value) -> Option<End> {
-        let Some(method) = message["method"].as_str() else { return None };
+        let method = message["method"].as_str()?;
         let params = &message["params"];
         match message.get("id") {
             Some(id) => {
