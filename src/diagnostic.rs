@@ -11,6 +11,18 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 pub enum Severity {
     Error,
     Warning,
+    /// Worth knowing; nothing is wrong.
+    Note,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
 }
 
 /// A stretch of a file, with the text of the file so that the line can be shown.
@@ -55,6 +67,8 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,
+    /// The name of the rule that it comes from, where it can be silenced by that name.
+    pub rule: Option<&'static str>,
     pub message: String,
     pub place: Option<Place>,
     /// The way here, outermost first: `file:line in function`.
@@ -72,12 +86,21 @@ impl Diagnostic {
         Self::new(Severity::Warning, message.into())
     }
 
+    pub fn remark(message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, message.into())
+    }
+
     fn new(severity: Severity, message: String) -> Self {
-        Diagnostic { severity, message, place: None, trace: Vec::new(), notes: Vec::new(), hint: None }
+        Diagnostic { severity, rule: None, message, place: None, trace: Vec::new(), notes: Vec::new(), hint: None }
     }
 
     pub fn at(mut self, place: Place) -> Self {
         self.place = Some(place);
+        self
+    }
+
+    pub fn rule(mut self, name: &'static str) -> Self {
+        self.rule = Some(name);
         self
     }
 
@@ -99,8 +122,13 @@ impl Diagnostic {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
+            Severity::Note => Level::NOTE,
         };
-        let mut group = Group::with_title(level.primary_title(self.message.as_str()));
+        let mut title = level.primary_title(self.message.as_str());
+        if let Some(rule) = self.rule {
+            title = title.id(rule);
+        }
+        let mut group = Group::with_title(title);
         if let Some(place) = &self.place {
             group = group.element(
                 Snippet::source(place.source.as_ref())

@@ -6,6 +6,7 @@
 pub mod control;
 pub mod diagnostic;
 pub mod json;
+pub mod private_file;
 pub mod process;
 pub mod seal;
 pub mod watch;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A module uses lower layers only, and modules of one layer do not use each other.
 const LAYERS: [&[&str]; 10] = [
-    &["control", "diagnostic", "json", "process", "seal", "watch"],
+    &["control", "diagnostic", "json", "private_file", "process", "seal", "watch"],
     &["model", "store", "reach"],
     &["wire", "search", "script", "config", "signature"],
     &["backend", "embedding", "sandbox"],

@@ -1,6 +1,7 @@
 //! One integration binary: given these backends and this config, when the client does this, it sees exactly that.
 
 mod access;
+mod author;
 mod backends_that_fail;
 mod bad_clients;
 mod caching;

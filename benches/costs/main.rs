@@ -1,5 +1,5 @@
 //! What the proxy costs: CPU per call over a relay that copies bytes without parsing, the time to run a script over a
-//! thousand tools, memory at rest, start-up. Run with `cargo bench --bench costs`; name parts to run only those.
+//! thousand tools and to check it, memory at rest, start-up. Run with `cargo bench --bench costs`; name parts to run only those.
 //!
 //! The program plays every part itself: with a first argument of `backend`, `http-backend`, `relay` or `tcp-relay` it
 //! is that counterpart.
@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints measurements")]
 
 mod backend;
+mod check;
 mod cpu;
 mod extensions;
 mod http;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{cpu, extensions, http, replay, sessions, stdio, surface};
+use crate::{check, cpu, extensions, http, replay, sessions, stdio, surface};
 
 const CALLS: usize = 40_000;
 const SESSIONS: usize = 10_000;
@@ -45,6 +45,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("replay") {
         row("a handler run again after 20 calls (ms)", replay::cost(), 2.0);
+    }
+    if is("check") {
+        row("`proxy check`, default preset, 1,000 tools (ms)", check::cost(&bench.proxy(), &bench.folder), 200.0);
     }
     if is("memory") {
         bench.memory().await;

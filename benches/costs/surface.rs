@@ -9,9 +9,9 @@ use starlark_mcp_proxy::gateway::recipe;
 use starlark_mcp_proxy::json;
 use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
 
-/// Milliseconds from a snapshot of ten servers with a hundred tools each to a surface; the best of several.
-pub fn cost() -> f64 {
-    let backends = (0..10)
+/// Ten servers with a hundred tools each.
+pub fn servers() -> Vec<Arc<BackendView>> {
+    (0..10)
         .map(|server| {
             let tools = (0..100)
                 .map(|tool| {
@@ -32,8 +32,12 @@ pub fn cost() -> f64 {
                 reports: Arc::default(),
             })
         })
-        .collect();
-    let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends });
+        .collect()
+}
+
+/// Milliseconds from a snapshot of them to a surface; the best of several.
+pub fn cost() -> f64 {
+    let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: servers() });
     let recipe = recipe(&Config::default_for(std::path::Path::new(".")), None).unwrap();
     (0..10)
         .map(|_| {

@@ -142,7 +142,7 @@ impl Trial<'_> {
         if opens || self.alone {
             circuit.open_until = Some(now + breaker.settings.cooldown);
             let (failures, seconds) = (circuit.failures, breaker.settings.cooldown.as_secs_f32());
-            tracing::warn!(server = %breaker.server, "left alone for {seconds} s after {failures} failures in a row");
+            tracing::warn!(server = %breaker.server, "left alone for {seconds} s; failures in a row: {failures}");
         }
     }
 }

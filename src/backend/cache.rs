@@ -2,8 +2,7 @@
 //! `check` can look without starting anything.
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +12,7 @@ use super::listing::Taken;
 use crate::config::{Server, Transport};
 use crate::json::Raw;
 use crate::model::{Definition, ItemKind, Lists, ServerInfo};
+use crate::private_file;
 
 /// The folder. `None` keeps nothing.
 #[derive(Clone, Debug, Default)]
@@ -82,15 +82,7 @@ impl Cache {
             resource_templates: raws(ItemKind::ResourceTemplate),
             prompts: raws(ItemKind::Prompt),
         };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        // Two savings may run at the same time, here or in another process; each has a file of its own.
-        static SAVINGS: AtomicU64 = AtomicU64::new(0);
-        let number = SAVINGS.fetch_add(1, Ordering::Relaxed);
-        let temporary = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
-        write_private(&temporary, serde_json::to_string(&entry)?.as_bytes())?;
-        std::fs::rename(temporary, path)
+        private_file::replace(&path, serde_json::to_string(&entry)?.as_bytes())
     }
 
     /// One file per server and way to reach it: another command under the same name is another server.
@@ -103,11 +95,4 @@ impl Cache {
         let short: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
         Some(self.0.as_ref()?.join(format!("{short}.json")))
     }
-}
-
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)
 }

@@ -84,6 +84,10 @@ pub struct Answer {
 }
 
 /// Seconds for a person: how long a wait was, without the noise of the clock.
+fn counted(failures: usize) -> String {
+    if failures == 1 { "1 failure".to_owned() } else { format!("{failures} failures") }
+}
+
 fn hundredths(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100.0).round() / 100.0
 }
@@ -120,7 +124,8 @@ pub enum CallError {
     )]
     Busy { backend: Arc<str>, limit: usize, after: Duration },
     #[error(
-        "server `{backend}` is not called for now: {failures} failures in a row, the last one: {reason}; {}",
+        "server `{backend}` is not called for now: {} in a row, the last one: {reason}; {}",
+        counted(*failures),
         tried_again(*again)
     )]
     Resting { backend: Arc<str>, failures: usize, reason: String, again: Duration },

@@ -84,7 +84,7 @@ pub fn register_bind(builder: &mut GlobalsBuilder) {
     /// a value that the client sends for them all the same is dropped.
     ///
     /// ```python
-    /// publish(*bind(tool, repository = "octo/hello"))
+    /// publish(*bind(tool, repo = "octo/hello"))
     /// ```
     fn bind<'v>(
         #[starlark(require = pos)] tool: Value<'v>,

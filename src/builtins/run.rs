@@ -17,6 +17,15 @@ use crate::model::Visitor;
 use crate::sandbox::Workers;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
+/// What the built-ins of a session script see.
+pub fn world(
+    snapshot: Arc<Snapshot>,
+    settings: Arc<Settings>,
+    visitor: Visitor,
+) -> Arc<dyn std::any::Any + Send + Sync> {
+    Arc::new(World::new(snapshot, settings, visitor))
+}
+
 /// Runs a session script. Every error is a diagnostic with place and cure.
 pub fn run_session_script(
     source: &Source,

@@ -79,7 +79,7 @@ async fn call(
         Some(_) => gateway.surface(&view).await.map_err(|error| Failure::from(error.as_ref()))?,
         None => surface,
     };
-    let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface)) };
+    let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface, gateway)) };
     let schema = entry.definition.member("inputSchema").unwrap_or_default();
     let result = used(gateway, &surface, principal, name, &Value::Object(values(arguments, &schema)?), timeout).await?;
     serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string()))
@@ -133,8 +133,18 @@ pub(super) async fn used(
     }
 }
 
-fn unknown_tool(name: &str, surface: &Surface) -> Failure {
-    let diagnostic = Diagnostic::error(format!("no tool `{name}` is published"));
+fn unknown_tool(name: &str, surface: &Surface, gateway: &Gateway) -> Failure {
+    let mut diagnostic = Diagnostic::error(format!("no tool `{name}` is published"));
+    let snapshot = gateway.snapshot();
+    for backend in snapshot.backends.iter().filter(|backend| !backend.error.is_empty()) {
+        diagnostic = diagnostic.note(format!("server `{}` is not available: {}", backend.name, backend.error));
+    }
+    if surface.tool("call_tool").is_some()
+        && surface.search_index().ready().tools().iter().any(|tool| tool.definition.key() == name)
+    {
+        let hint = format!("it is behind `call_tool`: `proxy call call_tool tool_name={name} parameters='{{...}}'`");
+        return Failure::failed(diagnostic.hint(hint));
+    }
     let names: Vec<&str> = surface.tools().map(|entry| entry.definition.key()).collect();
     Failure::failed(match nearest(name, names) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),

@@ -4,39 +4,36 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
 use super::setup::{self, Source};
 use super::{output, table};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::author::check::{Item, Report, scripts};
+use crate::author::lint::{self, Role};
+use crate::author::published::{Changes, Record};
+use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::extension;
 use crate::gateway::Offline;
-use crate::model::{ItemKind, Status};
+use crate::model::ItemKind;
 use crate::reach::Reach;
 use crate::script::{self, Limits};
-use crate::session::Surface;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Config files, session scripts or extensions to check (default: the config that would be used)
+    /// Config files, session scripts, extensions or tests to check (default: the config that would be used)
     files: Vec<PathBuf>,
     /// Start the servers and check against what they offer now
     #[arg(long)]
     live: bool,
+    /// Let warnings fail the check too
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     source: Source,
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-/// What a check found.
-#[derive(Default)]
-struct Report {
-    problems: Vec<Diagnostic>,
-    tools: Vec<(String, String)>,
-    servers: Vec<(String, String)>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -46,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         if let Err(failure) = outcome {
             let (failed, problems) = failure.into_parts();
             code = code.max(failed);
-            report.problems.extend(problems);
+            report.add(problems);
         }
     };
     if arguments.files.is_empty() {
@@ -66,103 +63,114 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         show(&report);
     }
-    let code = if report.problems.iter().any(Diagnostic::is_error) { code.max(1) } else { code };
+    let failing = |problem: &Diagnostic| match problem.severity {
+        Severity::Error => true,
+        Severity::Warning => arguments.strict,
+        Severity::Note => false,
+    };
+    let code = if report.problems.iter().any(failing) { code.max(1) } else { code };
     if code == 0 { Ok(()) } else { Err(Failure::said(code)) }
 }
 
 fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), Failure> {
+    let loaded = source.load()?;
+    report.add_scripts(&loaded.config);
+    let options = setup::options(loaded.bundled)?;
+    let record = Record::of(&loaded.config, options.cache_folder.as_deref());
     if live {
-        return setup::with_gateway(source, None, async |gateway, surface| {
-            report.take_servers(&gateway.snapshot().backends);
-            report.take_failures(&gateway.snapshot().backends);
-            report.take(&surface);
+        return setup::with_loaded(&loaded, None, async |gateway, surface| {
+            let snapshot = gateway.snapshot();
+            report.add_servers(&snapshot);
+            report.add_failures(&snapshot);
+            report.add_surface(&surface, &snapshot, record.as_ref());
             Ok(())
         });
     }
-    let loaded = source.load()?;
-    let options = setup::options(loaded.bundled)?;
     let offline = Offline::look(&loaded.config, &options).map_err(Failure::config)?;
-    report.take_servers(&offline.snapshot.backends);
-    report.take(&offline.build().map_err(|error| Failure::from(&error))?);
+    report.add_servers(&offline.snapshot);
+    let surface = offline.build().map_err(|error| Failure::from(&error))?;
+    report.add_surface(&surface, &offline.snapshot, record.as_ref());
     Ok(())
 }
 
-/// A script by itself: an extension if it describes one, otherwise a session script over the config's servers.
+/// A script by itself, as what it looks like. A session script is run over the config's servers.
 fn check_script(file: &Path, source: &Source, live: bool, report: &mut Report) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", file.display())))?;
-    let script = script::Source::at(file.display().to_string(), text.as_str(), file);
-    if text.contains("def describe_extension") {
-        let reach = Arc::new(Reach::new(setup::variables(), None));
-        match extension::load(&script, &Limits::SESSION_SCRIPT, &reach) {
-            Ok(Some(extension)) => {
-                let tools = extension.of(ItemKind::Tool);
-                report.tools.extend(tools.map(|tool| (tool.definition.key().to_owned(), extension.name.clone())));
-            }
-            Ok(None) => {
-                report.problems.push(Diagnostic::warning(format!("`{}` describes no extension", file.display())))
-            }
-            Err(diagnostic) => return Err(Failure::failed(diagnostic)),
-        }
-        return Ok(());
+    let script = scripts::read(file).map_err(|problem| Failure::config(vec![problem]))?;
+    let role = Role::of(&script);
+    if role == Role::Session {
+        return check_config(&source.with_script(file), live, report);
     }
-    check_config(&source.with_script(file), live, report)
+    report.add(lint::with_loads(&script, role, file.parent()));
+    if role == Role::Extension { check_extension(&script, report) } else { Ok(()) }
 }
 
-impl Report {
-    /// Servers that were started and are not there.
-    fn take_failures(&mut self, backends: &[Arc<crate::model::BackendView>]) {
-        for backend in backends.iter().filter(|backend| !backend.error.is_empty()) {
-            let message = format!("server `{}` is not available: {}", backend.name, backend.error);
-            self.problems.push(Diagnostic::error(message));
-        }
-    }
-
-    fn take(&mut self, surface: &Arc<Surface>) {
-        self.problems.extend(surface.warnings.iter().cloned());
-        self.tools.extend(surface.tools().map(|entry| {
-            let server = entry.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default();
-            (entry.definition.key().to_owned(), server)
+fn check_extension(script: &script::Source, report: &mut Report) -> Result<(), Failure> {
+    let reach = Arc::new(Reach::new(setup::variables(), None));
+    let loaded = extension::load(script, &Limits::SESSION_SCRIPT, &reach).map_err(Failure::failed)?;
+    let Some(extension) = loaded else {
+        report.add([Diagnostic::warning(format!("`{}` describes no extension", script.name))]);
+        return Ok(());
+    };
+    for kind in ItemKind::ALL {
+        report.items.extend(extension.of(kind).map(|item| Item {
+            kind,
+            name: item.definition.key().to_owned(),
+            server: extension.name.clone(),
         }));
     }
-
-    fn take_servers(&mut self, backends: &[Arc<crate::model::BackendView>]) {
-        for backend in backends {
-            let state = match backend.status {
-                Status::Cached => format!("{} tools as last seen", backend.lists.tools.len()),
-                Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),
-                Status::Failed => format!("failed: {}", backend.error),
-                Status::Ready => format!("{} tools", backend.lists.tools.len()),
-            };
-            self.servers.push((backend.name.to_string(), state));
-            for report in backend.reports.iter() {
-                self.problems.push(Diagnostic::warning(format!("server `{}`: {report}", backend.name)));
-            }
-        }
-    }
+    Ok(())
 }
 
 fn show(report: &Report) {
     output::diagnostics(&report.problems);
-    let pairs = |pairs: &[(String, String)]| -> Vec<Vec<String>> {
-        pairs.iter().map(|(left, right)| vec![left.clone(), right.clone()]).collect()
-    };
     if !report.servers.is_empty() {
-        output::out(&table::render(&["SERVER", "STATE"], &pairs(&report.servers)));
+        let rows: Vec<_> = report.servers.iter().map(|server| vec![server.name.clone(), server.text.clone()]).collect();
+        output::out(&table::render(&["SERVER", "STATE"], &rows));
         output::out("");
     }
-    if !report.tools.is_empty() {
-        output::out(&table::render(&["TOOL", "SERVER"], &pairs(&report.tools)));
-        output::out("");
+    for kind in ItemKind::ALL {
+        let items = report.items.iter().filter(|item| item.kind == kind);
+        let rows: Vec<_> = items.map(|item| vec![item.name.clone(), item.server.clone()]).collect();
+        if !rows.is_empty() {
+            output::out(&table::render(&[&kind.noun().to_uppercase(), "SERVER"], &rows));
+            output::out("");
+        }
     }
-    let errors = report.problems.iter().filter(|problem| problem.is_error()).count();
-    let warnings = report.problems.len() - errors;
+    if let Some(changes) = &report.changes {
+        show_changes(changes);
+    }
+    let count = |severity| report.problems.iter().filter(|problem| problem.severity == severity).count();
+    let published: Vec<String> = ItemKind::ALL
+        .into_iter()
+        .map(|kind| (kind, report.items.iter().filter(|item| item.kind == kind).count()))
+        .filter(|(kind, number)| *kind == ItemKind::Tool || *number > 0)
+        .map(|(kind, number)| table::count(number, kind.noun()))
+        .collect();
     output::out(&format!(
         "{} published, {}, {}",
-        table::count(report.tools.len(), "tool"),
-        table::count(errors, "error"),
-        table::count(warnings, "warning")
+        published.join(", "),
+        table::count(count(Severity::Error), "error"),
+        table::count(count(Severity::Warning), "warning")
     ));
+}
+
+/// What would be different from what clients see now.
+fn show_changes(changes: &Changes) {
+    if changes.is_empty() {
+        output::out("nothing changes against what `proxy serve` last published\n");
+        return;
+    }
+    output::out("against what `proxy serve` last published:");
+    for (kind, name) in &changes.added {
+        output::out(&format!("  + {} {name}", kind.noun()));
+    }
+    for (kind, name) in &changes.removed {
+        output::out(&format!("  - {} {name}", kind.noun()));
+    }
+    for (kind, name, members) in &changes.changed {
+        output::out(&format!("  ~ {} {name} ({})", kind.noun(), members.join(", ")));
+    }
+    output::out("");
 }
 
 fn as_json(report: &Report) -> Value {
@@ -171,19 +179,26 @@ fn as_json(report: &Report) -> Value {
         .iter()
         .map(|problem| {
             json!({
-                "severity": if problem.severity == Severity::Error { "error" } else { "warning" },
+                "severity": problem.severity.as_str(),
+                "rule": problem.rule,
                 "message": problem.message,
                 "file": problem.place.as_ref().map(|place| place.file.clone()),
-                "line": problem.place.as_ref().map(crate::diagnostic::Place::line),
-                "column": problem.place.as_ref().map(crate::diagnostic::Place::column),
+                "line": problem.place.as_ref().map(Place::line),
+                "column": problem.place.as_ref().map(Place::column),
                 "hint": problem.hint,
             })
         })
         .collect();
-    let pair = |(name, other): &(String, String), key: &str| json!({"name": name, key: other});
-    json!({
-        "problems": problems,
-        "servers": report.servers.iter().map(|server| pair(server, "state")).collect::<Vec<_>>(),
-        "tools": report.tools.iter().map(|tool| pair(tool, "server")).collect::<Vec<_>>(),
-    })
+    let servers: Vec<Value> =
+        report.servers.iter().map(|server| json!({"name": server.name, "state": server.text})).collect();
+    let mut all = Map::new();
+    all.insert("problems".to_owned(), problems.into());
+    all.insert("servers".to_owned(), servers.into());
+    for kind in ItemKind::ALL {
+        let items = report.items.iter().filter(|item| item.kind == kind);
+        let items: Vec<Value> = items.map(|item| json!({"name": item.name, "server": item.server})).collect();
+        all.insert(kind.list_member().to_owned(), items.into());
+    }
+    all.insert("changes".to_owned(), report.changes.as_ref().map_or(Value::Null, Changes::to_json));
+    all.into()
 }

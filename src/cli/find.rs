@@ -32,6 +32,12 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let query = arguments.query.join(" ");
     let limit = arguments.limit;
+    if query.trim().is_empty() {
+        return Err(Failure::usage("QUERY is empty: say what the tool should do"));
+    }
+    if limit == 0 {
+        return Err(Failure::usage("--limit must be 1 or more"));
+    }
     let (shared, hits) = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
         setup::report_servers(gateway);
         let shared = surface.search_index();

@@ -21,14 +21,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let backends = setup::with_servers(&arguments.source)?;
     if arguments.json {
         output::json(&backends.iter().map(|backend| backend.to_json()).collect::<Vec<_>>());
-        return Ok(());
+        return setup::unless_all_failed(&backends);
     }
     let rows: Vec<Vec<String>> = backends.iter().map(|backend| row(backend)).collect();
     output::out(&table::render(
         &["SERVER", "STATUS", "KIND", "VERSION", "PROTOCOL", "TOOLS", "RESOURCES", "PROMPTS", "START", "ERROR"],
         &rows,
     ));
-    Ok(())
+    setup::unless_all_failed(&backends)
 }
 
 fn row(backend: &BackendView) -> Vec<String> {

@@ -34,10 +34,11 @@ struct Listed {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let tools = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
+    let (tools, backends) = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
         setup::report_servers(gateway);
         check_server(arguments.server.as_deref(), gateway)?;
-        Ok(if arguments.all { offered(gateway) } else { published(&surface) })
+        let tools = if arguments.all { offered(gateway) } else { published(&surface) };
+        Ok((tools, gateway.snapshot().backends.clone()))
     })?;
     let tools: Vec<Listed> = tools
         .into_iter()
@@ -47,12 +48,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let tools: Vec<Value> =
             tools.into_iter().map(|tool| json!({"server": tool.server, "tool": tool.definition})).collect();
         output::json(&tools);
-        return Ok(());
+        return setup::unless_all_failed(&backends);
     }
     let rows: Vec<Vec<String>> =
         tools.into_iter().map(|tool| vec![tool.name, tool.server, table::brief(&tool.description, 80)]).collect();
     output::out(&table::render(&["TOOL", "SERVER", "DESCRIPTION"], &rows));
-    Ok(())
+    setup::unless_all_failed(&backends)
 }
 
 fn check_server(wanted: Option<&str>, gateway: &Gateway) -> Result<(), Failure> {

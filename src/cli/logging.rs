@@ -14,8 +14,8 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// dropped.
 pub(super) type LogWriter = tracing_appender::non_blocking::WorkerGuard;
 
-/// `quiet`: commands that print an answer log warnings only, unless asked.
-pub(super) fn start(level: Option<&str>, quiet: bool) -> Result<LogWriter, Failure> {
+/// `usual`: the level where none is asked for.
+pub(super) fn start(level: Option<&str>, usual: &str) -> Result<LogWriter, Failure> {
     let level = match level {
         Some(level) if LEVELS.contains(&level) => level,
         Some("warning") => "warn",
@@ -23,8 +23,7 @@ pub(super) fn start(level: Option<&str>, quiet: bool) -> Result<LogWriter, Failu
             let hint = nearest(other, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(Failure::usage(format!("`{other}` is not a log level ({}){hint}", LEVELS.join(", "))));
         }
-        None if quiet => "error",
-        None => "info",
+        None => usual,
     };
     // Other crates print whole messages at these levels, with whatever secrets are in them.
     let filter = format!("{level},hyper=warn,reqwest=warn,h2=warn,rustls=warn,audit=error");

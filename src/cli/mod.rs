@@ -11,8 +11,10 @@ mod list_presets;
 mod list_servers;
 mod list_tools;
 mod logging;
+mod lsp;
 mod new;
 mod output;
+mod repl;
 mod serve;
 mod setup;
 mod show_preset;
@@ -68,6 +70,10 @@ enum Command {
     Types(types::Arguments),
     /// Run the tests in *_test.star files
     Test(test::Arguments),
+    /// Help editors: a language server for scripts
+    Lsp(lsp::Arguments),
+    /// Try lines of Starlark with `backends()` live
+    Repl(repl::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
 }
@@ -76,8 +82,13 @@ enum Command {
 /// config error.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    let quiet = !matches!(arguments.command, Command::Serve(_));
-    let _log = match logging::start(arguments.log.as_deref(), quiet) {
+    let usual = match arguments.command {
+        Command::Serve(_) => "info",
+        // What a line says with `print()` is for the person who typed it.
+        Command::Repl(_) => "error,script=info",
+        _ => "error",
+    };
+    let _log = match logging::start(arguments.log.as_deref(), usual) {
         Ok(log) => log,
         Err(failure) => return failure.report(),
     };
@@ -96,6 +107,8 @@ pub fn run() -> ExitCode {
         Command::Exec(arguments) => exec::run(&arguments),
         Command::Types(arguments) => types::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
+        Command::Lsp(arguments) => lsp::run(&arguments),
+        Command::Repl(arguments) => repl::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };
     match outcome {

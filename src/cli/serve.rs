@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use super::setup::{self, Loaded, Source};
 use super::{output, table};
+use crate::author::check::gaps;
+use crate::author::published::Record;
 use crate::config::Config;
 use crate::control::Control;
 use crate::diagnostic::Diagnostic;
@@ -62,6 +64,10 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
     let reread: Reread =
         Arc::new(move || source.load().map(|loaded| loaded.config).map_err(|failure| failure.into_parts().1));
     tokio::spawn(Arc::clone(&gateway).follow_files(config.clone(), reread));
+    let record = Record::of(&config, options.cache_folder.as_deref());
+    if let Some(record) = record.clone() {
+        tokio::spawn(record.follow(gateway.watch()));
+    }
     let no_keys = |error: getrandom::Error| Failure::failed(Diagnostic::error(format!("no keys can be made: {error}")));
     let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(no_keys)?;
     let _control = control(&gateway, &server);
@@ -83,6 +89,10 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
         failure = watch(&gateway) => Err(failure),
         outcome = ended_on_stdio(stdio) => outcome,
     };
+    // The last one may be newer than what is on disk.
+    if let (Some(record), Some(surface)) = (record, gateway.watch().borrow().surface.clone()) {
+        record.save(&surface);
+    }
     gateway.stop().await;
     outcome
 }
@@ -127,7 +137,8 @@ async fn watch(gateway: &Gateway) -> Failure {
 /// What is served, for the person who started it.
 fn summary(gateway: &Gateway) {
     let snapshot = gateway.snapshot();
-    let tools = gateway.watch().borrow().surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool));
+    let surface = gateway.watch().borrow().surface.clone();
+    let tools = surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool));
     let up = snapshot.backends.iter().filter(|backend| backend.status == Status::Ready).count();
     let all = snapshot.backends.len();
     let servers = if up == all {
@@ -137,10 +148,13 @@ fn summary(gateway: &Gateway) {
     };
     output::err(&format!("ready: {} of {servers}", table::count(tools, "tool")));
     setup::report_servers(gateway);
+    if let Some(surface) = surface {
+        output::diagnostics(&gaps(&surface, &snapshot));
+    }
 }
 
 async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<Listener, Failure> {
-    let address = address.unwrap_or(&config.serve.http);
+    let address = &with_host(address.unwrap_or(&config.serve.http));
     let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
     let bound = Listener::bind(address, &config.serve.path, &config.serve.allowed_origins, cap).await;
     let listener = bound.map_err(|error| Failure::usage(format!("cannot listen on `{address}`: {error}")))?;
@@ -151,6 +165,14 @@ async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<
         return Err(diagnostic.into());
     }
     Ok(listener)
+}
+
+/// A port alone is one of this machine only.
+fn with_host(address: &str) -> String {
+    match address.strip_prefix(':').unwrap_or(address).parse::<u16>() {
+        Ok(port) => format!("127.0.0.1:{port}"),
+        Err(_) => address.to_owned(),
+    }
 }
 
 async fn serve_http(config: &Config, server: Server, listener: Listener) -> Result<(), Failure> {

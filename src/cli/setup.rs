@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, Options, View};
-use crate::model::{BackendView, Visitor};
+use crate::model::{BackendKind, BackendView, Status, Visitor};
 use crate::server::Identity;
 use crate::session::Surface;
 
@@ -110,6 +110,11 @@ fn folder_of(variable: &str, below_home: &str) -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home)))
 }
 
+/// Where what is remembered between runs is kept.
+pub(super) fn state_folder() -> Option<PathBuf> {
+    folder_of("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("starlark-mcp-proxy"))
+}
+
 fn user_config_folder() -> Option<PathBuf> {
     folder_of("XDG_CONFIG_HOME", ".config")
 }
@@ -163,7 +168,15 @@ pub(super) fn with_gateway<T>(
     tool: Option<&str>,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let loaded = source.load()?;
+    with_loaded(&source.load()?, tool, work)
+}
+
+/// The same for a config that is there already.
+pub(super) fn with_loaded<T>(
+    loaded: &Loaded,
+    tool: Option<&str>,
+    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let options = options(loaded.bundled)?;
     runtime()?.block_on(async {
         let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
@@ -186,6 +199,13 @@ pub(super) fn with_gateway<T>(
         gateway.stop().await;
         outcome
     })
+}
+
+/// A list of servers of which none is there is an answer, and a failure.
+pub(super) fn unless_all_failed(backends: &[Arc<BackendView>]) -> Result<(), Failure> {
+    let mut servers = backends.iter().filter(|backend| backend.kind != BackendKind::Extension).peekable();
+    let failed = servers.peek().is_some() && servers.all(|server| server.status != Status::Ready);
+    if failed { Err(Failure::silent()) } else { Ok(()) }
 }
 
 /// Tells the person which servers are not there.

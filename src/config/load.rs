@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
+
 use crate::diagnostic::Diagnostic;
 
 use super::aggregation::read_aggregation;
@@ -11,7 +13,7 @@ use super::optimizer::read_optimizer;
 use super::rate_limiting::read_rate_limiting;
 use super::reader::{Context, Fields, Reader};
 use super::serve::read_serve;
-use super::server::read_servers;
+use super::server::{Server, read_servers};
 use super::session_script::read_session_init;
 use super::store::read_store;
 use super::substitute::Environment;
@@ -91,11 +93,30 @@ fn read_all_servers(fields: &mut Fields, config: &mut Config) {
     }
     for reader in [ours, theirs].into_iter().flatten() {
         config.servers.extend(read_servers(&reader, &config.folder).unwrap_or_default());
+        method_clashes(&config.servers).into_iter().for_each(|problem| reader.report(problem));
     }
     if let Some(inputs) = inputs {
         let warning = Diagnostic::warning("`inputs` is for VS Code: the proxy asks nobody").at(inputs.place());
         inputs.report(warning.hint("put such values into environment variables and write `${NAME}`"));
     }
+}
+
+/// Methods that are given to two servers.
+fn method_clashes(servers: &IndexMap<String, Server>) -> Vec<Diagnostic> {
+    let active = servers.iter().filter(|(_, server)| !server.disabled);
+    let given: Vec<_> =
+        active.flat_map(|(name, server)| server.methods.iter().map(move |pattern| (pattern, name, server))).collect();
+    let mut problems = Vec::new();
+    for (index, (pattern, name, server)) in given.iter().enumerate() {
+        let earlier = given[..index].iter().find(|(other, owner, _)| other == pattern && owner != name);
+        let Some((_, owner, _)) = earlier else { continue };
+        let mut problem = Diagnostic::error(format!(
+            "the method `{pattern}` is given to the server `{name}` and to `{owner}`; only one can have it"
+        ));
+        problem.place = server.place.clone();
+        problems.push(problem);
+    }
+    problems
 }
 
 fn read_extensions(reader: &Reader, folder: &Path) -> Option<(Vec<ExtensionPath>, bool)> {

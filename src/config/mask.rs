@@ -41,8 +41,9 @@ fn holds_more(value: &Node) -> bool {
     matches!(&value.value, Value::String(text) if text.contains(['@', '?']))
 }
 
-#[derive(PartialEq)]
-enum Flag {
+/// What an argument of a command says of itself or of the next one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Flag {
     None,
     /// `--token=abc`
     WithValue,
@@ -51,12 +52,24 @@ enum Flag {
 }
 
 fn secret_flag(item: &Node) -> Flag {
-    let Value::String(text) = &item.value else { return Flag::None };
-    let Some(flag) = text.strip_prefix('-') else { return Flag::None };
-    match flag.split_once(['=', ':']) {
-        Some((name, _)) if sounds_secret(name.trim_start_matches('-')) => Flag::WithValue,
-        None if sounds_secret(flag.trim_start_matches('-')) => Flag::BeforeValue,
+    match &item.value {
+        Value::String(text) => flag_of(text),
         _ => Flag::None,
+    }
+}
+
+/// `--token`, `--token=abc`, and `API_KEY=abc` as an argument of programs that set variables.
+pub fn flag_of(argument: &str) -> Flag {
+    match argument.strip_prefix('-') {
+        Some(flag) => match flag.split_once(['=', ':']) {
+            Some((name, _)) if sounds_secret(name.trim_start_matches('-')) => Flag::WithValue,
+            None if sounds_secret(flag.trim_start_matches('-')) => Flag::BeforeValue,
+            _ => Flag::None,
+        },
+        None => match argument.split_once('=') {
+            Some((name, _)) if sounds_secret(name) => Flag::WithValue,
+            _ => Flag::None,
+        },
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::local::LocalTools;
 use super::prepare::store;
 use super::recipe::recipe;
-use super::routes;
 use super::start::Options;
 use crate::backend::{Cache, idle_view};
 use crate::catalog::Snapshot;
@@ -25,7 +24,6 @@ impl Offline {
         let recipe = recipe(config, None).map_err(|problem| problems.push(problem)).ok();
         let local = LocalTools::default().look(config, options.bundled, &Pool::new(1), &options.reach());
         problems.extend(local.problems().cloned());
-        problems.extend(routes::clashes(config));
         problems.extend(store(config).err());
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());

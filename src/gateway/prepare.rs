@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::local::LocalTools;
 use super::recipe::recipe;
-use super::routes::{self, Routes};
+use super::routes::Routes;
 use super::start::Options;
 use crate::config::{Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
@@ -44,7 +44,6 @@ impl Prepared {
             Some(_) => problems.extend(local.missing.iter().cloned()),
             None => problems.extend(local.problems().cloned()),
         }
-        problems.extend(routes::clashes(config));
         let store = store(config).map_err(|problem| problems.push(problem)).ok();
         let (Some(recipe), Some(store), true) = (recipe, store, problems.is_empty()) else { return Err(problems) };
         let (recipe, routes) = (Arc::new(recipe), Arc::new(Routes::new(config)));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::config::Config;
-use crate::diagnostic::Diagnostic;
 use crate::model::MethodPattern;
 
 /// What the config says in `methods`.
@@ -25,20 +24,4 @@ impl Routes {
         let fitting = self.0.iter().filter_map(|(pattern, server)| Some((pattern.fit(method)?, server)));
         fitting.max_by_key(|(fit, _)| *fit).map(|(_, server)| server)
     }
-}
-
-/// Methods that are given to two servers.
-pub(super) fn clashes(config: &Config) -> Vec<Diagnostic> {
-    let Routes(routes) = Routes::new(config);
-    let mut problems = Vec::new();
-    for (index, (pattern, server)) in routes.iter().enumerate() {
-        let earlier = routes[..index].iter().find(|(other, owner)| other == pattern && owner != server);
-        let Some((_, owner)) = earlier else { continue };
-        let mut problem = Diagnostic::error(format!(
-            "the method `{pattern}` is given to the server `{server}` and to `{owner}`; only one can have it"
-        ));
-        problem.place = config.servers.get(server.as_ref()).and_then(|server| server.place.clone());
-        problems.push(problem);
-    }
-    problems
 }

@@ -81,7 +81,10 @@ impl Fault {
             format!("bind it now: `lambda args, {name} = {name}: ...`, or make the function in `def make({name}): ...`")
         };
         let span = self.span.begin().get() as usize..self.span.end().get() as usize;
-        Diagnostic::error(message).at(Place::new(&source.name, source.text.clone(), span)).hint(hint)
+        Diagnostic::error(message)
+            .rule("loop-capture")
+            .at(Place::new(&source.name, source.text.clone(), span))
+            .hint(hint)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::diagnostic::{Diagnostic, Place};
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     pub message: String,
@@ -23,6 +25,15 @@ impl Complaint {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The same as a diagnostic, where it is known which text it is about.
+    pub fn at(self, place: Place) -> Diagnostic {
+        let diagnostic = Diagnostic::error(self.message).at(place);
+        match self.hint {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        }
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Context {
     pub(super) line: RefCell<Option<Line>>,
     /// How deep inside of branches of branches it runs.
     pub(super) depth: usize,
+    /// A line at a prompt may do what the top level may, and what handlers may.
+    at_prompt: bool,
 }
 
 impl Context {
@@ -49,12 +51,21 @@ impl Context {
             meter: Meter::new(limits),
             line: RefCell::default(),
             depth: 0,
+            at_prompt: false,
         }
     }
 
     pub(super) fn handler(world: Arc<dyn Any + Send + Sync>, host: Arc<dyn Host>, limits: &Limits) -> Self {
         let line = RefCell::new(host.line());
-        Context { world, host: Some(host), log: RefCell::default(), meter: Meter::new(limits), line, depth: 0 }
+        Context {
+            world,
+            host: Some(host),
+            log: RefCell::default(),
+            meter: Meter::new(limits),
+            line,
+            depth: 0,
+            at_prompt: false,
+        }
     }
 
     /// For one of several functions that run beside each other.
@@ -66,7 +77,13 @@ impl Context {
             meter: self.meter.branch(),
             line: RefCell::new(line),
             depth: self.depth + 1,
+            at_prompt: false,
         }
+    }
+
+    /// For a line that a person tries.
+    pub fn prompt(world: Arc<dyn Any + Send + Sync>, host: Arc<dyn Host>, limits: &Limits) -> Self {
+        Context { at_prompt: true, ..Context::handler(world, host, limits) }
     }
 
     pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Context> {
@@ -84,7 +101,7 @@ impl Context {
 
     /// Refuses what only the top level may do.
     pub fn require_top(&self, what: &str) -> Result<(), Complaint> {
-        if self.host.is_none() {
+        if self.host.is_none() || self.at_prompt {
             return Ok(());
         }
         Err(Complaint::new(format!("{what} works only at the top level of the session script, not in a handler"))

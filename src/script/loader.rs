@@ -11,7 +11,6 @@ use starlark::values::dict::AllocDict;
 
 use super::resolve::resolve;
 use super::{Complaint, Failure, Program, Source, parse, report};
-use crate::diagnostic::Diagnostic;
 
 pub struct Loader<'a> {
     program: &'a Program<'a>,
@@ -51,7 +50,7 @@ impl<'a> Loader<'a> {
         let mut modules = Vec::new();
         for load in ast.loads() {
             let loaded = self.load(load.module_id, source).map_err(|fault| match fault {
-                Fault::Complaint(complaint) => located(complaint, report::place(&load.span)).into(),
+                Fault::Complaint(complaint) => complaint.at(report::place(&load.span)).into(),
                 Fault::Failure(failure) => *failure,
             })?;
             modules.push((load.module_id.to_owned(), loaded));
@@ -107,14 +106,6 @@ enum Fault {
     Complaint(Complaint),
     /// About the file it loads.
     Failure(Box<Failure>),
-}
-
-fn located(complaint: Complaint, place: crate::diagnostic::Place) -> Diagnostic {
-    let diagnostic = Diagnostic::error(complaint.message).at(place);
-    match complaint.hint {
-        Some(hint) => diagnostic.hint(hint),
-        None => diagnostic,
-    }
 }
 
 /// Two spellings of one file are one file.

@@ -80,8 +80,8 @@ impl Recipe {
         for (level, message, fields) in &plan.log {
             level.record(message, fields);
         }
-        let said: Vec<Diagnostic> = plan.log.iter().filter_map(warning).collect();
-        plan.warnings.extend(said);
+        let lines: Vec<Diagnostic> = plan.log.iter().filter_map(said).collect();
+        plan.warnings.extend(lines);
         let origin = plan.personal.then(|| Origin { recipe: self.clone(), snapshot: Arc::clone(snapshot) });
         Ok(Surface::new(plan, snapshot, Arc::clone(&self.namespace), origin))
     }
@@ -113,12 +113,14 @@ impl Origin {
     }
 }
 
-/// What a script warned of while it ran, for whoever checks it.
-fn warning((level, message, fields): &(LogLevel, String, Map<String, Value>)) -> Option<Diagnostic> {
-    if !matches!(level, LogLevel::Warning | LogLevel::Error) {
-        return None;
-    }
+/// What a script said while it ran, for whoever checks it.
+fn said((level, message, fields): &(LogLevel, String, Map<String, Value>)) -> Option<Diagnostic> {
     let details: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
-    Some(Diagnostic::warning(format!("{message}{details}")))
+    let text = format!("{message}{details}");
+    match level {
+        LogLevel::Debug => None,
+        LogLevel::Info | LogLevel::Audit => Some(Diagnostic::remark(text)),
+        LogLevel::Warning | LogLevel::Error => Some(Diagnostic::warning(text)),
+    }
 }

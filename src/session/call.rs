@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, WaitingRoom};
@@ -16,7 +17,7 @@ use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ClientInfo, ItemKind, Principal, Request};
-use crate::script::{Journal, Line, Past, Pool};
+use crate::script::{Host, Journal, Line, Past, Pool};
 use crate::store::Store;
 
 /// Who calls, and what is known of the request.
@@ -217,18 +218,27 @@ impl Calls {
         }
     }
 
-    async fn run(&self, job: &Arc<Job>, caller: &Caller, past: Option<Past>) -> Result<Option<Raw>, CallFault> {
-        let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
-        // Where nobody can be asked nothing has to be written down.
-        let asks = past.is_some() || caller.party.as_ref().is_some_and(|party| party.askable().form);
-        let line = asks.then(|| Line::first(Journal::of(past.unwrap_or_default())));
-        let host = Arc::new(RequestHost {
+    /// What may be done in somebody's name where no handler runs: at a prompt.
+    pub fn host(&self, caller: &Caller, name: &str, runtime: Handle) -> Arc<dyn Host> {
+        Arc::new(self.request_host(caller, ItemKind::Tool, name.into(), runtime, name.into(), None))
+    }
+
+    fn request_host(
+        &self,
+        caller: &Caller,
+        kind: ItemKind,
+        name: Arc<str>,
+        runtime: Handle,
+        namespace: Arc<str>,
+        line: Option<Line>,
+    ) -> RequestHost {
+        RequestHost {
             dispatcher: self.dispatcher.clone(),
-            runtime: tokio::runtime::Handle::current(),
+            runtime,
             cancel: caller.cancel.clone(),
             request: Request {
                 method: kind.use_method(),
-                name: Arc::clone(&name),
+                name,
                 principal: caller.principal.clone(),
                 owner: caller.party.as_ref().map(|party| party.owner().clone()),
                 client: Arc::clone(&caller.client),
@@ -237,9 +247,18 @@ impl Calls {
             party: caller.party.clone(),
             line,
             store: self.store.clone(),
-            namespace: Arc::clone(&job.surface.namespace),
+            namespace,
             asked: Arc::default(),
-        });
+        }
+    }
+
+    async fn run(&self, job: &Arc<Job>, caller: &Caller, past: Option<Past>) -> Result<Option<Raw>, CallFault> {
+        let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
+        // Where nobody can be asked nothing has to be written down.
+        let asks = past.is_some() || caller.party.as_ref().is_some_and(|party| party.askable().form);
+        let line = asks.then(|| Line::first(Journal::of(past.unwrap_or_default())));
+        let namespace = Arc::clone(&job.surface.namespace);
+        let host = Arc::new(self.request_host(caller, kind, Arc::clone(&name), Handle::current(), namespace, line));
         let job = Arc::clone(job);
         let outcome = tokio::select! {
             biased;

@@ -225,7 +225,12 @@ impl Surface {
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &Entry> {
-        self.tools.entries.values()
+        self.entries(ItemKind::Tool)
+    }
+
+    /// All that is published of a kind, in the script's order.
+    pub fn entries(&self, kind: ItemKind) -> impl Iterator<Item = &Entry> {
+        self.items(kind).entries.values()
     }
 
     /// What a request means by a key: for a resource the one of that URI, else the first template it fits.

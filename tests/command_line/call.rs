@@ -1,6 +1,7 @@
 use serde_json::json;
 
-use super::{empty, world};
+use super::{empty, two_servers, world};
+use crate::support::proxy::Proxy;
 
 #[tokio::test]
 async fn a_tool_is_called_with_pairs_with_json_or_with_both() {
@@ -64,4 +65,25 @@ async fn wrong_arguments_are_usage_errors() {
 async fn patience_has_an_end() {
     let late = world().run(["call", "slow", "ms=600000", "--timeout", "100ms"]).await.expect(1);
     assert_eq!(late.stderr, "error: `slow` did not answer within 0.1 s\n");
+}
+
+#[tokio::test]
+async fn a_tool_of_a_server_that_is_not_there_says_so() {
+    let config = two_servers().server("gone", &std::process::Command::new("no-such-program"));
+    let unknown = Proxy::new(&config).run(["call", "zebra"]).await.expect(1);
+    assert!(
+        unknown.stderr.contains("= note: server `gone` is not available: the command `no-such-program` was not found"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+#[tokio::test]
+async fn a_tool_behind_call_tool_is_shown_the_way() {
+    let proxy = Proxy::new(&two_servers().section("sessionInit: { preset: optimizer }"));
+    let hidden = proxy.run(["call", "echo"]).await.expect(1);
+    assert_eq!(
+        hidden.stderr,
+        "error: no tool `echo` is published\n |\n = hint: it is behind `call_tool`: `proxy call call_tool tool_name=echo parameters='{...}'`\n"
+    );
 }

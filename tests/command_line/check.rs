@@ -1,6 +1,9 @@
 use serde_json::json;
 
 use super::{empty, two_servers, world};
+use crate::support::config::Config;
+use crate::support::program::Program;
+use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
 #[tokio::test]
@@ -49,11 +52,11 @@ error: `serve.maxSessions`: expected a whole number, found `many`
         json["problems"],
         json!([
             {
-                "severity": "error", "message": "unknown key `mcpServers.github.comand`",
+                "severity": "error", "rule": null, "message": "unknown key `mcpServers.github.comand`",
                 "file": "proxy.yaml", "line": 3, "column": 5, "hint": "did you mean `command`?",
             },
             {
-                "severity": "error", "message": "`serve.maxSessions`: expected a whole number, found `many`",
+                "severity": "error", "rule": null, "message": "`serve.maxSessions`: expected a whole number, found `many`",
                 "file": "proxy.yaml", "line": 6, "column": 16, "hint": null,
             },
         ])
@@ -65,7 +68,7 @@ async fn a_bad_script_is_exit_1_with_its_line() {
     let config = two_servers().section("sessionInit: { scriptFile: policy.star }");
     let proxy = Proxy::new(&config).file("policy.star", "for name in backends():\n    publish(nmae, print)\n");
     let checked = proxy.run(["check"]).await.expect(1);
-    assert!(checked.stderr.contains("error: Variable `nmae` not found"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("error[using-undefined]: there is no `nmae`\n"), "{}", checked.stderr);
     assert!(checked.stderr.contains("--> policy.star:2:13"), "{}", checked.stderr);
     assert!(checked.stdout.ends_with("0 tools published, 1 error, 0 warnings\n"), "{}", checked.stdout);
     let json = proxy.run(["check", "--json"]).await.expect(1).json();
@@ -96,4 +99,151 @@ async fn files_can_be_checked_one_by_one() {
     assert!(both.stderr.contains("unknown key `serv`") && both.stderr.contains("publish()"), "{}", both.stderr);
     let none = proxy.run(["check", "none.star"]).await.expect(2);
     assert!(none.stderr.starts_with("error: `none.star` cannot be read: "), "{}", none.stderr);
+}
+
+/// A server with tools, a prompt and resources, seen once.
+async fn seen(script: &str) -> Proxy {
+    let config = Config::new()
+        .server("one", &fake_backend(["--only", "echo,search", "--prompts"]))
+        .section("sessionInit: { scriptFile: policy.star }");
+    let proxy = Proxy::new(&config).file("policy.star", script);
+    proxy.run(["list-servers"]).await.expect(0);
+    proxy
+}
+
+#[tokio::test]
+async fn what_looks_wrong_is_told_for_the_script_and_what_it_loads() {
+    let proxy = seen("load(\"//lib.star\", \"used\", \"spare\")\nfor b in backends().values():\n    for meta, call in b.tools():\n        publish(meta, used(call))\npassthrough()\n")
+        .await
+        .file("lib.star", "def used(call):\n    forgotten = 1\n    return call\n    print(\"never\")\n\nspare = 1\n");
+    let checked = proxy.run(["check"]).await.expect(0);
+    assert_eq!(
+        checked.stderr,
+        "\
+warning[unused-assign]: `forgotten` is assigned and never read
+ --> lib.star:2:5
+  |
+2 |     forgotten = 1
+  |     ^^^^^^^^^
+  |
+  = hint: take it out, or call it `_forgotten` to say that it is meant so
+warning[unreachable]: this is never reached
+ --> lib.star:4:5
+  |
+4 |     print(\"never\")
+  |     ^^^^^^^^^^^^^^
+  |
+  = hint: what stands before it always returns, breaks, continues or fails
+warning[unused-load]: `spare` is loaded and never used
+ --> policy.star:1:28
+  |
+1 | load(\"//lib.star\", \"used\", \"spare\")
+  |                            ^^^^^^^
+  |
+  = hint: take it out of the `load()`
+"
+    );
+    assert!(checked.stdout.ends_with("published, 0 errors, 3 warnings\n"), "{}", checked.stdout);
+    let strict = proxy.run(["check", "--strict"]).await.expect(1);
+    assert!(strict.stdout.ends_with("published, 0 errors, 3 warnings\n"), "{}", strict.stdout);
+    let json = proxy.run(["check", "--json"]).await.expect(0).json();
+    assert_eq!((&json["problems"][2]["rule"], &json["problems"][2]["line"]), (&json!("unused-load"), &json!(1)));
+}
+
+#[tokio::test]
+async fn every_undefined_name_is_told_not_only_the_first() {
+    let proxy = seen("def f():\n    return nothing\n\npublish_tool(f)\n").await;
+    let checked = proxy.run(["check"]).await.expect(1);
+    assert!(checked.stderr.contains("error[using-undefined]: there is no `nothing`"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("error[using-undefined]: there is no `publish_tool`"), "{}", checked.stderr);
+    assert!(checked.stdout.ends_with("0 tools published, 2 errors, 0 warnings\n"), "{}", checked.stdout);
+}
+
+#[tokio::test]
+async fn what_nobody_would_see_is_told() {
+    let proxy = seen("log(\"nothing yet\")\n").await;
+    let checked = proxy.run(["check"]).await.expect(0);
+    assert!(checked.stderr.contains("note: nothing yet\n"), "{}", checked.stderr);
+    assert!(
+        checked.stderr.contains("warning[nothing-published]: 0 of the 2 tools of `one` are published"),
+        "{}",
+        checked.stderr
+    );
+    assert!(
+        checked.stderr.contains("warning[unpublished-kind]: 1 prompt of `one` is neither published nor passed through"),
+        "{}",
+        checked.stderr
+    );
+    let served = proxy.serve_command();
+    let (program, _stdin, _stdout) = Program::start(served);
+    program.stderr.line("warning[nothing-published]: 0 of the 2 tools of `one` are published").await;
+}
+
+#[tokio::test]
+async fn the_difference_to_what_is_served_is_shown() {
+    const ALL: &str =
+        "for b in backends().values():\n    for meta, call in b.tools():\n        publish(meta, call)\npassthrough()\n";
+    let proxy = seen(ALL).await;
+    let before = proxy.run(["check", "--json"]).await.expect(0).json();
+    assert_eq!(before["changes"], json!(null));
+    let mut served = proxy.stdio();
+    served.client.initialize("2025-11-25").await;
+    served.client.request("tools/list", "{}").await;
+    served.client.close_stdin();
+    assert!(served.client.finish().await.success());
+    let proxy = served.world;
+    let same = proxy.run(["check"]).await.expect(0);
+    assert!(same.stdout.contains("nothing changes against what `proxy serve` last published"), "{}", same.stdout);
+    let proxy = proxy.file(
+        "policy.star",
+        "for meta, call in backends()[\"one\"].tools():\n    if meta.name == \"echo\":\n        publish(meta.replace(description = \"other\"), call)\npublish(metadata(\"mine\", \"\", {}, {}), lambda args: None)\npassthrough()\n",
+    );
+    let changed = proxy.run(["check"]).await.expect(0);
+    assert!(
+        changed.stdout.contains(
+            "\nagainst what `proxy serve` last published:\n  + tool mine\n  - tool search\n  ~ tool echo (description)\n"
+        ),
+        "{}",
+        changed.stdout
+    );
+    let json = proxy.run(["check", "--json"]).await.expect(0).json();
+    assert_eq!(
+        json["changes"],
+        json!({
+            "added": [{"kind": "tool", "name": "mine"}],
+            "removed": [{"kind": "tool", "name": "search"}],
+            "changed": [{"kind": "tool", "name": "echo", "members": ["description"]}],
+        })
+    );
+}
+
+#[tokio::test]
+async fn extensions_their_tests_and_libraries_are_read_too() {
+    let proxy = empty()
+        .file("tools/a.star", "def describe_extension():\n    return Extension(name = 'a', version = '1', tools = [])\n\ndef f():\n    return backends()\n")
+        .file("tools/a_test.star", "def test_it():\n    testing.eq(1, 1)\n    x = 1\n")
+        .file("lib.star", "def f(args):\n    return publish(args)\n    return 1\n")
+        .file("proxy.yaml", "extensions: { paths: [tools] }\n");
+    let checked = proxy.run(["check"]).await.expect(2);
+    assert!(checked.stderr.contains("there is no `backends`"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("hint: `backends` is for session scripts only"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("a_test.star:3:5"), "{}", checked.stderr);
+    let test = proxy.run(["check", "tools/a_test.star"]).await.expect(0);
+    assert!(test.stderr.starts_with("warning[unused-assign]: `x` is assigned and never read"), "{}", test.stderr);
+    let library = proxy.run(["check", "lib.star"]).await.expect(0);
+    assert!(library.stderr.contains("warning[type]: Missing required parameter `handler`"), "{}", library.stderr);
+    assert!(library.stderr.contains("warning[unreachable]"), "{}", library.stderr);
+}
+
+#[tokio::test]
+async fn an_optimizer_that_hides_nothing_says_why() {
+    let config = Config::new()
+        .server("one", &fake_backend(["--only", "echo,search"]))
+        .section("optimizer: { enabled: true, listBelow: 5 }");
+    let checked = Proxy::new(&config).run(["check", "--live"]).await.expect(0);
+    assert!(
+        checked.stderr.starts_with("note: `optimizer` hides nothing: there are 2 tools, and `listBelow` is 5\n"),
+        "{}",
+        checked.stderr
+    );
 }

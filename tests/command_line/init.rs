@@ -72,3 +72,15 @@ async fn what_has_no_meaning_here_is_said() {
     let none = proxy.run(["init", "--from", "none.json", "--output", "x.yaml"]).await.expect(2);
     assert!(none.stderr.starts_with("error: `none.json` cannot be read: "), "{}", none.stderr);
 }
+
+#[tokio::test]
+async fn secrets_in_arguments_are_not_shown() {
+    let proxy = empty().file(
+        "client.json",
+        r#"{"mcpServers": {"a": {"command": "run", "args": ["--api-key", "s3cret", "TOKEN=s3cret", "--verbose"]}}}"#,
+    );
+    let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);
+    assert!(done.stderr.contains("  a: run --api-key *** TOKEN=*** --verbose\n"), "{}", done.stderr);
+    let written = std::fs::read_to_string(proxy.directory.path().join("proxy.yaml")).unwrap();
+    assert!(written.contains("s3cret"), "{written}");
+}

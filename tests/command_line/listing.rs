@@ -131,3 +131,41 @@ async fn without_a_config_the_bundled_extensions_are_there() {
         "error: there is no config file `other.yaml`\n |\n = hint: `proxy init` writes one to start from\n"
     );
 }
+
+#[tokio::test]
+async fn lists_fail_when_no_server_is_there() {
+    let proxy = Proxy::new(&Config::new().server("gone", &std::process::Command::new("no-such-program")));
+    let servers = proxy.run(["list-servers"]).await.expect(1);
+    assert_eq!(servers.column(), ["gone"]);
+    assert_eq!(proxy.run(["list-tools", "--json"]).await.expect(1).json(), json!([]));
+}
+
+#[tokio::test]
+async fn nothing_cannot_be_found() {
+    let proxy = empty();
+    let wrong = proxy.run(["find", ""]).await.expect(2);
+    assert_eq!(wrong.stderr, "error: QUERY is empty: say what the tool should do\n");
+    let wrong = proxy.run(["find", "greet", "--limit", "0"]).await.expect(2);
+    assert_eq!(wrong.stderr, "error: --limit must be 1 or more\n");
+}
+
+#[tokio::test]
+async fn a_command_with_its_arguments_in_one_word_gets_a_hint() {
+    let proxy = Proxy::with_config_text("mcpServers:\n  a: { command: \"no-such-program --flag x\" }\n");
+    let checked = proxy.run(["check"]).await.expect(0);
+    assert!(
+        checked.stderr.contains("hint: put the rest into `args`: `command: no-such-program`, `args: [--flag, x]`"),
+        "{}",
+        checked.stderr
+    );
+}
+
+#[tokio::test]
+async fn two_servers_with_one_method_are_told_with_the_rest() {
+    let proxy = Proxy::with_config_text(
+        "mcpServers:\n  a: { command: x, methods: [v/one] }\n  b: { command: x, methods: [v/one] }\nserv: {}\n",
+    );
+    let checked = proxy.run(["check"]).await.expect(2);
+    assert!(checked.stderr.contains("the method `v/one` is given to the server `b` and to `a`"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("unknown key `serv`"), "{}", checked.stderr);
+}

@@ -1,117 +1,159 @@
-//! `docs/reference/builtins.md` is written from the doc comments. `UPDATE_DOCS=1 cargo test reference` rewrites it.
+//! `docs/reference/builtins.md` is written from the doc comments. `UPDATE_DOCS=1 cargo test reference` rewrites it. Every
+//! example in it runs: at the top level of a session script, or as the handler of a tool that is called.
 
-use std::fmt::Write;
 use std::fs;
 
-use starlark::docs::{DocFunction, DocItem, DocMember, DocModule, DocParam, DocString};
-use starlark::environment::{GlobalsBuilder, LibraryExtension};
-use starlark_mcp_proxy::author::testing;
-use starlark_mcp_proxy::{builtins, extension};
+use starlark_mcp_proxy::author::reference::{Entry, Group, When, entries, page};
+use starlark_mcp_proxy::script::{Limits, Source};
 
-use super::root;
-
-const INTRODUCTION: &str = "\
-# Built-ins
-
-Everything the proxy adds to Starlark. This page is made from the comments in the code; change it there.
-The language itself has `len`, `range`, `sorted`, `dict`, `list`, `struct`, `set`, `map`, `filter`, `partial` and the
-other functions of [standard Starlark](https://github.com/bazelbuild/starlark/blob/master/spec.md).
-";
-
-/// What the engine has by itself is not ours to document.
-fn engine() -> DocModule {
-    use LibraryExtension::{EnumType, Filter, Map, Partial, RecordType, SetType, StructType, Typing};
-    GlobalsBuilder::extended_by(&[StructType, RecordType, EnumType, SetType, Map, Filter, Partial, Typing])
-        .build()
-        .documentation()
-}
-
-fn generated() -> String {
-    let mut page = INTRODUCTION.to_owned();
-    let engine = engine();
-    let common = builtins::common().build().documentation();
-    let session = builtins::session().documentation();
-    let extensions = extension::globals().documentation();
-    page.push_str("\n## Only in session scripts\n");
-    section(&mut page, &session, |name| !common.members.contains_key(name));
-    for (name, documentation) in builtins::document::types() {
-        let _ = write!(page, "\n## The type `{name}`\n");
-        for (member, item) in sorted(&documentation.members) {
-            match item {
-                DocMember::Property(property) => entry(&mut page, &format!(".{member}"), property.docs.as_ref()),
-                DocMember::Function(function) => {
-                    entry(&mut page, &format!(".{}", signature(member, function)), function.docs.as_ref());
-                }
-            }
-        }
-    }
-    page.push_str("\n## Everywhere\n");
-    section(&mut page, &common, |name| !engine.members.contains_key(name));
-    page.push_str("\n## Only in extensions\n");
-    section(&mut page, &extensions, |name| !common.members.contains_key(name));
-    page.push_str("\n## Only in tests\n");
-    section(&mut page, &testing::globals().documentation(), |name| name == "testing");
-    page
-}
-
-fn section(page: &mut String, module: &DocModule, wanted: impl Fn(&str) -> bool) {
-    for (name, item) in sorted(&module.members).into_iter().filter(|(name, _)| wanted(name)) {
-        match item {
-            DocItem::Member(DocMember::Function(function)) => {
-                entry(page, &signature(name, function), function.docs.as_ref());
-            }
-            DocItem::Module(module) => {
-                for (member, item) in sorted(&module.members) {
-                    let DocItem::Member(DocMember::Function(function)) = item else { continue };
-                    entry(page, &signature(&format!("{name}.{member}"), function), function.docs.as_ref());
-                }
-            }
-            _ => panic!("`{name}` is neither a function nor a module"),
-        }
-    }
-}
-
-fn sorted<'a, T: 'a>(members: impl IntoIterator<Item = (&'a String, &'a T)>) -> Vec<(&'a str, &'a T)> {
-    let mut members: Vec<_> = members.into_iter().map(|(name, item)| (name.as_str(), item)).collect();
-    members.sort_by_key(|(name, _)| name.to_lowercase());
-    members
-}
-
-fn entry(page: &mut String, title: &str, documentation: Option<&DocString>) {
-    let documentation = documentation.unwrap_or_else(|| panic!("`{title}` has no documentation"));
-    let _ = write!(page, "\n### `{title}`\n\n{}\n", documentation.summary);
-    if let Some(details) = &documentation.details {
-        let _ = write!(page, "\n{details}\n");
-    }
-}
-
-/// `publish(meta, handler)`, with defaults and without types.
-fn signature(name: &str, function: &DocFunction) -> String {
-    let parameters = &function.params;
-    let shown = |parameter: &DocParam| match &parameter.default_value {
-        Some(default) if default == "_" => format!("{} = ...", parameter.name),
-        Some(default) => format!("{} = {default}", parameter.name),
-        None => parameter.name.clone(),
-    };
-    let mut list: Vec<String> = parameters.pos_only.iter().chain(&parameters.pos_or_named).map(shown).collect();
-    match &parameters.args {
-        Some(rest) => list.push(format!("*{}", rest.name.trim_start_matches('*'))),
-        None if !parameters.named_only.is_empty() => list.push("*".to_owned()),
-        None => {}
-    }
-    list.extend(parameters.named_only.iter().map(shown));
-    list.extend(parameters.kwargs.iter().map(|rest| format!("**{}", rest.name.trim_start_matches('*'))));
-    format!("{name}({})", list.join(", "))
-}
+use super::{root, scripts};
+use crate::support::config::Config;
+use crate::support::programs::fake_backend;
+use crate::support::proxy::Proxy;
 
 #[test]
 fn the_reference_of_the_built_ins_is_fresh() {
     let path = root().join("docs/reference/builtins.md");
-    let wanted = generated();
+    let wanted = page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::create_dir_all(path.parent().expect("it is in a folder")).expect("cannot make the folder");
         fs::write(&path, &wanted).expect("cannot write the reference");
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
     assert!(found == wanted, "docs/reference/builtins.md is old: run `UPDATE_DOCS=1 cargo test reference`");
+}
+
+#[test]
+fn every_built_in_is_documented() {
+    for entry in entries() {
+        assert!(!entry.text.trim().is_empty(), "`{}` has no documentation", entry.name);
+    }
+}
+
+/// What the examples speak of without making it.
+const PRELUDE: &str = "\
+load(\"@proxy//lib@1.star\", \"aggregate\")
+backend = backends()[\"github\"]
+tool = backend.tools()[0]
+meta, call = tool
+index = search_index(aggregate(backends()))
+result = {\"content\": [{\"type\": \"text\", \"text\": \"{}\"}]}
+text = \"{}\"
+";
+
+struct Example {
+    /// The built-in, and the how manyeth of its examples.
+    name: String,
+    text: String,
+    entry: &'static Entry,
+}
+
+fn examples() -> Vec<Example> {
+    let mut examples = Vec::new();
+    for entry in entries() {
+        for (number, text) in blocks(&entry.text).into_iter().enumerate() {
+            examples.push(Example { name: format!("{}#{}", entry.name, number + 1), text, entry });
+        }
+    }
+    examples
+}
+
+fn blocks(text: &str) -> Vec<String> {
+    let parts = text.split("```python\n").skip(1);
+    parts.filter_map(|part| part.split("```").next()).map(str::to_owned).collect()
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+/// An example that publishes is one of the top level, whichever built-in it explains.
+fn is_top(example: &Example) -> bool {
+    let tops = entries().iter().filter(|entry| entry.when == When::Top);
+    tops.into_iter().any(|top| example.text.contains(&format!("{}(", top.name)))
+}
+
+/// Of extensions and tests, which are not published.
+fn is_local(example: &Example) -> bool {
+    matches!(example.entry.group, Group::Extension | Group::Test)
+}
+
+/// Every example as the handler of a tool of its own.
+fn handlers(examples: &[Example]) -> String {
+    let mut script = PRELUDE.to_owned();
+    for (number, example) in examples.iter().enumerate() {
+        script.push_str(&format!(
+            "\n# {}\ndef example_{number}(args):\n{}    return \"ran\"\n\npublish(metadata(\"example_{number}\", \"\", {{}}, {{}}), example_{number})\n",
+            example.name,
+            indented(&example.text)
+        ));
+    }
+    script
+}
+
+#[test]
+fn every_example_of_the_top_level_runs() {
+    let mut ran = 0;
+    for example in examples().iter().filter(|example| is_top(example) && !is_local(example)) {
+        let script = format!("{PRELUDE}\n{}", example.text);
+        scripts::run(&Source::new(example.name.clone(), script)).unwrap_or_else(|error| panic!("{error}"));
+        ran += 1;
+    }
+    assert!(ran >= 5, "only {ran} examples were found");
+}
+
+#[test]
+fn what_is_for_the_top_level_is_refused_in_handlers_and_the_other_way_round() {
+    for example in examples() {
+        match example.entry.when {
+            When::Top | When::Always => {}
+            When::Handler => {
+                if is_local(&example) {
+                    continue;
+                }
+                // Without a wrapping function there is nobody who calls it.
+                let called =
+                    format!("{PRELUDE}\nargs = {{}}\ndef example():\n{}\nexample()\n", indented(&example.text));
+                let outcome = scripts::run(&Source::new(example.name.clone(), called));
+                let error = outcome.err().unwrap_or_else(|| panic!("`{}` runs at the top level", example.name));
+                assert!(error.message.contains("only while a call is handled"), "{}: {error}", example.name);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_example_of_a_handler_runs() {
+    let mut examples = examples();
+    examples.retain(|example| !is_top(example) && !is_local(example));
+    assert!(examples.len() >= 3, "only {} examples were found", examples.len());
+    let tools = fake_backend(["--only", "search,echo,read"]);
+    let config = Config::new()
+        .server("github", &tools)
+        .server("docs", &tools)
+        .section("sessionInit: { scriptFile: examples.star }");
+    let mut served = Proxy::new(&config).file("examples.star", &handlers(&examples)).stdio();
+    served.client.initialize("2025-11-25").await.result();
+    for (number, example) in examples.iter().enumerate() {
+        let result = served.client.call(&format!("example_{number}"), "{}").await.result();
+        assert!(!result.contains("\"isError\":true"), "{}:\n{}\n{result}", example.name, example.text);
+    }
+}
+
+#[test]
+fn every_example_of_an_extension_loads() {
+    for example in examples().iter().filter(|example| example.entry.group == Group::Extension) {
+        let whole = example.text.contains("def describe_extension");
+        let text = if whole {
+            example.text.clone()
+        } else {
+            let body = indented(&example.text);
+            format!(
+                "def greet(params):\n    return \"hello\"\n\ndef example(params):\n{body}    return None\n\ndef describe_extension():\n    return Extension(name = \"x\", version = \"1\", tools = [Tool(name = \"example\", description = \"\", handler = example)])\n"
+            )
+        };
+        let source = Source::new(example.name.clone(), text);
+        let loaded = starlark_mcp_proxy::extension::load(&source, &Limits::SESSION_SCRIPT, &scripts::reach());
+        assert!(loaded.unwrap_or_else(|error| panic!("{error}")).is_some(), "{}", example.name);
+    }
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use starlark_mcp_proxy::builtins::{Settings, run_session_script};
+use starlark_mcp_proxy::builtins::{Plan, Settings, run_session_script};
 use starlark_mcp_proxy::catalog::Snapshot;
+use starlark_mcp_proxy::diagnostic::Diagnostic;
 use starlark_mcp_proxy::extension;
 use starlark_mcp_proxy::json::raw;
 use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, Visitor};
@@ -67,6 +68,18 @@ fn settings() -> Arc<Settings> {
     Arc::new(Settings { sections, ..Settings::default() })
 }
 
+/// Runs a session script over those servers.
+pub fn run(source: &Source) -> Result<Plan, Diagnostic> {
+    run_session_script(
+        source,
+        Path::new(super::root()),
+        snapshot(),
+        settings(),
+        Visitor::anonymous(),
+        &Limits::SESSION_SCRIPT,
+    )
+}
+
 #[test]
 fn every_script_runs_and_publishes_something() {
     let mut blocks = blocks(&["python"]);
@@ -81,15 +94,7 @@ fn every_script_runs_and_publishes_something() {
             assert!(loaded.is_some_and(|extension| !extension.items.is_empty()), "{}: no tools", block.place);
             continue;
         }
-        let plan = run_session_script(
-            &source,
-            Path::new(super::root()),
-            snapshot(),
-            settings(),
-            Visitor::anonymous(),
-            &Limits::SESSION_SCRIPT,
-        );
-        let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+        let plan = run(&source).unwrap_or_else(|error| panic!("{error}"));
         let published = ItemKind::ALL.iter().any(|kind| !plan.of(*kind).is_empty());
         assert!(published, "{}: nothing is published", block.place);
     }

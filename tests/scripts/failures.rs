@@ -11,7 +11,7 @@ async fn a_function_that_reads_a_loop_variable_is_refused_with_the_cure() {
     assert_eq!(
         text,
         "\
-error: this function reads `call`, which the loop around it assigns: it would see only the last one
+error[loop-capture]: this function reads `call`, which the loop around it assigns: it would see only the last one
  --> policy.star:2:32
   |
 2 |     publish(meta, lambda args: call(args | {'x': 1}))
@@ -26,7 +26,10 @@ async fn so_is_one_that_reads_it_after_the_loop() {
     let text =
         refused("for meta, call in backends()['fake'].tools():\n    pass\n\ndef later(args):\n    return call(args)\n")
             .await;
-    assert!(text.starts_with("error: this function reads `call`, the target of a `for` at the top level: "), "{text}");
+    assert!(
+        text.starts_with("error[loop-capture]: this function reads `call`, the target of a `for` at the top level: "),
+        "{text}"
+    );
     assert!(text.contains("--> policy.star:5:12"), "{text}");
     assert!(text.contains("hint: give it to the function as a parameter: `def make(call): "), "{text}");
 }

@@ -38,7 +38,11 @@ async fn refused(script: &str) -> String {
     let finished = Finished::run(proxy.serve_command()).await.expect(1);
     assert_eq!(finished.stdout, "", "stdout is the protocol's");
     // The log comes first; what is told to the person begins with `error:`.
-    let start = finished.stderr.find("error: ").unwrap_or_else(|| panic!("no error in {}", finished.stderr));
+    let start = finished
+        .stderr
+        .find("error: ")
+        .or_else(|| finished.stderr.find("error["))
+        .unwrap_or_else(|| panic!("no error in {}", finished.stderr));
     finished.stderr[start..].trim_end().to_owned()
 }
 

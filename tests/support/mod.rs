@@ -23,6 +23,7 @@ pub mod follower;
 pub mod http_body;
 pub mod http_client;
 pub mod http_request;
+pub mod lsp_client;
 pub mod message;
 pub mod modern;
 pub mod patience;

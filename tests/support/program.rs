@@ -56,6 +56,11 @@ impl Program {
         self.signal(rustix::process::Signal::TERM);
     }
 
+    /// What Ctrl-C sends.
+    pub fn interrupt(&self) {
+        self.signal(rustix::process::Signal::INT);
+    }
+
     /// Ends the program as a crash would.
     pub fn kill(&self) {
         self.signal(rustix::process::Signal::KILL);

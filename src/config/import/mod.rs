@@ -193,6 +193,18 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_shown_without_the_secrets_in_its_arguments() {
+        let imported = imported(
+            r#"{"mcpServers": {"a": {"command": "docker", "args": ["run", "-e", "API_KEY=s3cret", "--token", "s3cret",
+                "--api-key=s3cret", "--password:s3cret", "--header", "Authorization: Bearer s3cret", "MODE=fast", "--port", "80"]}}}"#,
+        );
+        assert_eq!(
+            commands(&imported),
+            ["a: docker run -e API_KEY=*** --token *** --api-key=*** --password=*** --header *** MODE=fast --port 80"]
+        );
+    }
+
+    #[test]
     fn an_address_is_shown_without_what_may_be_a_key() {
         let imported = imported(
             r#"{"mcpServers": {"a": {"url": "https://u:s3cret@h:8/mcp?key=s3cret#x", "headers": {"X-Key": "s3cret"}}}}"#,

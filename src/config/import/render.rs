@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::super::mask::{Flag, flag_of};
 use super::variables::{Translated, translate};
 use super::{Entry, Imported, Target};
 use crate::model::Secret;
@@ -120,8 +121,20 @@ fn address(url: &str) -> String {
 
 fn command_line(command: &str, args: &[String], cwd: Option<&str>) -> String {
     let mut text = word(command);
+    let mut after_flag = false;
     for argument in args {
-        let _ = write!(text, " {}", word(argument));
+        let flag = flag_of(argument);
+        let shown = match flag {
+            // The name stays, so that a person sees what is given.
+            Flag::WithValue => {
+                let name = argument.split(['=', ':']).next().unwrap_or_default();
+                word(&format!("{name}=***"))
+            }
+            _ if after_flag => "***".to_owned(),
+            _ => word(argument),
+        };
+        after_flag = flag == Flag::BeforeValue;
+        let _ = write!(text, " {shown}");
     }
     if let Some(cwd) = cwd {
         let _ = write!(text, "  (in {})", one_line(cwd));
@@ -131,7 +144,7 @@ fn command_line(command: &str, args: &[String], cwd: Option<&str>) -> String {
 
 /// A word as one would type it. Foreign text must not move the cursor or hide where a word ends.
 fn word(text: &str) -> String {
-    let simple = |character: char| character.is_alphanumeric() || "_./@:=,+%-".contains(character);
+    let simple = |character: char| character.is_alphanumeric() || "_./@:=,+%*-".contains(character);
     if !text.is_empty() && text.chars().all(simple) { text.to_owned() } else { format!("{text:?}") }
 }
 

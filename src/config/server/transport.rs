@@ -5,6 +5,7 @@ use std::path::Path;
 use http::{HeaderName, HeaderValue};
 use indexmap::IndexMap;
 
+use crate::diagnostic::Severity;
 use crate::model::Secret;
 
 use super::super::reader::{Fields, Reader};
@@ -69,6 +70,9 @@ pub fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Op
 impl Keys<'_> {
     fn read_stdio(&self, folder: &Path) -> Option<Transport> {
         let command = self.command.as_ref().and_then(Reader::word).map(|command| beside(folder, command));
+        if let (Some(reader), Some(command)) = (&self.command, &command) {
+            warn_of_words(reader, command);
+        }
         let args = self.args.as_ref().map_or(Some(Vec::new()), |args| args.list(Reader::text));
         let env = self.env.as_ref().map_or(Some(Vec::new()), |env| env.map(read_variable));
         let cwd = self.cwd.as_ref().and_then(Reader::word).map(|cwd| folder.join(cwd));
@@ -88,6 +92,21 @@ fn beside(folder: &Path, command: String) -> String {
     // What begins with another tool's variable is no path that we could know.
     let is_relative_path = command.contains('/') && Path::new(&command).is_relative() && !command.starts_with('$');
     if is_relative_path { folder.join(&command).to_string_lossy().into_owned() } else { command }
+}
+
+/// A command with its arguments in one string is what a shell takes, not what a program is called.
+fn warn_of_words(reader: &Reader, command: &str) {
+    let Some((program, rest)) = command.split_once(char::is_whitespace) else { return };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(command).is_file());
+    if !found && !Path::new(command).is_file() {
+        let mut warning = reader.problem("this is one word to the system: the program's whole name");
+        warning.severity = Severity::Warning;
+        let rest: Vec<&str> = rest.split_whitespace().collect();
+        reader.report(
+            warning.hint(format!("put the rest into `args`: `command: {program}`, `args: [{}]`", rest.join(", "))),
+        );
+    }
 }
 
 fn read_url(reader: &Reader) -> Option<String> {

@@ -1,0 +1,64 @@
+//! The scripts of a config as they are written: the session script, the extensions, what they load, and their tests.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::Report;
+use crate::author::lint::{self, Role, is_test};
+use crate::config::{Config, SessionScript};
+use crate::diagnostic::Diagnostic;
+use crate::extension;
+use crate::gateway;
+use crate::script::Source;
+
+impl Report {
+    /// Reads every script of a config.
+    pub fn add_scripts(&mut self, config: &Config) {
+        let mut seen = HashSet::new();
+        if !matches!(config.session, SessionScript::Preset { .. })
+            && let Ok(recipe) = gateway::recipe(config, None)
+        {
+            self.add(lint::with_known(&recipe.source, Role::Session, Some(&recipe.root), &mut seen));
+            let own_test = recipe
+                .source
+                .path
+                .as_deref()
+                .map(|path| path.with_extension(""))
+                .map(|stem| PathBuf::from(format!("{}_test.star", stem.display())));
+            if let Some(test) = own_test.filter(|test| test.is_file()) {
+                self.add_text(&test, Role::Test, &mut seen);
+            }
+        }
+        // A path that cannot be read is told by the loading itself.
+        let paths = config.extensions.iter().filter_map(|extension| extension::candidates(&extension.path).ok());
+        for file in paths.flatten() {
+            self.add_text(&file, Role::Extension, &mut seen);
+            for test in tests_beside(&file) {
+                self.add_text(&test, Role::Test, &mut seen);
+            }
+        }
+    }
+
+    /// Reads one file and what it loads.
+    pub fn add_text(&mut self, file: &Path, role: Role, seen: &mut HashSet<String>) {
+        match read(file) {
+            Ok(source) => self.add(lint::with_known(&source, role, file.parent(), seen)),
+            Err(problem) => self.add([problem]),
+        }
+    }
+}
+
+pub fn read(file: &Path) -> Result<Source, Diagnostic> {
+    let shown = file.display().to_string();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Diagnostic::error(format!("`{shown}` cannot be read: {error}")))?;
+    Ok(Source::at(shown, text, file))
+}
+
+fn tests_beside(file: &Path) -> Vec<PathBuf> {
+    let entries = file.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    let mut tests: Vec<PathBuf> =
+        entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| is_test(path)).collect();
+    tests.sort();
+    tests
+}

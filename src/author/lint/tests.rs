@@ -1,0 +1,96 @@
+//! What is found in which text.
+
+use super::{Role, alone};
+use crate::builtins::presets;
+use crate::script::Source;
+
+fn found(role: Role, text: &str) -> Vec<String> {
+    alone(&Source::new("policy.star", text), role)
+        .iter()
+        .map(|problem| {
+            let place = problem.place.as_ref().expect("every finding has a place");
+            format!("{}:{} {}", place.line(), place.column(), problem.rule.unwrap_or("-"))
+        })
+        .collect()
+}
+
+fn session(text: &str) -> Vec<String> {
+    found(Role::Session, text)
+}
+
+#[test]
+fn every_rule_finds_what_it_is_for() {
+    for (text, expected) in [
+        ("load(\"//x.star\", \"a\", \"b\")\nprint(a)\n", "1:23 unused-load"),
+        ("def f():\n    x = 1\n    return 2\n", "2:5 unused-assign"),
+        ("def f():\n    return 1\n    print(2)\n", "3:5 unreachable"),
+        ("def f():\n    fail(\"no\")\n    print(2)\n", "3:5 unreachable"),
+        ("print(nothing)\n", "1:7 using-undefined"),
+        ("def f():\n    return backend\n", "2:12 using-undefined"),
+        ("def f(a):\n    if a:\n        x = 1\n    return x\n", "4:12 using-maybe-undefined"),
+        ("backends = 1\n", "1:1 shadowed-builtin"),
+        ("def publish(meta):\n    return meta\n", "1:5 shadowed-builtin"),
+        ("def f(xs):\n    for len in xs:\n        print(len)\n", "2:9 shadowed-builtin"),
+        ("load(\"//x.star\", \"json\")\nprint(json)\n", "1:18 shadowed-builtin"),
+        ("1 + 1\n", "1:1 no-effect"),
+        ("passthrough\n", "1:1 ident-as-statement"),
+        ("x = {\"a\": 1, \"a\": 2}\n", "1:14 duplicate-key"),
+        ("def f(x):\n    return type(x) == str\n", "2:12 incompatible-type-check"),
+        ("def f(x: int) -> str:\n    return x\n", "2:12 type"),
+        ("for m, c in []:\n    publish(m, lambda args: c(args))\n", "2:29 loop-capture"),
+    ] {
+        assert_eq!(session(text), [expected], "{text}");
+    }
+}
+
+#[test]
+fn all_of_a_file_is_told_in_its_order() {
+    let text = "log = 1\ndef f():\n    y = 1\n    return zz\n    print(1)\n";
+    assert_eq!(session(text), ["1:1 shadowed-builtin", "3:5 unused-assign", "4:12 using-undefined", "5:5 unreachable"]);
+}
+
+#[test]
+fn a_comment_silences_a_rule_at_its_place() {
+    for text in [
+        "def f():\n    x = 1 # starlark-lint-disable unused-assign\n    return 2\n",
+        "# starlark-lint-disable shadowed-builtin\nbackends = 1\n",
+        "def f(x: int) -> str:\n    return x # starlark-lint-disable type\n",
+    ] {
+        assert_eq!(session(text), [""; 0], "{text}");
+    }
+    assert_eq!(session("backends = 1 # starlark-lint-disable unused-assign\n"), ["1:1 shadowed-builtin"]);
+}
+
+#[test]
+fn what_is_usual_is_not_told() {
+    for text in [
+        "def on_request(request):\n    if request.name == \"x\":\n        fail(\"no\")\n",
+        "def handler(args):\n    return 1\n",
+        "def f(config):\n    return config\n",
+        "\"\"\"About the script.\"\"\"\nsettings = config()\nfor name, backend in backends().items():\n    print(backend)\n",
+        "x = [json for json in []]\n",
+    ] {
+        assert_eq!(session(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn a_name_of_another_kind_of_file_says_so() {
+    let hint = |role, text: &str| alone(&Source::new("x.star", text), role)[0].hint.clone();
+    assert_eq!(hint(Role::Session, "x = Extension\n").as_deref(), Some("`Extension` is for extensions only"));
+    assert_eq!(hint(Role::Extension, "x = backends()\n").as_deref(), Some("`backends` is for session scripts only"));
+    assert_eq!(hint(Role::Session, "backend()\n").as_deref(), Some("did you mean `backends`?"));
+}
+
+#[test]
+fn what_is_shipped_is_clean() {
+    for preset in presets::PRESETS {
+        assert_eq!(found(Role::Session, preset.source), [""; 0], "{}", preset.full_name());
+    }
+    for file in presets::LIBRARY {
+        assert_eq!(found(Role::Session, file.text), [""; 0], "{}", file.name);
+    }
+    for extension in crate::extension::bundled::BUNDLED {
+        assert_eq!(found(Role::Extension, extension.source), [""; 0], "{}", extension.name);
+    }
+}

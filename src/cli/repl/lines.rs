@@ -1,0 +1,41 @@
+//! Lines from a pipe.
+
+use std::collections::VecDeque;
+
+use super::super::output;
+use crate::author::prompt::{Person, Pieces, Shown};
+
+#[derive(Default)]
+pub(super) struct Lines {
+    pieces: Pieces,
+    ready: VecDeque<String>,
+    ended: bool,
+    /// Whether any line went wrong.
+    pub(super) failed: bool,
+}
+
+impl Person for Lines {
+    fn next(&mut self, _names: &[String]) -> Option<String> {
+        while self.ready.is_empty() && !self.ended {
+            let mut line = String::new();
+            match std::io::stdin().read_line(&mut line) {
+                Ok(0) | Err(_) => {
+                    self.ended = true;
+                    self.ready.extend(self.pieces.finish());
+                }
+                Ok(_) => self.ready.extend(self.pieces.push(line.trim_end_matches(['\n', '\r']))),
+            }
+        }
+        self.ready.pop_front()
+    }
+
+    fn show(&mut self, shown: Shown) {
+        match shown {
+            Shown::Value(text) | Shown::Text(text) => output::out(&text),
+            Shown::Problem(problem) => {
+                self.failed = true;
+                output::diagnostics(&[*problem]);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `proxy repl`: a prompt with the servers live.
+
+mod lines;
+mod terminal;
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use super::setup::{self, Loaded, Source};
+use super::spinner;
+use crate::author::prompt::{Interrupt, Setting, talk};
+use crate::gateway::{self, Gateway};
+use crate::server::Identity;
+use crate::session::Caller;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    source: Source,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let loaded = arguments.source.load()?;
+    let runtime = setup::runtime()?;
+    let outcome = runtime.block_on(converse(&loaded));
+    // A read of standard input may still be waiting on a thread of its own; nobody waits for it.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn converse(loaded: &Loaded) -> Result<(), Failure> {
+    let options = setup::options(loaded.bundled)?;
+    let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
+    spinner::with("starting the servers", gateway.servers_settled()).await;
+    setup::report_servers(&gateway);
+    let recipe = gateway::recipe(&loaded.config, None)?;
+    let interrupt = Interrupt::default();
+    let setting = Setting {
+        gateway: Arc::clone(&gateway),
+        settings: recipe.settings,
+        root: recipe.root,
+        caller: Caller {
+            principal: Identity::local_user(&options.variables),
+            client: Arc::default(),
+            headers: Arc::default(),
+            admitted: false,
+            past: None,
+            policy: None,
+            cancel: CancellationToken::new(),
+            party: None,
+            objects_only: false,
+            takes_rounds: false,
+            takes_tasks: false,
+            patient: false,
+        },
+        interrupt: interrupt.clone(),
+        runtime: tokio::runtime::Handle::current(),
+    };
+    let talking = tokio::task::spawn_blocking(move || {
+        if std::io::stdin().is_terminal() {
+            let mut terminal = terminal::Terminal::open(Arc::clone(&setting.gateway))?;
+            talk(&setting, &mut terminal).map_err(|failure| Failure::failed(*failure.diagnostic))?;
+            terminal.close();
+            return Ok(());
+        }
+        let mut lines = lines::Lines::default();
+        talk(&setting, &mut lines).map_err(|failure| Failure::failed(*failure.diagnostic))?;
+        if lines.failed { Err(Failure::silent()) } else { Ok(()) }
+    });
+    let mut talking = std::pin::pin!(talking);
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut talking => break outcome.unwrap_or_else(|error| Err(Failure::usage(error.to_string()))),
+            _ = interrupts.recv() => interrupt.stop(),
+        }
+    };
+    gateway.stop().await;
+    outcome
+}

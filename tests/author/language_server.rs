@@ -1,0 +1,138 @@
+use serde_json::{Value, json};
+
+use super::seen;
+use crate::support::lsp_client::LspClient;
+use crate::support::proxy::Proxy;
+
+async fn editor(proxy: &Proxy) -> (LspClient, String) {
+    let mut client = LspClient::start(proxy.command(["lsp"]));
+    let root = format!("file://{}", proxy.directory.path().display());
+    let ready = client.initialize(&root).await;
+    assert_eq!(ready["result"]["capabilities"]["hoverProvider"], true);
+    (client, format!("{root}/policy.star"))
+}
+
+fn labels(items: &Value) -> Vec<&str> {
+    items.as_array().expect("it is a list").iter().filter_map(|item| item["label"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_while_somebody_types() {
+    let proxy = seen().await;
+    let (mut client, uri) = editor(&proxy).await;
+    client
+        .open(&uri, "for meta, call in backends()[\"one\"].tools():\n    publish(meta, lambda args: call(args))\n")
+        .await;
+    let found = client.diagnostics(1).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((&found[0]["code"], &found[0]["severity"]), (&json!("loop-capture"), &json!(1)));
+    assert_eq!(found[0]["range"], json!({"start": {"line": 1, "character": 31}, "end": {"line": 1, "character": 35}}));
+    assert!(found[0]["message"].as_str().unwrap().contains("\nhint: bind it now"), "{found:?}");
+    // What only a run can tell, on what the servers last offered.
+    client.change(&uri, 2, "x = 'ü😀'; publish(1, 2)\n").await;
+    let found = client.diagnostics(2).await;
+    assert_eq!(found[0]["range"]["start"], json!({"line": 0, "character": 11}), "{found:?}");
+    assert!(found[0]["message"].as_str().unwrap().starts_with("the first argument of publish()"), "{found:?}");
+    client.change(&uri, 3, "for meta, call in backends()[\"one\"].tools():\n    publish(meta, call)\n").await;
+    assert_eq!(client.diagnostics(3).await, [] as [Value; 0]);
+    client.change(&uri, 4, "def f():\n    unused = 1\n\nf(\n").await;
+    assert_eq!(client.diagnostics(4).await[0]["severity"], 1);
+    assert_eq!(client.request("shutdown", Value::Null).await["result"], Value::Null);
+    assert!(client.exit().await.success());
+}
+
+#[tokio::test]
+async fn a_name_is_explained_where_one_points_at_it() {
+    let proxy = seen().await;
+    let (mut client, uri) = editor(&proxy).await;
+    let text = "def wrap(call):\n    \"\"\"Wraps a call.\"\"\"\n    return call\n\npublish(None, wrap(json.decode(\"echo\")))\nb.tools()\n";
+    client.open(&uri, text).await;
+    let hover = client.at("textDocument/hover", &uri, text, "publ").await;
+    let markdown = hover["contents"]["value"].as_str().unwrap();
+    assert!(markdown.starts_with("```python\npublish(meta, handler)\n```"), "{markdown}");
+    assert!(
+        markdown.contains("Adds a tool") && markdown.ends_with("*session scripts, at the top level*"),
+        "{markdown}"
+    );
+    assert_eq!(hover["range"]["start"], json!({"line": 4, "character": 0}));
+    for (before, expected) in [
+        ("json.dec", "json.decode("),
+        (", wra", "Wraps a call."),
+        ("(\"ec", "tool of `one`"),
+        ("b.too", "Backend.tools()"),
+    ] {
+        let hover = client.at("textDocument/hover", &uri, text, before).await;
+        let shown = hover["contents"]["value"].as_str().unwrap_or_default();
+        assert!(shown.contains(expected), "{before}: {hover}");
+    }
+    assert_eq!(client.at("textDocument/hover", &uri, text, "def").await, Value::Null);
+}
+
+#[tokio::test]
+async fn names_are_offered_also_those_of_servers_and_tools() {
+    let proxy = seen().await;
+    let (mut client, uri) = editor(&proxy).await;
+    // None of these parses: nobody completes a finished line.
+    for (text, expected, not) in [
+        ("publish_p", "publish_prompt", "publish"),
+        ("x = json.", "decode", "publish"),
+        ("b = backends()[\"", "one", "echo"),
+        ("if meta.name == \"ec", "echo", "search"),
+        ("load(\"", "@proxy//lib@1.star", "one"),
+        ("def helper(a):\n    return a\n\nhel", "helper", "publish"),
+        ("meta.repl", "replace", "publish"),
+    ] {
+        client.open(&uri, text).await;
+        let items = client.at("textDocument/completion", &uri, text, text).await;
+        let labels = labels(&items);
+        assert!(labels.contains(&expected) && !labels.contains(&not), "{text}: {labels:?}");
+    }
+    let text = "x = \"se";
+    client.open(&uri, text).await;
+    let items = client.at("textDocument/completion", &uri, text, text).await;
+    assert_eq!(labels(&items), ["search"]);
+    assert_eq!(
+        items[0]["textEdit"],
+        json!({"newText": "search", "range": {"start": {"line": 0, "character": 5}, "end": {"line": 0, "character": 7}}})
+    );
+}
+
+#[tokio::test]
+async fn the_way_to_a_definition() {
+    let proxy = seen().await.file("lib.star", "LIMIT = 1\n\ndef wrap(call):\n    return call\n");
+    let (mut client, uri) = editor(&proxy).await;
+    let text = "load(\"//lib.star\", \"wrap\")\n\ndef own():\n    return 1\n\nwrap(own())\n";
+    client.open(&uri, text).await;
+    let own = client.at("textDocument/definition", &uri, text, "wrap(ow").await;
+    assert_eq!((&own["uri"], &own["range"]["start"]), (&json!(uri), &json!({"line": 2, "character": 4})));
+    let loaded = client.at("textDocument/definition", &uri, text, "\nwra").await;
+    assert!(loaded["uri"].as_str().unwrap().ends_with("/lib.star"), "{loaded}");
+    assert_eq!(loaded["range"]["start"], json!({"line": 2, "character": 4}));
+    let file = client.at("textDocument/definition", &uri, text, "//li").await;
+    assert!(file["uri"].as_str().unwrap().ends_with("/lib.star"), "{file}");
+    assert_eq!(client.at("textDocument/definition", &uri, text, "def").await, Value::Null);
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_told_and_the_next_one_is_answered() {
+    let proxy = seen().await;
+    let mut client = LspClient::start(proxy.command(["lsp", "--stdio"]));
+    let early = client.request("textDocument/hover", json!({})).await;
+    assert_eq!(early["error"]["code"], -32002);
+    for rubbish in ["Content-Length: 3\r\n\r\n{]}", "Content-Length: 2\r\n\r\n[]", "Content-Length: many\r\n\r\n"] {
+        client.send_bytes(rubbish.as_bytes()).await;
+        let answer = client.read().await;
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32700)), "{answer}");
+    }
+    // The empty line behind the bad header is one more.
+    assert_eq!(client.read().await["error"]["code"], -32700);
+    client.initialize("untitled:x").await;
+    assert_eq!(client.request("textDocument/rename", json!({})).await["error"]["code"], -32601);
+    assert_eq!(client.request("textDocument/hover", json!({"textDocument": 5})).await["error"]["code"], -32602);
+    client.notify("textDocument/didOpen", json!({"textDocument": {"uri": 5}})).await;
+    client.notify("no/such/thing", json!([])).await;
+    client.open("untitled:1", "publish(\n").await;
+    assert_eq!(client.diagnostics(1).await.len(), 1);
+    // A client that goes without a word went wrong.
+    assert_eq!(client.end().await.code(), Some(1));
+}
