@@ -35,6 +35,7 @@ pub use config::Settings;
 pub use globals::{common, session, session_builder};
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
+pub use regular::glob_fits;
 pub use run::run_session_script;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `proxy test`: run `*_test.star`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -9,6 +10,7 @@ use super::{output, setup, table};
 use crate::author::testing::{self, Options, Ran, Report};
 use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
+use crate::reach::Reach;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -43,7 +45,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let places: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
         return Err(nothing(format!("there is no `*_test.star` in {}", places.join(", "))));
     }
-    let options = Options { root, filter: arguments.filter.clone() };
+    let reach = Arc::new(Reach::new(setup::variables(), Some(std::env::current_exe()?)));
+    let options = Options { root, filter: arguments.filter.clone(), reach };
     let colour = output::colour_of_answers();
     let report = testing::run(&files, &options, |ran| {
         if !arguments.json {

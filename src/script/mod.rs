@@ -32,4 +32,4 @@ pub use pool::{Pool, PoolError, wait};
 pub use report::message as error_message;
 pub use resolve::{Embedded, Paths};
 pub use source::{MAX_SOURCE, Source};
-pub use trial::{functions, try_function};
+pub use trial::{Found, look, try_function};

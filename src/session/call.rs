@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatch::Dispatcher;
 use super::host::RequestHost;
+use super::surroundings::Surroundings;
 use super::surface::{Entry, Surface, arguments_value};
 use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
@@ -55,6 +56,8 @@ pub enum CallFault {
 pub struct Calls {
     pub dispatcher: Dispatcher,
     pub pool: Pool,
+    /// Other surroundings than this machine's.
+    pub surroundings: Option<Arc<dyn Surroundings>>,
 }
 
 impl Calls {
@@ -137,6 +140,7 @@ impl Calls {
                 headers: Arc::default(),
             },
             party: caller.party,
+            surroundings: self.surroundings.clone(),
         });
         let outcome = tokio::select! {
             biased;

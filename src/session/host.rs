@@ -3,13 +3,14 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatch::Dispatcher;
+use super::surroundings::Surroundings;
 use super::through::Through;
 use crate::backend::{Call, CallError, Party};
 use crate::json::{Object, Raw, RawRef, quote};
@@ -23,6 +24,7 @@ pub(super) struct RequestHost {
     /// The client: a server that a handler calls may ask it too.
     pub(super) party: Option<Arc<dyn Party>>,
     pub(super) request: Request,
+    pub(super) surroundings: Option<Arc<dyn Surroundings>>,
 }
 
 impl Host for RequestHost {
@@ -54,7 +56,10 @@ impl Host for RequestHost {
         // Set last: a script cannot speak in another tool's or user's name.
         fields.insert("tool".to_owned(), json!(self.request.name.as_ref()));
         fields.insert("user".to_owned(), json!(self.request.principal.sub.as_ref()));
-        level.record(message, &fields);
+        match &self.surroundings {
+            Some(surroundings) => surroundings.log(level, message, &fields),
+            None => level.record(message, &fields),
+        }
     }
 
     fn stopped(&self) -> Option<Stop> {
@@ -70,6 +75,14 @@ impl Host for RequestHost {
             }
         };
         crate::script::wait(wait, &self.runtime)
+    }
+
+    fn now(&self) -> SystemTime {
+        self.surroundings.as_ref().map_or_else(SystemTime::now, |surroundings| surroundings.now())
+    }
+
+    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
+        self.surroundings.as_ref()?.stands_in(kind, request)
     }
 
     fn request(&self) -> Option<&Request> {

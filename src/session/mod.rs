@@ -9,6 +9,7 @@ mod host;
 mod listing;
 mod mirror;
 mod surface;
+mod surroundings;
 mod through;
 mod updates;
 
@@ -17,4 +18,5 @@ pub use call::{CallFault, Caller, Calls};
 pub use dispatch::Dispatcher;
 pub use listing::Page;
 pub use surface::{Entry, Surface};
+pub use surroundings::Surroundings;
 pub use updates::{NoUpdates, UpdateSource};

@@ -47,6 +47,11 @@ impl Store {
         Store { home: Arc::new(memory::Memory::new(memory::clock())) }
     }
 
+    /// The same with another clock: microseconds since some moment, never going back.
+    pub fn memory_with(clock: Arc<dyn Fn() -> u64 + Send + Sync>) -> Self {
+        Store { home: Arc::new(memory::Memory::new(clock)) }
+    }
+
     /// In a Redis. Nothing is sent yet: a store that is down is told by the first use.
     ///
     /// # Errors

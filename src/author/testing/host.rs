@@ -1,9 +1,10 @@
 //! What a test itself, and a handler that it calls directly, may do.
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
 
@@ -13,7 +14,7 @@ use crate::model::{ItemRef, error_result};
 use crate::script::{Host, LogLevel, Stop};
 
 pub(super) struct TestHost {
-    world: Arc<TestWorld>,
+    pub(super) world: Arc<TestWorld>,
 }
 
 impl TestHost {
@@ -39,6 +40,18 @@ impl Host for TestHost {
         let left = self.world.deadline.saturating_duration_since(Instant::now());
         let wait = async { tokio::time::timeout(left, future).await };
         self.world.runtime.block_on(wait).map_err(|_| Stop::Deadline)
+    }
+
+    fn now(&self) -> SystemTime {
+        self.world.clock.now()
+    }
+
+    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
+        self.world.stands_in(kind, request)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 }
 

@@ -9,6 +9,7 @@ use super::jobs::{Job, run_all};
 use super::one::{self, Test};
 use super::report::{Ran, Report, full_name};
 use crate::diagnostic::Diagnostic;
+use crate::reach::Reach;
 use crate::script::{MAX_SOURCE, Source};
 
 /// A test that does not end by then is stopped from within; what cannot be stopped is given up a little later.
@@ -21,6 +22,8 @@ pub struct Options {
     pub root: PathBuf,
     /// Only tests whose `file::name` has this text in it.
     pub filter: Option<String>,
+    /// The way into the world, for local tools that a test lets go there.
+    pub reach: Arc<Reach>,
 }
 
 /// Runs every test of these files. `told` hears of each in the order of the report, as soon as that is possible.
@@ -93,14 +96,13 @@ fn tests_of(path: &Path, options: &Options) -> Vec<Result<Test, Ran>> {
         Err(problem) => return vec![Err(broken(path, problem))],
     };
     let root: Arc<Path> = root_of(path, &options.root).into();
-    match one::names(&source, &root) {
-        Ok(names) => {
-            let wanted = |name: &String| {
-                let whole = full_name(&source.name, Some(name));
+    match one::tests_in(&source, &root, &options.reach) {
+        Ok(tests) => {
+            let wanted = |test: &Test| {
+                let whole = full_name(&source.name, Some(&test.name));
                 options.filter.as_ref().is_none_or(|text| whole.contains(text))
             };
-            let test = |name| Ok(Test { source: Arc::clone(&source), root: Arc::clone(&root), name });
-            names.into_iter().filter(wanted).map(test).collect()
+            tests.into_iter().filter(wanted).map(Ok).collect()
         }
         Err((problem, output)) => vec![Err(Ran { output, ..broken(path, problem) })],
     }
