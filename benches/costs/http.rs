@@ -29,25 +29,28 @@ async fn drive(address: &str, connections: usize, calls: usize) {
             stream.set_nodelay(true).unwrap();
             let mut buffer = Vec::new();
             for _ in 0..calls / connections {
-                stream.write_all(request.as_bytes()).await.unwrap();
-                let end = loop {
-                    if let Some((head, length)) = head(&buffer)
-                        && buffer.len() >= head + length
-                    {
-                        break head + length;
-                    }
-                    assert!(stream.read_buf(&mut buffer).await.unwrap() > 0, "the connection was closed");
-                };
-                assert!(
-                    buffer[..end].windows(10).any(|window| window == b"the answer"),
-                    "{}",
-                    String::from_utf8_lossy(&buffer)
-                );
-                buffer.drain(..end);
+                let reply = exchange(&mut stream, &mut buffer, &request).await;
+                assert!(reply.contains("the answer"), "{reply}");
             }
         }));
     }
     for task in tasks {
         task.await.unwrap();
     }
+}
+
+/// Sends a request and reads its reply, head and body.
+pub async fn exchange(stream: &mut TcpStream, buffer: &mut Vec<u8>, request: &str) -> String {
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let end = loop {
+        if let Some((head, length)) = head(buffer)
+            && buffer.len() >= head + length
+        {
+            break head + length;
+        }
+        assert!(stream.read_buf(buffer).await.unwrap() > 0, "the connection was closed");
+    };
+    let reply = String::from_utf8_lossy(&buffer[..end]).into_owned();
+    buffer.drain(..end);
+    reply
 }

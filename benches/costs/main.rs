@@ -11,6 +11,7 @@ mod cpu;
 mod http;
 mod parts;
 mod relay;
+mod sessions;
 mod stdio;
 mod surface;
 

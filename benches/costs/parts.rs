@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{cpu, http, stdio, surface};
+use crate::{cpu, http, sessions, stdio, surface};
 
 const CALLS: usize = 40_000;
+const SESSIONS: usize = 10_000;
 const WRAPPED: &str = r#"
 def logged(call):
     def handler(args):
@@ -41,6 +42,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("memory") {
         bench.memory().await;
+    }
+    if is("sessions") {
+        bench.sessions().await;
     }
     if is("start") {
         bench.start();
@@ -129,22 +133,29 @@ impl Bench {
         (child, line.trim().to_owned())
     }
 
+    async fn serving(&self, config: String) -> (Child, String) {
+        let arguments = ["serve", "--http", "127.0.0.1:0", "--log", "warn", "--config", &config].map(str::to_owned);
+        self.listening(&[vec![self.proxy()], arguments.to_vec()].concat(), true).await
+    }
+
+    /// Sessions of one surface that all share, without open streams.
+    async fn sessions(&self) {
+        let (proxy, address) = self.serving(self.stdio_config(false)).await;
+        let pid = proxy.id().unwrap();
+        sessions::open(&address, 1).await;
+        let before = cpu::resident(pid);
+        sessions::open(&address, SESSIONS - 1).await;
+        let after = cpu::resident(pid);
+        println!("{:<58} {:>10.1}", "  of which each session (KB)", (after - before) * 1024.0 / SESSIONS as f64);
+        row("memory with 10,000 idle sessions of a shared surface (MB)", after, 400.0);
+    }
+
     async fn http(&self) {
         let (_backend, backend) = self.listening(&[self.me(), "http-backend".into()], false).await;
         let (relay, relay_address) = self.listening(&[self.me(), "tcp-relay".into(), backend.clone()], false).await;
         let server = format!("  b: {{ url: \"http://{backend}/mcp\" }}\n");
         let config = self.config("http.yaml", &server, false);
-        let arguments = [
-            self.proxy(),
-            "serve".into(),
-            "--http".into(),
-            "127.0.0.1:0".into(),
-            "--log".into(),
-            "warn".into(),
-            "--config".into(),
-            config,
-        ];
-        let (proxy, proxy_address) = self.listening(&arguments, true).await;
+        let (proxy, proxy_address) = self.serving(config).await;
         let base = http::cost(&relay_address, relay.id().unwrap(), 32, CALLS).await;
         let plain = http::cost(&proxy_address, proxy.id().unwrap(), 32, CALLS).await;
         println!("{:<58} {base:>10.1}", "  relay over TCP, 32 connections (CPU µs a call)");

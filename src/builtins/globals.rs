@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
-    attempt, backend, bind, config, digest, instructions, json, log, metadata_make, passthrough, publish, regular,
-    results, search_index, tokens,
+    attempt, backend, base64, bind, config, digest, fuzzy, instructions, json, log, math, metadata_make, passthrough,
+    publish, redact, regular, results, search_index, time, tokens, url, visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -22,9 +22,16 @@ const ENGINE: [LibraryExtension; 8] = [
 ];
 
 /// What every script can use, extensions too.
-const COMMON: [fn(&mut GlobalsBuilder); 7] = [
+const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     json::register_json,
     regular::register_re,
+    math::register_math,
+    fuzzy::register_fuzzy,
+    base64::register_base64,
+    url::register_url,
+    time::register_time,
+    redact::register_redact,
+    visitor::register_visitor,
     digest::register_digest,
     tokens::register_tokens,
     log::register_log,
@@ -33,7 +40,7 @@ const COMMON: [fn(&mut GlobalsBuilder); 7] = [
 ];
 
 /// What only a session script can use.
-const SESSION: [fn(&mut GlobalsBuilder); 8] = [
+const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     backend::register_backends,
     publish::register_publish,
     passthrough::register_passthrough,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::Hook;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Definition, ItemKind, ItemRef};
 use crate::script::{Function, LogLevel};
@@ -29,6 +30,10 @@ pub struct Plan {
     pub indexes: Vec<Arc<SharedIndex>>,
     /// What the script logged at its top level.
     pub log: Vec<(LogLevel, String, Map<String, Value>)>,
+    /// Whether it asked whom it runs for: others may get another plan.
+    pub personal: bool,
+    /// What runs before everything that a client names.
+    pub on_request: Option<Hook>,
     /// The files it loaded, to be watched with it.
     pub files: Vec<PathBuf>,
 }

@@ -34,6 +34,12 @@ pub const PRESETS: &[Preset] = &[
         summary: "everything of all servers, unchanged; two tools of one name are an error",
         source: include_str!("../../presets/passthrough@1.star"),
     },
+    Preset {
+        name: "read-only",
+        version: 1,
+        summary: "only tools that say they change nothing (`readOnlyHint`)",
+        source: include_str!("../../presets/read-only@1.star"),
+    },
 ];
 
 /// What `load("@proxy//...")` finds.

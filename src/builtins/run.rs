@@ -10,9 +10,10 @@ use starlark::values::{OwnedFrozenValue, ValueLike};
 use super::handler::BackendHandler;
 use super::metadata::Metadata;
 use super::world::World;
-use super::{Handler, Plan, Published, Settings, globals, presets};
+use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
+use crate::model::Visitor;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
 /// Runs a session script. Every error is a diagnostic with place and cure.
@@ -21,9 +22,10 @@ pub fn run_session_script(
     root: &Path,
     snapshot: Arc<Snapshot>,
     settings: Arc<Settings>,
+    visitor: Visitor,
     limits: &Limits,
 ) -> Result<Plan, Diagnostic> {
-    let run = || plan(source, root, Arc::new(World::new(snapshot, settings)), limits);
+    let run = || plan(source, root, Arc::new(World::new(snapshot, settings, visitor)), limits);
     on_big_stack(run).and_then(|result| result).map_err(|failure| *failure.diagnostic)
 }
 
@@ -44,7 +46,9 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     if let Some(collected) = done.module.owned_extra_value() {
         take_published(&collected, &world, &mut plan);
     }
+    plan.on_request = Hook::of(&done.module, &world)?;
     let mut notes = world.notes();
+    plan.personal = notes.personal;
     plan.instructions = notes.instructions.take();
     plan.passes_all = notes.passes_all;
     plan.sections_read = std::mem::take(&mut notes.sections_read);

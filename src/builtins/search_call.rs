@@ -6,6 +6,7 @@ use starlark::values::tuple::TupleRef;
 use starlark::values::{Value, ValueLike};
 
 use super::handler::BackendHandler;
+use super::hook;
 use super::metadata::Metadata;
 use super::search_handle::SearchHandle;
 use crate::json::{Raw, Schema};
@@ -30,18 +31,34 @@ pub fn call<'v>(
     let Some(given) = given else {
         return failed(&format!("the arguments of `{name}` must be an object"), eval);
     };
+    let given = Json::Object(given);
+    match hook::ask_for_tool(name, &given, eval) {
+        Ok(None) => {}
+        Ok(Some(answer)) => return result(metadata, answer, eval),
+        Err(error) if context.is_final(&error) => return Err(error),
+        Err(error) => return failed(&error_message(&error), eval),
+    }
     // A server checks for itself.
     if handler.downcast_ref::<BackendHandler>().is_some() {
         return context.invoke(eval, *handler, &[arguments], &[]);
     }
-    if let Err(mismatch) = check(metadata, "inputSchema", &Json::Object(given)) {
+    if let Err(mismatch) = check(metadata, "inputSchema", &given) {
         return failed(&format!("invalid arguments for `{name}`: {mismatch}"), eval);
     }
-    let returned = match context.invoke(eval, *handler, &[arguments], &[]) {
-        Ok(returned) => returned,
-        Err(error) if context.is_final(&error) => return Err(error),
-        Err(error) => return failed(&error_message(&error), eval),
-    };
+    match context.invoke(eval, *handler, &[arguments], &[]) {
+        Ok(returned) => result(metadata, returned, eval),
+        Err(error) if context.is_final(&error) => Err(error),
+        Err(error) => failed(&error_message(&error), eval),
+    }
+}
+
+/// What a handler returned, as the result it stands for, if that is what the tool promises.
+fn result<'v>(
+    metadata: &Metadata,
+    returned: Value<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Value<'v>> {
+    let name = metadata.definition.key();
     let returned = convert::to_json(returned, eval.heap())
         .map_err(|error| complain(format!("`{name}` returned what cannot become JSON: {error}")))?;
     let result = shaped(returned, true);

@@ -1,21 +1,26 @@
 //! What the built-ins of one session script share: what they can see, and what they have written down.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use starlark::eval::Evaluator;
+use starlark::values::OwnedFrozenValue;
 
 use super::Settings;
 use super::publish_checks::Earlier;
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
-use crate::model::ItemKind;
+use crate::model::{ItemKind, Visitor};
 use crate::script::{Context, complain};
 use crate::search::SharedIndex;
 
 pub struct World {
     pub snapshot: Arc<Snapshot>,
     pub settings: Arc<Settings>,
+    /// Whom the script runs for.
+    pub visitor: Visitor,
+    /// The script's function `on_request`, once it has run.
+    pub hook: OnceLock<OwnedFrozenValue>,
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -29,11 +34,13 @@ pub struct Notes {
     pub sections_read: BTreeSet<String>,
     pub warnings: Vec<Diagnostic>,
     pub indexes: Vec<Arc<SharedIndex>>,
+    /// Whether the script asked whom it runs for.
+    pub personal: bool,
 }
 
 impl World {
-    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>) -> Self {
-        World { snapshot, settings, notes: Arc::default() }
+    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>, visitor: Visitor) -> Self {
+        World { snapshot, settings, visitor, hook: OnceLock::new(), notes: Arc::default() }
     }
 
     pub fn notes(&self) -> MutexGuard<'_, Notes> {

@@ -11,8 +11,8 @@ use super::failure::Failure;
 use super::output;
 use super::setup::{self, Source};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::gateway::Gateway;
-use crate::model::ItemKind;
+use crate::gateway::{Gateway, View};
+use crate::model::{ItemKind, Visitor};
 use crate::server::Identity;
 use crate::session::{CallFault, Caller, Surface};
 
@@ -26,6 +26,9 @@ pub(super) struct Arguments {
     /// All arguments as one JSON object; NAME=VALUE pairs are added to it
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
+    /// As this user: the `sub` of a token in the config, with their groups, or any other name
+    #[arg(long, value_name = "SUB")]
+    as_user: Option<String>,
     /// Give up after so long, for example 10s
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
@@ -66,13 +69,24 @@ async fn call(
     timeout: Option<Duration>,
 ) -> Result<Value, Failure> {
     let name = &arguments.tool;
+    let principal = match &arguments.as_user {
+        Some(sub) => Identity::new(&arguments.source.load()?.config.tokens).named(sub),
+        None => Identity::local_user(&setup::options(false)?.variables),
+    };
+    let view = View::of(Visitor { principal: principal.clone(), client: Arc::default() });
+    let surface = match &arguments.as_user {
+        Some(_) => gateway.surface(&view).await.map_err(|error| Failure::from(error.as_ref()))?,
+        None => surface,
+    };
     let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface)) };
     let schema = entry.definition.member("inputSchema").unwrap_or_default();
     let params = crate::json::raw(&json!({"name": name, "arguments": values(arguments, &schema)?}));
     let cancel = CancellationToken::new();
     let caller = Caller {
-        principal: Identity::local_user(&setup::options(false)?.variables),
+        principal,
         client: Arc::default(),
+        headers: Arc::default(),
+        admitted: false,
         cancel: cancel.clone(),
         party: None,
         objects_only: false,

@@ -83,7 +83,7 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
 /// Ends only with a reason to give up: the script cannot run, or a required server is not there.
 async fn watch(gateway: &Gateway) -> Failure {
     let first = async {
-        match gateway.surface().await {
+        match gateway.shared().await {
             Ok(_) => {
                 summary(gateway);
                 std::future::pending().await
@@ -106,7 +106,7 @@ async fn watch(gateway: &Gateway) -> Failure {
 /// What is served, for the person who started it.
 fn summary(gateway: &Gateway) {
     let snapshot = gateway.snapshot();
-    let tools = gateway.surface_now().map_or(0, |surface| surface.listed(ItemKind::Tool));
+    let tools = gateway.watch().borrow().surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool));
     let up = snapshot.backends.iter().filter(|backend| backend.status == Status::Ready).count();
     let all = snapshot.backends.len();
     let servers = if up == all {

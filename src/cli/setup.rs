@@ -10,8 +10,9 @@ use super::failure::Failure;
 use super::{output, spinner};
 use crate::config::{self, Config};
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, Options};
-use crate::model::BackendView;
+use crate::gateway::{Gateway, Options, View};
+use crate::model::{BackendView, Visitor};
+use crate::server::Identity;
 use crate::session::Surface;
 
 /// Where the servers and the script come from.
@@ -163,7 +164,16 @@ pub(super) fn with_gateway<T>(
         let label = if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) };
         let settled = spinner::with(&label, gateway.offering(tool)).await;
         let outcome = match settled {
-            Ok(surface) => work(&gateway, surface).await,
+            Ok(shared) => {
+                // Whoever types the command sees what they would see as the client on a pipe.
+                let own =
+                    View::of(Visitor { principal: Identity::local_user(&options.variables), client: Arc::default() });
+                let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
+                match own {
+                    Ok(surface) => work(&gateway, surface).await,
+                    Err(error) => Err(Failure::from(error.as_ref())),
+                }
+            }
             Err(error) => Err(Failure::from(error.as_ref())),
         };
         gateway.stop().await;

@@ -10,6 +10,8 @@ pub struct Serve {
     pub http: String,
     pub path: String,
     pub allowed_origins: Vec<String>,
+    /// Headers of requests that scripts may see, in lower case.
+    pub request_headers: Vec<String>,
     pub session_idle_timeout: Duration,
     pub max_sessions: usize,
     pub max_body_bytes: u64,
@@ -21,6 +23,7 @@ impl Default for Serve {
             http: "127.0.0.1:7331".to_owned(),
             path: "/mcp".to_owned(),
             allowed_origins: Vec::new(),
+            request_headers: Vec::new(),
             session_idle_timeout: Duration::from_secs(30 * 60),
             max_sessions: 10_000,
             max_body_bytes: 4 << 20,
@@ -34,12 +37,33 @@ pub(super) fn read_serve(reader: &Reader) -> Option<Serve> {
     fields.set(&mut serve.http, "http", read_address);
     fields.set(&mut serve.path, "path", read_path);
     fields.set(&mut serve.allowed_origins, "allowedOrigins", |reader| reader.list(read_origin));
+    fields.set(&mut serve.request_headers, "requestHeaders", |reader| reader.list(read_request_header));
     fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", Reader::timeout);
     fields.set(&mut serve.max_sessions, "maxSessions", Reader::count);
     fields.set(&mut serve.max_body_bytes, "maxBodyBytes", Reader::size);
-    fields.planned(&["requestHeaders", "stateKeys"]);
+    fields.planned(&["stateKeys"]);
     fields.finish();
     Some(serve)
+}
+
+/// Who somebody is was settled before any script runs, and what is between client and proxy is theirs.
+fn read_request_header(reader: &Reader) -> Option<String> {
+    let name = reader.string()?.to_ascii_lowercase();
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+    if name.is_empty() || !name.chars().all(is_name) {
+        return reader.expected("the name of a header such as `x-request-id`");
+    }
+    let identifies = matches!(name.as_str(), "authorization" | "proxy-authorization" | "cookie" | "set-cookie");
+    if identifies {
+        return reader.fail(&format!(
+            "a script never sees `{name}`: it holds what a client authenticates with; who that is, `current_user()` says"
+        ));
+    }
+    if name.starts_with("mcp-") {
+        return reader
+            .fail(&format!("a script never sees `{name}`: headers that begin with `mcp-` are the protocol's own"));
+    }
+    Some(name)
 }
 
 fn read_address(reader: &Reader) -> Option<String> {
@@ -72,18 +96,28 @@ mod tests {
     #[test]
     fn everything_can_be_set() {
         let config = loaded(
-            "serve: {http: '[::1]:80', path: /x, allowedOrigins: ['https://a.example:8443'], sessionIdleTimeout: 5m, \
+            "serve: {http: '[::1]:80', path: /x, allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
              maxSessions: 7, maxBodyBytes: 1KB}",
         );
         let expected = Serve {
             http: "[::1]:80".to_owned(),
             path: "/x".to_owned(),
             allowed_origins: vec!["https://a.example:8443".to_owned()],
+            request_headers: vec!["x-team".to_owned()],
             session_idle_timeout: Duration::from_secs(300),
             max_sessions: 7,
             max_body_bytes: 1000,
         };
         assert_eq!(config.serve, expected);
+    }
+
+    #[test]
+    fn headers_that_no_script_sees_are_refused_with_the_reason() {
+        let found = errors("serve:\n  requestHeaders: [Authorization, Cookie, MCP-Session-Id, 'no name', x-fine]\n");
+        assert_eq!(found.len(), 4);
+        assert!(found[0].contains("it holds what a client authenticates with"), "{}", found[0]);
+        assert!(found[2].contains("a script never sees `mcp-session-id`"), "{}", found[2]);
+        assert!(found[3].contains("the name of a header such as `x-request-id`"), "{}", found[3]);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde_json::{Map, Value};
+
 use crate::model::Secret;
 
 use super::reader::Reader;
@@ -11,7 +13,10 @@ pub struct Token {
     pub token: Secret,
     pub sub: String,
     pub email: String,
+    pub name: String,
     pub groups: Vec<String>,
+    /// What else a script may want to know of them.
+    pub claims: Map<String, Value>,
 }
 
 pub(super) fn read_auth(reader: &Reader) -> Option<Vec<Token>> {
@@ -27,6 +32,8 @@ fn read_token(reader: &Reader, seen: &mut HashSet<Secret>) -> Option<Token> {
     let token = fields.get("token");
     let sub = fields.get("sub");
     let email = fields.read("email", Reader::string).unwrap_or_default();
+    let name = fields.read("name", Reader::string).unwrap_or_default();
+    let claims = fields.read("claims", Reader::json_object).unwrap_or_default();
     let groups = fields.read("groups", |groups| groups.list(Reader::word)).unwrap_or_default();
     fields.finish();
     let Some(token) = token else { return reader.fail("needs `token`, what the client sends") };
@@ -39,20 +46,26 @@ fn read_token(reader: &Reader, seen: &mut HashSet<Secret>) -> Option<Token> {
     if !seen.insert(secret.clone()) {
         return token.fail("this token is listed already");
     }
-    Some(Token { token: secret, sub: sub?, email, groups })
+    Some(Token { token: secret, sub: sub?, email, name, groups, claims })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use crate::config::testing::{errors, loaded};
 
     #[test]
     fn a_token_stands_for_somebody() {
-        let config = loaded("auth: {tokens: [{token: '${TOKEN}', sub: ann, email: a@b.c, groups: [ops]}]}");
+        let config = loaded(
+            "auth: {tokens: [{token: '${TOKEN}', sub: ann, email: a@b.c, name: Ann, groups: [ops], \
+             claims: {team: red}}]}",
+        );
         let token = &config.tokens[0];
         assert_eq!(token.token.reveal(), "s3cret-from-environment");
         assert_eq!((token.sub.as_str(), token.email.as_str()), ("ann", "a@b.c"));
         assert_eq!(token.groups, ["ops"]);
+        assert_eq!((token.name.as_str(), &token.claims["team"]), ("Ann", &Value::from("red")));
     }
 
     #[test]

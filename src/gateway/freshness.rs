@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Gateway;
+use super::{Gateway, View};
 use crate::backend::{Backend, Keeping};
 use crate::catalog::Snapshot;
 use crate::model::{BackendKind, BackendView, ItemKind, Status};
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Gateway {
     /// Has lists that are older than their servers allow made again, and waits for the surface to show it.
-    pub async fn refresh(&self, kind: ItemKind) {
+    pub async fn refresh(&self, kind: ItemKind, view: &View) {
         let members = self.installed.fleet.members().load_full();
         let mut listings = futures::future::join_all(members.backends.iter().map(|backend| backend.refresh(kind)));
         // What is not old is ready at once, and then there is nothing to wait for.
@@ -25,6 +25,7 @@ impl Gateway {
         let renewed = async {
             listings.await;
             self.caught_up().await;
+            self.surfaces.caught_up(view).await;
         };
         if tokio::time::timeout(PATIENCE, renewed).await.is_err() {
             tracing::debug!(?kind, "a list that is old was not made again in time");
@@ -48,7 +49,9 @@ impl Gateway {
         let members = self.installed.fleet.members().load();
         let parts = members.backends.iter().filter(|backend| contributes(backend.as_ref(), surface, kind));
         let whole = parts.map(|backend| backend.keeping(kind)).reduce(Keeping::and);
-        whole.filter(|_| !made_here).unwrap_or_default()
+        let whole = whole.filter(|_| !made_here).unwrap_or_default();
+        // What is made for one visitor is nobody else's to keep.
+        Keeping { public: whole.public && surface.personal().is_none(), ..whole }
     }
 }
 

@@ -10,9 +10,11 @@ mod recipe;
 mod routes;
 mod servers;
 mod start;
+mod surfaces;
 mod waits;
 
 pub use offline::Offline;
 pub use rebuild::Current;
 pub use recipe::recipe;
 pub use start::{Gateway, Options};
+pub use surfaces::View;

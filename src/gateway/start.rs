@@ -10,6 +10,7 @@ use super::apply::Installation;
 use super::fleet::Fleet;
 use super::prepare::Prepared;
 use super::rebuild::{self, Current};
+use super::surfaces::Surfaces;
 use crate::backend::{Cache, Environment};
 use crate::catalog::{self, Snapshot};
 use crate::config::Config;
@@ -50,6 +51,7 @@ pub struct Gateway {
     pub(super) required: Vec<String>,
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
     pub(super) current: watch::Receiver<Current>,
+    pub(super) surfaces: Arc<Surfaces>,
     stopping: CancellationToken,
 }
 
@@ -77,7 +79,8 @@ impl Gateway {
         tokio::spawn(part(Arc::clone(&installed.fleet), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();
-        Ok(Gateway { installed, required, catalog, current, stopping: CancellationToken::new() })
+        let surfaces = Surfaces::follow(current.clone());
+        Ok(Gateway { installed, required, catalog, current, surfaces, stopping: CancellationToken::new() })
     }
 
     /// There is one client only, and it can do this: servers that start from now on are told so at once.

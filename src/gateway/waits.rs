@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{Current, Gateway};
+use super::{Current, Gateway, View};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::model::Status;
@@ -15,19 +15,30 @@ impl Gateway {
         Arc::clone(&self.catalog.borrow())
     }
 
-    /// The surface as it stands, and every later one.
+    /// Where the surface stands that is nobody's in particular, now and later.
     pub fn watch(&self) -> watch::Receiver<Current> {
         self.current.clone()
     }
 
-    /// The surface, without waiting.
-    pub fn surface_now(&self) -> Option<Arc<Surface>> {
-        self.current.borrow().surface.clone()
+    /// Counts up whenever somebody may see something else.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.surfaces.news()
     }
 
-    /// The surface; the first request waits for the first run. An error means that the script never ran.
-    pub async fn surface(&self) -> Result<Arc<Surface>, Arc<BuildError>> {
-        if let Some(surface) = self.surface_now() {
+    /// What a visitor sees, without waiting.
+    pub fn surface_now(&self, view: &View) -> Option<Arc<Surface>> {
+        self.surfaces.now(view)
+    }
+
+    /// What a visitor sees; the first request waits for the first run. An error means that the script never ran for them.
+    pub async fn surface(&self, view: &View) -> Result<Arc<Surface>, Arc<BuildError>> {
+        let shared = self.shared().await?;
+        self.surfaces.variant(shared, view).await
+    }
+
+    /// The surface that the script makes for nobody in particular. An error means that it never ran.
+    pub async fn shared(&self) -> Result<Arc<Surface>, Arc<BuildError>> {
+        if let Some(surface) = self.current.borrow().surface.clone() {
             return Ok(surface);
         }
         let mut current = self.current.clone();
@@ -58,7 +69,7 @@ impl Gateway {
                 (None, Some(surface)) => Ok(Arc::clone(surface)),
                 (None, None) => Err(Arc::new(Diagnostic::error("the session script did not run").into())),
             },
-            Err(_) => self.surface().await,
+            Err(_) => self.shared().await,
         }
     }
 

@@ -10,6 +10,7 @@ mod request;
 mod result;
 mod secret;
 mod template;
+mod visitor;
 
 pub use abilities::Abilities;
 pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status};
@@ -21,3 +22,4 @@ pub use request::{ClientInfo, Request};
 pub use result::{error_result, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;
 pub use template::UriTemplate;
+pub use visitor::{Visitor, VisitorKey};

@@ -7,17 +7,28 @@ use std::sync::Arc;
 pub struct Principal {
     pub sub: Arc<str>,
     pub email: Arc<str>,
+    /// What they are called; empty where nobody says.
+    pub name: Arc<str>,
     pub groups: Arc<[String]>,
+    /// What else is said of them: a JSON object, as text.
+    pub claims: Arc<str>,
     pub anonymous: bool,
 }
 
 impl Principal {
     pub fn anonymous() -> Self {
-        Principal { sub: "anonymous".into(), email: "".into(), groups: Arc::new([]), anonymous: true }
+        Principal { anonymous: true, ..Principal::named("anonymous") }
     }
 
     pub fn named(sub: &str) -> Self {
-        Principal { sub: sub.into(), email: "".into(), groups: Arc::new([]), anonymous: false }
+        Principal {
+            sub: sub.into(),
+            email: "".into(),
+            name: "".into(),
+            groups: Arc::new([]),
+            claims: "{}".into(),
+            anonymous: false,
+        }
     }
 
     /// To whom what is sealed belongs. Anonymous people hold what only this process made, and that is all that is known

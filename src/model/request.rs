@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Owner, Principal};
 use crate::json::{Object, Raw, RawRef};
@@ -20,6 +20,10 @@ pub struct Request {
     /// Those that the config lets scripts see.
     pub headers: Arc<[(String, String)]>,
 }
+
+/// More of a client's name or version is not looked at: it may be anything.
+const MOST_TEXT: usize = 256;
+const MOST_CAPABILITIES: usize = 16 << 10;
 
 /// What a client says of itself, as it wrote it: read only when somebody wants to know.
 #[derive(Clone, Debug, Default)]
@@ -40,21 +44,32 @@ impl ClientInfo {
         self.text("version")
     }
 
+    /// What is far longer than any client's says nothing.
     pub fn capabilities(&self) -> Value {
-        let read = self.capabilities.as_deref().and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let told = self.capabilities.as_deref().filter(|raw| raw.get().len() <= MOST_CAPABILITIES);
+        let read = told.and_then(|raw| serde_json::from_str(raw.get()).ok());
         read.filter(Value::is_object).unwrap_or_else(|| Value::Object(serde_json::Map::new()))
     }
 
     fn text(&self, member: &str) -> String {
         let object = self.implementation.as_deref().map(RawRef::get).and_then(|text| Object::parse(text).ok());
-        object.and_then(|object| object.string(member)).unwrap_or_default()
+        let text = object.and_then(|object| object.string(member)).unwrap_or_default();
+        text.chars().take(MOST_TEXT).collect()
+    }
+
+    /// Nothing but what scripts see of it, to be kept for longer than a request.
+    pub fn seen(&self) -> Self {
+        ClientInfo {
+            protocol_version: self.protocol_version,
+            implementation: Some(crate::json::raw(&json!({"name": self.name(), "version": self.version()}))),
+            capabilities: Some(crate::json::raw(&self.capabilities())),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_a_client_did_not_say_is_empty() {
@@ -67,5 +82,22 @@ mod tests {
         };
         assert_eq!((told.name().as_str(), told.version().as_str()), ("inspector", "1.2"));
         assert_eq!(told.capabilities(), json!({"roots": {}}));
+        let seen = told.seen();
+        assert_eq!(
+            (seen.name(), seen.version(), seen.capabilities()),
+            (told.name(), told.version(), told.capabilities())
+        );
+    }
+
+    #[test]
+    fn what_is_kept_of_a_client_has_a_bound() {
+        let long = "x".repeat(1 << 20);
+        let told = ClientInfo {
+            implementation: Some(crate::json::raw(&json!({"name": long, "icons": [long]}))),
+            capabilities: Some(crate::json::raw(&json!({"experimental": long}))),
+            ..ClientInfo::default()
+        };
+        assert_eq!((told.name().len(), told.capabilities()), (256, json!({})));
+        assert!(told.seen().implementation.is_some_and(|kept| kept.get().len() < 300));
     }
 }

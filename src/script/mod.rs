@@ -24,7 +24,7 @@ pub use complaint::{Complaint, complain};
 pub use context::{Context, LogLine};
 pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack};
 pub use failure::{Failed, Failure, FailureKind};
-pub use function::Function;
+pub use function::{Before, Function};
 pub use host::{Host, LogLevel, Stop};
 pub use limits::Limits;
 pub use meter::Why;

@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::Server;
+use super::methods::Client;
 use crate::backend::TASKS_EXTENSION;
 use crate::catalog::Snapshot;
+use crate::gateway::View;
 use crate::model::ServerInfo;
 use crate::session::Surface;
 use crate::wire::Revision;
@@ -25,12 +27,15 @@ impl Server {
     /// The surface to describe in a handshake. With many servers nothing is waited for: what is not there yet comes with
     /// a notification. A single one may be all there is to describe, and the client would wait for it with its very next
     /// request anyway.
-    pub(super) async fn described(&self) -> Option<Arc<Surface>> {
-        let now = self.gateway.surface_now();
-        if now.is_some() || self.gateway.snapshot().backends.len() != 1 {
+    ///
+    /// Where the script has run for somebody else already, there is nothing to wait for but its run for this visitor.
+    pub(super) async fn described(&self, view: &View) -> Option<Arc<Surface>> {
+        let now = self.gateway.surface_now(view);
+        let has_run = || self.gateway.watch().borrow().surface.is_some();
+        if now.is_some() || !(has_run() || self.gateway.snapshot().backends.len() == 1) {
             return now;
         }
-        tokio::time::timeout(PATIENCE, self.gateway.surface()).await.ok()?.ok()
+        tokio::time::timeout(PATIENCE, self.gateway.surface(view)).await.ok()?.ok()
     }
 
     /// What a client can do here. The view of a single server says what that server says.
@@ -50,9 +55,9 @@ impl Server {
     }
 
     /// Whether a method belongs to a capability that the only server does not have. Asking it would be asking in vain.
-    pub(super) async fn lacks(&self, method: &str) -> bool {
+    pub(super) async fn lacks(&self, method: &str, client: &Client) -> bool {
         let Some(capability) = needed(method) else { return false };
-        let Ok(surface) = self.surface().await else { return false };
+        let Ok(surface) = self.surface(client).await else { return false };
         let Some(only) = surface.mirrors() else { return false };
         let declared = only.info.capabilities.get(capability);
         match method {

@@ -49,7 +49,7 @@ impl Server {
             _ => return Err(invalid("`ref.type` must be `ref/prompt` or `ref/resource`")),
         };
         let key = reference.string(member).ok_or_else(|| invalid(&format!("`ref.{member}` is missing")))?;
-        let surface = self.surface().await?;
+        let surface = self.surface(asked.client).await?;
         let entry = surface.find(kind, &key).or_else(|| {
             // A resource without variables may be named too.
             (kind == ItemKind::ResourceTemplate).then(|| surface.find(ItemKind::Resource, &key)).flatten()

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use super::Server;
 use super::methods::Client;
 use crate::backend::{CallError, Follower, Listener, Subscription};
+use crate::gateway::View;
 use crate::model::ItemKind;
 use crate::session::{CallFault, NoUpdates, UpdateSource};
 use crate::wire::{RpcError, encode};
@@ -44,7 +45,7 @@ impl Followed {
             return Ok(());
         }
         self.has_room()?;
-        let surface = server.surface().await.map_err(|error| CallFault::Backend(CallError::Rpc(error)))?;
+        let surface = server.surface(client).await.map_err(|error| CallFault::Backend(CallError::Rpc(error)))?;
         let published = surface.updates_of(uri);
         let linked = published == Err(NoUpdates::Unknown);
         let source = match published {
@@ -116,9 +117,9 @@ impl Followed {
     }
 
     /// The notifications to send: of what is still followed, and still published as it was when that began.
-    pub(super) fn take_updates(&self, server: &Server) -> Vec<String> {
+    pub(super) fn take_updates(&self, server: &Server, view: &View) -> Vec<String> {
         let untold = std::mem::take(&mut *locked(&self.untold));
-        let Some(surface) = server.gateway.surface_now() else { return Vec::new() };
+        let Some(surface) = server.gateway.surface_now(view) else { return Vec::new() };
         let held = locked(&self.held);
         let current = |uri: &str| {
             held.get(uri).is_some_and(|held| match surface.updates_of(uri) {

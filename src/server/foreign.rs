@@ -9,6 +9,7 @@ use super::methods::{Asked, Outcome};
 use super::party::{ClientParty, Way};
 use super::{Server, missing, tell};
 use crate::backend::CallError;
+use crate::gateway::View;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{ItemKind, is_protocol_method};
 use crate::session::CallFault;
@@ -21,14 +22,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Server {
     /// The server that has a method: the one the config gives it to, else the only one, if all of it is passed through.
-    async fn owner_of_method(&self, method: &str) -> Option<Arc<str>> {
+    async fn owner_of_method(&self, method: &str, view: &View) -> Option<Arc<str>> {
         if is_protocol_method(method) {
             return None;
         }
         if let Some(owner) = self.gateway.owner_of_method(method) {
             return Some(owner);
         }
-        let surface = self.surface().await.ok()?;
+        let surface = self.gateway.surface(view).await.ok()?;
         surface.mirrors().map(|only| Arc::clone(&only.name))
     }
 
@@ -36,7 +37,7 @@ impl Server {
     pub(super) async fn pass_on(&self, asked: Asked<'_>) -> Outcome {
         let method = &asked.request.method;
         let unknown = || Some(Err(RpcError::method_not_found(method)));
-        let Some(owner) = self.owner_of_method(method).await else { return unknown() };
+        let Some(owner) = self.owner_of_method(method, &asked.client.view).await else { return unknown() };
         let token = match progress_token(asked.request) {
             Ok(token) => token,
             Err(error) => return Some(Err(error)),
@@ -65,7 +66,7 @@ impl Server {
     }
 
     /// Passes on what a client says unasked, if the protocol does not know it and a server does.
-    pub(super) fn pass_notification(&self, notification: &Notification) {
+    pub(super) fn pass_notification(&self, notification: &Notification, view: &Arc<View>) {
         if is_protocol_method(&notification.method) {
             return;
         }
@@ -74,11 +75,12 @@ impl Server {
             tracing::debug!(method, "a notification was dropped: too many are on their way");
             return;
         };
-        let (server, params) = (self.clone(), notification.params.as_deref().map(|raw| params(Some(raw))));
+        let (server, view) = (self.clone(), Arc::clone(view));
+        let params = notification.params.as_deref().map(|raw| params(Some(raw)));
         tokio::spawn(async move {
             let _place = place;
             let passing = async {
-                match server.owner_of_method(&method).await {
+                match server.owner_of_method(&method, &view).await {
                     Some(owner) => server.gateway.calls().dispatcher.notify(&owner, method, params).await,
                     None => tracing::debug!(method, "a notification that no server has was dropped"),
                 }

@@ -2,9 +2,11 @@
 
 use ::http::HeaderMap;
 use ::http::header::AUTHORIZATION;
+use serde_json::Value;
 use subtle::ConstantTimeEq;
 
 use crate::config::Token;
+use crate::json::canonical;
 use crate::model::{Principal, Secret};
 
 /// The tokens that are accepted; without any, everybody is anonymous.
@@ -21,13 +23,21 @@ impl Identity {
                 let principal = Principal {
                     sub: token.sub.as_str().into(),
                     email: token.email.as_str().into(),
+                    name: token.name.as_str().into(),
                     groups: token.groups.clone().into(),
+                    claims: canonical(&Value::Object(token.claims.clone())).into(),
                     anonymous: false,
                 };
                 (token.token.clone(), principal)
             })
             .collect();
         Identity { known }
+    }
+
+    /// Somebody by their name: as a token knows them, else with nothing but the name.
+    pub fn named(&self, sub: &str) -> Principal {
+        let known = self.known.iter().find(|(_, principal)| *principal.sub == *sub);
+        known.map_or_else(|| Principal::named(sub), |(_, principal)| principal.clone())
     }
 
     /// The operating-system user, who started the proxy and speaks to it through its own pipes.

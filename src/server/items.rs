@@ -34,6 +34,8 @@ struct Use {
     unlisted: Option<Arc<str>>,
     /// Whether a task is an answer too.
     takes_tasks: bool,
+    /// Whether it goes on with a call that was let through already.
+    admitted: bool,
 }
 
 impl Server {
@@ -46,7 +48,7 @@ impl Server {
         };
         let (revision, sees_urls) = (asked.client.revision, asked.client.abilities.url);
         let (key, client) = (used.key.clone(), asked.client);
-        let outcome = match self.surface().await {
+        let outcome = match self.surface(client).await {
             Ok(surface) => {
                 let unlisted = self.owner_of_unlisted(&surface, kind, &key, client);
                 let takes_tasks = match kind {
@@ -98,13 +100,13 @@ impl Server {
     async fn use_once(&self, surface: &Arc<Surface>, used: &Use, asked: Asked<'_>, way: Way) -> Result<Raw, CallFault> {
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), way);
         let mut caller = asked.client.caller(asked.cancel, Some(party));
-        caller.takes_tasks = used.takes_tasks;
+        (caller.takes_tasks, caller.admitted) = (used.takes_tasks, used.admitted);
         self.call(surface, used, caller).await
     }
 
     async fn call(&self, surface: &Arc<Surface>, used: &Use, caller: crate::session::Caller) -> Result<Raw, CallFault> {
         if let Some(server) = &used.unlisted {
-            return self.gateway.calls().forward(server, used.kind.use_method(), used.params.clone(), caller).await;
+            return self.gateway.calls().unlisted(surface, server, &used.key, used.params.clone(), caller).await;
         }
         self.gateway.calls().item(surface, used.kind, &used.key, used.params.clone(), caller).await
     }
@@ -125,7 +127,7 @@ impl Server {
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), Way::Conversation(asking));
         let cancel = tokio_util::sync::CancellationToken::new();
         let mut caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&party)));
-        caller.takes_tasks = used.takes_tasks;
+        (caller.takes_tasks, caller.admitted) = (used.takes_tasks, used.admitted);
         let (server, its_surface, its_use) = (self.clone(), Arc::clone(surface), used.clone());
         let work = Box::pin(async move { server.call(&its_surface, &its_use, caller).await });
         let conversation = Conversation::new(work, questions, party, cancel);
@@ -215,7 +217,7 @@ impl Use {
                 (params, token)
             }
         };
-        Ok(Use { kind, key: name, ticket, token, params, takes_tasks: false, unlisted: None })
+        Ok(Use { kind, key: name, ticket, token, params, takes_tasks: false, unlisted: None, admitted: false })
     }
 
     /// The server that is called, and how it calls what is used; none for a handler of a script.
@@ -244,7 +246,7 @@ impl Use {
         }
         let object = Object::parse(self.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let params = object.edit().set("requestState", state).finish_raw();
-        Ok(Use { params, ..self })
+        Ok(Use { params, admitted: true, ..self })
     }
 }
 

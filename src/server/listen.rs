@@ -38,7 +38,9 @@ impl Server {
         };
         let wanted: Vec<&str> =
             FLAGS.into_iter().filter(|(flag, _)| accepted.contains_key(*flag)).map(|(_, method)| method).collect();
-        let mut changes = Changes::of(&self.gateway);
+        // What it sees must be made before it can be seen to change.
+        let _ = self.described(&client.view).await;
+        let mut changes = Changes::of(&self.gateway, &client.view);
         let followed = Arc::new(Followed::default());
         let following = tokio::select! {
             following = self.follow(&followed, client, resources) => following,
@@ -59,7 +61,7 @@ impl Server {
                     }
                 }
                 () = followed.updated() => {
-                    for uri in followed.take_updates(self) {
+                    for uri in followed.take_updates(self, &client.view) {
                         let params = tagged(&request.id, json!({ "uri": uri }));
                         outlet.send(encode::notification(followed::METHOD, Some(&params))).await;
                     }

@@ -21,9 +21,9 @@ impl Server {
             None => None,
         };
         if behind.is_none() {
-            self.gateway.refresh(kind).await;
+            self.gateway.refresh(kind, &client.view).await;
         }
-        let surface = self.surface().await?;
+        let surface = self.surface(client).await?;
         let page = surface.page(kind, client.revision, behind.as_deref(), PAGE).ok_or_else(unknown_cursor)?;
         let next = match page.last.and_then(|last| surface.key_at(kind, last)) {
             Some(last) => format!(",\"nextCursor\":{}", quote(&self.sealed_cursor(kind, &client.principal, last)?)),

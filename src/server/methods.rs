@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use super::changes::Seen;
 use super::links::Links;
 use super::log_level::Level;
 use super::outlet::Outlet;
@@ -14,8 +15,9 @@ use super::session::Handshake;
 use super::subscriptions::Subscriptions;
 use super::tasks::is_task_method;
 use crate::backend::Party;
+use crate::gateway::View;
 use crate::json::{Raw, RawRef};
-use crate::model::{Abilities, ClientInfo, ItemKind, Owner, Principal};
+use crate::model::{Abilities, ClientInfo, ItemKind, Owner, Principal, Visitor};
 use crate::session::{Caller, Surface};
 use crate::wire::{Request, Revision, RpcError};
 
@@ -25,9 +27,15 @@ pub(super) struct Client {
     pub(super) revision: Revision,
     pub(super) principal: Principal,
     pub(super) owner: Owner,
+    /// Its look at what is published.
+    pub(super) view: Arc<View>,
+    /// What a client of a session last saw of the lists.
+    pub(super) seen: Option<Arc<Seen>>,
     pub(super) abilities: Abilities,
     /// What it says of itself: in its handshake, or with every request.
     pub(super) info: Arc<ClientInfo>,
+    /// Those headers of this request that scripts may see.
+    pub(super) headers: Arc<[(String, String)]>,
     pub(super) level: Level,
     /// The way to ask a session-based client.
     pub(super) questions: Option<Arc<Questions>>,
@@ -39,15 +47,24 @@ pub(super) struct Client {
     pub(super) links: Option<Arc<Links>>,
 }
 
+/// What such a visitor sees.
+pub(super) fn view_of(principal: &Principal, info: &Arc<ClientInfo>) -> Arc<View> {
+    Arc::new(View::of(Visitor { principal: principal.clone(), client: Arc::clone(info) }))
+}
+
 impl Client {
     /// The client of a session that begins with this handshake.
     pub(super) fn of_session(handshake: Handshake, principal: Principal) -> Self {
+        let info = Arc::new(handshake.client);
         Client {
             revision: handshake.revision,
+            view: view_of(&principal, &info),
+            seen: Some(Arc::default()),
             principal,
             owner: Owner::new_session(),
             abilities: handshake.abilities,
-            info: Arc::new(handshake.client),
+            info,
+            headers: Arc::default(),
             level: Level::new_session(),
             questions: Some(Arc::default()),
             subscriptions: None,
@@ -92,11 +109,16 @@ pub(super) struct Asked<'a> {
 pub(super) type Outcome = Option<Result<Raw, RpcError>>;
 
 impl Server {
-    pub(super) async fn surface(&self) -> Result<Arc<Surface>, RpcError> {
-        self.gateway.surface().await.map_err(|error| {
+    /// What this client sees.
+    pub(super) async fn surface(&self, client: &Client) -> Result<Arc<Surface>, RpcError> {
+        let surface = self.gateway.surface(&client.view).await.map_err(|error| {
             tracing::error!("{error}");
             RpcError::internal("the proxy's session script failed; its log says why")
-        })
+        })?;
+        if let Some(seen) = &client.seen {
+            seen.first(&surface);
+        }
+        Ok(surface)
     }
 
     /// The methods that both eras have.
@@ -123,6 +145,8 @@ impl Client {
         Caller {
             principal: self.principal.clone(),
             client: Arc::clone(&self.info),
+            headers: Arc::clone(&self.headers),
+            admitted: false,
             cancel,
             party: party.map(|party| party as Arc<dyn Party>),
             objects_only: !self.revision.is_stateless(),

@@ -64,8 +64,11 @@ pub(super) fn negotiated(request: &Request) -> Result<Handshake, RpcError> {
 
 impl Server {
     /// The answer to `initialize`.
-    pub(super) async fn initialize_result(&self, revision: Revision) -> Raw {
-        let surface = self.described().await;
+    pub(super) async fn initialize_result(&self, client: &Client) -> Raw {
+        let (surface, revision) = (self.described(&client.view).await, client.revision);
+        if let (Some(seen), Some(surface)) = (&client.seen, &surface) {
+            seen.first(surface);
+        }
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities(surface.as_deref(), revision),
@@ -78,7 +81,7 @@ impl Server {
     }
 
     pub(super) async fn answer_session(&self, asked: Asked<'_>) -> Outcome {
-        if self.lacks(&asked.request.method).await {
+        if self.lacks(&asked.request.method, asked.client).await {
             return Some(Err(RpcError::method_not_found(&asked.request.method)));
         }
         match asked.request.method.as_str() {

@@ -24,7 +24,7 @@ impl Sessions {
     }
 
     /// Takes a session in under a new id that cannot be guessed; none if there are too many.
-    pub(super) fn add(&self, session: Session) -> Option<String> {
+    pub(super) fn add(&self, session: Arc<Session>) -> Option<String> {
         let mut random = [0u8; 16];
         getrandom::fill(&mut random).ok()?;
         let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -32,7 +32,7 @@ impl Sessions {
         if table.len() >= self.limit {
             return None;
         }
-        table.insert(id.clone(), Arc::new(session));
+        table.insert(id.clone(), session);
         Some(id)
     }
 

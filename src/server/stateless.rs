@@ -6,7 +6,7 @@ use ::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::log_level::Level;
-use super::methods::{Asked, Client, Outcome};
+use super::methods::{Asked, Client, Outcome, view_of};
 use super::{Server, tasks, tell};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
@@ -94,16 +94,20 @@ pub(super) fn admit(
         (None, true) => Owner::new_request(),
         (None, false) => Owner::Person(Arc::clone(&principal.sub)),
     };
+    let info = Arc::new(ClientInfo {
+        protocol_version: revision.as_str(),
+        implementation: meta.client_info,
+        capabilities: meta.capabilities,
+    });
     Ok(Client {
         revision,
+        view: view_of(&principal, &info),
+        seen: None,
         principal,
         owner,
-        abilities: abilities(meta.capabilities.as_deref()),
-        info: Arc::new(ClientInfo {
-            protocol_version: revision.as_str(),
-            implementation: meta.client_info,
-            capabilities: meta.capabilities,
-        }),
+        abilities: abilities(info.capabilities.as_deref()),
+        info,
+        headers: Arc::default(),
         level: Level::Request(level),
         questions: None,
         subscriptions: None,
@@ -176,7 +180,7 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
 impl Server {
     /// Answers an admitted request.
     pub(super) async fn answer_stateless(&self, asked: Asked<'_>) -> Outcome {
-        if self.lacks(&asked.request.method).await {
+        if self.lacks(&asked.request.method, asked.client).await {
             return Some(Err(RpcError::method_not_found(&asked.request.method)));
         }
         match asked.request.method.as_str() {
@@ -190,7 +194,7 @@ impl Server {
     }
 
     async fn discover(&self, client: &Client) -> Result<Raw, RpcError> {
-        let surface = self.described().await;
+        let surface = self.described(&client.view).await;
         let mut result = json!({
             "supportedVersions": Revision::supported_names(),
             "capabilities": self.capabilities(surface.as_deref(), client.revision),
@@ -204,11 +208,16 @@ impl Server {
     }
 
     /// Compares `Mcp-Param-*` with the arguments, by the schema this client was shown.
-    pub(super) async fn check_param_headers(&self, request: &Request, sent: &HeaderMap) -> Result<(), Refusal> {
+    pub(super) async fn check_param_headers(
+        &self,
+        request: &Request,
+        sent: &HeaderMap,
+        client: &Client,
+    ) -> Result<(), Refusal> {
         if request.method != "tools/call" {
             return Ok(());
         }
-        let (Ok(surface), Some(body)) = (self.surface().await, &request.params) else { return Ok(()) };
+        let (Ok(surface), Some(body)) = (self.surface(client).await, &request.params) else { return Ok(()) };
         if !surface.has_marks() {
             return Ok(());
         }

@@ -7,10 +7,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
 use super::batch;
-use super::changes::Changes;
+use super::changes::Compared;
 use super::in_flight::InFlight;
 use super::links::Links;
-use super::methods::{Asked, Client, Outcome};
+use super::methods::{Asked, Client, Outcome, view_of};
 use super::outlet::Outlet;
 use super::session::{Handshake, negotiated};
 use super::stateless::admit;
@@ -84,12 +84,13 @@ struct Front {
 
 /// Tells a session-based client when its lists changed.
 async fn announce(front: Arc<Front>) {
-    let mut changes = Changes::of(&front.server.gateway);
-    while let Some(changed) = changes.next().await {
-        if front.revision().is_some() {
-            for change in changed {
-                front.send(encode::notification(change, None)).await;
-            }
+    let gateway = &front.server.gateway;
+    let mut news = gateway.news();
+    while news.changed().await.is_ok() {
+        let Some(client) = front.session() else { continue };
+        let (Some(seen), Some(now)) = (&client.seen, gateway.surface_now(&client.view)) else { continue };
+        for change in seen.turn_to(&now, &mut Compared::default()) {
+            front.send(encode::notification(change, None)).await;
         }
     }
 }
@@ -122,7 +123,9 @@ impl Front {
             Ok(Message::Request(request)) => self.take_request(request).await,
             Ok(Message::Notification(notification)) => {
                 self.in_flight.take_notification(&notification);
-                self.server.pass_notification(&notification);
+                let view = self.session().map(|client| Arc::clone(&client.view));
+                let view = view.unwrap_or_else(|| view_of(&self.principal, &Arc::default()));
+                self.server.pass_notification(&notification, &view);
             }
             Ok(Message::Response(response)) => match self.session().and_then(|client| client.questions.clone()) {
                 Some(questions) => questions.take(response),
@@ -200,16 +203,16 @@ impl Front {
     async fn initialize(&self, request: &Request) {
         match negotiated(request) {
             Ok(handshake) => {
-                let revision = handshake.revision;
                 self.server.gateway.sole_client(handshake.abilities);
                 let links = Some(Arc::clone(&self.links));
                 let client = Client { links, ..Client::of_session(handshake, self.principal.clone()) };
-                let client = client.told_at(Outlet::Queue(self.lines.clone()));
-                let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(client));
+                let client = Arc::new(client.told_at(Outlet::Queue(self.lines.clone())));
+                let new = Arc::clone(&client);
+                let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(new);
                 if let Some(old) = old {
                     old.end();
                 }
-                let result = self.server.initialize_result(revision).await;
+                let result = self.server.initialize_result(&client).await;
                 self.send(encode::result(&request.id, &result)).await;
             }
             Err(error) => self.send(encode::error(Some(&request.id), &error)).await,

@@ -11,6 +11,7 @@ use super::followed::{self, Followed};
 use super::items::told;
 use super::methods::{Asked, Outcome};
 use super::outlet::Outlet;
+use crate::gateway::View;
 use crate::json::{Object, RawRef};
 use crate::model::ItemKind;
 use crate::wire::{Request, RpcError};
@@ -53,20 +54,20 @@ impl Subscriptions {
     }
 
     /// Most clients follow nothing, and need nobody to tell them.
-    fn tell(&self, server: &Server) {
+    fn tell(&self, server: &Server, view: &Arc<View>) {
         let mut teller = self.0.teller.lock().unwrap_or_else(PoisonError::into_inner);
         if teller.is_none() {
-            let task = tell(server.clone(), Arc::clone(&self.0.followed), self.0.outlet.clone());
+            let task = tell(server.clone(), Arc::clone(view), Arc::clone(&self.0.followed), self.0.outlet.clone());
             *teller = Some(tokio::spawn(task).abort_handle());
         }
     }
 }
 
-async fn tell(server: Server, followed: Arc<Followed>, outlet: Outlet) {
+async fn tell(server: Server, view: Arc<View>, followed: Arc<Followed>, outlet: Outlet) {
     loop {
         followed.updated().await;
         outlet.ready().await;
-        for uri in followed.take_updates(&server) {
+        for uri in followed.take_updates(&server, &view) {
             outlet.send(followed::notification(&uri)).await;
         }
         tokio::time::sleep(BREATH).await;
@@ -79,7 +80,7 @@ impl Server {
             Ok(named) => named,
             Err(error) => return Some(Err(error)),
         };
-        subscriptions.tell(self);
+        subscriptions.tell(self, &asked.client.view);
         let outcome = tokio::select! {
             outcome = subscriptions.0.followed.add(self, asked.client, &uri) => outcome,
             () = asked.cancel.cancelled() => return None,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::builtins::{Plan, Settings, run_session_script};
 use crate::catalog::Snapshot;
 use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::model::Visitor;
 use crate::script::{Limits, LogLevel, Source};
 
 use super::Surface;
@@ -49,13 +50,19 @@ impl BuildError {
 }
 
 impl Recipe {
-    /// Runs the script. Blocking: call it off the async threads.
+    /// Runs the script for nobody in particular. Blocking: call it off the async threads.
     pub fn build(&self, snapshot: &Arc<Snapshot>) -> Result<Surface, BuildError> {
+        self.build_for(snapshot, Visitor::anonymous())
+    }
+
+    /// Runs it for somebody.
+    pub fn build_for(&self, snapshot: &Arc<Snapshot>, visitor: Visitor) -> Result<Surface, BuildError> {
         let plan = run_session_script(
             &self.source,
             &self.root,
             Arc::clone(snapshot),
             Arc::clone(&self.settings),
+            visitor,
             &Limits::SESSION_SCRIPT,
         )
         .map_err(BuildError::from)?;
@@ -73,7 +80,8 @@ impl Recipe {
         }
         let said: Vec<Diagnostic> = plan.log.iter().filter_map(warning).collect();
         plan.warnings.extend(said);
-        Ok(Surface::new(plan, snapshot))
+        let origin = plan.personal.then(|| Origin { recipe: self.clone(), snapshot: Arc::clone(snapshot) });
+        Ok(Surface::new(plan, snapshot, origin))
     }
 
     /// A section that is set and does nothing.
@@ -86,6 +94,20 @@ impl Recipe {
         ))
         .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or take it out of the config"));
         Some(diagnostic.at(place.clone()))
+    }
+}
+
+/// What a surface was made of, where it looks otherwise to others.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    recipe: Recipe,
+    snapshot: Arc<Snapshot>,
+}
+
+impl Origin {
+    /// The same for somebody else. Blocking.
+    pub fn build_for(&self, visitor: Visitor) -> Result<Surface, BuildError> {
+        self.recipe.build_for(&self.snapshot, visitor)
     }
 }
 

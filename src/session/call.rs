@@ -23,6 +23,10 @@ pub struct Caller {
     pub principal: Principal,
     /// What the client says of itself.
     pub client: Arc<ClientInfo>,
+    /// Those headers of the request that scripts may see.
+    pub headers: Arc<[(String, String)]>,
+    /// Whether the script's `on_request` has let this very call through: it goes on after a question of its server.
+    pub admitted: bool,
     pub cancel: CancellationToken,
     /// The way to tell and ask them; none where there is none.
     pub party: Option<Arc<dyn Party>>,
@@ -73,6 +77,9 @@ impl Calls {
         let entry = surface.find(kind, key).ok_or(CallFault::Unknown)?;
         match &entry.handler {
             Handler::Backend(target) => {
+                if let Some(answer) = self.asked_first(surface, kind, key, &params, &caller).await? {
+                    return Ok(answer);
+                }
                 // A URI that fits a template stays the URI it is; everything else goes by its original key.
                 let original = if entry.kind == ItemKind::ResourceTemplate { key } else { &target.name };
                 let params = if original == key {
@@ -87,17 +94,43 @@ impl Calls {
                 self.forward(&target.backend, kind.use_method(), params, caller).await
             }
             Handler::Script(function) => {
-                let job = Job {
-                    surface: Arc::clone(surface),
-                    kind,
-                    key: key.to_owned(),
-                    function: function.clone(),
-                    arguments: Object::parse(params.get()).map_err(malformed)?.get("arguments").map(RawRef::to_owned),
-                    objects_only: caller.objects_only,
-                };
-                self.run(job, caller).await
+                let job = Job::new(surface, kind, key, Some(function.clone()), &params, &caller)?;
+                let nothing = || CallFault::Failed { message: "the handler did not run".to_owned(), data: None };
+                self.run(job, caller).await?.ok_or_else(nothing)
             }
         }
+    }
+
+    /// Reads a resource of a backend that is not published by itself: the client has it from a link.
+    pub async fn unlisted(
+        &self,
+        surface: &Arc<Surface>,
+        backend: &Arc<str>,
+        uri: &str,
+        params: Raw,
+        caller: Caller,
+    ) -> Result<Raw, CallFault> {
+        let kind = ItemKind::Resource;
+        if let Some(answer) = self.asked_first(surface, kind, uri, &params, &caller).await? {
+            return Ok(answer);
+        }
+        self.forward(backend, kind.use_method(), params, caller).await
+    }
+
+    /// What the script's `on_request` says to the use of something that no handler of its own stands for; none to go on.
+    async fn asked_first(
+        &self,
+        surface: &Arc<Surface>,
+        kind: ItemKind,
+        key: &str,
+        params: &RawRef,
+        caller: &Caller,
+    ) -> Result<Option<Raw>, CallFault> {
+        if caller.admitted || surface.on_request().is_none() {
+            return Ok(None);
+        }
+        let job = Job::new(surface, kind, key, None, params, caller)?;
+        self.run(job, caller.clone()).await
     }
 
     /// Sends a request on to a backend.
@@ -125,7 +158,7 @@ impl Calls {
         }
     }
 
-    async fn run(&self, job: Job, caller: Caller) -> Result<Raw, CallFault> {
+    async fn run(&self, job: Job, caller: Caller) -> Result<Option<Raw>, CallFault> {
         let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
         let host = Arc::new(RequestHost {
             dispatcher: self.dispatcher.clone(),
@@ -137,7 +170,7 @@ impl Calls {
                 principal: caller.principal,
                 owner: caller.party.as_ref().map(|party| party.owner().clone()),
                 client: caller.client,
-                headers: Arc::default(),
+                headers: caller.headers,
             },
             party: caller.party,
             surroundings: self.surroundings.clone(),
@@ -150,7 +183,7 @@ impl Calls {
         };
         outcome.unwrap_or_else(|error| {
             tracing::error!(item = %name, %error, "a handler did not finish");
-            failed(kind, format!("the handler of `{name}` did not finish: {error}"), None)
+            failed(kind, format!("the handler of `{name}` did not finish: {error}"), None).map(Some)
         })
     }
 }
@@ -161,21 +194,61 @@ struct Job {
     surface: Arc<Surface>,
     kind: ItemKind,
     key: String,
-    function: Function,
+    /// None if only `on_request` is to be asked.
+    function: Option<Function>,
     arguments: Option<Raw>,
     objects_only: bool,
 }
 
 impl Job {
-    fn run(self, host: Arc<RequestHost>) -> Result<Raw, CallFault> {
-        let entry = self.surface.find(self.kind, &self.key).ok_or(CallFault::Unknown)?;
-        let arguments = match handler_arguments(entry, &self.key, self.arguments.as_deref()) {
-            Ok(arguments) => arguments,
-            Err(reason) => return failed(entry.kind, reason, None),
+    fn new(
+        surface: &Arc<Surface>,
+        kind: ItemKind,
+        key: &str,
+        function: Option<Function>,
+        params: &RawRef,
+        caller: &Caller,
+    ) -> Result<Self, CallFault> {
+        Ok(Job {
+            surface: Arc::clone(surface),
+            kind,
+            key: key.to_owned(),
+            function,
+            arguments: Object::parse(params.get()).map_err(malformed)?.get("arguments").map(RawRef::to_owned),
+            objects_only: caller.objects_only,
+        })
+    }
+
+    /// None if `on_request` alone was asked, and lets it go on.
+    fn run(self, host: Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
+        let entry = self.surface.find(self.kind, &self.key);
+        let hook = self.surface.on_request();
+        let checked = match (&self.function, entry) {
+            (Some(function), Some(entry)) => {
+                handler_arguments(entry, &self.key, self.arguments.as_deref()).map(|checked| Some((function, checked)))
+            }
+            _ => Ok(None),
         };
-        match self.function.call(&arguments, host, &Limits::HANDLER) {
-            Ok(returned) => finished(entry, &self.key, returned, self.objects_only),
-            Err(failure) => stopped(entry, &failure),
+        let (function, arguments) = match (&checked, hook) {
+            (Ok(Some((function, arguments))), None) => ((*function).clone(), arguments.clone()),
+            (Ok(Some((function, arguments))), Some(hook)) => (hook.before((*function).clone()), arguments.clone()),
+            (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.named_arguments()),
+            (Ok(None), None) => return Ok(None),
+            (Err(reason), None) => return failed(self.kind, reason.clone(), None).map(Some),
+        };
+        match (function.call(&arguments, host, &Limits::HANDLER), checked) {
+            (Ok(Value::Null), Ok(None)) => Ok(None),
+            (Ok(Value::Null), Err(reason)) => failed(self.kind, reason, None).map(Some),
+            (Ok(returned), _) => finished(entry, self.kind, &self.key, returned, self.objects_only).map(Some),
+            (Err(failure), _) => stopped(self.kind, &self.key, &failure).map(Some),
+        }
+    }
+
+    /// What `on_request` sees of a use whose arguments nobody has looked at.
+    fn named_arguments(&self) -> Raw {
+        match self.kind {
+            ItemKind::Tool | ItemKind::Prompt => self.arguments.clone().unwrap_or_else(|| crate::json::raw(&json!({}))),
+            ItemKind::Resource | ItemKind::ResourceTemplate => crate::json::raw(&json!({ "uri": self.key })),
         }
     }
 }
@@ -233,20 +306,29 @@ fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Raw, C
     }
 }
 
-fn stopped(entry: &Entry, failure: &Failure) -> Result<Raw, CallFault> {
+fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallFault> {
     let data = match &failure.kind {
         FailureKind::Stopped(Stop::Cancelled) => return Err(CallFault::Cancelled),
         FailureKind::Failed { data } => data.clone(),
         _ => None,
     };
-    tracing::warn!(item = entry.definition.key(), "{}", failure.diagnostic);
-    failed(entry.kind, failure.for_client(), data)
+    tracing::warn!(item = key, "{}", failure.diagnostic);
+    failed(kind, failure.for_client(), data)
 }
 
-fn finished(entry: &Entry, key: &str, returned: Value, objects_only: bool) -> Result<Raw, CallFault> {
+fn finished(
+    entry: Option<&Entry>,
+    kind: ItemKind,
+    key: &str,
+    returned: Value,
+    objects_only: bool,
+) -> Result<Raw, CallFault> {
     let fault = |message| CallFault::Failed { message, data: None };
-    match entry.kind {
-        ItemKind::Tool => Ok(kept_promise(entry, shaped(returned, objects_only))),
+    match kind {
+        ItemKind::Tool => {
+            let result = shaped(returned, objects_only);
+            Ok(entry.map_or_else(|| crate::json::raw(&result), |entry| kept_promise(entry, result.clone())))
+        }
         ItemKind::Prompt => shaped_messages(returned).map(|result| crate::json::raw(&result)).map_err(fault),
         ItemKind::Resource | ItemKind::ResourceTemplate => {
             shaped_contents(returned, key).map(|result| crate::json::raw(&result)).map_err(fault)

@@ -13,7 +13,7 @@ mod surroundings;
 mod through;
 mod updates;
 
-pub use build::{BuildError, Recipe};
+pub use build::{BuildError, Origin, Recipe};
 pub use call::{CallFault, Caller, Calls};
 pub use dispatch::Dispatcher;
 pub use listing::Page;

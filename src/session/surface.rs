@@ -7,10 +7,11 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::apps::Apps;
+use super::build::Origin;
 use super::definitions;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
-use crate::builtins::{Handler, Plan, Published};
+use crate::builtins::{Handler, Hook, Plan, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
@@ -133,11 +134,15 @@ pub struct Surface {
     mirrors: Option<Arc<BackendView>>,
     apps: Apps,
     indexes: Vec<Arc<SharedIndex>>,
+    /// What runs before everything that a client names.
+    on_request: Option<Hook>,
+    /// For whom else it would be made otherwise: what it was made of.
+    personal: Option<Origin>,
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Surface {
-    pub(super) fn new(plan: Plan, snapshot: &Snapshot) -> Self {
+    pub(super) fn new(plan: Plan, snapshot: &Snapshot, personal: Option<Origin>) -> Self {
         let mirrors = mirrored(&plan, snapshot);
         let (apps, clashes) = Apps::of(&plan);
         for clash in &clashes {
@@ -167,8 +172,20 @@ impl Surface {
             mirrors,
             apps,
             indexes: plan.indexes,
+            on_request: plan.on_request,
+            personal,
             warnings: plan.warnings.into_iter().chain(clashes).collect(),
         }
+    }
+
+    /// Where the script asked whom it runs for: what is needed to make the surface of others. None if everybody sees this.
+    pub fn personal(&self) -> Option<&Origin> {
+        self.personal.as_ref()
+    }
+
+    /// The script's function that runs before everything that a client names.
+    pub(super) fn on_request(&self) -> Option<&Hook> {
+        self.on_request.as_ref()
     }
 
     fn items(&self, kind: ItemKind) -> &Items {

@@ -17,6 +17,7 @@ PRESET         WHAT IT DOES
 default@1      everything of all servers, as `aggregation` and `optimizer` in the config ask for
 optimizer@1    `find_tool` and `call_tool` instead of all tools
 passthrough@1  everything of all servers, unchanged; two tools of one name are an error
+read-only@1    only tools that say they change nothing (`readOnlyHint`)
 "
     );
     let list = empty().run(["list-presets", "--json"]).await.expect(0).json();

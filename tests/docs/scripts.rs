@@ -8,7 +8,7 @@ use starlark_mcp_proxy::builtins::{Settings, run_session_script};
 use starlark_mcp_proxy::catalog::Snapshot;
 use starlark_mcp_proxy::extension;
 use starlark_mcp_proxy::json::raw;
-use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
+use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, Visitor};
 use starlark_mcp_proxy::reach::Reach;
 use starlark_mcp_proxy::script::{Limits, Source};
 
@@ -81,8 +81,14 @@ fn every_script_runs_and_publishes_something() {
             assert!(loaded.is_some_and(|extension| !extension.items.is_empty()), "{}: no tools", block.place);
             continue;
         }
-        let plan =
-            run_session_script(&source, Path::new(super::root()), snapshot(), settings(), &Limits::SESSION_SCRIPT);
+        let plan = run_session_script(
+            &source,
+            Path::new(super::root()),
+            snapshot(),
+            settings(),
+            Visitor::anonymous(),
+            &Limits::SESSION_SCRIPT,
+        );
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
         let published = ItemKind::ALL.iter().any(|kind| !plan.of(*kind).is_empty());
         assert!(published, "{}: nothing is published", block.place);

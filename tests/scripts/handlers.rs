@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{is_error, serving, world};
+use super::{is_error, serving, started, world};
 
 #[tokio::test]
 async fn a_wrapped_handler_changes_arguments_and_result() {
@@ -202,4 +202,25 @@ publish(metadata('noisy', '', {}, {}), noisy)
     let line = proxy.client.stderr().line("looked it up").await;
     assert!(line.contains("k1") && line.contains("noisy") && !line.contains("somebody else"), "{line}");
     proxy.client.stderr().line("and printed").await;
+}
+
+#[tokio::test]
+async fn what_is_for_the_audit_is_logged_whatever_the_level_of_the_log() {
+    let script = r#"
+def handler(args):
+    log("an error line", level = "error")
+    log("who did what", level = "audit", user = "somebody else", tool = "another", kept = 1)
+
+publish(metadata("x", "", {}, {}), handler)
+"#;
+    let proxy = world("echo", script).argument("--log").argument("off").environment("USER", "tess");
+    let mut proxy = started(proxy).await;
+    proxy.client.call("x", "{}").await.result();
+    let line = proxy.client.stderr().line("who did what").await.replace('\\', "");
+    // Who it was is the proxy's to say, not the script's.
+    assert!(
+        line.contains(r#""tool":"x""#) && line.contains(r#""user":"tess""#) && line.contains(r#""kept":1"#),
+        "{line}"
+    );
+    assert!(!proxy.client.stderr().text().contains("an error line"));
 }

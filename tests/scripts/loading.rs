@@ -60,7 +60,7 @@ async fn a_circle_is_named() {
 
 #[tokio::test]
 async fn a_script_has_no_files_no_network_and_no_environment() {
-    for name in ["open", "exec", "http", "env", "time", "data"] {
+    for name in ["open", "exec", "http", "env", "data"] {
         let text = refused(&format!("x = {name}\n")).await;
         assert!(text.starts_with(&format!("error: Variable `{name}` not found")), "{text}");
     }

@@ -87,6 +87,7 @@ fn publish_belongs_to_the_session_script() {
             &folder,
             snapshot,
             Arc::default(),
+            crate::model::Visitor::anonymous(),
             &Limits::SESSION_SCRIPT,
         )
     };

@@ -7,6 +7,8 @@ mod metadata;
 mod naming;
 mod other_kinds;
 mod publish;
+mod pure;
+mod redaction;
 
 use std::path::Path;
 use std::pin::Pin;
@@ -19,7 +21,7 @@ use super::{Handler, Plan, Settings, run_session_script};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, RawRef, raw};
-use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status};
+use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status, Visitor};
 use crate::script::{Failure, Host, Limits, LogLevel, Source, Stop};
 
 /// A tool with a schema of two parameters.
@@ -66,6 +68,7 @@ pub fn run_with(
         Path::new("."),
         Arc::new(Snapshot { version: 1, generation: 1, backends }),
         Arc::new(Settings { sections, ..Settings::default() }),
+        Visitor::anonymous(),
         limits,
     )
 }

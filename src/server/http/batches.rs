@@ -34,7 +34,8 @@ impl HttpFront {
             Ok(items) => items,
             Err(error) => return refuse(&error),
         };
-        let answers = batch::begin(items, &self.server, &session.client, &session.in_flight, &Outlet::Nowhere);
+        let client = self.request_headers.added_to(&session.client, headers);
+        let answers = batch::begin(items, &self.server, &client, &session.in_flight, &Outlet::Nowhere);
         match batch::gather(answers).await {
             Some(text) => HttpReply::json(StatusCode::OK, text),
             None => HttpReply::empty(StatusCode::ACCEPTED),

@@ -7,6 +7,7 @@ mod negotiate;
 mod post;
 mod post_session;
 mod post_stateless;
+mod request_headers;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +17,9 @@ use std::time::Duration;
 use ::http::header::{ALLOW, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
 
-use super::changes::Changes;
+use request_headers::RequestHeaders;
+
+use super::changes::Compared;
 use super::sessions::Sessions;
 use super::{Identity, Server};
 use crate::config::Serve;
@@ -31,13 +34,19 @@ pub struct HttpFront {
     server: Server,
     sessions: Sessions,
     identity: Identity,
+    request_headers: RequestHeaders,
 }
 
 impl HttpFront {
     /// The front, with its housekeeping running until it is dropped.
     pub fn new(server: Server, identity: Identity, serve: &Serve) -> Arc<Self> {
         let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
-        let front = Arc::new(HttpFront { server, sessions, identity });
+        let front = Arc::new(HttpFront {
+            server,
+            sessions,
+            identity,
+            request_headers: RequestHeaders::new(&serve.request_headers),
+        });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(SWEEP);
@@ -48,22 +57,33 @@ impl HttpFront {
             }
         });
         let weak = Arc::downgrade(&front);
-        let mut changes = Changes::of(&front.server.gateway);
+        let mut news = front.server.gateway.news();
         tokio::spawn(async move {
-            while let Some(changed) = changes.next().await {
+            while news.changed().await.is_ok() {
                 let Some(front) = weak.upgrade() else { return };
-                for session in front.sessions.all() {
-                    let changed = changed.clone();
-                    // Each by itself: one that does not read must not hold up the others.
-                    tokio::spawn(async move {
-                        for change in changed {
-                            session.tell(change).await;
-                        }
-                    });
-                }
+                front.announce();
             }
         });
         front
+    }
+
+    /// Tells each session of the lists that have changed for it.
+    fn announce(&self) {
+        let mut compared = Compared::default();
+        for session in self.sessions.all() {
+            let now = self.server.gateway.surface_now(&session.client.view);
+            let (Some(seen), Some(now)) = (&session.client.seen, now) else { continue };
+            let changed = seen.turn_to(&now, &mut compared);
+            if changed.is_empty() {
+                continue;
+            }
+            // Each by itself: one that does not read must not hold up the others.
+            tokio::spawn(async move {
+                for change in changed {
+                    session.tell(change).await;
+                }
+            });
+        }
     }
 
     /// The end is near: streams that would last for ever end, running calls may still finish.

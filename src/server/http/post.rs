@@ -8,6 +8,7 @@ use super::negotiate::{Accepts, is_json};
 use super::{HttpFront, Refused, session_id};
 use crate::model::Principal;
 use crate::server::era;
+use crate::server::methods::view_of;
 use crate::server::session::Session;
 use crate::wire::http::{HttpReply, HttpRequest};
 use crate::wire::{Message, Notification, Request, Revision, RpcError, batch, encode, headers};
@@ -55,19 +56,21 @@ impl HttpFront {
             return self.initialize(&request, principal).await;
         }
         match self.session(&headers, &principal) {
-            Ok(session) => self.post_session(session, request, accepts).await,
+            Ok(session) => self.post_session(session, request, &headers, accepts).await,
             Err(refused) => refused.reply(Some(&request.id)),
         }
     }
 
     fn post_notification(&self, notification: &Notification, headers: &HeaderMap, principal: &Principal) -> HttpReply {
-        if session_id(headers).is_some() {
-            match self.session(headers, principal) {
-                Ok(session) => session.in_flight.take_notification(notification),
-                Err(refused) => return refused.reply(None),
+        let view = match session_id(headers).map(|_| self.session(headers, principal)) {
+            Some(Ok(session)) => {
+                session.in_flight.take_notification(notification);
+                Arc::clone(&session.client.view)
             }
-        }
-        self.server.pass_notification(notification);
+            Some(Err(refused)) => return refused.reply(None),
+            None => view_of(principal, &Arc::default()),
+        };
+        self.server.pass_notification(notification, &view);
         HttpReply::empty(StatusCode::ACCEPTED)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::http::{HeaderName, HeaderValue, StatusCode};
+use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::HttpFront;
 use super::negotiate::Accepts;
@@ -20,12 +20,12 @@ impl HttpFront {
             Ok(agreed) => agreed,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
-        let revision = handshake.revision;
-        let Some(id) = self.sessions.add(Session::new(Client::of_session(handshake, principal))) else {
+        let session = Arc::new(Session::new(Client::of_session(handshake, principal)));
+        let Some(id) = self.sessions.add(Arc::clone(&session)) else {
             let error = RpcError::internal("too many sessions");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };
-        let body = encode::result(&request.id, &self.server.initialize_result(revision).await);
+        let body = encode::result(&request.id, &self.server.initialize_result(&session.client).await);
         match HeaderValue::from_str(&id) {
             Ok(id) => {
                 HttpReply::json(StatusCode::OK, body).with_header(HeaderName::from_static(headers::SESSION_ID), id)
@@ -34,7 +34,14 @@ impl HttpFront {
         }
     }
 
-    pub(super) async fn post_session(&self, session: Arc<Session>, request: Request, accepts: Accepts) -> HttpReply {
+    pub(super) async fn post_session(
+        &self,
+        session: Arc<Session>,
+        request: Request,
+        headers: &HeaderMap,
+        accepts: Accepts,
+    ) -> HttpReply {
+        let client = self.request_headers.added_to(&session.client, headers);
         let running = match session.in_flight.begin(&request.id) {
             Ok(running) => running,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
@@ -48,12 +55,7 @@ impl HttpFront {
             let work = tokio::spawn(async move {
                 let cancel = running.cancel.clone();
                 let outcome = server
-                    .answer_session(Asked {
-                        request: &request,
-                        client: &session.client,
-                        cancel,
-                        outlet: &Outlet::Nowhere,
-                    })
+                    .answer_session(Asked { request: &request, client: &client, cancel, outlet: &Outlet::Nowhere })
                     .await;
                 drop(running);
                 outcome.map(|outcome| encode::outcome(&request.id, &outcome))
@@ -67,9 +69,8 @@ impl HttpFront {
         tokio::spawn(async move {
             let outlet = Outlet::Stream(Arc::clone(&stream));
             let cancel = running.cancel.clone();
-            let outcome = server
-                .answer_session(Asked { request: &request, client: &session.client, cancel, outlet: &outlet })
-                .await;
+            let outcome =
+                server.answer_session(Asked { request: &request, client: &client, cancel, outlet: &outlet }).await;
             session.touch();
             // Before the answer goes out: from then on the client may use the id again.
             drop(running);

@@ -43,10 +43,14 @@ impl HttpFront {
         let id = request.id.clone();
         let refuse = |status, error: &RpcError| HttpReply::json(status, encode::error(Some(&id), error));
         let client = match admit(&request, Some(&headers), principal, None) {
-            Ok(client) => Arc::new(Client { links: self.server.links.of(&client.principal), ..client }),
+            Ok(client) => Arc::new(Client {
+                links: self.server.links.of(&client.principal),
+                headers: self.request_headers.of(&headers),
+                ..client
+            }),
             Err(refusal) => return refuse(refusal.status, &refusal.error),
         };
-        if let Err(refusal) = self.server.check_param_headers(&request, &headers).await {
+        if let Err(refusal) = self.server.check_param_headers(&request, &headers, &client).await {
             return refuse(refusal.status, &refusal.error);
         }
         if request.method == "subscriptions/listen" && !accepts.events {

@@ -1,0 +1,217 @@
+//! A script may ask whom it runs for: then everybody sees what is theirs, and nothing else.
+
+use serde_json::{Value, json};
+
+use crate::support::config::Config;
+use crate::support::finished::Finished;
+use crate::support::http_client::HttpClient;
+use crate::support::http_request::HttpRequest;
+use crate::support::message::{self, Message};
+use crate::support::programs::fake_backend;
+use crate::support::proxy::{HttpProxy, Proxy};
+
+const LIST_CHANGED: &str = "notifications/tools/list_changed";
+const TOKENS: &str = "auth: {tokens: [
+  {token: secret-a, sub: ann, email: ann@a.example, name: Ann, groups: [ops, dev], claims: {team: red}},
+  {token: secret-b, sub: bob}, {token: secret-c, sub: cid}, {token: secret-d, sub: cid, groups: [ops]}]}";
+
+/// Tools whose names begin with `ops_`, and `add_tool`, are for people of the group `ops` only.
+const BY_GROUP: &str = r#"
+ops = "ops" in current_user().groups
+for backend in backends().values():
+    for meta, call in backend.tools():
+        if ops or not (meta.name.startswith("ops_") or meta.name == "add_tool"):
+            publish(meta, call)
+instructions("for " + current_user().sub)
+"#;
+
+async fn serving(script: &str) -> HttpProxy {
+    let config = Config::new()
+        .server("fake", &fake_backend(["--only", "echo,add_tool"]))
+        .section("sessionInit: { scriptFile: policy.star }")
+        .section(TOKENS);
+    Proxy::new(&config).file("policy.star", script).http().await
+}
+
+fn holder(proxy: &HttpProxy, token: &str) -> HttpClient {
+    proxy.client().with_header("Authorization", &format!("Bearer {token}"))
+}
+
+async fn session(proxy: &HttpProxy, token: &str) -> (HttpClient, Value) {
+    let mut client = holder(proxy, token);
+    let handshake = client.initialize("2025-11-25").await.value();
+    (client, handshake["result"].clone())
+}
+
+#[tokio::test]
+async fn two_people_see_different_tools_and_cannot_call_each_other_s() {
+    let proxy = serving(BY_GROUP).await;
+    let (mut ann, to_ann) = session(&proxy, "secret-a").await;
+    let (mut bob, to_bob) = session(&proxy, "secret-b").await;
+    assert_eq!((&to_ann["instructions"], &to_bob["instructions"]), (&json!("for ann"), &json!("for bob")));
+    assert_eq!(ann.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
+    assert_eq!(bob.request("tools/list", "{}").await.tool_names(), ["echo"]);
+    ann.call("add_tool", r#"{"name":"ops_one"}"#).await.result();
+    let refused = bob.call("add_tool", r#"{"name":"ops_two"}"#).await;
+    assert!(refused.error_message().contains("unknown tool"), "{}", refused.raw);
+
+    for (token, tools) in [("secret-a", vec!["echo", "add_tool"]), ("secret-b", vec!["echo"])] {
+        let listed = holder(&proxy, token).modern("tools/list", "{}").await;
+        assert_eq!(&listed.tool_names()[..tools.len()], tools);
+        // What is made for one is nobody else's to keep.
+        assert_eq!(listed.value()["result"]["cacheScope"], "private");
+    }
+    let refused = holder(&proxy, "secret-b").modern_call("add_tool", r#"{"name":"ops_two"}"#).await;
+    assert!(refused.error_message().contains("unknown tool"), "{}", refused.raw);
+}
+
+#[tokio::test]
+async fn the_same_person_with_other_groups_sees_something_else() {
+    let proxy = serving(BY_GROUP).await;
+    assert_eq!(holder(&proxy, "secret-c").modern("tools/list", "{}").await.tool_names(), ["echo"]);
+    assert_eq!(holder(&proxy, "secret-d").modern("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
+    assert_eq!(holder(&proxy, "secret-c").modern("tools/list", "{}").await.tool_names(), ["echo"]);
+}
+
+#[tokio::test]
+async fn only_those_are_told_of_a_change_for_whom_something_changed() {
+    let proxy = serving(BY_GROUP).await;
+    let (mut ann, _) = session(&proxy, "secret-a").await;
+    let (mut bob, _) = session(&proxy, "secret-b").await;
+    let (mut told, mut not_told) = (ann.get_stream().await, bob.get_stream().await);
+    let subscribe = HttpRequest::modern("9", "subscriptions/listen", r#"{"notifications":{"toolsListChanged":true}}"#);
+    let mut listening = holder(&proxy, "secret-a").send(&subscribe).await;
+    let mut deaf = holder(&proxy, "secret-b").send(&subscribe).await;
+    for stream in [&mut listening, &mut deaf] {
+        let first = stream.next_message().await.and_then(|message| message.method());
+        assert_eq!(first.as_deref(), Some("notifications/subscriptions/acknowledged"));
+    }
+    ann.request("tools/list", "{}").await.result();
+    bob.request("tools/list", "{}").await.result();
+    // Two changes: bob hears of the second only, which is the one that he sees.
+    ann.call("add_tool", r#"{"name":"ops_one"}"#).await.result();
+    assert_eq!(next(&mut told).await, LIST_CHANGED);
+    assert_eq!(next(&mut listening).await, LIST_CHANGED);
+    ann.call("add_tool", r#"{"name":"plain"}"#).await.result();
+    for stream in [&mut told, &mut listening, &mut not_told, &mut deaf] {
+        assert_eq!(next(stream).await, LIST_CHANGED);
+    }
+    assert_eq!(bob.request("tools/list", "{}").await.tool_names(), ["echo", "plain"]);
+    assert_eq!(ann.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool", "ops_one", "plain"]);
+    ann.call("add_tool", r#"{"name":"ops_two"}"#).await.result();
+    assert_eq!(next(&mut told).await, LIST_CHANGED);
+    ann.call("add_tool", r#"{"name":"last"}"#).await.result();
+    // Had bob been told of `ops_two`, this would be that, and the next list would lack `last`.
+    assert_eq!(next(&mut not_told).await, LIST_CHANGED);
+    assert_eq!(bob.request("tools/list", "{}").await.tool_names(), ["echo", "plain", "last"]);
+}
+
+async fn next(stream: &mut crate::support::http_client::HttpReply) -> String {
+    stream.next_message().await.and_then(|message| message.method()).expect("a notification")
+}
+
+const WHO: &str = r#"
+def shown(user, client):
+    return {
+        "user": [user.sub, user.email, user.name, user.groups, user.claims, user.anonymous],
+        "client": [client.name, client.version, client.protocol_version, client.capabilities],
+    }
+
+top = shown(current_user(), client())
+
+def who(args):
+    return {"top": top, "now": shown(current_user(), client())}
+
+publish(metadata("who", "", {}, {}), who)
+"#;
+
+fn who(answer: &Message) -> (Value, Value) {
+    let said: Value = serde_json::from_str(&answer.structured()).expect("JSON");
+    assert_eq!(said["top"], said["now"], "a surface is for whoever uses it");
+    (said["now"]["user"].clone(), said["now"]["client"].clone())
+}
+
+#[tokio::test]
+async fn a_script_knows_user_and_client_in_both_eras() {
+    let proxy = serving(WHO).await;
+    let ann = json!(["ann", "ann@a.example", "Ann", ["ops", "dev"], {"team": "red"}, false]);
+    let mut client = holder(&proxy, "secret-a");
+    client.initialize_with("2025-06-18", r#"{"elicitation":{}}"#).await.result();
+    let (user, about) = who(&client.call("who", "{}").await);
+    assert_eq!(user, ann);
+    assert_eq!(about, json!(["test-client", "1.0.0", "2025-06-18", {"elicitation": {}}]));
+    let call = message::call("who", "{}");
+    let (user, about) = who(&holder(&proxy, "secret-a").modern_with("tools/call", &call, r#"{"roots":{}}"#).await);
+    assert_eq!(user, ann);
+    assert_eq!(about, json!(["test-client", "1.0.0", "2026-07-28", {"roots": {}}]));
+    let (user, about) = who(&holder(&proxy, "secret-b").modern("tools/call", &call).await);
+    assert_eq!(user, json!(["bob", "", "", [], {}, false]));
+    assert_eq!(about[3], json!({}));
+}
+
+#[tokio::test]
+async fn on_a_pipe_the_user_is_who_started_the_proxy_and_without_tokens_nobody_has_a_name() {
+    let config = Config::new().section("sessionInit: { scriptFile: policy.star }");
+    let world = Proxy::new(&config).file("policy.star", WHO).environment("USER", "tess").environment("LOGNAME", "tess");
+    let mut pipe = world.stdio();
+    pipe.client.initialize("2025-11-25").await.result();
+    assert_eq!(who(&pipe.client.call("who", "{}").await).0[0], "tess");
+    let proxy = Proxy::new(&config).file("policy.star", WHO).http().await;
+    let (user, _) = who(&proxy.client().modern_call("who", "{}").await);
+    assert_eq!(user, json!(["anonymous", "", "", [], {}, true]));
+}
+
+/// Fails for bob alone, and from the second tool on for ann.
+const FAILS: &str = r#"
+user = current_user().sub
+tools = backends()["fake"].tools()
+if user == "bob" or (user == "ann" and len(tools) > 2):
+    fail("not for " + user)
+for meta, call in tools:
+    publish(meta, call)
+"#;
+
+#[tokio::test]
+async fn a_script_that_fails_for_somebody_concerns_nobody_else() {
+    let proxy = serving(FAILS).await;
+    let (mut ann, _) = session(&proxy, "secret-a").await;
+    assert_eq!(ann.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
+    let refused = holder(&proxy, "secret-b").modern("tools/list", "{}").await;
+    assert!(refused.error_message().contains("session script failed"), "{}", refused.raw);
+    ann.call("add_tool", r#"{"name":"more"}"#).await.result();
+    proxy.program.stderr.line("not for ann").await;
+    let cid = holder(&proxy, "secret-c").modern("tools/list", "{}").await;
+    assert_eq!(cid.tool_names(), ["echo", "add_tool", "more"]);
+    assert_eq!(ann.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
+    assert!(!proxy.program.stderr.text().contains("secret-"));
+}
+
+#[tokio::test]
+async fn a_script_that_asks_nothing_runs_once_for_all() {
+    let script = "print('a run')\nfor meta, call in backends()['fake'].tools():\n    publish(meta, call)\n";
+    let proxy = serving(script).await;
+    for token in ["secret-a", "secret-b", "secret-c"] {
+        let (mut client, _) = session(&proxy, token).await;
+        assert_eq!(client.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
+        assert_eq!(holder(&proxy, token).modern("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
+    }
+    assert_eq!(proxy.program.stderr.text().matches("a run").count(), 1);
+}
+
+#[tokio::test]
+async fn the_command_line_calls_as_anybody() {
+    let config = Config::new().section("sessionInit: { scriptFile: policy.star }").section(TOKENS);
+    let world = Proxy::new(&config).file("policy.star", WHO).environment("USER", "tess").environment("LOGNAME", "tess");
+    for (arguments, user) in [
+        (vec!["call", "who"], json!(["tess", "", "", [], {}, false])),
+        (
+            vec!["call", "who", "--as-user", "ann"],
+            json!(["ann", "ann@a.example", "Ann", ["ops", "dev"], {"team": "red"}, false]),
+        ),
+        (vec!["call", "who", "--as-user", "zoe"], json!(["zoe", "", "", [], {}, false])),
+    ] {
+        let said: Value =
+            serde_json::from_str(&Finished::run(world.command(arguments)).await.expect(0).stdout).expect("JSON");
+        assert_eq!((&said["now"]["user"], &said["top"]["user"]), (&user, &user));
+    }
+}
