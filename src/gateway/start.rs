@@ -70,7 +70,8 @@ impl Gateway {
             changes: Arc::clone(&changes),
             sole_client: Arc::default(),
         };
-        let fleet = Fleet::new(Calls { dispatcher: Dispatcher::new(&[]), pool, surroundings: None }, Arc::clone(&changes));
+        let fleet =
+            Fleet::new(Calls { dispatcher: Dispatcher::new(&[]), pool, surroundings: None }, Arc::clone(&changes));
         let installed = Installation::new(environment, fleet);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.fleet.members()), changes);

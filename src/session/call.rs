@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatch::Dispatcher;
 use super::host::RequestHost;
-use super::surroundings::Surroundings;
 use super::surface::{Entry, Surface, arguments_value};
+use super::surroundings::Surroundings;
 use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use serde_json::Value as Json;
 use starlark::eval::Evaluator;
-use starlark::values::dict::{DictMut, DictRef};
 use starlark::values::Value;
+use starlark::values::dict::{DictMut, DictRef};
 use tokio::sync::oneshot;
 
 use super::world::TestWorld;
@@ -120,7 +120,6 @@ fn called<'v>(name: &str, argument: &Json, eval: &mut Evaluator<'v, '_, '_>) -> 
     let function = kept.ok_or_else(|| complain("a function of the test is gone"))?;
     let argument = convert::to_starlark(argument, heap)?;
     let answer = Context::of(eval)?.invoke(eval, function, &[argument], &[])?;
-    convert::to_json(answer, heap).map_err(|error| {
-        Complaint::new(format!("`{function}` returned what cannot become JSON: {error}")).into()
-    })
+    convert::to_json(answer, heap)
+        .map_err(|error| Complaint::new(format!("`{function}` returned what cannot become JSON: {error}")).into())
 }

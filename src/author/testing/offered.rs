@@ -112,8 +112,11 @@ fn defined<'v>(
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Item<'v>> {
     let is_given = |value: &Json| !value.is_null() && *value != json!("") && *value != json!({}) && *value != json!([]);
-    let members: Map<String, Json> =
-        members.into_iter().filter(|(_, value)| is_given(value)).map(|(name, value)| (name.to_owned(), value)).collect();
+    let members: Map<String, Json> = members
+        .into_iter()
+        .filter(|(_, value)| is_given(value))
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
     let definition = Definition::parse(kind, raw(&members)).map_err(|error| complain(error.to_string()))?;
     let heap = eval.heap();
     let data = ItemData { kind, definition: Arc::new(definition), fails: fails.into_option() };
@@ -195,11 +198,8 @@ pub(super) fn register_offered(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = "")] description: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Item<'v>> {
-        let members = vec![
-            ("name", json!(name)),
-            ("description", json!(description)),
-            ("arguments", given(arguments, eval)?),
-        ];
+        let members =
+            vec![("name", json!(name)), ("description", json!(description)), ("arguments", given(arguments, eval)?)];
         defined(ItemKind::Prompt, members, returns.into_option().unwrap_or_else(Value::new_none), fails, eval)
     }
 
@@ -221,10 +221,14 @@ pub(super) fn register_offered(builder: &mut GlobalsBuilder) {
         ];
         for (parameter, given, allowed) in kinds {
             for item in given.items {
-                let kind = Item::from_value(item).and_then(|item| item.data.downcast_ref::<ItemData>()).map(|data| data.kind);
+                let kind =
+                    Item::from_value(item).and_then(|item| item.data.downcast_ref::<ItemData>()).map(|data| data.kind);
                 if !kind.is_some_and(|kind| allowed.contains(&kind)) {
                     let maker = parameter.trim_end_matches('s');
-                    return Err(complain(format!("`{parameter}` holds {}; it must hold testing.{maker}(...) only", item.to_repr())));
+                    return Err(complain(format!(
+                        "`{parameter}` holds {}; it must hold testing.{maker}(...) only",
+                        item.to_repr()
+                    )));
                 }
                 items.push(item);
             }

@@ -13,7 +13,7 @@ use super::world::TestWorld;
 use crate::diagnostic::nearest;
 use crate::json::{Raw, RawRef, raw};
 use crate::model::ItemKind;
-use crate::script::{Complaint, LogLevel, complain};
+use crate::script::{Complaint, LogLevel};
 use crate::session::{CallFault, Caller, Calls, Surface, Surroundings};
 
 /// What somebody wrote down, for others to read.
@@ -66,9 +66,12 @@ impl Session {
         }
         let (calls, surface, caller) = (self.calls.clone(), Arc::clone(&self.surface), self.caller.clone());
         let (name, params) = (key.to_owned(), raw(&params));
-        let outcome = exchange::wait_for(&self.world, eval, async move {
-            calls.item(&surface, kind, &name, params, caller).await
-        })?;
+        let outcome =
+            exchange::wait_for(
+                &self.world,
+                eval,
+                async move { calls.item(&surface, kind, &name, params, caller).await },
+            )?;
         if let Some(question) = self.person.unanswered() {
             return Err(Complaint::new(format!("`{key}` asked {question:?}, and no answer is left"))
                 .hint("give one for every question: `testing.session(..., answers = [{\"action\": \"accept\"}])`")
@@ -121,9 +124,4 @@ impl Surroundings for TestSurroundings {
     fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
         self.world.stands_in(kind, request)
     }
-}
-
-/// For a native that has no better words.
-pub(super) fn malformed(error: impl std::fmt::Display) -> starlark::Error {
-    complain(error.to_string())
 }

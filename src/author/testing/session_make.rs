@@ -25,6 +25,7 @@ use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
 use crate::extension;
 use crate::gateway;
+use crate::model::Visitor;
 use crate::script::{Complaint, Pool, complain, convert};
 use crate::session::{Calls, Dispatcher};
 
@@ -56,7 +57,12 @@ struct Servers {
 }
 
 impl<'v> Wanted<'v> {
-    fn servers(&self, world: &Arc<TestWorld>, pool: &Pool, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Servers> {
+    fn servers(
+        &self,
+        world: &Arc<TestWorld>,
+        pool: &Pool,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Servers> {
         let mut servers = Servers::default();
         let wrong = || complain("`backends` is a dict from names to testing.backend(...)");
         let given = self.backends.map(|given| DictRef::from_value(given).ok_or_else(wrong)).transpose()?;
@@ -155,7 +161,11 @@ fn fake<'v>(item: Value<'v>, world: &TestWorld, eval: &mut Evaluator<'v, '_, '_>
     Ok(FakeItem { kind: data.kind, definition: data.definition, returns })
 }
 
-fn object<'v>(what: &str, given: NoneOr<Value<'v>>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Map<String, Json>> {
+fn object<'v>(
+    what: &str,
+    given: NoneOr<Value<'v>>,
+    eval: &Evaluator<'v, '_, '_>,
+) -> starlark::Result<Map<String, Json>> {
     let Some(given) = given.into_option() else { return Ok(Map::new()) };
     let wrong = || complain(format!("`{what}` is a dict, not a `{}`", given.get_type()));
     convert::to_object(given, eval.heap())?.ok_or_else(wrong)
@@ -175,14 +185,11 @@ fn make<'v>(
     let views = servers.all.iter().map(|backend| backend.view()).collect();
     let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: views });
     let visitor = person.arrive(&config)?;
-    let surface = recipe.build(&snapshot).map_err(|error| told(error.diagnostic()))?;
+    let whom = Visitor { principal: visitor.caller.principal.clone(), client: Arc::clone(&visitor.caller.client) };
+    let surface = recipe.build_for(&snapshot, whom).map_err(|error| told(error.diagnostic()))?;
     let log = Record::default();
     let surroundings = TestSurroundings { world: Arc::clone(&world), log: Arc::clone(&log) };
-    let calls = Calls {
-        dispatcher: Dispatcher::new(&servers.all),
-        pool,
-        surroundings: Some(Arc::new(surroundings)),
-    };
+    let calls = Calls { dispatcher: Dispatcher::new(&servers.all), pool, surroundings: Some(Arc::new(surroundings)) };
     world.expect_answers_of(&visitor.person);
     Ok(Session {
         surface: Arc::new(surface),

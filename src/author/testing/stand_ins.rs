@@ -147,9 +147,8 @@ impl Rule {
 fn address(request: &Value) -> String {
     let url = request["url"].as_str().unwrap_or_default();
     let pairs = request["params"].as_array().into_iter().flatten();
-    let query: Vec<String> = pairs
-        .filter_map(|pair| Some(format!("{}={}", pair[0].as_str()?, pair[1].as_str()?)))
-        .collect();
+    let query: Vec<String> =
+        pairs.filter_map(|pair| Some(format!("{}={}", pair[0].as_str()?, pair[1].as_str()?))).collect();
     match (query.is_empty(), url.contains('?')) {
         (true, _) => url.to_owned(),
         (false, true) => format!("{url}&{}", query.join("&")),

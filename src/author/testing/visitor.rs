@@ -49,6 +49,8 @@ impl Wanted {
         let caller = Caller {
             principal,
             client: Arc::new(client),
+            headers: headers(&self.headers, &config.serve.request_headers)?,
+            admitted: false,
             cancel: CancellationToken::new(),
             party: Some(Arc::clone(&person) as _),
             objects_only: !revision.is_stateless(),
@@ -91,7 +93,32 @@ fn principal(user: &Map<String, Json>) -> Result<Principal, Complaint> {
         }
         Some(_) => return Err(wrong()),
     };
-    Ok(Principal { email: text("user", user, "email")?.into(), groups: groups.into(), ..Principal::named(&sub) })
+    let claims = match user.get("claims") {
+        None | Some(Json::Null) => json!({}),
+        Some(claims @ Json::Object(_)) => claims.clone(),
+        Some(_) => return Err(Complaint::new("`claims` of `user` must be a dict")),
+    };
+    Ok(Principal {
+        email: text("user", user, "email")?.into(),
+        name: text("user", user, "name")?.into(),
+        groups: groups.into(),
+        claims: claims.to_string().into(),
+        ..Principal::named(&sub)
+    })
+}
+
+/// The headers of every request; a script sees only those that the config lets it see.
+fn headers(given: &Map<String, Json>, visible: &[String]) -> Result<Arc<[(String, String)]>, Complaint> {
+    let header = |(name, value): (&String, &Json)| {
+        let name = name.to_lowercase();
+        if !visible.contains(&name) {
+            return Err(Complaint::new(format!("the header `{name}` would not reach the script"))
+                .hint(format!("let it through: `config = {{\"serve\": {{\"requestHeaders\": [\"{name}\"]}}}}`")));
+        }
+        let value = value.as_str().ok_or_else(|| Complaint::new(format!("the header `{name}` must be text")))?;
+        Ok((name, value.to_owned()))
+    };
+    given.iter().map(header).collect()
 }
 
 fn client(given: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), Complaint> {
