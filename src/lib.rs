@@ -10,6 +10,7 @@ pub mod seal;
 
 // Layer 1
 pub mod model;
+pub mod store;
 pub mod reach;
 
 // Layer 2
@@ -17,7 +18,6 @@ pub mod wire;
 pub mod search;
 pub mod script;
 pub mod config;
-pub mod store;
 
 // Layer 3
 pub mod backend;

@@ -1,10 +1,11 @@
-//! Handles for clients that only this process can read: cursors, tickets and task ids hold what the proxy must find
+//! Handles for clients that only this process, or those that share its keys, can read: cursors, tickets and task ids hold what the proxy must find
 //! again, and no client can look into one, change one or use another's.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use sha2::{Digest, Sha256};
 
 /// What a handle is for: one made for another purpose does not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +25,15 @@ impl Purpose {
     }
 }
 
-/// Which key sealed a handle, so that keys can change while older handles are still about.
-const KEY_ID: u8 = 1;
+/// The form of a handle, so that it can change while older handles are still about.
+const FORM: u8 = 1;
 const NONCE: usize = 24;
 
 #[derive(Clone)]
 pub struct Sealer {
-    cipher: XChaCha20Poly1305,
+    newest: XChaCha20Poly1305,
+    /// Keys of earlier days, for handles that are still about.
+    older: Vec<XChaCha20Poly1305>,
 }
 
 impl std::fmt::Debug for Sealer {
@@ -47,7 +50,24 @@ impl Sealer {
     pub fn new() -> Result<Self, getrandom::Error> {
         let mut key = [0; 32];
         getrandom::fill(&mut key)?;
-        Ok(Sealer { cipher: XChaCha20Poly1305::new(&key.into()) })
+        Ok(Sealer { newest: XChaCha20Poly1305::new(&key.into()), older: Vec::new() })
+    }
+
+    /// With keys that others have too: the first seals, all of them open. Without any, one that lives as long as the
+    /// process.
+    ///
+    /// # Errors
+    /// If the system has no randomness to give.
+    pub fn with_keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<Self, getrandom::Error> {
+        let mut ciphers = keys.into_iter().map(|key| {
+            // Whatever its length and alphabet, all of its randomness counts.
+            let digest = Sha256::digest([b"proxy state key\n", key.as_bytes()].concat());
+            XChaCha20Poly1305::new(&digest)
+        });
+        match ciphers.next() {
+            Some(newest) => Ok(Sealer { newest, older: ciphers.collect() }),
+            None => Self::new(),
+        }
     }
 
     /// Seals `content` for one purpose and one owner.
@@ -55,14 +75,14 @@ impl Sealer {
     /// # Errors
     /// If the system has no randomness to give.
     pub fn seal(&self, purpose: Purpose, owner: &str, content: &[u8]) -> Result<String, getrandom::Error> {
-        let mut sealed = vec![KEY_ID];
+        let mut sealed = vec![FORM];
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce)?;
         sealed.extend(nonce);
         let bound = bound_to(purpose, owner);
         let payload = Payload { msg: content, aad: &bound };
         // Fails only for messages of hundreds of gigabytes.
-        let text = self.cipher.encrypt(XNonce::from_slice(&nonce), payload).unwrap_or_default();
+        let text = self.newest.encrypt(XNonce::from_slice(&nonce), payload).unwrap_or_default();
         sealed.extend(text);
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
@@ -70,13 +90,16 @@ impl Sealer {
     /// What was sealed for this purpose and owner; none for anything else, whatever is wrong with it.
     pub fn open(&self, purpose: Purpose, owner: &str, sealed: &str) -> Option<Vec<u8>> {
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let (key, rest) = sealed.split_first()?;
-        if *key != KEY_ID || rest.len() < NONCE {
+        let (form, rest) = sealed.split_first()?;
+        if *form != FORM || rest.len() < NONCE {
             return None;
         }
         let (nonce, text) = rest.split_at(NONCE);
         let bound = bound_to(purpose, owner);
-        self.cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: text, aad: &bound }).ok()
+        let open = |cipher: &XChaCha20Poly1305| {
+            cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: text, aad: &bound }).ok()
+        };
+        open(&self.newest).or_else(|| self.older.iter().find_map(open))
     }
 }
 
@@ -96,6 +119,23 @@ mod tests {
         assert_eq!(sealer.open(Purpose::Cursor, "bob", &sealed), None);
         assert_eq!(sealer.open(Purpose::Task, "ann", &sealed), None);
         assert_eq!(Sealer::new().unwrap().open(Purpose::Cursor, "ann", &sealed), None, "another process");
+    }
+
+    #[test]
+    fn a_new_key_seals_and_the_old_ones_still_open() {
+        let (old, new) = ("o".repeat(32), "n".repeat(32));
+        let before = Sealer::with_keys([old.as_str()]).unwrap();
+        let between = Sealer::with_keys([new.as_str(), old.as_str()]).unwrap();
+        let after = Sealer::with_keys([new.as_str()]).unwrap();
+        let sealed = before.seal(Purpose::Ticket, "ann", b"1").unwrap();
+        assert_eq!(between.open(Purpose::Ticket, "ann", &sealed).as_deref(), Some(&b"1"[..]));
+        assert_eq!(after.open(Purpose::Ticket, "ann", &sealed), None);
+        let sealed = between.seal(Purpose::Ticket, "ann", b"2").unwrap();
+        assert_eq!(after.open(Purpose::Ticket, "ann", &sealed).as_deref(), Some(&b"2"[..]));
+        assert_eq!(before.open(Purpose::Ticket, "ann", &sealed), None);
+        let [one, other] = [0; 2].map(|_| Sealer::with_keys([]).unwrap());
+        let sealed = one.seal(Purpose::Ticket, "ann", b"3").unwrap();
+        assert_eq!(other.open(Purpose::Ticket, "ann", &sealed), None, "without keys each process has its own");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// A module uses lower layers only, and modules of one layer do not use each other.
 const LAYERS: [&[&str]; 10] = [
     &["diagnostic", "json", "process", "seal"],
-    &["model", "reach"],
-    &["wire", "search", "script", "config", "store"],
+    &["model", "store", "reach"],
+    &["wire", "search", "script", "config"],
     &["backend", "embedding"],
     &["catalog"],
     &["builtins"],

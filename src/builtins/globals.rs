@@ -6,7 +6,7 @@ use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
     attempt, backend, base64, bind, config, digest, fuzzy, instructions, json, log, math, metadata_make, passthrough,
-    publish, redact, regular, results, search_index, time, tokens, url, visitor,
+    publish, rate_limits, redact, regular, results, search_index, state, time, tokens, url, visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
@@ -49,6 +49,8 @@ const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     config::register_config,
     bind::register_bind,
     search_index::register_search_index,
+    rate_limits::register_rate_limits,
+    state::register_state,
 ];
 
 /// A builder with what every script can use.

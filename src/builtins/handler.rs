@@ -12,6 +12,7 @@ use starlark::values::{
     NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, UnpackValue, Value, ValueLike, starlark_value,
 };
 
+use super::keeping::seconds;
 use super::kinds::noun;
 use crate::model::ItemRef;
 use crate::script::{Complaint, Context, complain, convert};
@@ -84,10 +85,8 @@ fn timeout(noun: &str, arguments: &Arguments<'_, '_>) -> starlark::Result<Option
         if value.is_none() {
             continue;
         }
-        let seconds = UnpackFloat::unpack_value(value)?.map(|seconds| seconds.0);
-        let valid =
-            seconds.filter(|seconds| *seconds > 0.0).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        timeout = Some(valid.ok_or_else(|| complain("`timeout` must be a number of seconds above 0"))?);
+        let given = UnpackFloat::unpack_value(value)?.map_or(0.0, |seconds| seconds.0);
+        timeout = Some(seconds("timeout", given)?);
     }
     Ok(timeout)
 }

@@ -58,7 +58,7 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
     }
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(Failure::config)?);
     let no_keys = |error: getrandom::Error| Failure::failed(Diagnostic::error(format!("no keys can be made: {error}")));
-    let server = Server::new(Arc::clone(&gateway)).map_err(no_keys)?;
+    let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(no_keys)?;
     let front = async {
         match listener {
             Some(listener) => serve_http(&config, server, listener).await,

@@ -7,10 +7,12 @@ use crate::diagnostic::Diagnostic;
 use super::aggregation::read_aggregation;
 use super::document::Document;
 use super::optimizer::read_optimizer;
+use super::rate_limiting::read_rate_limiting;
 use super::reader::{Context, Fields, Reader};
 use super::serve::read_serve;
 use super::server::read_servers;
 use super::session_script::read_session_init;
+use super::store::read_store;
 use super::substitute::Environment;
 use super::token::read_auth;
 use super::{Config, ExtensionPath, SetSection};
@@ -63,9 +65,14 @@ fn read_sections(root: &Reader, config: &mut Config) {
         config.optimizer = read_optimizer(&reader).unwrap_or_default();
         config.set_sections.push(SetSection { name: "optimizer", place: reader.place() });
     }
+    if let Some(reader) = fields.get("rateLimiting") {
+        config.rate_limiting = read_rate_limiting(&reader).unwrap_or_default();
+        config.set_sections.push(SetSection { name: "rateLimiting", place: reader.place() });
+    }
     fields.set(&mut config.serve, "serve", read_serve);
+    fields.set(&mut config.store, "store", read_store);
     fields.set(&mut config.tokens, "auth", read_auth);
-    fields.planned(&["codeMode", "rateLimiting", "store", "telemetry", "audit"]);
+    fields.planned(&["codeMode", "telemetry", "audit"]);
     fields.finish();
 }
 
@@ -113,7 +120,7 @@ mod tests {
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
                 "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, extensions, sessionInit, aggregation, \
-                 optimizer, serve, auth)",
+                 optimizer, rateLimiting, serve, store, auth)",
             ]
         );
     }

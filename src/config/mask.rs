@@ -62,8 +62,18 @@ fn secret_flag(item: &Node) -> Flag {
 
 /// Whether what a key holds should rather not be shown. Misspelt keys count: their values are as secret.
 fn sounds_secret(key: &str) -> bool {
-    const WORDS: [&str; 9] =
-        ["token", "secret", "password", "passwd", "apikey", "credential", "cookie", "authorization", "header"];
+    const WORDS: [&str; 10] = [
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "apikey",
+        "statekey",
+        "credential",
+        "cookie",
+        "authorization",
+        "header",
+    ];
     let plain: String = key.to_lowercase().chars().filter(|character| character.is_alphanumeric()).collect();
     WORDS.iter().any(|word| plain.contains(word)) || nearest(&plain, ["env", "headers", "token"]).is_some()
 }

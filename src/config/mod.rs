@@ -8,10 +8,12 @@ mod load;
 mod mask;
 mod optimizer;
 pub mod quick;
+mod rate_limiting;
 mod reader;
 mod serve;
 mod server;
 mod session_script;
+mod store;
 mod substitute;
 #[cfg(test)]
 mod testing;
@@ -31,10 +33,12 @@ pub use aggregation::{Aggregation, ConflictResolution, Override, Visibility, Wor
 pub use find::find;
 pub use load::{load, load_text};
 pub use optimizer::{Embedding, EmbeddingProvider, Optimizer};
+pub use rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use reader::BlockPosition;
 pub use serve::Serve;
 pub use server::{CircuitBreaker, PROTOCOL_VERSIONS, ProtocolChoice, Server, Transport};
 pub use session_script::{InlineScript, SessionScript};
+pub use store::StoreAddress;
 pub use substitute::Environment;
 pub use token::Token;
 pub use units::duration;
@@ -52,9 +56,11 @@ pub struct Config {
     pub session: SessionScript,
     pub aggregation: Aggregation,
     pub optimizer: Optimizer,
+    pub rate_limiting: RateLimiting,
     /// The script's own settings.
     pub params: Map<String, Value>,
     pub serve: Serve,
+    pub store: StoreAddress,
     pub tokens: Vec<Token>,
     /// The sections for a script that the file sets: one that no script reads is an error later.
     pub set_sections: Vec<SetSection>,
@@ -90,8 +96,10 @@ impl Config {
             session: SessionScript::default(),
             aggregation: Aggregation::default(),
             optimizer: Optimizer::default(),
+            rate_limiting: RateLimiting::default(),
             params: Map::new(),
             serve: Serve::default(),
+            store: StoreAddress::default(),
             tokens: Vec::new(),
             set_sections: Vec::new(),
             script_for_once: false,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::reader::Reader;
+use crate::model::Secret;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Serve {
@@ -15,7 +16,12 @@ pub struct Serve {
     pub session_idle_timeout: Duration,
     pub max_sessions: usize,
     pub max_body_bytes: u64,
+    /// What seals tickets, newest first; none: a key that lives as long as the process.
+    pub state_keys: Vec<Secret>,
 }
+
+/// Fewer bytes could be guessed.
+const SHORTEST_KEY: usize = 32;
 
 impl Default for Serve {
     fn default() -> Self {
@@ -27,6 +33,7 @@ impl Default for Serve {
             session_idle_timeout: Duration::from_secs(30 * 60),
             max_sessions: 10_000,
             max_body_bytes: 4 << 20,
+            state_keys: Vec::new(),
         }
     }
 }
@@ -41,7 +48,7 @@ pub(super) fn read_serve(reader: &Reader) -> Option<Serve> {
     fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", Reader::timeout);
     fields.set(&mut serve.max_sessions, "maxSessions", Reader::count);
     fields.set(&mut serve.max_body_bytes, "maxBodyBytes", Reader::size);
-    fields.planned(&["stateKeys"]);
+    fields.set(&mut serve.state_keys, "stateKeys", |reader| reader.list(read_state_key));
     fields.finish();
     Some(serve)
 }
@@ -79,6 +86,16 @@ fn read_path(reader: &Reader) -> Option<String> {
     if fits { Some(path) } else { reader.expected("a path such as `/mcp`") }
 }
 
+fn read_state_key(reader: &Reader) -> Option<Secret> {
+    let key = reader.secret()?;
+    if key.reveal().len() >= SHORTEST_KEY {
+        return Some(key);
+    }
+    let problem = reader.problem(&format!("a key has at least {SHORTEST_KEY} bytes"));
+    reader.report(problem.hint("`openssl rand -base64 32` makes one; keep it in the environment: `${STATE_KEY}`"));
+    None
+}
+
 /// Browsers send scheme, host and port, and nothing after it.
 fn read_origin(reader: &Reader) -> Option<String> {
     let origin = reader.string()?;
@@ -97,7 +114,7 @@ mod tests {
     fn everything_can_be_set() {
         let config = loaded(
             "serve: {http: '[::1]:80', path: /x, allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
-             maxSessions: 7, maxBodyBytes: 1KB}",
+             maxSessions: 7, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef]}",
         );
         let expected = Serve {
             http: "[::1]:80".to_owned(),
@@ -107,6 +124,7 @@ mod tests {
             session_idle_timeout: Duration::from_secs(300),
             max_sessions: 7,
             max_body_bytes: 1000,
+            state_keys: vec![Secret::new("0123456789abcdef0123456789abcdef")],
         };
         assert_eq!(config.serve, expected);
     }
@@ -131,5 +149,17 @@ mod tests {
             "2:9 `serve.http`: expected an address with a port such as `127.0.0.1:7331`, found `localhost`"
         );
         assert!(found[4].contains("a whole number of at least 1, found `0`"), "{}", found[4]);
+    }
+
+    #[test]
+    fn a_key_that_could_be_guessed_is_refused_without_showing_it() {
+        let found = errors("serve:\n  stateKeys:\n  - s3cret\n  - 0123456789abcdef0123456789abcdef\n");
+        assert_eq!(
+            found,
+            [
+                "3:5 `serve.stateKeys[0]`: a key has at least 32 bytes (`openssl rand -base64 32` makes one; keep it in the \
+              environment: `${STATE_KEY}`)"
+            ]
+        );
     }
 }

@@ -11,7 +11,7 @@ use super::rebuild::Edition;
 use super::routes::Routes;
 use super::servers::{Difference, Servers};
 use crate::backend::{Backend, Environment};
-use crate::config::Config;
+use crate::config::{Config, StoreAddress};
 use crate::extension::ExtensionBackend;
 
 /// All that a config decides and another one may decide otherwise.
@@ -27,6 +27,8 @@ pub(super) struct Installation {
 struct Applied {
     servers: Servers,
     extensions: Vec<Arc<ExtensionBackend>>,
+    /// None before the first config.
+    store: Option<StoreAddress>,
 }
 
 impl Installation {
@@ -48,6 +50,11 @@ impl Installation {
         let others = local || difference != Difference::default();
         applied.extensions = prepared.extensions;
         self.routes.store(prepared.routes);
+        // What is remembered survives every change but that of its place.
+        if applied.store.as_ref() != Some(&config.store) {
+            applied.store = Some(config.store.clone());
+            self.fleet.keep_in(prepared.store);
+        }
         // The script first: it waits for the backends it is meant for, and so never runs with others.
         let generation = self.fleet.generation() + u64::from(others);
         self.editions.send_modify(|edition| {

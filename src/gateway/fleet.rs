@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use crate::backend::{Backend, Handle};
 use crate::catalog::Members;
 use crate::session::{Calls, Dispatcher};
+use crate::store::Store;
 
 pub(super) struct Fleet {
     members: Arc<ArcSwap<Members>>,
@@ -81,6 +82,12 @@ impl Fleet {
         let backends: Vec<_> = backends.cloned().collect();
         let calls = Calls { dispatcher: Dispatcher::new(&backends), ..Calls::clone(&self.calls.load()) };
         self.calls.store(Arc::new(calls));
+    }
+
+    /// Has calls from now on use this store.
+    pub(super) fn keep_in(&self, store: Store) {
+        let _whole = lock(&self.leaving);
+        self.calls.store(Arc::new(Calls { store, ..Calls::clone(&self.calls.load()) }));
     }
 
     /// Ends every server, all at once, also those that only a call keeps.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::prepare::name_clashes;
+use super::prepare::{name_clashes, store};
 use super::recipe::recipe;
 use super::routes;
 use super::start::Options;
@@ -30,6 +30,7 @@ impl Offline {
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));
         problems.extend(routes::clashes(config));
+        problems.extend(store(config).err());
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);

@@ -7,7 +7,7 @@ use super::recipe::recipe;
 use super::routes::{self, Routes};
 use super::start::Options;
 use crate::backend::Backend;
-use crate::config::Config;
+use crate::config::{Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::embedding;
 use crate::extension::{self, ExtensionBackend};
@@ -15,6 +15,7 @@ use crate::reach::Reach;
 use crate::script::Pool;
 use crate::search::Embedder;
 use crate::session::Recipe;
+use crate::store::Store;
 use crate::wire::http;
 
 /// Everything that a config asks for, ready to be put in place.
@@ -22,6 +23,8 @@ pub(super) struct Prepared {
     pub(super) recipe: Arc<Recipe>,
     pub(super) routes: Arc<Routes>,
     pub(super) extensions: Vec<Arc<ExtensionBackend>>,
+    /// Nothing has been sent to it yet.
+    pub(super) store: Store,
 }
 
 impl Prepared {
@@ -42,12 +45,23 @@ impl Prepared {
             .unwrap_or_default();
         problems.extend(name_clashes(config, &extensions));
         problems.extend(routes::clashes(config));
-        let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
+        let store = store(config).map_err(|problem| problems.push(problem)).ok();
+        let (Some(recipe), Some(store), true) = (recipe, store, problems.is_empty()) else { return Err(problems) };
         Ok(Prepared {
             recipe: Arc::new(recipe),
             routes: Arc::new(Routes::new(config)),
             extensions: extensions.into_iter().map(Arc::new).collect(),
+            store,
         })
+    }
+}
+
+/// The store that the config names.
+pub(super) fn store(config: &Config) -> Result<Store, Diagnostic> {
+    match &config.store {
+        StoreAddress::Memory => Ok(Store::memory()),
+        StoreAddress::Redis(address) => Store::redis(address.reveal())
+            .map_err(|error| Diagnostic::error(format!("`store.url`: {error}")).hint("`redis://HOST:PORT`")),
     }
 }
 

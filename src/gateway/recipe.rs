@@ -16,17 +16,31 @@ pub fn recipe(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Result<Re
     let sections: Map<String, Value> = [
         ("aggregation".to_owned(), config.aggregation.to_json()),
         ("optimizer".to_owned(), config.optimizer.to_json()),
+        ("rateLimiting".to_owned(), config.rate_limiting.to_json()),
         ("params".to_owned(), Value::Object(config.params.clone())),
     ]
     .into_iter()
     .collect();
     Ok(Recipe {
         source: source(config)?,
+        namespace: namespace(config).into(),
         root: config.folder.clone(),
         settings: Arc::new(Settings { sections, embedder }),
         lenient: config.script_for_once,
         sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
     })
+}
+
+/// What the script is called where it keeps things: in a store that several share the same for all of them, wherever
+/// their files are.
+fn namespace(config: &Config) -> String {
+    match &config.session {
+        SessionScript::Preset { name, .. } => format!("preset {}", name.split('@').next().unwrap_or_default()),
+        SessionScript::Inline(_) => "script".to_owned(),
+        SessionScript::File(path) => {
+            format!("script {}", path.strip_prefix(&config.folder).unwrap_or(path).display())
+        }
+    }
 }
 
 fn source(config: &Config) -> Result<Source, Diagnostic> {

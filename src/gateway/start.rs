@@ -70,8 +70,9 @@ impl Gateway {
             changes: Arc::clone(&changes),
             sole_client: Arc::default(),
         };
-        let fleet =
-            Fleet::new(Calls { dispatcher: Dispatcher::new(&[]), pool, surroundings: None }, Arc::clone(&changes));
+        let calls =
+            Calls { dispatcher: Dispatcher::new(&[]), pool, store: prepared.store.clone(), surroundings: None };
+        let fleet = Fleet::new(calls, Arc::clone(&changes));
         let installed = Installation::new(environment, fleet);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.fleet.members()), changes);

@@ -13,6 +13,8 @@ pub struct Principal {
     /// What else is said of them: a JSON object, as text.
     pub claims: Arc<str>,
     pub anonymous: bool,
+    /// Speaks to the proxy through its own pipes: there is only one, and nobody had to prove anything.
+    pub local: bool,
 }
 
 impl Principal {
@@ -28,6 +30,7 @@ impl Principal {
             groups: Arc::new([]),
             claims: "{}".into(),
             anonymous: false,
+            local: false,
         }
     }
 

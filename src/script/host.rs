@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, Request};
+use crate::store::Store;
 
 /// Implemented by whoever runs handlers, handed down with each call. Blocking: called on a worker thread.
 pub trait Host: Send + Sync {
@@ -43,6 +44,16 @@ pub trait Host: Send + Sync {
     /// The request that is being handled; none where there is none.
     fn request(&self) -> Option<&Request> {
         None
+    }
+
+    /// Where what outlives the call is kept; none where nothing is.
+    fn store(&self) -> Option<&Store> {
+        None
+    }
+
+    /// Whose values the handler sees in the store: each script and each extension has its own.
+    fn namespace(&self) -> &str {
+        ""
     }
 }
 

@@ -27,6 +27,7 @@ impl Identity {
                     groups: token.groups.clone().into(),
                     claims: canonical(&Value::Object(token.claims.clone())).into(),
                     anonymous: false,
+                    local: false,
                 };
                 (token.token.clone(), principal)
             })
@@ -43,7 +44,7 @@ impl Identity {
     /// The operating-system user, who started the proxy and speaks to it through its own pipes.
     pub fn local_user(variables: &[(String, String)]) -> Principal {
         let name = variables.iter().find(|(name, _)| name == "USER" || name == "LOGNAME").map(|(_, value)| value);
-        Principal::named(name.map_or("local", String::as_str))
+        Principal { local: true, ..Principal::named(name.map_or("local", String::as_str)) }
     }
 
     /// The principal of a request; `None` if it must authenticate and does not.

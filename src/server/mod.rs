@@ -44,6 +44,7 @@ pub use identity::Identity;
 pub use stdio::serve_stdio;
 
 use crate::gateway::Gateway;
+use crate::model::Secret;
 use crate::seal::Sealer;
 use conversation::Conversations;
 use links::LinkTable;
@@ -60,10 +61,12 @@ pub struct Server {
 }
 
 impl Server {
+    /// `keys` seal what clients bring back, newest first; without any, one is made that lives as long as the server.
+    ///
     /// # Errors
     /// If the system has no randomness to give.
-    pub fn new(gateway: Arc<Gateway>) -> Result<Self, getrandom::Error> {
-        let sealer = Sealer::new()?;
+    pub fn new(gateway: Arc<Gateway>, keys: &[Secret]) -> Result<Self, getrandom::Error> {
+        let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal))?;
         let tickets = Arc::new(Tickets::new(sealer.clone()));
         Ok(Server { gateway, sealer, tickets, conversations: Arc::default(), links: Arc::default() })
     }

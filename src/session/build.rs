@@ -17,6 +17,8 @@ use super::Surface;
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub source: Source,
+    /// Under which the script keeps what it remembers: the same whatever is edited in it.
+    pub namespace: Arc<str>,
     /// The folder `//` paths start from.
     pub root: PathBuf,
     pub settings: Arc<Settings>,
@@ -81,7 +83,7 @@ impl Recipe {
         let said: Vec<Diagnostic> = plan.log.iter().filter_map(warning).collect();
         plan.warnings.extend(said);
         let origin = plan.personal.then(|| Origin { recipe: self.clone(), snapshot: Arc::clone(snapshot) });
-        Ok(Surface::new(plan, snapshot, origin))
+        Ok(Surface::new(plan, snapshot, Arc::clone(&self.namespace), origin))
     }
 
     /// A section that is set and does nothing.

@@ -16,6 +16,7 @@ use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ClientInfo, ItemKind, Principal, Request, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{Failure, FailureKind, Function, Limits, Pool, Stop};
+use crate::store::Store;
 
 /// Who calls, and what is known of the request.
 #[derive(Clone, Debug)]
@@ -60,6 +61,8 @@ pub enum CallFault {
 pub struct Calls {
     pub dispatcher: Dispatcher,
     pub pool: Pool,
+    /// Where rate limits, waiting calls and what scripts remember are kept.
+    pub store: Store,
     /// Other surroundings than this machine's.
     pub surroundings: Option<Arc<dyn Surroundings>>,
 }
@@ -173,6 +176,8 @@ impl Calls {
                 headers: caller.headers,
             },
             party: caller.party,
+            store: self.store.clone(),
+            namespace: Arc::clone(&job.surface.namespace),
             surroundings: self.surroundings.clone(),
         });
         let outcome = tokio::select! {

@@ -16,6 +16,7 @@ use crate::backend::{Call, CallError, Party};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, Request, error_result};
 use crate::script::{Host, LogLevel, Stop};
+use crate::store::Store;
 
 pub(super) struct RequestHost {
     pub(super) dispatcher: Dispatcher,
@@ -24,6 +25,9 @@ pub(super) struct RequestHost {
     /// The client: a server that a handler calls may ask it too.
     pub(super) party: Option<Arc<dyn Party>>,
     pub(super) request: Request,
+    pub(super) store: Store,
+    /// Of the session script.
+    pub(super) namespace: Arc<str>,
     pub(super) surroundings: Option<Arc<dyn Surroundings>>,
 }
 
@@ -87,6 +91,14 @@ impl Host for RequestHost {
 
     fn request(&self) -> Option<&Request> {
         Some(&self.request)
+    }
+
+    fn store(&self) -> Option<&Store> {
+        Some(&self.store)
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
     }
 }
 

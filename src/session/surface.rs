@@ -129,6 +129,8 @@ pub struct Surface {
     prompts: Items,
     /// The snapshot it was made from.
     pub snapshot: u64,
+    /// Under which its script keeps what it remembers.
+    pub namespace: Arc<str>,
     instructions: String,
     /// The server that this is nothing but a view of.
     mirrors: Option<Arc<BackendView>>,
@@ -142,7 +144,7 @@ pub struct Surface {
 }
 
 impl Surface {
-    pub(super) fn new(plan: Plan, snapshot: &Snapshot, personal: Option<Origin>) -> Self {
+    pub(super) fn new(plan: Plan, snapshot: &Snapshot, namespace: Arc<str>, personal: Option<Origin>) -> Self {
         let mirrors = mirrored(&plan, snapshot);
         let (apps, clashes) = Apps::of(&plan);
         for clash in &clashes {
@@ -168,6 +170,7 @@ impl Surface {
             resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
             prompts: Items::new(ItemKind::Prompt, plan.prompts, &gone),
             snapshot: snapshot.version,
+            namespace,
             instructions: plan.instructions.unwrap_or_else(said),
             mirrors,
             apps,

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-/// A bucket that holds `tokens`, refilled evenly over `window`. The same name with another size is another bucket.
+/// A bucket that holds `tokens`, refilled evenly over `window`. The same key with another size is another bucket. As text
+/// it is what the bucket is kept under.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Limit {
     key: String,
@@ -45,11 +46,6 @@ impl Limit {
         Ok(Limit { key, tokens, window: u64::try_from(window.as_micros()).map_err(|_| LimitError::Window)? })
     }
 
-    /// What the bucket is kept under.
-    pub(super) fn name(&self) -> String {
-        format!("{}:{}:{}", self.tokens, self.window, self.key)
-    }
-
     pub(super) fn tokens(&self) -> u32 {
         self.tokens
     }
@@ -57,6 +53,12 @@ impl Limit {
     /// In microseconds.
     pub(super) fn window(&self) -> u64 {
         self.window
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}:{}:{}", self.tokens, self.window, self.key)
     }
 }
 

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use super::{Limit, Space, StoreError, Verdict};
-use crate::model::Owner;
+use super::{Holder, Limit, Space, StoreError, Verdict};
 
-pub(super) type Outcome<T> = Result<T, StoreError>;
+pub type Outcome<T> = Result<T, StoreError>;
 
 /// The operations behind [`super::Store`], which has checked sizes already. Each is atomic.
 pub(super) trait Home: Send + Sync {
@@ -40,5 +39,5 @@ pub(super) trait Home: Send + Sync {
 
     fn delete<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<bool>>;
 
-    fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>>;
+    fn forget<'a>(&'a self, holder: &'a Holder) -> BoxFuture<'a, Outcome<()>>;
 }

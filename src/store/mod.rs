@@ -2,10 +2,13 @@
 //! what scripts remember. One set of operations, two homes: the memory of this process, or a Redis that several share.
 
 mod bucket;
+mod cache;
+mod clock;
 mod error;
 mod home;
 mod memory;
 mod redis;
+mod shelf;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -14,11 +17,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use bucket::{Limit, LimitError, Verdict};
+pub use cache::Cache;
 pub use error::StoreError;
-pub use space::Space;
+pub use space::{Holder, Space};
 
-use crate::model::Owner;
-use home::{Home, Outcome};
+use clock::Clock;
+use home::Home;
+pub use home::Outcome;
 
 /// The longest key of a value, in characters.
 pub const MAX_KEY: usize = 256;
@@ -33,6 +38,7 @@ pub const MAX_JOURNAL: usize = 8 << 20;
 #[derive(Clone)]
 pub struct Store {
     home: Arc<dyn Home>,
+    cache: Arc<Cache>,
 }
 
 impl std::fmt::Debug for Store {
@@ -44,12 +50,12 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// In the memory of this process, gone with it.
     pub fn memory() -> Self {
-        Store { home: Arc::new(memory::Memory::new(memory::clock())) }
+        Self::at_time(clock::clock())
     }
 
     /// The same with another clock: microseconds since some moment, never going back.
     pub fn memory_with(clock: Arc<dyn Fn() -> u64 + Send + Sync>) -> Self {
-        Store { home: Arc::new(memory::Memory::new(clock)) }
+        Self::at_time(clock)
     }
 
     /// In a Redis. Nothing is sent yet: a store that is down is told by the first use.
@@ -57,7 +63,17 @@ impl Store {
     /// # Errors
     /// If the address cannot be understood.
     pub fn redis(address: &str) -> Result<Self, StoreError> {
-        Ok(Store { home: Arc::new(redis::Redis::new(address)?) })
+        let home = Arc::new(redis::Redis::new(address)?);
+        Ok(Store { home, cache: Arc::new(Cache::new(clock::clock())) })
+    }
+
+    fn at_time(clock: Clock) -> Self {
+        Store { home: Arc::new(memory::Memory::new(Arc::clone(&clock))), cache: Arc::new(Cache::new(clock)) }
+    }
+
+    /// Results that handlers of this process remember.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
     }
 
     /// Its address without a password.
@@ -115,9 +131,9 @@ impl Store {
         self.home.delete(space, key).await
     }
 
-    /// Forgets all values of an owner that is no more.
-    pub async fn forget(&self, owner: &Owner) -> Outcome<()> {
-        self.home.forget(owner).await
+    /// Forgets all values of somebody who is no more.
+    pub async fn forget(&self, holder: &Holder) -> Outcome<()> {
+        self.home.forget(holder).await
     }
 }
 

@@ -2,39 +2,45 @@
 
 use std::sync::Arc;
 
-use crate::model::Owner;
+/// To whom values belong.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Holder {
+    Everybody,
+    Person(Arc<str>),
+    /// Numbered by each process.
+    Session(u64),
+    /// Numbered by each process.
+    Request(u64),
+}
 
-/// The values that one script has for one owner, or for everybody.
+impl Holder {
+    /// As text; `process` tells the sessions and requests of one process from those of another.
+    pub(super) fn text(&self, process: &str) -> String {
+        match self {
+            Holder::Everybody => "everybody".to_owned(),
+            Holder::Person(sub) => format!("person:{sub}"),
+            Holder::Session(number) => format!("session:{process}:{number}"),
+            Holder::Request(number) => format!("request:{process}:{number}"),
+        }
+    }
+}
+
+/// The values that one script has for one holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Space {
-    /// None: the values that everybody shares.
-    pub owner: Option<Owner>,
+    pub holder: Holder,
     /// Of which script or extension.
     pub namespace: Arc<str>,
 }
 
 impl Space {
-    pub fn own(owner: Owner, namespace: impl Into<Arc<str>>) -> Self {
-        Space { owner: Some(owner), namespace: namespace.into() }
-    }
-
-    pub fn shared(namespace: impl Into<Arc<str>>) -> Self {
-        Space { owner: None, namespace: namespace.into() }
+    pub fn new(holder: Holder, namespace: impl Into<Arc<str>>) -> Self {
+        Space { holder, namespace: namespace.into() }
     }
 
     /// The key with its namespace; no two pairs give the same.
     pub(super) fn field(&self, key: &str) -> String {
         format!("{}:{}:{key}", self.namespace.len(), self.namespace)
-    }
-}
-
-/// An owner as text. Sessions and requests are numbered by each process, so they are told apart by `process`.
-pub(super) fn owner_text(owner: Option<&Owner>, process: &str) -> String {
-    match owner {
-        None => "shared".to_owned(),
-        Some(Owner::Person(sub)) => format!("person:{sub}"),
-        Some(Owner::Session(number)) => format!("session:{process}:{number}"),
-        Some(Owner::Request(number)) => format!("request:{process}:{number}"),
     }
 }
 

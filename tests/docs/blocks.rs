@@ -21,7 +21,7 @@ fn every_block_says_what_it_is() {
 fn every_config_loads() {
     let folder = TempDir::new();
     folder.write("policy.star", "");
-    let anything = |_: &str| Some("value".to_owned());
+    let anything = |_: &str| Some("a-value-that-is-long-enough-for-a-key".to_owned());
     let blocks = blocks(&["yaml"]);
     assert!(!blocks.is_empty());
     for block in blocks {

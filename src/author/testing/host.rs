@@ -12,6 +12,7 @@ use super::world::TestWorld;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, error_result};
 use crate::script::{Host, LogLevel, Stop};
+use crate::store::Store;
 
 pub(super) struct TestHost {
     pub(super) world: Arc<TestWorld>,
@@ -48,6 +49,14 @@ impl Host for TestHost {
 
     fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
         self.world.stands_in(kind, request)
+    }
+
+    fn store(&self) -> Option<&Store> {
+        Some(&self.world.store)
+    }
+
+    fn namespace(&self) -> &str {
+        "test"
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

@@ -189,7 +189,12 @@ fn make<'v>(
     let surface = recipe.build_for(&snapshot, whom).map_err(|error| told(error.diagnostic()))?;
     let log = Record::default();
     let surroundings = TestSurroundings { world: Arc::clone(&world), log: Arc::clone(&log) };
-    let calls = Calls { dispatcher: Dispatcher::new(&servers.all), pool, surroundings: Some(Arc::new(surroundings)) };
+    let calls = Calls {
+        dispatcher: Dispatcher::new(&servers.all),
+        pool,
+        store: world.store.clone(),
+        surroundings: Some(Arc::new(surroundings)),
+    };
     world.expect_answers_of(&visitor.person);
     Ok(Session {
         surface: Arc::new(surface),

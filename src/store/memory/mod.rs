@@ -1,29 +1,18 @@
 //! The store in the memory of this process. All that it holds is bounded, and what is over goes with the next use.
 
-mod shelf;
 mod values;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, ready};
 
 use super::bucket::Bucket;
+use super::clock::{Clock, after};
 use super::home::{Home, Outcome};
-use super::space::owner_text;
-use super::{Limit, Space, StoreError, Verdict};
-use crate::model::Owner;
-use shelf::Shelf;
+use super::shelf::Shelf;
+use super::{Holder, Limit, Space, StoreError, Verdict};
 use values::Values;
-
-/// Microseconds since some moment, never going back.
-pub(super) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
-
-/// The clock of the machine.
-pub(super) fn clock() -> Clock {
-    let start = Instant::now();
-    Arc::new(move || micros(start.elapsed()))
-}
 
 /// In MiB: what all journals may take together.
 const JOURNALS: usize = 64;
@@ -122,9 +111,9 @@ impl Home for Memory {
         self.done(|inner, now| Ok(inner.values.at(now).delete(&owner(space), space.field(key))))
     }
 
-    fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>> {
+    fn forget<'a>(&'a self, holder: &'a Holder) -> BoxFuture<'a, Outcome<()>> {
         self.done(|inner, now| {
-            inner.values.at(now).forget(&owner_text(Some(owner), "").into());
+            inner.values.at(now).forget(&holder.text("").into());
             Ok(())
         })
     }
@@ -136,7 +125,7 @@ impl Inner {
         let buckets: Vec<(&Limit, String, Bucket)> = limits
             .iter()
             .map(|limit| {
-                let name = limit.name();
+                let name = limit.to_string();
                 let bucket = self.buckets.get(&name).copied().unwrap_or_default().refilled(limit, now);
                 (*limit, name, bucket)
             })
@@ -175,18 +164,10 @@ fn weight(name: &str) -> usize {
 }
 
 fn owner(space: &Space) -> Arc<str> {
-    owner_text(space.owner.as_ref(), "").into()
+    space.holder.text("").into()
 }
 
 fn whole(key: &str, text: &[u8]) -> Outcome<i64> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     number.ok_or_else(|| StoreError::NotAWholeNumber { key: key.to_owned() })
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn after(now: u64, ttl: Duration) -> u64 {
-    now.saturating_add(micros(ttl))
 }

@@ -9,9 +9,8 @@ use futures::future::{BoxFuture, FutureExt};
 use redis::{Cmd, FromRedisValue, Script, ScriptInvocation};
 
 use super::home::{Home, Outcome};
-use super::space::{COST_OF_ENTRY, owner_text};
-use super::{Limit, MAX_OWNER, Space, StoreError, Verdict};
-use crate::model::Owner;
+use super::space::COST_OF_ENTRY;
+use super::{Holder, Limit, MAX_OWNER, Space, StoreError, Verdict};
 use link::{Again, Link};
 
 /// How long the values of a session stay after their last use if nobody could say that it ended.
@@ -56,24 +55,20 @@ impl Redis {
         Ok(Redis { link: Link::new(address)?, prefix: "mcp-proxy", process, scripts: Scripts::new() })
     }
 
-    fn owner(&self, owner: Option<&Owner>) -> String {
-        owner_text(owner, &self.process)
-    }
-
-    fn keys_of(&self, owner: Option<&Owner>) -> [String; 3] {
-        let owner = self.owner(owner);
-        ["values", "ends", "used"].map(|part| format!("{}:{part}:{owner}", self.prefix))
+    fn keys_of(&self, holder: &Holder) -> [String; 3] {
+        let holder = holder.text(&self.process);
+        ["values", "ends", "used"].map(|part| format!("{}:{part}:{holder}", self.prefix))
     }
 
     /// A script about one value, with what every such script takes.
     fn about<'a>(&self, script: &'a Script, space: &Space, key: &str) -> ScriptInvocation<'a> {
-        let lease = match &space.owner {
-            None | Some(Owner::Person(_)) => Duration::ZERO,
-            Some(Owner::Session(_)) => SESSION,
-            Some(Owner::Request(_)) => REQUEST,
+        let lease = match &space.holder {
+            Holder::Everybody | Holder::Person(_) => Duration::ZERO,
+            Holder::Session(_) => SESSION,
+            Holder::Request(_) => REQUEST,
         };
         let mut invocation = script.prepare_invoke();
-        for key in self.keys_of(space.owner.as_ref()) {
+        for key in self.keys_of(&space.holder) {
             invocation.key(key);
         }
         invocation.arg(millis(lease)).arg(COST_OF_ENTRY).arg(space.field(key));
@@ -116,7 +111,7 @@ impl Home for Redis {
         async move {
             let mut invocation = self.scripts.take_tokens.prepare_invoke();
             for limit in limits {
-                invocation.key(format!("{}:bucket:{}", self.prefix, limit.name()));
+                invocation.key(format!("{}:bucket:{limit}", self.prefix));
                 invocation.arg(limit.tokens()).arg(limit.window());
             }
             let wait: u64 = self.run(invocation, Again::Always).await?;
@@ -194,10 +189,10 @@ impl Home for Redis {
         .boxed()
     }
 
-    fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>> {
+    fn forget<'a>(&'a self, holder: &'a Holder) -> BoxFuture<'a, Outcome<()>> {
         async move {
             let mut command = redis::cmd("DEL");
-            self.keys_of(Some(owner)).iter().for_each(|key| {
+            self.keys_of(holder).iter().for_each(|key| {
                 command.arg(key);
             });
             self.command(&command).await

@@ -33,6 +33,13 @@ impl<K: Ord + Clone, V> Shelf<K, V> {
         }
     }
 
+    /// Takes away what is over next.
+    pub(super) fn drop_next(&mut self) {
+        if let Some((_, key)) = self.ends.first().cloned() {
+            self.remove(&key);
+        }
+    }
+
     pub(super) fn get(&self, key: &K) -> Option<&V> {
         self.things.get(key).map(|thing| &thing.value)
     }

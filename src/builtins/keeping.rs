@@ -1,0 +1,52 @@
+//! What the built-ins that use the store have in common.
+
+use std::future::Future;
+use std::time::Duration;
+
+use crate::model::Owner;
+use crate::script::{Complaint, Host, Stop};
+use crate::store::{Holder, Outcome, Space, Store};
+
+/// What an effect ends in: a result, an error that a script can catch, or a stop.
+pub type Ended<T> = Result<Result<T, String>, Stop>;
+
+/// Does something with the store; the handler waits.
+pub fn with_store<T, F: Future<Output = Outcome<T>>>(host: &dyn Host, act: impl FnOnce(Store) -> F) -> Ended<T> {
+    let Some(store) = host.store() else { return Ok(Err("there is no store here".to_owned())) };
+    let outcome = host.wait_for(act(store.clone()))?;
+    Ok(outcome.map_err(|error| error.to_string()))
+}
+
+/// To whom what a handler remembers belongs: the authenticated person; without authentication the session; on standard
+/// input and output the process; for an anonymous request without a session that request alone.
+pub fn holder(host: &dyn Host) -> Holder {
+    let Some(request) = host.request() else { return THIS_PROCESS };
+    if request.principal.local {
+        return THIS_PROCESS;
+    }
+    if !request.principal.anonymous {
+        return Holder::Person(request.principal.sub.clone());
+    }
+    match &request.owner {
+        None => THIS_PROCESS,
+        Some(Owner::Person(sub)) => Holder::Person(sub.clone()),
+        Some(Owner::Session(number)) => Holder::Session(*number),
+        Some(Owner::Request(number)) => Holder::Request(*number),
+    }
+}
+
+/// Sessions are counted from 1.
+const THIS_PROCESS: Holder = Holder::Session(0);
+
+/// The values of this script: those of the owner, or those that everybody shares.
+pub fn space(host: &dyn Host, shared: bool) -> Space {
+    let holder = if shared { Holder::Everybody } else { holder(host) };
+    Space::new(holder, host.namespace())
+}
+
+/// A duration that a script gave in seconds.
+pub fn seconds(name: &str, given: f64) -> Result<Duration, Complaint> {
+    let duration =
+        Some(given).filter(|seconds| *seconds > 0.0).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.ok_or_else(|| Complaint::new(format!("`{name}` must be a number of seconds above 0")))
+}

@@ -1,0 +1,21 @@
+//! The time of what is kept in this process.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Microseconds since some moment, never going back.
+pub(super) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// The clock of the machine.
+pub(super) fn clock() -> Clock {
+    let start = Instant::now();
+    Arc::new(move || micros(start.elapsed()))
+}
+
+pub(super) fn after(now: u64, ttl: Duration) -> u64 {
+    now.saturating_add(micros(ttl))
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
