@@ -3,10 +3,12 @@
 //! The modules, lowest layer first. A module uses lower layers only, and modules of one layer do not use each other.
 
 // Layer 0
+pub mod control;
 pub mod diagnostic;
 pub mod json;
 pub mod process;
 pub mod seal;
+pub mod watch;
 
 // Layer 1
 pub mod model;

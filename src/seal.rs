@@ -13,6 +13,7 @@ pub enum Purpose {
     Cursor,
     Ticket,
     Task,
+    Journal,
 }
 
 impl Purpose {
@@ -21,6 +22,7 @@ impl Purpose {
             Purpose::Cursor => "cursor",
             Purpose::Ticket => "ticket",
             Purpose::Task => "task",
+            Purpose::Journal => "journal",
         }
     }
 }
@@ -75,6 +77,14 @@ impl Sealer {
     /// # Errors
     /// If the system has no randomness to give.
     pub fn seal(&self, purpose: Purpose, owner: &str, content: &[u8]) -> Result<String, getrandom::Error> {
+        Ok(URL_SAFE_NO_PAD.encode(self.seal_bytes(purpose, owner, content)?))
+    }
+
+    /// The same for what no client carries.
+    ///
+    /// # Errors
+    /// If the system has no randomness to give.
+    pub fn seal_bytes(&self, purpose: Purpose, owner: &str, content: &[u8]) -> Result<Vec<u8>, getrandom::Error> {
         let mut sealed = vec![FORM];
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce)?;
@@ -84,12 +94,16 @@ impl Sealer {
         // Fails only for messages of hundreds of gigabytes.
         let text = self.newest.encrypt(XNonce::from_slice(&nonce), payload).unwrap_or_default();
         sealed.extend(text);
-        Ok(URL_SAFE_NO_PAD.encode(sealed))
+        Ok(sealed)
     }
 
     /// What was sealed for this purpose and owner; none for anything else, whatever is wrong with it.
     pub fn open(&self, purpose: Purpose, owner: &str, sealed: &str) -> Option<Vec<u8>> {
-        let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        self.open_bytes(purpose, owner, &URL_SAFE_NO_PAD.decode(sealed).ok()?)
+    }
+
+    /// The same for what no client carries.
+    pub fn open_bytes(&self, purpose: Purpose, owner: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (form, rest) = sealed.split_first()?;
         if *form != FORM || rest.len() < NONCE {
             return None;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A module uses lower layers only, and modules of one layer do not use each other.
 const LAYERS: [&[&str]; 10] = [
-    &["diagnostic", "json", "process", "seal"],
+    &["control", "diagnostic", "json", "process", "seal", "watch"],
     &["model", "store", "reach"],
     &["wire", "search", "script", "config"],
     &["backend", "embedding"],

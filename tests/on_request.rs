@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::questions::{Client, ERAS, EVERYTHING, one_server};
+use crate::questions::{Client, ERAS, EVERYTHING, one_server, text};
 use crate::support::config::Config;
 use crate::support::finished::Finished;
 use crate::support::http_request::HttpRequest;
@@ -198,6 +198,34 @@ async fn a_call_in_which_the_server_asks_something_is_still_one_call() {
             let (questions, outcome) = client.converse("ask", json!({"rounds": 2}), json!({"action": "decline"})).await;
             assert_eq!(questions.len(), 2, "{era}, {modern}: {outcome}");
             assert_eq!(asked(&client.proxy), ["tools/call ask"], "{era}, {modern}");
+        }
+    }
+}
+
+const ASKS: &str = "sessionInit:
+  script: |
+    def on_request(request):
+        answer = elicit('May I?', when_unavailable = 'reject')
+        log('asked', level = 'info', tool = request.name)
+        if answer.action != 'accept':
+            fail('not today')
+    for meta, call in backends()['fake'].tools():
+        publish(meta, call)
+        publish(meta.replace(name = 'wrapped_' + meta.name), lambda args, call = call: call(args))
+";
+
+#[tokio::test]
+async fn it_may_ask_a_human_before_what_is_wrapped_and_what_is_not() {
+    for modern in [false, true] {
+        let config = one_server("legacy", json!({})).section(ASKS);
+        let mut client = Client::of(&config, modern, EVERYTHING).await;
+        for tool in ["echo", "wrapped_echo"] {
+            let yes = json!({"action": "accept", "content": {}});
+            let (questions, outcome) = client.converse(tool, json!({"n": 1}), yes).await;
+            assert_eq!((questions.len(), &outcome["result"]["structuredContent"]), (1, &json!({"n": 1})), "{outcome}");
+            let (questions, outcome) = client.converse(tool, json!({"n": 1}), json!({"action": "decline"})).await;
+            assert_eq!((questions.len(), &outcome["result"]["isError"]), (1, &json!(true)), "{outcome}");
+            assert!(text(&outcome).starts_with("not today"), "{outcome}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::questions::{Client, EVERYTHING, text};
 use crate::support::config::Config;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
@@ -49,4 +50,31 @@ async fn read_only_believes_the_operator_more_than_the_server() {
         .section(&format!("aggregation: {{ tools: [{{ workload: fake, overrides: {overrides} }}] }}"));
     let mut proxy = serving(&config).await;
     assert_eq!(proxy.client.request("tools/list", "{}").await.tool_names(), ["silent"]);
+}
+
+#[tokio::test]
+async fn approval_asks_before_what_may_change_something() {
+    let files = TempDir::new();
+    let config = server(&files).section("sessionInit: { preset: approval }");
+    for modern in [false, true] {
+        let mut client = Client::of(&config, modern, EVERYTHING).await;
+        let yes = json!({"action": "accept", "content": {}});
+        let (questions, _) = client.converse("look", json!({}), yes.clone()).await;
+        assert_eq!(questions.len(), 0, "what only reads asks nobody");
+        for tool in ["write", "silent"] {
+            let (questions, outcome) = client.converse(tool, json!({"n": 1}), yes.clone()).await;
+            let asked = questions[0]["params"]["message"].as_str().unwrap_or_default().to_owned();
+            assert_eq!(asked, format!("Allow `{tool}` of `fake` to run with {{\"n\":1}}?"));
+            assert_eq!(outcome["result"]["structuredContent"], json!({"n": 1}), "{outcome}");
+            let (_, outcome) = client.converse(tool, json!({}), json!({"action": "decline"})).await;
+            assert!(text(&outcome).contains("nobody approved this call (decline)"), "{outcome}");
+        }
+        let mut mute = Client::of(&config, modern, "{}").await;
+        let (_, outcome) = mute.converse("write", json!({}), json!({})).await;
+        assert!(text(&outcome).contains("nobody approved this call"), "{outcome}");
+    }
+    let config = server(&files).section("sessionInit: { preset: approval, params: { when_unavailable: accept } }");
+    let mut mute = Client::of(&config, false, "{}").await;
+    let (_, outcome) = mute.converse("write", json!({"n": 1}), json!({})).await;
+    assert_eq!(outcome["result"]["structuredContent"], json!({"n": 1}), "{outcome}");
 }

@@ -48,6 +48,16 @@ impl World {
         proxy
     }
 
+    /// A client on a pipe that can be asked things.
+    async fn client(&self, modern: bool, capabilities: &str) -> Client {
+        let mut proxy = self.warm(Proxy::new(&self.config)).stdio();
+        proxy.client.program.stderr.patience = LONG_PATIENCE;
+        if !modern {
+            proxy.client.initialize_with("2025-11-25", capabilities).await.result();
+        }
+        Client { proxy, modern, capabilities: capabilities.to_owned() }
+    }
+
     async fn http(&self, script: &str) -> HttpProxy {
         let config = self.config.clone().section("sessionInit: { scriptFile: policy.star }").section(TOKENS);
         let proxy = self.warm(Proxy::new(&config).file("policy.star", script));
@@ -82,43 +92,20 @@ impl Person {
     async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", &message::call(tool, &arguments.to_string())).await.value()
     }
-
-    /// Through `call_tool`.
-    async fn use_tool(&mut self, tool: &str, arguments: Value) -> Value {
-        self.call("call_tool", json!({"tool_name": tool, "parameters": arguments})).await
-    }
 }
 
 const ERAS: [bool; 2] = [false, true];
 
 #[tokio::test]
-async fn find_tool_says_what_there_is_for_this_user() {
-    let Some(world) = World::new("") else { return };
-    let proxy = world.http(include_str!("../scripts/company.star")).await;
-    for modern in ERAS {
-        let mut described = Vec::new();
-        for token in ["secret-a", "secret-g"] {
-            let mut person = Person::of(&proxy, token, modern).await;
-            let listed = person.ask("tools/list", "{}").await;
-            assert_eq!(listed.tool_names(), ["find_tool", "call_tool"]);
-            described.push(listed.value()["result"]["tools"][0]["description"].as_str().unwrap_or_default().to_owned());
-        }
-        assert!(described.iter().all(|text| text.contains("by server: files (") && text.contains("clock (")), "{described:?}");
-        assert_ne!(described[0], described[1], "a guest has fewer tools");
-    }
-}
-
-#[tokio::test]
 async fn writing_needs_a_human_who_agrees() {
     let Some(world) = World::new("sessionInit: { preset: approval }") else { return };
-    drop(world.warm(Proxy::new(&world.config)));
     for modern in ERAS {
         let name = format!("written-{modern}.txt");
         let path = world.path(&name);
         let arguments = json!({"path": path, "content": "hello"});
-        let mut client = Client::of(&world.config, modern, EVERYTHING).await;
-        client.proxy.client.program.stderr.patience = LONG_PATIENCE;
-        let (questions, read) = client.converse("read_text_file", json!({"path": world.path("note.txt")}), json!({})).await;
+        let mut client = world.client(modern, EVERYTHING).await;
+        let (questions, read) =
+            client.converse("read_text_file", json!({"path": world.path("note.txt")}), json!({})).await;
         assert_eq!((questions.len(), read["result"]["isError"] == true), (0, false), "{read}");
 
         let (questions, outcome) = client.converse("write_file", arguments.clone(), json!({"action": "decline"})).await;
@@ -134,8 +121,7 @@ async fn writing_needs_a_human_who_agrees() {
         assert_eq!(std::fs::read_to_string(&path).expect("it was written"), "hello");
 
         std::fs::remove_file(&path).expect("the file is there");
-        let mut mute = Client::of(&world.config, modern, "{}").await;
-        mute.proxy.client.program.stderr.patience = LONG_PATIENCE;
+        let mut mute = world.client(modern, "{}").await;
         let (questions, outcome) = mute.converse("write_file", arguments, json!({})).await;
         assert_eq!((questions.len(), &outcome["result"]["isError"]), (0, &json!(true)), "{outcome}");
         assert!(text(&outcome).contains("approved"), "{outcome}");
@@ -187,58 +173,4 @@ async fn a_curated_surface_has_our_names_and_a_tool_of_two() {
         let hidden = person.call("write_file", json!({"path": world.path("x"), "content": ""})).await;
         assert!(hidden["error"]["message"].as_str().is_some_and(|text| text.contains("unknown tool")), "{hidden}");
     }
-}
-
-#[tokio::test]
-async fn roles_decide_what_is_there_and_how_often() {
-    let Some(world) = World::new("") else { return };
-    let proxy = world.http(include_str!("../scripts/roles.star")).await;
-    let mut ann = Person::of(&proxy, "secret-a", false).await;
-    let mut gus = Person::of(&proxy, "secret-g", false).await;
-    let has = |listed: &Message, name: &str| listed.tool_names().iter().any(|tool| tool == name);
-    let (to_ann, to_gus) = (ann.ask("tools/list", "{}").await, gus.ask("tools/list", "{}").await);
-    assert!(has(&to_ann, "write_file") && !has(&to_gus, "write_file") && has(&to_gus, "read_text_file"));
-    let path = json!({"path": world.path("note.txt")});
-    for _ in 0..5 {
-        assert_eq!(text(&gus.call("read_text_file", path.clone()).await), NOTE);
-    }
-    // The bucket is the person's, whatever client they come with.
-    let mut gus = Person::of(&proxy, "secret-g", true).await;
-    let mut refused = json!(null);
-    for _ in 0..7 {
-        refused = gus.call("read_text_file", path.clone()).await;
-    }
-    assert_eq!(refused["result"]["isError"], true, "{refused}");
-    assert!(text(&refused).contains("too many calls; try again in"), "{refused}");
-    assert_eq!(text(&ann.call("read_text_file", path).await), NOTE, "nobody else is held up");
-}
-
-#[tokio::test]
-async fn all_of_it_in_one_script() {
-    let Some(world) = World::new("") else { return };
-    let proxy = world.http(include_str!("../scripts/company.star")).await;
-    let path = json!({"path": world.path("note.txt")});
-    for modern in ERAS {
-        let mut gus = Person::of(&proxy, "secret-g", modern).await;
-        let found = gus.call("find_tool", json!({"tool_description": "read a note and the time"})).await;
-        let tools = found["result"]["structuredContent"]["tools"].to_string();
-        assert!(tools.contains("read_dated_note") && !tools.contains("write_note"), "{tools}");
-        assert_eq!(text(&gus.use_tool("read_note", path.clone()).await), "ask Ada: [email], card [credit_card]");
-        let dated = gus.use_tool("read_dated_note", path.clone()).await.to_string();
-        assert!(dated.contains("[credit_card]") && dated.contains("UTC"), "{dated}");
-        let hidden = gus.use_tool("write_note", json!({"path": world.path("x"), "content": ""})).await;
-        assert!(text(&hidden).contains("there is no tool `write_note`"), "{hidden}");
-        // Nobody can be asked on this connection.
-        let mut ann = Person::of(&proxy, "secret-a", modern).await;
-        let refused = ann.use_tool("write_note", json!({"path": world.path("x"), "content": ""})).await;
-        assert_eq!(refused["result"]["isError"], true, "{refused}");
-        assert!(!Path::new(&world.path("x")).exists());
-    }
-    let mut gus = Person::of(&proxy, "secret-g", true).await;
-    let mut refused = json!(null);
-    for _ in 0..20 {
-        refused = gus.use_tool("read_note", path.clone()).await;
-    }
-    assert!(text(&refused).contains("too many calls"), "{refused}");
-    proxy.program.stderr.line("a tool is used").await;
 }

@@ -11,6 +11,7 @@ mod cpu;
 mod http;
 mod parts;
 mod relay;
+mod replay;
 mod sessions;
 mod stdio;
 mod surface;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{cpu, http, sessions, stdio, surface};
+use crate::{cpu, http, replay, sessions, stdio, surface};
 
 const CALLS: usize = 40_000;
 const SESSIONS: usize = 10_000;
@@ -39,6 +39,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("surface") {
         row("script run and surface, 1,000 tools (ms)", surface::cost(), 25.0);
+    }
+    if is("replay") {
+        row("a handler run again after 20 calls (ms)", replay::cost(), 2.0);
     }
     if is("memory") {
         bench.memory().await;

@@ -106,7 +106,7 @@ fn sign(outcome: &Result<Answer, CallError>) -> Sign {
         Ok(_) | Err(CallError::Rpc(_) | CallError::TooLarge { .. }) => Sign::Works,
         // About the caller, not about the server.
         Err(CallError::Cancelled | CallError::Unanswered { .. } | CallError::Refused { .. }) => Sign::Nothing,
-        Err(CallError::Busy { .. } | CallError::Resting { .. }) => Sign::Nothing,
+        Err(CallError::Busy { .. } | CallError::Resting { .. } | CallError::Asks) => Sign::Nothing,
         Err(CallError::Timeout { after, .. } | CallError::LateStart { after, .. }) => {
             let reason = format!("no answer within {:.1} s", after.as_secs_f64());
             Sign::Failure { reason, was_loss: false, shared: false }

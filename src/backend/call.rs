@@ -13,6 +13,7 @@ use super::subscriber;
 use super::subscriptions::{Follower, Listener, Subscription};
 use crate::json::Raw;
 use crate::model::{BackendView, ItemKind};
+use crate::script::Host;
 use crate::wire::RpcError;
 
 /// Anything that offers tools and can be called: a server, or local scripts.
@@ -45,6 +46,11 @@ pub trait Backend: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
+    /// Whether calls run in this process, as a part of whoever makes them.
+    fn runs_here(&self) -> bool {
+        false
+    }
+
     /// The same call from a handler, which waits for it.
     fn call_blocking(&self, call: Call, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
         crate::script::wait(self.call(call), runtime)
@@ -52,7 +58,6 @@ pub trait Backend: Send + Sync {
 }
 
 /// A request on its way to a backend. `params` hold the backend's own names and no reserved `_meta` keys.
-#[derive(Debug)]
 pub struct Call {
     /// The protocol's own cost nothing to name; others are what the client wrote.
     pub method: Cow<'static, str>,
@@ -68,6 +73,8 @@ pub struct Call {
     pub takes_tasks: bool,
     /// Whether a stateless server is told that tasks are known here, whatever the client declared.
     pub declares_tasks: bool,
+    /// The handler that makes it, for what runs in this process as a part of it.
+    pub host: Option<Arc<dyn Host>>,
 }
 
 /// A final result as the backend sent it.
@@ -127,4 +134,7 @@ pub enum CallError {
     Unanswered { backend: Arc<str>, reason: String },
     #[error("the call was cancelled")]
     Cancelled,
+    /// What runs in this process has a question; the call is made again when it is answered.
+    #[error("the call waits for an answer")]
+    Asks,
 }

@@ -24,6 +24,8 @@ use crate::model::{Abilities, BackendView, ItemKind, Owner};
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub(super) connection: Option<Arc<Connection>>,
+    /// How many attempts to connect have worked so far.
+    pub(super) connections: u64,
     /// How many attempts to connect have failed so far.
     pub(super) failures: u64,
     pub(super) error: String,
@@ -63,6 +65,11 @@ impl Handle {
     /// Ends the server, without waiting for it.
     pub(super) fn begin_stop(&self) {
         self.stop.cancel();
+    }
+
+    /// How often it was connected again after it had been lost.
+    pub fn restarts(&self) -> u64 {
+        self.state.borrow().connections.saturating_sub(1)
     }
 
     /// Whether it was stopped and nothing of it is left.

@@ -43,6 +43,9 @@ pub trait Party: Send + Sync + Debug {
     /// Asks them. Dropping the future takes the question back.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
 
+    /// Whether this form can be put to them, in this call, in their revision of the protocol.
+    fn takes_form(&self, question: &Question) -> bool;
+
     /// The same client while no call of it runs; none if it cannot be reached then.
     fn between_calls(&self) -> Option<Arc<dyn Party>>;
 

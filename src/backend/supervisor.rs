@@ -173,7 +173,10 @@ impl Supervisor {
     /// Lists, then watches until the connection ends.
     async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> Ended {
         self.handle.breaker.connected();
-        self.state.send_modify(|state| state.connection = Some(Arc::clone(&connection)));
+        self.state.send_modify(|state| {
+            state.connection = Some(Arc::clone(&connection));
+            state.connections += 1;
+        });
         let listener = tokio::spawn(Arc::clone(&connection).listen());
         let subscriber = tokio::spawn(subscriber::keep(Keeper::new(
             &self.name,

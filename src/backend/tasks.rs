@@ -180,6 +180,7 @@ impl Handle {
 /// A request about a task, for the caller of the tool.
 fn about(method: &'static str, id: &str, call: &Call) -> Call {
     Call {
+        host: None,
         method: method.into(),
         params: crate::json::raw(&json!({ "taskId": id })),
         timeout: call.timeout,

@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
 use super::{
-    attempt, backend, base64, bind, config, digest, fuzzy, instructions, json, log, math, metadata_make, passthrough,
-    publish, rate_limits, redact, regular, results, search_index, state, time, tokens, url, visitor,
+    attempt, backend, base64, bind, config, digest, elicit, fuzzy, instructions, json, log, math, metadata_make,
+    parallel, passthrough, publish, rate_limits, redact, regular, results, search_index, state, time, tokens, url,
+    visitor,
 };
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
-const ENGINE: [LibraryExtension; 8] = [
+const ENGINE: &[LibraryExtension] = &[
     LibraryExtension::StructType,
     LibraryExtension::RecordType,
     LibraryExtension::EnumType,
@@ -37,6 +38,8 @@ const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     log::register_log,
     results::register_results,
     attempt::register_attempt,
+    elicit::register_elicit,
+    parallel::register_parallel,
 ];
 
 /// What only a session script can use.
@@ -55,7 +58,7 @@ const SESSION: &[fn(&mut GlobalsBuilder)] = &[
 
 /// A builder with what every script can use.
 pub fn common() -> GlobalsBuilder {
-    let mut builder = GlobalsBuilder::extended_by(&ENGINE);
+    let mut builder = GlobalsBuilder::extended_by(ENGINE);
     COMMON.iter().for_each(|register| register(&mut builder));
     builder
 }

@@ -36,6 +36,8 @@ pub struct Plan {
     pub on_request: Option<Hook>,
     /// The files it loaded, to be watched with it.
     pub files: Vec<PathBuf>,
+    /// Of the script, what it loaded and its settings.
+    pub digest: String,
 }
 
 impl Plan {

@@ -17,6 +17,12 @@ pub struct Preset {
 /// By name, newest first within a name.
 pub const PRESETS: &[Preset] = &[
     Preset {
+        name: "approval",
+        version: 1,
+        summary: "everything; tools that may change something ask the human first",
+        source: include_str!("../../presets/approval@1.star"),
+    },
+    Preset {
         name: "default",
         version: 1,
         summary: "everything of all servers, as `aggregation` and `optimizer` in the config ask for",

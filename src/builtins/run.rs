@@ -56,6 +56,8 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     plan.indexes = std::mem::take(&mut notes.indexes);
     plan.log = context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect();
     plan.files = done.files;
+    let settings = crate::json::canonical(&serde_json::Value::Object(world.settings.sections.clone()));
+    plan.digest = crate::json::digest(&serde_json::json!([done.digest, settings]));
     Ok(plan)
 }
 

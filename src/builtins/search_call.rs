@@ -34,7 +34,10 @@ pub fn call<'v>(
     let given = Json::Object(given);
     match hook::ask_for_tool(name, &given, eval) {
         Ok(None) => {}
-        Ok(Some(answer)) => return result(metadata, answer, eval),
+        Ok(Some(answer)) => {
+            let result = result(metadata, answer, eval)?;
+            return Ok(convert::text_to_starlark(result.get(), eval.heap())?);
+        }
         Err(error) if context.is_final(&error) => return Err(error),
         Err(error) => return failed(&error_message(&error), eval),
     }
@@ -45,19 +48,29 @@ pub fn call<'v>(
     if let Err(mismatch) = check(metadata, "inputSchema", &given) {
         return failed(&format!("invalid arguments for `{name}`: {mismatch}"), eval);
     }
-    match context.invoke(eval, *handler, &[arguments], &[]) {
+    let request = given.to_string();
+    let result = context
+        .nested_function("index.call", &[name, &request], eval, |eval| handled(metadata, *handler, arguments, eval))?;
+    Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// What a handler of the script makes of it, as its client would get it.
+fn handled<'v>(
+    metadata: &Metadata,
+    handler: Value<'v>,
+    arguments: Value<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Raw> {
+    let context = Context::of(eval)?;
+    match context.invoke(eval, handler, &[arguments], &[]) {
         Ok(returned) => result(metadata, returned, eval),
         Err(error) if context.is_final(&error) => Err(error),
-        Err(error) => failed(&error_message(&error), eval),
+        Err(error) => Ok(error_result(&error_message(&error))),
     }
 }
 
 /// What a handler returned, as the result it stands for, if that is what the tool promises.
-fn result<'v>(
-    metadata: &Metadata,
-    returned: Value<'v>,
-    eval: &mut Evaluator<'v, '_, '_>,
-) -> starlark::Result<Value<'v>> {
+fn result<'v>(metadata: &Metadata, returned: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Raw> {
     let name = metadata.definition.key();
     let returned = convert::to_json(returned, eval.heap())
         .map_err(|error| complain(format!("`{name}` returned what cannot become JSON: {error}")))?;
@@ -67,10 +80,10 @@ fn result<'v>(
         let structured = result.get("structuredContent").cloned().unwrap_or_default();
         if let Err(mismatch) = check(metadata, "outputSchema", &structured) {
             let problem = format!("`{name}` returned something its `output_schema` does not allow: {mismatch}");
-            return failed(&problem, eval);
+            return Ok(error_result(&problem));
         }
     }
-    Ok(convert::to_starlark(&Json::Object(result), eval.heap())?)
+    Ok(crate::json::raw(&result))
 }
 
 pub fn unknown<'v>(name: &str, handle: &SearchHandle, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {

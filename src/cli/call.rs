@@ -93,6 +93,8 @@ async fn call(
         takes_rounds: false,
         takes_tasks: false,
         patient: false,
+        past: None,
+        policy: None,
     };
     let calls = gateway.calls();
     let call = calls.item(&surface, ItemKind::Tool, name, params, caller);
@@ -111,7 +113,7 @@ async fn call(
         Ok(result) => serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string())),
         Err(CallFault::Backend(error)) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
         Err(CallFault::Failed { message, .. }) => Err(Failure::failed(Diagnostic::error(message))),
-        Err(CallFault::Unknown | CallFault::Cancelled) => {
+        Err(CallFault::Unknown | CallFault::Cancelled | CallFault::Asks(_)) => {
             Err(Failure::failed(Diagnostic::error(format!("`{name}` was not called"))))
         }
     }

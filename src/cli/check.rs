@@ -91,8 +91,7 @@ fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), 
 fn check_script(file: &Path, source: &Source, live: bool, report: &mut Report) -> Result<(), Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", file.display())))?;
-    let script =
-        script::Source { name: file.display().to_string(), text: text.as_str().into(), path: Some(file.to_owned()) };
+    let script = script::Source::at(file.display().to_string(), text.as_str(), file);
     if text.contains("def describe_extension") {
         let reach = Arc::new(Reach::new(setup::variables(), None));
         match extension::load(&script, &Limits::SESSION_SCRIPT, &reach) {

@@ -1,7 +1,6 @@
 //! `proxy list-servers`: how each server is.
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::setup::{self, Source};
@@ -21,7 +20,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // A script that fails is no reason not to say how the servers are.
     let backends = setup::with_servers(&arguments.source)?;
     if arguments.json {
-        output::json(&backends.iter().map(|backend| as_json(backend)).collect::<Vec<_>>());
+        output::json(&backends.iter().map(|backend| backend.to_json()).collect::<Vec<_>>());
         return Ok(());
     }
     let rows: Vec<Vec<String>> = backends.iter().map(|backend| row(backend)).collect();
@@ -46,23 +45,4 @@ fn row(backend: &BackendView) -> Vec<String> {
         backend.start_time.map(|time| format!("{} ms", time.as_millis())).unwrap_or_default(),
         table::brief(&backend.error, usize::MAX),
     ]
-}
-
-fn as_json(backend: &BackendView) -> Value {
-    let (info, lists) = (&backend.info, &backend.lists);
-    json!({
-        "name": backend.name.as_ref(),
-        "status": backend.status.as_str(),
-        "kind": backend.kind.as_str(),
-        "serverName": info.name,
-        "version": info.version,
-        "protocolVersion": info.protocol_version,
-        "tools": lists.tools.len(),
-        "resources": lists.resources.len(),
-        "resourceTemplates": lists.resource_templates.len(),
-        "prompts": lists.prompts.len(),
-        "startMilliseconds": backend.start_time.map(|time| time.as_millis() as u64),
-        "error": backend.error,
-        "reports": *backend.reports,
-    })
 }

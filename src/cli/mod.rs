@@ -15,6 +15,7 @@ mod serve;
 mod setup;
 mod show_preset;
 mod spinner;
+mod status;
 mod table;
 mod test;
 
@@ -54,6 +55,8 @@ enum Command {
     Call(call::Arguments),
     /// Find tools by what they do, as `find_tool` would, and say why
     Find(find::Arguments),
+    /// Ask a running `proxy serve` how it is: servers, clients, last errors, last reload
+    Status(status::Arguments),
     /// Run the tests in *_test.star files
     Test(test::Arguments),
     /// Print a completion script for a shell
@@ -79,6 +82,7 @@ pub fn run() -> ExitCode {
         Command::ListTools(arguments) => list_tools::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };

@@ -12,8 +12,9 @@ use super::failure::Failure;
 use super::setup::{self, Loaded, Source};
 use super::{output, table};
 use crate::config::Config;
+use crate::control::Control;
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, Options};
+use crate::gateway::{Gateway, Options, Reread};
 use crate::model::{ItemKind, Status};
 use crate::server::{HttpFront, Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
@@ -57,8 +58,14 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
         );
     }
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(Failure::config)?);
+    let source = arguments.source;
+    let reread: Reread =
+        Arc::new(move || source.load().map(|loaded| loaded.config).map_err(|failure| failure.into_parts().1));
+    tokio::spawn(Arc::clone(&gateway).follow_files(config.clone(), reread));
     let no_keys = |error: getrandom::Error| Failure::failed(Diagnostic::error(format!("no keys can be made: {error}")));
     let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(no_keys)?;
+    let _control = control(&gateway, &server);
+    let stdio = listener.is_none();
     let front = async {
         match listener {
             Some(listener) => serve_http(&config, server, listener).await,
@@ -74,10 +81,24 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
     let outcome = tokio::select! {
         outcome = front => outcome,
         failure = watch(&gateway) => Err(failure),
-        outcome = ended_on_stdio(arguments.http.is_none()) => outcome,
+        outcome = ended_on_stdio(stdio) => outcome,
     };
     gateway.stop().await;
     outcome
+}
+
+/// The way for `proxy status` to ask. Without it everything else works.
+fn control(gateway: &Arc<Gateway>, server: &Server) -> Option<Control> {
+    let (gateway, server) = (Arc::clone(gateway), server.clone());
+    let answer = Arc::new(move || {
+        let mut status = gateway.status();
+        status["clients"] = server.clients().into();
+        status
+    });
+    let opened = Control::listen(&setup::control_folder(), answer);
+    opened
+        .inspect_err(|error| tracing::warn!(%error, "no control socket: `proxy status` cannot ask this instance"))
+        .ok()
 }
 
 /// Ends only with a reason to give up: the script cannot run, or a required server is not there.

@@ -9,6 +9,7 @@ use tokio::runtime::Runtime;
 use super::failure::Failure;
 use super::{output, spinner};
 use crate::config::{self, Config};
+use crate::control;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, Options, View};
 use crate::model::{BackendView, Visitor};
@@ -111,6 +112,12 @@ fn folder_of(variable: &str, below_home: &str) -> Option<PathBuf> {
 
 fn user_config_folder() -> Option<PathBuf> {
     folder_of("XDG_CONFIG_HOME", ".config")
+}
+
+/// Where running proxies can be asked how they are.
+pub(super) fn control_folder() -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    control::folder(runtime.as_deref(), &std::env::temp_dir())
 }
 
 pub(super) fn options(bundled: bool) -> Result<Options, Failure> {

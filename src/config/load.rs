@@ -50,7 +50,9 @@ fn read_sections(root: &Reader, config: &mut Config) {
     let Some(mut fields) = root.fields() else { return };
     let folder = config.folder.clone();
     read_all_servers(&mut fields, config);
-    fields.set(&mut config.extensions, "extensions", |reader| read_extensions(reader, &folder));
+    if let Some((paths, watch)) = fields.read("extensions", |reader| read_extensions(reader, &folder)) {
+        (config.extensions, config.watch_extensions) = (paths, watch);
+    }
     if let Some(session) = fields.read("sessionInit", |reader| read_session_init(reader, &folder)) {
         config.session = session.script;
         config.params = session.params;
@@ -91,7 +93,7 @@ fn read_all_servers(fields: &mut Fields, config: &mut Config) {
     }
 }
 
-fn read_extensions(reader: &Reader, folder: &Path) -> Option<Vec<ExtensionPath>> {
+fn read_extensions(reader: &Reader, folder: &Path) -> Option<(Vec<ExtensionPath>, bool)> {
     let mut fields = reader.fields()?;
     let paths = fields.read("paths", |paths| {
         paths.list(|item| {
@@ -99,9 +101,10 @@ fn read_extensions(reader: &Reader, folder: &Path) -> Option<Vec<ExtensionPath>>
             Some(ExtensionPath { path: folder.join(&written), written, place: Some(item.place()) })
         })
     });
-    fields.planned(&["watch"]);
+    let mut watch = true;
+    fields.set(&mut watch, "watch", Reader::boolean);
     fields.finish();
-    paths
+    Some((paths.unwrap_or_default(), watch))
 }
 
 #[cfg(test)]

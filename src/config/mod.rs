@@ -53,6 +53,8 @@ pub struct Config {
     /// In the order of the file, which decides who keeps a name.
     pub servers: IndexMap<String, Server>,
     pub extensions: Vec<ExtensionPath>,
+    /// Whether a change of their files is picked up while the proxy runs.
+    pub watch_extensions: bool,
     pub session: SessionScript,
     pub aggregation: Aggregation,
     pub optimizer: Optimizer,
@@ -93,6 +95,7 @@ impl Config {
             folder: folder.to_owned(),
             servers: IndexMap::new(),
             extensions: Vec::new(),
+            watch_extensions: true,
             session: SessionScript::default(),
             aggregation: Aggregation::default(),
             optimizer: Optimizer::default(),
@@ -128,6 +131,13 @@ impl Config {
         self.session = SessionScript::File(path.to_owned());
         self.script_for_once = true;
         Ok(())
+    }
+
+    /// The keys that another config has otherwise and that cannot change while the proxy runs.
+    pub fn fixed_differences(&self, other: &Config) -> Vec<&'static str> {
+        let mut keys = self.serve.differences(&other.serve);
+        keys.extend((self.tokens != other.tokens).then_some("auth.tokens"));
+        keys
     }
 
     /// Adds local tools named on the command line, relative to the folder it was typed in.

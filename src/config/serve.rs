@@ -38,6 +38,34 @@ impl Default for Serve {
     }
 }
 
+impl Serve {
+    /// The keys that another one has otherwise.
+    pub(super) fn differences(&self, other: &Serve) -> Vec<&'static str> {
+        // Taken apart, so that no key can be forgotten here.
+        let Serve {
+            http,
+            path,
+            allowed_origins,
+            session_idle_timeout,
+            max_sessions,
+            max_body_bytes,
+            request_headers,
+            state_keys,
+        } = self;
+        let keys = [
+            ("serve.http", *http != other.http),
+            ("serve.path", *path != other.path),
+            ("serve.allowedOrigins", *allowed_origins != other.allowed_origins),
+            ("serve.sessionIdleTimeout", *session_idle_timeout != other.session_idle_timeout),
+            ("serve.maxSessions", *max_sessions != other.max_sessions),
+            ("serve.maxBodyBytes", *max_body_bytes != other.max_body_bytes),
+            ("serve.requestHeaders", *request_headers != other.request_headers),
+            ("serve.stateKeys", *state_keys != other.state_keys),
+        ];
+        keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+    }
+}
+
 pub(super) fn read_serve(reader: &Reader) -> Option<Serve> {
     let mut serve = Serve::default();
     let mut fields = reader.fields()?;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::{CallFault, Extension, ExtensionItem};
 use crate::backend::{Answer, Backend, Call, CallError};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, ServerInfo, Status, error_result};
-use crate::script::{FailureKind, Host, Limits, LogLevel, Pool, Stop};
+use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, Request, ServerInfo, Status, error_result};
+use crate::script::{FailureKind, Host, Limits, Line, LogLevel, Pool, Question, Stop};
+use crate::store::Store;
 use crate::wire::{RpcError, code};
 
 pub struct ExtensionBackend {
@@ -81,9 +82,11 @@ impl ExtensionBackend {
         };
         let host = Arc::new(LocalHost {
             extension: Arc::clone(&self.view.name),
+            namespace: format!("extension {}", self.view.name),
             runtime: Handle::current(),
             cancel: call.cancel.clone(),
             deadline: call.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+            caller: call.host.clone(),
         });
         Ok(Job { item, key, arguments, host })
     }
@@ -115,6 +118,9 @@ impl Job {
             Ok(result) => Ok(Answer { result }),
             Err(CallFault::Failed(failure)) if matches!(failure.kind, FailureKind::Stopped(Stop::Cancelled)) => {
                 Err(CallError::Cancelled)
+            }
+            Err(CallFault::Failed(failure)) if matches!(failure.kind, FailureKind::Stopped(Stop::Input)) => {
+                Err(CallError::Asks)
             }
             Err(fault) => failed(&self.item, &fault),
         }
@@ -156,22 +162,30 @@ impl Backend for ExtensionBackend {
         })
     }
 
+    fn runs_here(&self) -> bool {
+        true
+    }
+
     /// On the caller's own thread: a handler that calls a local tool must not wait for a second worker.
     fn call_blocking(&self, call: Call, _: &Handle) -> Result<Answer, CallError> {
         self.job(&call)?.run()
     }
 }
 
-/// What a local tool may do: log, and be stopped.
+/// What a local tool may do: what the handler may that called it, but not call servers.
 struct LocalHost {
     extension: Arc<str>,
+    /// Of what it remembers.
+    namespace: String,
     runtime: Handle,
     cancel: CancellationToken,
     deadline: Option<Instant>,
+    /// The handler that called it, or that stands for its client.
+    caller: Option<Arc<dyn Host>>,
 }
 
 impl Host for LocalHost {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<Line>) -> Result<Raw, Stop> {
         Ok(error_result("an extension cannot call servers"))
     }
 
@@ -204,5 +218,35 @@ impl Host for LocalHost {
             }
         };
         crate::script::wait(wait, &self.runtime)
+    }
+
+    fn now(&self) -> SystemTime {
+        self.caller.as_ref().map_or_else(SystemTime::now, |caller| caller.now())
+    }
+
+    fn request(&self) -> Option<&Request> {
+        self.caller.as_ref()?.request()
+    }
+
+    fn line(&self) -> Option<Line> {
+        self.caller.as_ref()?.line()
+    }
+
+    fn store(&self) -> Option<&Store> {
+        self.caller.as_ref()?.store()
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn can_ask(&self, question: &Question) -> bool {
+        self.caller.as_ref().is_some_and(|caller| caller.can_ask(question))
+    }
+
+    fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
+        if let Some(caller) = &self.caller {
+            caller.progress(done, total, message);
+        }
     }
 }

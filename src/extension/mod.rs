@@ -17,7 +17,7 @@ use crate::model::ItemKind;
 use crate::script::LogLine;
 
 pub use backend::ExtensionBackend;
-pub use discover::{candidates, clash, discover, load_file};
+pub use discover::{candidates, clash, open, read};
 pub use item::{CallFault, ExtensionItem};
 pub use load::{globals, load, load_world, register};
 pub use permissions::Permissions;

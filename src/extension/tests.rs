@@ -10,12 +10,12 @@ use super::{CallFault, Extension, bundled::BUNDLED, load};
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, ItemRef};
 use crate::reach::Reach;
-use crate::script::{Host, Limits, LogLevel, Source, Stop};
+use crate::script::{Host, Limits, Line, LogLevel, Source, Stop};
 
 struct Nobody;
 
 impl Host for Nobody {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<Line>) -> Result<Raw, Stop> {
         Err(Stop::Cancelled)
     }
 
@@ -201,7 +201,7 @@ fn extensions_load_files_beside_them_by_short_names() {
     std::fs::write(folder.join("facts.star"), "fact = 'cats sleep'\n").unwrap();
     std::fs::write(folder.join("lib/x.star"), "y = 1\n").unwrap();
     let text = "load('facts', 'fact')\nload('facts.star', same = 'fact')\nload('./lib/x.star', 'y')\ndef describe_extension():\n    return Extension(name = 'x', version = '1', description = fact)\n";
-    let source = Source { name: "x.star".into(), text: text.into(), path: Some(folder.join("x.star")) };
+    let source = Source::at("x.star", text, folder.join("x.star"));
     let extension = load(&source, &Limits::SESSION_SCRIPT, &reach()).unwrap().unwrap();
     assert_eq!((extension.description.as_str(), extension.files.len()), ("cats sleep", 2));
     std::fs::remove_dir_all(&folder).unwrap();

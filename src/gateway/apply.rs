@@ -1,22 +1,30 @@
 //! A config put in place: at the start, and again whenever it changes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use super::fleet::Fleet;
+use super::local::LocalTools;
 use super::prepare::Prepared;
 use super::rebuild::Edition;
 use super::routes::Routes;
 use super::servers::{Difference, Servers};
-use crate::backend::{Backend, Environment};
+use super::start::Options;
+use crate::backend::{Environment, idle_view};
+use crate::catalog::Snapshot;
 use crate::config::{Config, StoreAddress};
-use crate::extension::ExtensionBackend;
+use crate::diagnostic::Diagnostic;
+use crate::reach::Reach;
+use crate::session::Recipe;
 
 /// All that a config decides and another one may decide otherwise.
 pub(super) struct Installation {
+    pub(super) options: Options,
     pub(super) environment: Environment,
+    /// What local tools do to the world, they do through this.
+    reach: Arc<Reach>,
     pub(super) fleet: Arc<Fleet>,
     pub(super) editions: watch::Sender<Edition>,
     pub(super) routes: ArcSwap<Routes>,
@@ -26,15 +34,17 @@ pub(super) struct Installation {
 #[derive(Default)]
 struct Applied {
     servers: Servers,
-    extensions: Vec<Arc<ExtensionBackend>>,
+    local: Arc<LocalTools>,
     /// None before the first config.
     store: Option<StoreAddress>,
 }
 
 impl Installation {
-    pub(super) fn new(environment: Environment, fleet: Fleet) -> Self {
+    pub(super) fn new(options: Options, environment: Environment, fleet: Fleet, reach: Arc<Reach>) -> Self {
         Installation {
+            options,
             environment,
+            reach,
             fleet: Arc::new(fleet),
             editions: watch::channel(Edition::default()).0,
             routes: ArcSwap::default(),
@@ -42,13 +52,46 @@ impl Installation {
         }
     }
 
-    /// Puts a config in place. Surfaces follow when they have been made.
-    pub(super) fn apply(&self, config: &Config, prepared: Prepared) -> Difference {
-        let mut applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lock(&self) -> MutexGuard<'_, Applied> {
+        self.applied.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn local(&self) -> Arc<LocalTools> {
+        Arc::clone(&self.lock().local)
+    }
+
+    pub(super) fn restarts(&self, server: &str) -> Option<u64> {
+        self.lock().servers.restarts(server)
+    }
+
+    /// Looks at the local tools on disk again. Blocking.
+    pub(super) fn look_at_local(&self, config: &Config) -> LocalTools {
+        self.local().look(config, self.options.bundled, &self.fleet.calls().pool, &self.reach)
+    }
+
+    /// Looks a config through, with what is in place already. Blocking.
+    pub(super) fn prepare(&self, config: &Config) -> Result<Prepared, Vec<Diagnostic>> {
+        let (local, calls) = (self.local(), self.fleet.calls());
+        Prepared::of(config, &self.options, &self.environment.pool, &calls.pool, &self.reach, Some(&local))
+    }
+
+    /// What the backends of a config would show right after it was put in place.
+    pub(super) fn foresee(&self, config: &Config, prepared: &Prepared, now: &Snapshot) -> Snapshot {
+        let applied = self.lock();
+        let servers = config.servers.iter().filter(|(_, server)| !server.disabled).map(|(name, server)| {
+            let running = now.backend(name).filter(|_| applied.servers.runs(name, server));
+            running.cloned().unwrap_or_else(|| Arc::new(idle_view(name, server, &self.environment.cache)))
+        });
+        let local = prepared.local.backends().map(|extension| extension.view());
+        Snapshot { backends: servers.chain(local).collect(), ..now.clone() }
+    }
+
+    /// Puts a config in place. Surfaces follow when they have been made: of the edition that is returned.
+    pub(super) fn apply(&self, config: &Config, prepared: Prepared) -> (Difference, u64) {
+        let mut applied = self.lock();
         let difference = applied.servers.apply(config, &self.environment, &self.fleet);
-        let local = !(applied.extensions.is_empty() && prepared.extensions.is_empty());
-        let others = local || difference != Difference::default();
-        applied.extensions = prepared.extensions;
+        let others = difference.is_any() || !prepared.local.is_same_as(&applied.local);
+        applied.local = prepared.local;
         self.routes.store(prepared.routes);
         // What is remembered survives every change but that of its place.
         if applied.store.as_ref() != Some(&config.store) {
@@ -56,14 +99,34 @@ impl Installation {
             self.fleet.keep_in(prepared.store);
         }
         // The script first: it waits for the backends it is meant for, and so never runs with others.
-        let generation = self.fleet.generation() + u64::from(others);
-        self.editions.send_modify(|edition| {
-            *edition = Edition { number: edition.number + 1, recipe: Some(prepared.recipe), generation };
-        });
+        let edition = self.publish(prepared.recipe, self.fleet.generation() + u64::from(others));
         if others {
-            let local = applied.extensions.iter().map(|extension| Arc::clone(extension) as Arc<dyn Backend>);
-            self.fleet.replace(applied.servers.backends().chain(local).collect());
+            self.fleet.replace(applied.servers.backends().chain(applied.local.backends()).collect());
         }
-        difference
+        (difference, edition)
+    }
+
+    /// Puts another script in place.
+    pub(super) fn apply_script(&self, recipe: Recipe) -> u64 {
+        let _alone = self.lock();
+        self.publish(Arc::new(recipe), self.fleet.generation())
+    }
+
+    /// Puts other local tools in place; the generation of backends with them.
+    pub(super) fn apply_local(&self, local: Arc<LocalTools>) -> u64 {
+        let mut applied = self.lock();
+        let others = !local.is_same_as(&applied.local);
+        applied.local = local;
+        if others {
+            self.fleet.replace(applied.servers.backends().chain(applied.local.backends()).collect());
+        }
+        self.fleet.generation()
+    }
+
+    fn publish(&self, recipe: Arc<Recipe>, generation: u64) -> u64 {
+        self.editions.send_modify(|edition| {
+            *edition = Edition { number: edition.number + 1, recipe: Some(recipe), generation };
+        });
+        self.editions.borrow().number
     }
 }

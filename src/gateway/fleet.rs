@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::backend::{Backend, Handle};
 use crate::catalog::Members;
-use crate::session::{Calls, Dispatcher};
+use crate::session::Calls;
 use crate::store::Store;
 
 pub(super) struct Fleet {
@@ -80,7 +80,8 @@ impl Fleet {
 
     fn dispatch_to<'a>(&self, backends: impl Iterator<Item = &'a Arc<dyn Backend>>) {
         let backends: Vec<_> = backends.cloned().collect();
-        let calls = Calls { dispatcher: Dispatcher::new(&backends), ..Calls::clone(&self.calls.load()) };
+        let calls =
+            Calls { dispatcher: self.calls.load().dispatcher.with(&backends), ..Calls::clone(&self.calls.load()) };
         self.calls.store(Arc::new(calls));
     }
 

@@ -1,17 +1,16 @@
 //! A look at a config without starting anything: what the servers last offered, and what the script makes of it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::prepare::{name_clashes, store};
+use super::local::LocalTools;
+use super::prepare::store;
 use super::recipe::recipe;
 use super::routes;
 use super::start::Options;
-use crate::backend::{Backend, Cache, idle_view};
+use crate::backend::{Cache, idle_view};
 use crate::catalog::Snapshot;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
-use crate::extension;
 use crate::script::Pool;
 use crate::session::{BuildError, Recipe, Surface};
 
@@ -24,18 +23,15 @@ impl Offline {
     pub fn look(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let recipe = recipe(config, None).map_err(|problem| problems.push(problem)).ok();
-        let paths: Vec<PathBuf> = config.extensions.iter().map(|extension| extension.path.clone()).collect();
-        let extensions = extension::discover(&paths, options.bundled, &Pool::new(1), &options.reach())
-            .map_err(|found| problems.extend(found))
-            .unwrap_or_default();
-        problems.extend(name_clashes(config, &extensions));
+        let local = LocalTools::default().look(config, options.bundled, &Pool::new(1), &options.reach());
+        problems.extend(local.problems().cloned());
         problems.extend(routes::clashes(config));
         problems.extend(store(config).err());
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
         let mut backends: Vec<_> = servers.map(|(name, server)| Arc::new(idle_view(name, server, &cache))).collect();
-        backends.extend(extensions.iter().map(Backend::view));
+        backends.extend(local.backends().map(|extension| extension.view()));
         Ok(Offline { recipe, snapshot: Arc::new(Snapshot { version: 1, generation: 1, backends }) })
     }
 

@@ -43,7 +43,8 @@ fn namespace(config: &Config) -> String {
     }
 }
 
-fn source(config: &Config) -> Result<Source, Diagnostic> {
+/// The text of it.
+pub(super) fn source(config: &Config) -> Result<Source, Diagnostic> {
     match &config.session {
         SessionScript::Preset { name, place } => match presets::find(name) {
             Ok(preset) => Ok(preset.script()),
@@ -58,16 +59,16 @@ fn source(config: &Config) -> Result<Source, Diagnostic> {
                 // Empty lines in front make its lines the lines of the file.
                 Some(position) => {
                     let text = "\n".repeat(position.first_line.saturating_sub(1)) + &inline.text;
-                    Source { name: file, text: text.into(), path: None }
+                    Source::new(file, text)
                 }
-                None => Source { name: format!("{file}#script"), text: inline.text.as_str().into(), path: None },
+                None => Source::new(format!("{file}#script"), inline.text.as_str()),
             })
         }
         SessionScript::File(path) => {
             let shown = path.strip_prefix(&config.folder).unwrap_or(path).display().to_string();
             let text = std::fs::read_to_string(path)
                 .map_err(|error| Diagnostic::error(format!("the script `{shown}` cannot be read: {error}")))?;
-            Ok(Source { name: shown, text: text.into(), path: Some(path.clone()) })
+            Ok(Source::at(shown, text, path))
         }
     }
 }

@@ -26,7 +26,18 @@ pub(super) struct Difference {
     pub(super) restarted: Vec<String>,
 }
 
+impl Difference {
+    pub(super) fn is_any(&self) -> bool {
+        *self != Difference::default()
+    }
+}
+
 impl Servers {
+    /// Whether this very entry runs already.
+    pub(super) fn runs(&self, name: &str, entry: &Server) -> bool {
+        self.0.get(name).is_some_and(|running| running.entry.is_same_as(entry))
+    }
+
     /// Starts what is new or different. What is no longer asked for runs on as long as somebody else holds it.
     pub(super) fn apply(&mut self, config: &Config, environment: &Environment, fleet: &Fleet) -> Difference {
         let wanted = || config.servers.iter().filter(|(_, server)| !server.disabled);
@@ -53,6 +64,11 @@ impl Servers {
         }
         difference.removed = old.into_keys().collect();
         difference
+    }
+
+    /// How often a server was connected again; none of an extension.
+    pub(super) fn restarts(&self, name: &str) -> Option<u64> {
+        self.0.get(name).map(|running| running.backend.handle().restarts())
     }
 
     pub(super) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {

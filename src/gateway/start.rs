@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::apply::Installation;
 use super::fleet::Fleet;
+use super::news::NewsBoard;
 use super::prepare::Prepared;
 use super::rebuild::{self, Current};
 use super::surfaces::Surfaces;
@@ -19,7 +21,7 @@ use crate::model::Abilities;
 use crate::process::watchdog;
 use crate::reach::Reach;
 use crate::script::Pool;
-use crate::session::{Calls, Dispatcher};
+use crate::session::{Calls, Dispatcher, WaitingRoom};
 use crate::wire::http;
 
 /// Handlers that may run at once; others queue.
@@ -52,6 +54,9 @@ pub struct Gateway {
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
     pub(super) current: watch::Receiver<Current>,
     pub(super) surfaces: Arc<Surfaces>,
+    pub(super) news: NewsBoard,
+    pub(super) config_path: Option<PathBuf>,
+    pub(super) started: Instant,
     stopping: CancellationToken,
 }
 
@@ -60,7 +65,8 @@ impl Gateway {
     pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let http = http::Pool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
         let pool = Pool::new(HANDLERS);
-        let prepared = Prepared::of(config, options, &http, &pool, &options.reach())?;
+        let reach = options.reach();
+        let prepared = Prepared::of(config, options, &http, &pool, &reach, None)?;
         let changes = Arc::new(Notify::new());
         let environment = Environment {
             pool: http,
@@ -70,10 +76,15 @@ impl Gateway {
             changes: Arc::clone(&changes),
             sole_client: Arc::default(),
         };
-        let calls =
-            Calls { dispatcher: Dispatcher::new(&[]), pool, store: prepared.store.clone(), surroundings: None };
+        let calls = Calls {
+            dispatcher: Dispatcher::new(&[]),
+            pool,
+            store: prepared.store.clone(),
+            waiting: WaitingRoom::default(),
+            surroundings: None,
+        };
         let fleet = Fleet::new(calls, Arc::clone(&changes));
-        let installed = Installation::new(environment, fleet);
+        let installed = Installation::new(options.clone(), environment, fleet, reach);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.fleet.members()), changes);
         let (sender, current) = watch::channel(Current::default());
@@ -82,7 +93,17 @@ impl Gateway {
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();
         let surfaces = Surfaces::follow(current.clone());
-        Ok(Gateway { installed, required, catalog, current, surfaces, stopping: CancellationToken::new() })
+        Ok(Gateway {
+            installed,
+            required,
+            catalog,
+            current,
+            surfaces,
+            news: NewsBoard::default(),
+            config_path: config.path.clone(),
+            started: Instant::now(),
+            stopping: CancellationToken::new(),
+        })
     }
 
     /// There is one client only, and it can do this: servers that start from now on are told so at once.

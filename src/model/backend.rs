@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Definition, ItemKind};
 
@@ -110,6 +110,28 @@ pub struct BackendView {
     pub start_time: Option<Duration>,
     /// What was left out of the lists, and why.
     pub reports: Arc<Vec<String>>,
+}
+
+impl BackendView {
+    /// In the form that commands print.
+    pub fn to_json(&self) -> Value {
+        let (info, lists) = (&self.info, &self.lists);
+        json!({
+            "name": self.name.as_ref(),
+            "status": self.status.as_str(),
+            "kind": self.kind.as_str(),
+            "serverName": info.name,
+            "version": info.version,
+            "protocolVersion": info.protocol_version,
+            "tools": lists.tools.len(),
+            "resources": lists.resources.len(),
+            "resourceTemplates": lists.resource_templates.len(),
+            "prompts": lists.prompts.len(),
+            "startMilliseconds": self.start_time.map(|time| time.as_millis() as u64),
+            "error": self.error,
+            "reports": *self.reports,
+        })
+    }
 }
 
 /// Something a backend offers, by its original key: the name of a tool or prompt, the URI of a resource or template.

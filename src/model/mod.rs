@@ -3,6 +3,7 @@
 mod abilities;
 mod backend;
 mod definition;
+mod form;
 mod method;
 mod owner;
 mod principal;
@@ -15,6 +16,7 @@ mod visitor;
 pub use abilities::Abilities;
 pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status};
 pub use definition::{Definition, DefinitionError, ItemKind};
+pub use form::{checked_answer, checked_form};
 pub use method::{MethodPattern, is_protocol_method};
 pub use owner::Owner;
 pub use principal::Principal;

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use serde_json::Map;
 use starlark::any::ProvidesStaticType;
 use starlark::eval::Evaluator;
-use starlark::values::Value;
 
+use super::journal::Line;
 use super::meter::{Meter, Why};
 use super::{Complaint, Host, Limits, LogLevel, Stop};
-use crate::json::Raw;
 
 /// A line logged before there was anybody to log it to.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,15 +31,39 @@ pub struct Context {
     /// What was logged at the top level, for the caller to log.
     pub log: RefCell<Vec<LogLine>>,
     pub(super) meter: Meter,
+    /// Where what is done is written down; none where nothing has to be.
+    pub(super) line: RefCell<Option<Line>>,
+    /// How deep inside of branches of branches it runs.
+    pub(super) depth: usize,
 }
 
 impl Context {
     pub fn top(world: Arc<dyn Any + Send + Sync>, limits: &Limits) -> Self {
-        Context { world, host: None, log: RefCell::default(), meter: Meter::new(limits) }
+        Context {
+            world,
+            host: None,
+            log: RefCell::default(),
+            meter: Meter::new(limits),
+            line: RefCell::default(),
+            depth: 0,
+        }
     }
 
     pub(super) fn handler(world: Arc<dyn Any + Send + Sync>, host: Arc<dyn Host>, limits: &Limits) -> Self {
-        Context { world, host: Some(host), log: RefCell::default(), meter: Meter::new(limits) }
+        let line = RefCell::new(host.line());
+        Context { world, host: Some(host), log: RefCell::default(), meter: Meter::new(limits), line, depth: 0 }
+    }
+
+    /// For one of several functions that run beside each other.
+    pub(super) fn branch(&self, line: Option<Line>) -> Self {
+        Context {
+            world: Arc::clone(&self.world),
+            host: self.host.clone(),
+            log: RefCell::default(),
+            meter: self.meter.branch(),
+            line: RefCell::new(line),
+            depth: self.depth + 1,
+        }
     }
 
     pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Context> {
@@ -77,33 +100,6 @@ impl Context {
         Ok(())
     }
 
-    /// Does something to the world, with a result. `request` is what is done, in as many parts as is convenient: the same
-    /// program does the same at the same place. `Ok(Err(text))` is an error that the script can catch.
-    ///
-    /// At the top level of a script it is an error; `kind` is the name of the built-in.
-    pub fn effect(
-        &self,
-        kind: &'static str,
-        _request: &[&str],
-        perform: impl FnOnce(&dyn Host) -> Result<Result<Raw, String>, Stop>,
-    ) -> starlark::Result<Arc<Raw>> {
-        let host = self.acting(kind)?;
-        self.wait(|| perform(host))?.map(Arc::new).map_err(super::complain)
-    }
-
-    /// The same without a result: said, and not waited for.
-    pub fn tell(&self, kind: &'static str, perform: impl FnOnce(&dyn Host)) -> starlark::Result<()> {
-        perform(self.acting(kind)?);
-        Ok(())
-    }
-
-    fn acting(&self, kind: &'static str) -> Result<&dyn Host, Complaint> {
-        match &self.host {
-            Some(host) => Ok(host.as_ref()),
-            None => self.host_for(&format!("`{kind}()`")).map(AsRef::as_ref),
-        }
-    }
-
     /// Waits for somebody else: the time is not the script's own, and a stop ends the run whatever the script does.
     pub fn wait<T>(&self, wait: impl FnOnce() -> Result<T, Stop>) -> starlark::Result<T> {
         self.meter.waiting(wait).map_err(|stop| {
@@ -114,18 +110,6 @@ impl Context {
 
     pub(super) fn must_stop(&self, memory: usize) -> bool {
         self.meter.must_stop(self.host.as_ref(), memory)
-    }
-
-    /// Calls a function of the script from a built-in.
-    pub fn invoke<'v>(
-        &self,
-        evaluator: &mut Evaluator<'v, '_, '_>,
-        function: Value<'v>,
-        positional: &[Value<'v>],
-        named: &[(&str, Value<'v>)],
-    ) -> starlark::Result<Value<'v>> {
-        self.meter.do_not_count_next_check();
-        evaluator.eval_function(function, positional, named)
     }
 
     /// Why the run was stopped, if it was.

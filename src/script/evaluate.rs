@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use sha2::Digest;
 use starlark::environment::{FrozenModule, Globals, Module};
 use starlark::eval::Evaluator;
 use starlark::values::OwnedFrozenValue;
@@ -35,6 +36,8 @@ pub struct Evaluated {
     pub module: FrozenModule,
     /// Every file it loaded.
     pub files: Vec<PathBuf>,
+    /// SHA-256 of its text and of all that it loaded, in hexadecimal.
+    pub digest: String,
 }
 
 /// Runs a script. Call it on a big stack.
@@ -42,7 +45,8 @@ pub fn evaluate(program: &Program<'_>) -> Result<Evaluated, Failure> {
     let mut loader = Loader::new(program);
     let module =
         catch_unwind(AssertUnwindSafe(|| loader.main())).unwrap_or_else(|payload| Err(Failure::panicked(payload)))?;
-    Ok(Evaluated { module, files: loader.files })
+    let digest = loader.digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Evaluated { module, files: loader.files, digest })
 }
 
 /// Calls a frozen function without arguments at the top level, and freezes what it returns.

@@ -102,6 +102,8 @@ fn kind(error: &Error, context: &Context) -> FailureKind {
         Some(Why::Time) => return FailureKind::Limit("time"),
         Some(Why::Steps) => return FailureKind::Limit("steps"),
         Some(Why::Memory) => return FailureKind::Limit("memory"),
+        Some(Why::Journal) => return FailureKind::Limit("journal"),
+        Some(Why::Diverged) => return FailureKind::Error,
         None if matches!(error.kind(), ErrorKind::StackOverflow(_)) => return FailureKind::Limit("call stack"),
         None => {}
     }
@@ -117,6 +119,9 @@ fn rephrased(kind: &FailureKind, limits: &Limits) -> Option<String> {
         FailureKind::Limit("time") => format!("{} ms of computing time", limits.time.as_millis()),
         FailureKind::Limit("steps") => format!("{} steps", limits.steps),
         FailureKind::Limit("memory") => format!("{} MiB of memory", limits.memory >> 20),
+        FailureKind::Limit("journal") => {
+            format!("{} MiB for what it did before a question", super::journal::MAX_JOURNAL >> 20)
+        }
         FailureKind::Limit(_) => format!("{} nested calls", limits.stack),
         FailureKind::Failed { .. } | FailureKind::Error => return None,
     };

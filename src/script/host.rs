@@ -11,18 +11,28 @@ use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, Request};
 use crate::store::Store;
 
+use super::journal::{Line, Question};
+
 /// Implemented by whoever runs handlers, handed down with each call. Blocking: called on a worker thread.
 pub trait Host: Send + Sync {
     /// Calls a backend's tool. `Ok` is the result object as JSON; failures of the backend are already shaped as error
     /// results, so only a stop of the whole call is an `Err`.
-    fn call(&self, target: &ItemRef, arguments: &RawRef, timeout: Option<Duration>) -> Result<Raw, Stop>;
+    ///
+    /// `line` is where what happens inside of the call is written down, if it runs in this process.
+    fn call(
+        &self,
+        target: &ItemRef,
+        arguments: &RawRef,
+        timeout: Option<Duration>,
+        line: Option<Line>,
+    ) -> Result<Raw, Stop>;
 
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>);
 
     /// Asked now and then while the script computes.
     fn stopped(&self) -> Option<Stop>;
 
-    /// Waits for something; a cancelled call and a deadline end the wait. See [`wait_for`](trait.Host.html).
+    /// Waits for something; a cancelled call and a deadline end the wait.
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop>;
 
     /// What the clock shows.
@@ -45,6 +55,19 @@ pub trait Host: Send + Sync {
     fn request(&self) -> Option<&Request> {
         None
     }
+
+    /// Where what the handler does is written down; none where it never has to be told again.
+    fn line(&self) -> Option<Line> {
+        None
+    }
+
+    /// Whether somebody can be asked this.
+    fn can_ask(&self, _question: &Question) -> bool {
+        false
+    }
+
+    /// Tells how far the handler has come, if anybody wants to know.
+    fn progress(&self, _done: f64, _total: Option<f64>, _message: Option<&str>) {}
 
     /// Where what outlives the call is kept; none where nothing is.
     fn store(&self) -> Option<&Store> {
@@ -75,6 +98,8 @@ impl dyn Host + '_ {
 pub enum Stop {
     Cancelled,
     Deadline,
+    /// A person has to answer first; then the handler is run again.
+    Input,
 }
 
 impl Stop {
@@ -82,6 +107,7 @@ impl Stop {
         match self {
             Stop::Cancelled => "the call was cancelled",
             Stop::Deadline => "the call's deadline has passed",
+            Stop::Input => "the call waits for an answer",
         }
     }
 }

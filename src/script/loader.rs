@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
 use starlark::environment::{FrozenModule, Module};
 use starlark::eval::{Evaluator, ReturnFileLoader};
 use starlark::syntax::AstModule;
@@ -21,12 +22,14 @@ pub struct Loader<'a> {
     open: Vec<(String, String)>,
     /// Every file read, for whoever watches them.
     pub files: Vec<PathBuf>,
+    /// Of every text that was run.
+    pub digest: Sha256,
 }
 
 impl<'a> Loader<'a> {
     pub fn new(program: &'a Program<'a>) -> Self {
         let root = program.root.and_then(|root| non_empty(root).canonicalize().ok());
-        Loader { program, root, done: HashMap::new(), open: Vec::new(), files: Vec::new() }
+        Loader { program, root, done: HashMap::new(), open: Vec::new(), files: Vec::new(), digest: Sha256::new() }
     }
 
     /// Runs the script itself. Only here can built-ins collect something.
@@ -42,6 +45,8 @@ impl<'a> Loader<'a> {
     /// A file as it is before it runs: parsed, and everything it loads has run.
     pub(super) fn ready(&mut self, source: &Source) -> Result<(AstModule, Vec<(String, FrozenModule)>), Failure> {
         let ast = parse::parse(source)?;
+        self.digest.update(source.text.len().to_le_bytes());
+        self.digest.update(source.text.as_bytes());
         self.open.push((key(source), source.name.clone()));
         let mut modules = Vec::new();
         for load in ast.loads() {
@@ -57,8 +62,9 @@ impl<'a> Loader<'a> {
 
     fn load(&mut self, id: &str, from: &Source) -> Result<FrozenModule, Fault> {
         let program = self.program;
-        let source =
-            resolve(id, from, self.root.as_deref(), program.embedded, program.paths).map_err(Fault::Complaint)?;
+        let files = &program.source.files;
+        let source = resolve(id, from, files, self.root.as_deref(), program.embedded, program.paths)
+            .map_err(Fault::Complaint)?;
         let key = key(&source);
         if let Some(module) = self.done.get(&key) {
             return Ok(module.clone());

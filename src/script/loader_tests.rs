@@ -25,8 +25,7 @@ impl Folder {
     /// Runs `main.star`: the files it loaded, or the error.
     fn run(&self) -> Result<usize, String> {
         let path = self.0.join("root/main.star");
-        let source =
-            Source { name: "main.star".into(), text: std::fs::read_to_string(&path).unwrap().into(), path: Some(path) };
+        let source = Source::at("main.star", std::fs::read_to_string(&path).unwrap(), path);
         let run = || {
             let limits = Limits::SESSION_SCRIPT;
             let context = Context::top(Arc::new(()), &limits);

@@ -2,6 +2,7 @@
 //! replace an error that knows its line by one that does not; so it only counts, and the verdict is made here.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,84 +13,138 @@ pub enum Why {
     Time,
     Steps,
     Memory,
+    /// It did more before a question than can be kept.
+    Journal,
+    /// Run again after a question, it took another way.
+    Diverged,
     Stopped(Stop),
 }
 
 /// The engine asks whether to go on every so many steps.
 const STEPS_PER_CHECK: u64 = 1000;
 
+/// Of one line of control.
 #[derive(Debug)]
 pub struct Meter {
+    run: Rc<Run>,
+    /// Beside others of the same run: the time of all of them is the run's own, and is counted where they are run.
+    in_branch: bool,
+    /// It waits for an answer; others of the run may go on.
+    asked: Cell<bool>,
+    /// An error has said that the run must end.
+    said: Cell<bool>,
+}
+
+/// What all lines of control of a run share.
+#[derive(Debug)]
+struct Run {
     started: Duration,
     waited: Cell<Duration>,
     checks: Cell<u64>,
     limits: Limits,
-    why: Cell<Option<Why>>,
+    /// Why all of it must end.
+    ended: Cell<Option<Why>>,
 }
 
 impl Meter {
     pub fn new(limits: &Limits) -> Self {
-        Meter {
+        let run = Run {
             started: computed(),
             waited: Cell::new(Duration::ZERO),
             checks: Cell::new(0),
             limits: limits.clone(),
-            why: Cell::new(None),
-        }
+            ended: Cell::new(None),
+        };
+        Meter { run: Rc::new(run), in_branch: false, asked: Cell::new(false), said: Cell::new(false) }
+    }
+
+    /// For a line of control that runs beside others of the same run.
+    pub fn branch(&self) -> Self {
+        Meter { run: Rc::clone(&self.run), in_branch: true, asked: Cell::new(false), said: Cell::new(false) }
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.run.limits
     }
 
     /// Runs something that waits for others; the time does not count.
     pub fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
-        let before = computed();
+        let left = self.leave();
         let result = wait();
-        self.waited.set(self.waited.get() + computed().saturating_sub(before));
+        self.come_back(left);
         result
     }
 
-    pub fn stop(&self, why: Why) {
-        if self.why.get().is_none() {
-            self.why.set(Some(why));
+    /// From now on the time is not the run's own, until it comes back.
+    pub fn leave(&self) -> Option<Duration> {
+        (!self.in_branch).then(computed)
+    }
+
+    pub fn come_back(&self, left: Option<Duration>) {
+        if let Some(left) = left {
+            self.run.waited.set(self.run.waited.get() + computed().saturating_sub(left));
         }
     }
 
+    pub fn stop(&self, why: Why) {
+        self.said.set(true);
+        if why == Why::Stopped(Stop::Input) {
+            self.asked.set(true);
+        } else if self.run.ended.get().is_none() {
+            self.run.ended.set(Some(why));
+        }
+    }
+
+    /// Why this line of control must end.
     pub fn why(&self) -> Option<Why> {
-        self.why.get()
+        self.ended().or_else(|| self.asked.get().then_some(Why::Stopped(Stop::Input)))
+    }
+
+    /// Why the whole run must end.
+    pub fn ended(&self) -> Option<Why> {
+        self.run.ended.get()
     }
 
     /// The engine also asks at the end of every function that a built-in calls; that is not a thousand steps.
     pub fn do_not_count_next_check(&self) {
-        self.checks.set(self.checks.get().wrapping_sub(1));
+        self.run.checks.set(self.run.checks.get().wrapping_sub(1));
     }
 
     /// Lets others on this thread go first, now and then; the time they take is not the run's own.
     fn give_way(&self) {
-        let before = computed();
-        if super::pool::give_way() {
-            self.waited.set(self.waited.get() + computed().saturating_sub(before));
+        if super::pool::is_over_slice() {
+            self.waiting(super::pool::give_way);
         }
     }
 
     /// Whether the run must end now. Said once: the error that follows must not be replaced by a second one.
     pub fn must_stop(&self, host: Option<&Arc<dyn Host>>, memory: usize) -> bool {
-        self.checks.set(self.checks.get().wrapping_add(1));
+        let run = &self.run;
+        run.checks.set(run.checks.get().wrapping_add(1));
         self.give_way();
-        if self.why.get().is_some() {
+        if self.asked.get() {
             return false;
         }
-        let steps = (self.checks.get() as i64).max(0) as u64 * STEPS_PER_CHECK;
-        let why = if let Some(stop) = host.and_then(|host| host.stopped()) {
-            Why::Stopped(stop)
-        } else if steps > self.limits.steps {
-            Why::Steps
-        } else if memory > self.limits.memory {
-            Why::Memory
-        } else if computed().saturating_sub(self.started + self.waited.get()) > self.limits.time {
-            Why::Time
+        if run.ended.get().is_none() {
+            run.ended.set(self.verdict(host, memory));
+        }
+        run.ended.get().is_some() && !self.said.replace(true)
+    }
+
+    fn verdict(&self, host: Option<&Arc<dyn Host>>, memory: usize) -> Option<Why> {
+        let run = &self.run;
+        let steps = (run.checks.get() as i64).max(0) as u64 * STEPS_PER_CHECK;
+        if let Some(stop) = host.and_then(|host| host.stopped()) {
+            Some(Why::Stopped(stop))
+        } else if steps > run.limits.steps {
+            Some(Why::Steps)
+        } else if memory > run.limits.memory {
+            Some(Why::Memory)
+        } else if computed().saturating_sub(run.started + run.waited.get()) > run.limits.time {
+            Some(Why::Time)
         } else {
-            return false;
-        };
-        self.why.set(Some(why));
-        true
+            None
+        }
     }
 }
 

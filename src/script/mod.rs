@@ -1,15 +1,19 @@
 //! The Starlark host: evaluate, load, limit, convert, call. Knows no MCP; what a script may do to the world goes through
 //! the trait [`Host`].
 
+mod branches;
 mod capture;
 mod complaint;
 mod context;
 pub mod convert;
+mod effect;
 mod evaluate;
 mod failure;
+mod files;
 mod function;
 mod hints;
 mod host;
+mod journal;
 mod limits;
 mod loader;
 mod meter;
@@ -24,8 +28,10 @@ pub use complaint::{Complaint, complain};
 pub use context::{Context, LogLine};
 pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack};
 pub use failure::{Failed, Failure, FailureKind};
+pub use files::Files;
 pub use function::{Before, Function};
 pub use host::{Host, LogLevel, Stop};
+pub use journal::{Journal, Line, Past, Question};
 pub use limits::Limits;
 pub use meter::Why;
 pub use pool::{Pool, PoolError, wait};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Complaint, MAX_SOURCE, Source};
+use super::{Complaint, Files, MAX_SOURCE, Source};
 use crate::diagnostic::nearest;
 
 /// A file shipped in the binary, loaded as `@proxy//NAME`.
@@ -27,6 +27,7 @@ const SHIPPED: &str = "@proxy//";
 pub fn resolve(
     id: &str,
     from: &Source,
+    files: &Files,
     root: Option<&Path>,
     embedded: &[Embedded],
     paths: Paths,
@@ -54,7 +55,7 @@ pub fn resolve(
         }
         None => from.path.as_deref().and_then(Path::parent).unwrap_or(root).join(&relative),
     };
-    read(id, &path, root)
+    files.read(&path, || read(id, &path, root))
 }
 
 fn shipped(name: &str, embedded: &[Embedded]) -> Result<Source, Complaint> {
@@ -91,5 +92,5 @@ fn read(id: &str, path: &Path, root: &Path) -> Result<Source, Complaint> {
         return Err(Complaint::new(format!("cannot load `{id}`: it has {size} bytes; a script may have {MAX_SOURCE}")));
     }
     let text = std::fs::read_to_string(&real).map_err(failed)?;
-    Ok(Source { name: shown.display().to_string(), text: text.into(), path: Some(real) })
+    Ok(Source::at(shown.display().to_string(), text, real))
 }

@@ -54,7 +54,8 @@ impl Server {
         Some(match outcome {
             Ok(result) => tell::result(revision, result),
             Err(CallFault::Cancelled) => return None,
-            Err(CallFault::Unknown) => return unknown(),
+            // No handler of a script is behind such a method, so nothing is asked.
+            Err(CallFault::Unknown | CallFault::Asks(_)) => return unknown(),
             Err(CallFault::Failed { message, .. }) => Err(RpcError::internal(&message)),
             // Here it means what it says.
             Err(CallFault::Backend(CallError::Rpc(error))) if error.code() == code::METHOD_NOT_FOUND => Err(error),

@@ -14,6 +14,7 @@ use crate::backend::{CallError, asks_too_much, wants_more};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, digest, quote};
 use crate::model::{ItemKind, error_result};
+use crate::script::Past;
 use crate::session::{CallFault, Surface};
 use crate::wire::{ClientMeta, Request, Revision, RpcError, carried_meta, code, key};
 
@@ -22,11 +23,11 @@ const STATE_GOOD_FOR: std::time::Duration = std::time::Duration::from_secs(60 * 
 
 /// What a request is about.
 #[derive(Clone)]
-struct Use {
-    kind: ItemKind,
+pub(super) struct Use {
+    pub(super) kind: ItemKind,
     key: String,
     /// Without reserved `_meta` keys.
-    params: Raw,
+    pub(super) params: Raw,
     /// With which the client comes back to a question.
     ticket: Option<String>,
     token: Option<Raw>,
@@ -84,23 +85,32 @@ impl Server {
         asked: Asked<'_>,
     ) -> Result<Result<Raw, CallFault>, RpcError> {
         if !asked.client.revision.is_stateless() {
-            return Ok(self.use_once(surface, &used, asked, Way::Request).await);
+            return Ok(self.use_once(surface, &used, asked, Way::Request, None).await);
         }
-        let Some(ticket) = &used.ticket else { return self.converse(surface, &used, asked).await };
+        let Some(ticket) = &used.ticket else { return self.converse(surface, &used, asked, None).await };
         match self.tickets.redeem(&asked.client.principal, &used.errand()?, ticket)? {
             Waiting::Call(number) => Box::pin(self.go_on(number, surface, &used, asked)).await,
             Waiting::Server { backend, name, state } => {
                 let used = used.with_state(surface, &backend, &name, &state)?;
-                Box::pin(self.converse(surface, &used, asked)).await
+                Box::pin(self.converse(surface, &used, asked, None)).await
             }
+            Waiting::Script(open) => Box::pin(self.resume(open, surface, &used, asked)).await,
         }
     }
 
     /// Uses the item in one go.
-    async fn use_once(&self, surface: &Arc<Surface>, used: &Use, asked: Asked<'_>, way: Way) -> Result<Raw, CallFault> {
+    async fn use_once(
+        &self,
+        surface: &Arc<Surface>,
+        used: &Use,
+        asked: Asked<'_>,
+        way: Way,
+        past: Option<Past>,
+    ) -> Result<Raw, CallFault> {
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), way);
         let mut caller = asked.client.caller(asked.cancel, Some(party));
-        (caller.takes_tasks, caller.admitted) = (used.takes_tasks, used.admitted);
+        (caller.takes_tasks, caller.admitted, caller.past) = (used.takes_tasks, used.admitted, past);
+        caller.policy = Some(self.policy.clone());
         self.call(surface, used, caller).await
     }
 
@@ -112,22 +122,23 @@ impl Server {
     }
 
     /// Uses the item for a client that can be asked something meanwhile.
-    async fn converse(
+    pub(super) async fn converse(
         &self,
         surface: &Arc<Surface>,
         used: &Use,
         asked: Asked<'_>,
+        past: Option<Past>,
     ) -> Result<Result<Raw, CallFault>, RpcError> {
         let client = asked.client;
         if !client.abilities.any() {
-            let outcome = self.use_once(surface, used, asked, Way::None).await;
+            let outcome = self.use_once(surface, used, asked, Way::None, past).await;
             return self.sealed(outcome, surface, used, client);
         }
         let (asking, questions) = Asking::channel();
         let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), Way::Conversation(asking));
         let cancel = tokio_util::sync::CancellationToken::new();
         let mut caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&party)));
-        (caller.takes_tasks, caller.admitted) = (used.takes_tasks, used.admitted);
+        (caller.takes_tasks, caller.admitted, caller.past) = (used.takes_tasks, used.admitted, past);
         let (server, its_surface, its_use) = (self.clone(), Arc::clone(surface), used.clone());
         let work = Box::pin(async move { server.call(&its_surface, &its_use, caller).await });
         let conversation = Conversation::new(work, questions, party, cancel);
@@ -159,6 +170,9 @@ impl Server {
         asked: Asked<'_>,
     ) -> Result<Result<Raw, CallFault>, RpcError> {
         let conversation = match conversation.turn(&asked.cancel).await {
+            Turn::Done(Err(CallFault::Asks(past))) => {
+                return self.ask_in_result(&past, surface, used, asked.client).await;
+            }
             Turn::Done(outcome) => return self.sealed(outcome, surface, used, asked.client),
             Turn::Left => return Ok(Err(CallFault::Cancelled)),
             Turn::Asks(conversation) => conversation,
@@ -230,7 +244,7 @@ impl Use {
     }
 
     /// What the client is doing, for its ticket. Arguments that mean the same are the same.
-    fn errand(&self) -> Result<Errand, RpcError> {
+    pub(super) fn errand(&self) -> Result<Errand, RpcError> {
         let object = Object::parse(self.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let arguments = object.get("arguments").map_or("{}", RawRef::get);
         let arguments: Value =
@@ -270,6 +284,8 @@ pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, r
         Ok(result) if kind == ItemKind::Resource => caching::contents(revision, result),
         Ok(result) => tell::result(revision, result),
         Err(CallFault::Cancelled) => return None,
+        // Whoever cannot be asked in a result is never asked so.
+        Err(CallFault::Asks(_)) => Err(RpcError::internal("a question came to nobody")),
         Err(CallFault::Unknown) => Err(unknown(kind, key, revision)),
         Err(CallFault::Failed { message, data: None }) => Err(RpcError::internal(&message)),
         Err(CallFault::Failed { message, data: Some(data) }) => {

@@ -153,6 +153,8 @@ impl Client {
             takes_rounds: self.revision.is_stateless(),
             takes_tasks: false,
             patient: false,
+            past: None,
+            policy: None,
         }
     }
 }

@@ -6,6 +6,7 @@ mod blocks;
 mod caching;
 mod capabilities;
 mod changes;
+mod clients;
 mod completion;
 mod conversation;
 mod era;
@@ -15,6 +16,7 @@ mod http;
 mod identity;
 mod in_flight;
 mod items;
+mod journals;
 mod links;
 mod listen;
 mod lists;
@@ -46,7 +48,10 @@ pub use stdio::serve_stdio;
 use crate::gateway::Gateway;
 use crate::model::Secret;
 use crate::seal::Sealer;
+use crate::session::PolicyNow;
+use clients::Clients;
 use conversation::Conversations;
+use journals::Held;
 use links::LinkTable;
 use ticket::Tickets;
 
@@ -58,6 +63,9 @@ pub struct Server {
     tickets: Arc<Tickets>,
     conversations: Arc<Conversations>,
     links: Arc<LinkTable>,
+    held: Arc<Held>,
+    policy: PolicyNow,
+    clients: Arc<Clients>,
 }
 
 impl Server {
@@ -68,6 +76,17 @@ impl Server {
     pub fn new(gateway: Arc<Gateway>, keys: &[Secret]) -> Result<Self, getrandom::Error> {
         let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal))?;
         let tickets = Arc::new(Tickets::new(sealer.clone()));
-        Ok(Server { gateway, sealer, tickets, conversations: Arc::default(), links: Arc::default() })
+        let current = gateway.watch();
+        let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
+        Ok(Server {
+            gateway,
+            sealer,
+            tickets,
+            conversations: Arc::default(),
+            links: Arc::default(),
+            held: Arc::default(),
+            policy,
+            clients: Arc::default(),
+        })
     }
 }

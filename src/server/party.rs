@@ -181,6 +181,18 @@ impl Party for ClientParty {
         }
     }
 
+    fn takes_form(&self, question: &Question) -> bool {
+        self.askable().form
+            && match &self.way {
+                Way::None => false,
+                Way::Conversation(_) => true,
+                Way::Request => {
+                    let reachable = !matches!(self.news().outlet, Outlet::Nowhere) && self.client.questions.is_some();
+                    reachable && super::older_question::told(self.client.revision, question).is_ok()
+                }
+            }
+    }
+
     fn between_calls(&self) -> Option<Arc<dyn Party>> {
         let outlet = self.client.subscriptions.as_ref()?.outlet();
         self.client.questions.as_ref()?;

@@ -207,6 +207,7 @@ impl Front {
                 let links = Some(Arc::clone(&self.links));
                 let client = Client { links, ..Client::of_session(handshake, self.principal.clone()) };
                 let client = Arc::new(client.told_at(Outlet::Queue(self.lines.clone())));
+                self.server.clients.add(Arc::downgrade(&client));
                 let new = Arc::clone(&client);
                 let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(new);
                 if let Some(old) = old {

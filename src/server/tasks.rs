@@ -157,7 +157,7 @@ impl Server {
                 Err(tell::error(client.revision, ItemKind::Tool, &id, error))
             }
             Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
-            Err(CallFault::Unknown | CallFault::Failed { .. }) => Err(unknown_task()),
+            Err(CallFault::Unknown | CallFault::Failed { .. } | CallFault::Asks(_)) => Err(unknown_task()),
         })
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::journals::Open;
 use crate::model::Principal;
 use crate::seal::{Purpose, Sealer};
 use crate::wire::RpcError;
@@ -28,7 +29,12 @@ pub(super) enum Waiting {
     Call(u64),
     /// A stateless server, with the state it gave, as it wrote it.
     Server { backend: String, name: String, state: String },
+    /// A handler of a script, which is run again.
+    Script(Open),
 }
+
+/// What is said of a ticket to a script that leads nowhere any more.
+pub(super) const SPENT: &str = "already answered or has expired; the call may have been carried out";
 
 #[derive(Serialize, Deserialize)]
 struct Ticket {
@@ -79,6 +85,10 @@ impl Tickets {
             return Err(refuse("belongs to another request: repeat the one it was given for, with the same arguments"));
         }
         let left = ticket.expires.saturating_sub(now());
+        // Whether it was used is known where the journal is, which may be beside other processes.
+        if let Waiting::Script(_) = &ticket.waiting {
+            return if left == 0 { Err(refuse(&format!("was {SPENT}"))) } else { Ok(ticket.waiting) };
+        }
         if left == 0 {
             return Err(refuse("has expired: make the request again without it"));
         }

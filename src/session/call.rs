@@ -4,18 +4,20 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::asking::{self, WaitingRoom};
 use super::dispatch::Dispatcher;
 use super::host::RequestHost;
-use super::surface::{Entry, Surface, arguments_value};
+use super::job::{Job, Work, failed};
+use super::surface::Surface;
 use super::surroundings::Surroundings;
 use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{ClientInfo, ItemKind, Principal, Request, error_result, shaped, shaped_contents, shaped_messages};
-use crate::script::{Failure, FailureKind, Function, Limits, Pool, Stop};
+use crate::model::{ClientInfo, ItemKind, Principal, Request};
+use crate::script::{Journal, Line, Past, Pool};
 use crate::store::Store;
 
 /// Who calls, and what is known of the request.
@@ -39,7 +41,34 @@ pub struct Caller {
     pub takes_tasks: bool,
     /// The answer may come however late, within what the server's config allows.
     pub patient: bool,
+    /// What the handler did in an earlier round, with the answers to what it asked.
+    pub past: Option<Past>,
+    /// The digest of the session script as it is now; none where it cannot change.
+    pub policy: Option<PolicyNow>,
 }
+
+/// Which session script is in force; none if there is none any more.
+#[derive(Clone)]
+pub struct PolicyNow(Arc<dyn Fn() -> Option<Arc<str>> + Send + Sync>);
+
+impl PolicyNow {
+    pub fn new(look: impl Fn() -> Option<Arc<str>> + Send + Sync + 'static) -> Self {
+        PolicyNow(Arc::new(look))
+    }
+
+    fn is(&self, policy: &Arc<str>) -> bool {
+        (self.0)().is_some_and(|now| now == *policy)
+    }
+}
+
+impl std::fmt::Debug for PolicyNow {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("PolicyNow")
+    }
+}
+
+/// What a call ends with if its answers come to another script than its questions came from.
+pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
 
 /// Why a call has no result.
 #[derive(Debug)]
@@ -52,6 +81,8 @@ pub enum CallFault {
         message: String,
         data: Option<Value>,
     },
+    /// A handler asks something, and the caller makes the call again with the answers.
+    Asks(Past),
     /// The call was cancelled: nobody waits for an answer.
     Cancelled,
 }
@@ -63,6 +94,8 @@ pub struct Calls {
     pub pool: Pool,
     /// Where rate limits, waiting calls and what scripts remember are kept.
     pub store: Store,
+    /// Calls that wait for somebody's answer.
+    pub waiting: WaitingRoom,
     /// Other surroundings than this machine's.
     pub surroundings: Option<Arc<dyn Surroundings>>,
 }
@@ -80,7 +113,8 @@ impl Calls {
         let entry = surface.find(kind, key).ok_or(CallFault::Unknown)?;
         match &entry.handler {
             Handler::Backend(target) => {
-                if let Some(answer) = self.asked_first(surface, kind, key, &params, &caller).await? {
+                let runs_here = self.dispatcher.runs_here(&target.backend);
+                if !runs_here && let Some(answer) = self.asked_first(surface, kind, key, &params, &caller).await? {
                     return Ok(answer);
                 }
                 // A URI that fits a template stays the URI it is; everything else goes by its original key.
@@ -94,12 +128,16 @@ impl Calls {
                         .set(kind.use_member(), quote(original))
                         .finish_raw()
                 };
+                if runs_here {
+                    let work = Work::Local(target.clone(), params.clone());
+                    let job = Job::new(surface, kind, key, work, &params, &caller)?;
+                    return Box::pin(self.handle(job, caller)).await?.ok_or_else(nothing_ran);
+                }
                 self.forward(&target.backend, kind.use_method(), params, caller).await
             }
             Handler::Script(function) => {
-                let job = Job::new(surface, kind, key, Some(function.clone()), &params, &caller)?;
-                let nothing = || CallFault::Failed { message: "the handler did not run".to_owned(), data: None };
-                self.run(job, caller).await?.ok_or_else(nothing)
+                let job = Job::new(surface, kind, key, Work::Script(function.clone()), &params, &caller)?;
+                self.handle(job, caller).await?.ok_or_else(nothing_ran)
             }
         }
     }
@@ -132,8 +170,8 @@ impl Calls {
         if caller.admitted || surface.on_request().is_none() {
             return Ok(None);
         }
-        let job = Job::new(surface, kind, key, None, params, caller)?;
-        self.run(job, caller.clone()).await
+        let job = Job::new(surface, kind, key, Work::Hook, params, caller)?;
+        Box::pin(self.handle(job, caller.clone())).await
     }
 
     /// Sends a request on to a backend.
@@ -153,6 +191,7 @@ impl Calls {
             passes_questions_on: caller.takes_rounds,
             takes_tasks: caller.takes_tasks,
             declares_tasks: false,
+            host: None,
         };
         match self.dispatcher.call(backend, call).await {
             Ok(answer) => Ok(answer.result),
@@ -161,8 +200,31 @@ impl Calls {
         }
     }
 
-    async fn run(&self, job: Job, caller: Caller) -> Result<Option<Raw>, CallFault> {
+    /// Runs a handler, and again with the answers as long as it asks something.
+    async fn handle(&self, job: Job, mut caller: Caller) -> Result<Option<Raw>, CallFault> {
+        let (job, mut past) = (Arc::new(job), caller.past.take());
+        loop {
+            let outcome = self.run(&job, &caller, past.take()).await;
+            let Err(CallFault::Asks(open)) = outcome else { return outcome };
+            if caller.takes_rounds {
+                return Err(CallFault::Asks(open));
+            }
+            match Box::pin(asking::answered(open, &caller, &self.waiting)).await {
+                Ok(answered) => past = Some(answered),
+                Err(CallFault::Failed { message, data }) => return failed(job.kind, message, data).map(Some),
+                Err(fault) => return Err(fault),
+            }
+            if caller.policy.as_ref().is_some_and(|now| !now.is(job.surface.policy())) {
+                return failed(job.kind, POLICY_CHANGED.to_owned(), None).map(Some);
+            }
+        }
+    }
+
+    async fn run(&self, job: &Arc<Job>, caller: &Caller, past: Option<Past>) -> Result<Option<Raw>, CallFault> {
         let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
+        // Where nobody can be asked nothing has to be written down.
+        let asks = past.is_some() || caller.party.as_ref().is_some_and(|party| party.askable().form);
+        let line = asks.then(|| Line::first(Journal::of(past.unwrap_or_default())));
         let host = Arc::new(RequestHost {
             dispatcher: self.dispatcher.clone(),
             runtime: tokio::runtime::Handle::current(),
@@ -170,21 +232,23 @@ impl Calls {
             request: Request {
                 method: kind.use_method(),
                 name: Arc::clone(&name),
-                principal: caller.principal,
+                principal: caller.principal.clone(),
                 owner: caller.party.as_ref().map(|party| party.owner().clone()),
-                client: caller.client,
-                headers: caller.headers,
+                client: Arc::clone(&caller.client),
+                headers: Arc::clone(&caller.headers),
             },
-            party: caller.party,
+            party: caller.party.clone(),
             store: self.store.clone(),
             namespace: Arc::clone(&job.surface.namespace),
+            line,
             surroundings: self.surroundings.clone(),
         });
+        let job = Arc::clone(job);
         let outcome = tokio::select! {
             biased;
             // While it waits for a place it is not started at all; a running handler is stopped through its host.
             () = caller.cancel.cancelled() => return Err(CallFault::Cancelled),
-            outcome = self.pool.run(move || job.run(host)) => outcome,
+            outcome = self.pool.run(move || job.run(&host)) => outcome,
         };
         outcome.unwrap_or_else(|error| {
             tracing::error!(item = %name, %error, "a handler did not finish");
@@ -193,167 +257,10 @@ impl Calls {
     }
 }
 
-/// A use of a script's handler, with all that is computed for it: none of that belongs on the thread that serves
-/// everybody. It keeps the surface, in which the handler's code lives, to its end.
-struct Job {
-    surface: Arc<Surface>,
-    kind: ItemKind,
-    key: String,
-    /// None if only `on_request` is to be asked.
-    function: Option<Function>,
-    arguments: Option<Raw>,
-    objects_only: bool,
-}
-
-impl Job {
-    fn new(
-        surface: &Arc<Surface>,
-        kind: ItemKind,
-        key: &str,
-        function: Option<Function>,
-        params: &RawRef,
-        caller: &Caller,
-    ) -> Result<Self, CallFault> {
-        Ok(Job {
-            surface: Arc::clone(surface),
-            kind,
-            key: key.to_owned(),
-            function,
-            arguments: Object::parse(params.get()).map_err(malformed)?.get("arguments").map(RawRef::to_owned),
-            objects_only: caller.objects_only,
-        })
-    }
-
-    /// None if `on_request` alone was asked, and lets it go on.
-    fn run(self, host: Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
-        let entry = self.surface.find(self.kind, &self.key);
-        let hook = self.surface.on_request();
-        let checked = match (&self.function, entry) {
-            (Some(function), Some(entry)) => {
-                handler_arguments(entry, &self.key, self.arguments.as_deref()).map(|checked| Some((function, checked)))
-            }
-            _ => Ok(None),
-        };
-        let (function, arguments) = match (&checked, hook) {
-            (Ok(Some((function, arguments))), None) => ((*function).clone(), arguments.clone()),
-            (Ok(Some((function, arguments))), Some(hook)) => (hook.before((*function).clone()), arguments.clone()),
-            (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.named_arguments()),
-            (Ok(None), None) => return Ok(None),
-            (Err(reason), None) => return failed(self.kind, reason.clone(), None).map(Some),
-        };
-        match (function.call(&arguments, host, &Limits::HANDLER), checked) {
-            (Ok(Value::Null), Ok(None)) => Ok(None),
-            (Ok(Value::Null), Err(reason)) => failed(self.kind, reason, None).map(Some),
-            (Ok(returned), _) => finished(entry, self.kind, &self.key, returned, self.objects_only).map(Some),
-            (Err(failure), _) => stopped(self.kind, &self.key, &failure).map(Some),
-        }
-    }
-
-    /// What `on_request` sees of a use whose arguments nobody has looked at.
-    fn named_arguments(&self) -> Raw {
-        match self.kind {
-            ItemKind::Tool | ItemKind::Prompt => self.arguments.clone().unwrap_or_else(|| crate::json::raw(&json!({}))),
-            ItemKind::Resource | ItemKind::ResourceTemplate => crate::json::raw(&json!({ "uri": self.key })),
-        }
-    }
-}
-
-/// What a script handler is called with.
-fn handler_arguments(entry: &Entry, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
-    match entry.kind {
-        ItemKind::Tool => checked_arguments(entry, arguments),
-        ItemKind::Prompt => Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)),
-        ItemKind::Resource => Ok(crate::json::raw(&json!({ "uri": key }))),
-        ItemKind::ResourceTemplate => {
-            let mut values = json!({ "uri": key });
-            for (name, value) in entry.variables(key).unwrap_or_default() {
-                values[name] = value.into();
-            }
-            Ok(crate::json::raw(&values))
-        }
-    }
-}
-
-fn checked_arguments(entry: &Entry, arguments: Option<&RawRef>) -> Result<Raw, String> {
-    let tool = entry.definition.key();
-    let value = match arguments_value(arguments) {
-        Ok(value @ Value::Object(_)) => value,
-        _ => return Err(format!("the arguments of `{tool}` must be an object")),
-    };
-    if let Some(schema) = &entry.schemas().input {
-        schema.check(&value).map_err(|mismatch| {
-            let shape = entry.definition.member("inputSchema").map(|schema| shape(&schema)).unwrap_or_default();
-            format!("invalid arguments for `{tool}`: {mismatch}. It takes {shape}")
-        })?;
-    }
-    Ok(arguments.map_or_else(|| crate::json::raw(&value), RawRef::to_owned))
-}
-
-/// The arguments of a tool in short, for whoever got them wrong: `{"name": string, "limit"?: integer}`.
-fn shape(schema: &Value) -> String {
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    let members = properties.map(|(name, property)| {
-        let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-        format!("{}{mark}: {}", quote(name), property["type"].as_str().unwrap_or("any"))
-    });
-    format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
-}
-
-fn malformed(error: crate::json::ObjectError) -> CallFault {
+pub(super) fn malformed(error: crate::json::ObjectError) -> CallFault {
     CallFault::Failed { message: error.to_string(), data: None }
 }
 
-fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Raw, CallFault> {
-    match kind {
-        ItemKind::Tool => Ok(error_result(&message)),
-        _ => Err(CallFault::Failed { message, data }),
-    }
-}
-
-fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallFault> {
-    let data = match &failure.kind {
-        FailureKind::Stopped(Stop::Cancelled) => return Err(CallFault::Cancelled),
-        FailureKind::Failed { data } => data.clone(),
-        _ => None,
-    };
-    tracing::warn!(item = key, "{}", failure.diagnostic);
-    failed(kind, failure.for_client(), data)
-}
-
-fn finished(
-    entry: Option<&Entry>,
-    kind: ItemKind,
-    key: &str,
-    returned: Value,
-    objects_only: bool,
-) -> Result<Raw, CallFault> {
-    let fault = |message| CallFault::Failed { message, data: None };
-    match kind {
-        ItemKind::Tool => {
-            let result = shaped(returned, objects_only);
-            Ok(entry.map_or_else(|| crate::json::raw(&result), |entry| kept_promise(entry, result.clone())))
-        }
-        ItemKind::Prompt => shaped_messages(returned).map(|result| crate::json::raw(&result)).map_err(fault),
-        ItemKind::Resource | ItemKind::ResourceTemplate => {
-            shaped_contents(returned, key).map(|result| crate::json::raw(&result)).map_err(fault)
-        }
-    }
-}
-
-/// Checks a result against the tool's own promise.
-fn kept_promise(entry: &Entry, result: Map<String, Value>) -> Raw {
-    let is_error = result.get("isError") == Some(&Value::Bool(true));
-    if let (false, Some(schema)) = (is_error, &entry.schemas().output) {
-        let tool = entry.definition.key();
-        let Some(structured) = result.get("structuredContent") else {
-            return error_result(&format!("`{tool}` promises structured output (`output_schema`) but returned none"));
-        };
-        if let Err(mismatch) = schema.check(structured) {
-            return error_result(&format!(
-                "`{tool}` returned something its `output_schema` does not allow: {mismatch}"
-            ));
-        }
-    }
-    crate::json::raw(&result)
+fn nothing_ran() -> CallFault {
+    CallFault::Failed { message: "the handler did not run".to_owned(), data: None }
 }

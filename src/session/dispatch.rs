@@ -6,23 +6,47 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
+use super::tally::{Tallies, Tally};
 use crate::backend::{Answer, Backend, Call, CallError, Follower, Listener, Subscription};
 use crate::json::Raw;
 
-/// The backends by name.
+/// The backends of one moment, by name.
 #[derive(Clone)]
 pub struct Dispatcher {
-    backends: Arc<HashMap<Arc<str>, Arc<dyn Backend>>>,
+    backends: Arc<HashMap<Arc<str>, Entry>>,
+    tallies: Arc<Tallies>,
+}
+
+struct Entry {
+    backend: Arc<dyn Backend>,
+    tally: Arc<Tally>,
 }
 
 impl Dispatcher {
     pub fn new(backends: &[Arc<dyn Backend>]) -> Self {
-        let backends = backends.iter().map(|backend| (Arc::clone(&backend.view().name), Arc::clone(backend))).collect();
-        Dispatcher { backends: Arc::new(backends) }
+        Dispatcher { backends: Arc::default(), tallies: Arc::default() }.with(backends)
+    }
+
+    /// The same for other backends. Of two with one name it is the later one.
+    pub fn with(&self, backends: &[Arc<dyn Backend>]) -> Self {
+        let entries = backends.iter().map(|backend| {
+            let name = Arc::clone(&backend.view().name);
+            let tally = self.tallies.of(&name);
+            (name, Entry { backend: Arc::clone(backend), tally })
+        });
+        Dispatcher { backends: Arc::new(entries.collect()), tallies: Arc::clone(&self.tallies) }
+    }
+
+    /// How often a backend was called so far.
+    pub fn tally(&self, backend: &Arc<str>) -> Arc<Tally> {
+        self.tallies.of(backend)
     }
 
     pub async fn call(&self, backend: &Arc<str>, call: Call) -> Result<Answer, CallError> {
-        self.find(backend)?.call(call).await
+        let entry = self.find(backend)?;
+        let outcome = entry.backend.call(call).await;
+        entry.tally.note(&outcome);
+        outcome
     }
 
     /// Follows a resource of a backend until the subscription is dropped.
@@ -33,22 +57,30 @@ impl Dispatcher {
         follower: &Follower,
         listener: Listener,
     ) -> Result<Subscription, CallError> {
-        self.find(backend)?.subscribe(uri, follower, listener).await
+        self.find(backend)?.backend.subscribe(uri, follower, listener).await
     }
 
     /// The same for a handler, which waits. Local tools run on its very stack.
     pub fn call_blocking(&self, backend: &Arc<str>, call: Call, runtime: &Handle) -> Result<Answer, CallError> {
-        self.find(backend)?.call_blocking(call, runtime)
+        let entry = self.find(backend)?;
+        let outcome = entry.backend.call_blocking(call, runtime);
+        entry.tally.note(&outcome);
+        outcome
+    }
+
+    /// Whether calls of a backend run in this process, as a part of the handler that makes them.
+    pub fn runs_here(&self, backend: &Arc<str>) -> bool {
+        self.find(backend).is_ok_and(|entry| entry.backend.runs_here())
     }
 
     /// Tells a backend something that has no answer.
     pub async fn notify(&self, backend: &Arc<str>, method: String, params: Option<Raw>) {
-        if let Ok(backend) = self.find(backend) {
-            backend.notify(method, params).await;
+        if let Ok(entry) = self.find(backend) {
+            entry.backend.notify(method, params).await;
         }
     }
 
-    fn find(&self, backend: &Arc<str>) -> Result<&Arc<dyn Backend>, CallError> {
+    fn find(&self, backend: &Arc<str>) -> Result<&Entry, CallError> {
         self.backends.get(backend).ok_or_else(|| CallError::Down {
             backend: Arc::clone(backend),
             reason: "it is no longer configured".to_owned(),

@@ -9,15 +9,17 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::asking;
 use super::dispatch::Dispatcher;
 use super::surroundings::Surroundings;
 use super::through::Through;
-use crate::backend::{Call, CallError, Party};
+use crate::backend::{Answer, Call, CallError, Party};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, Request, error_result};
-use crate::script::{Host, LogLevel, Stop};
+use crate::script::{Host, Line, LogLevel, Question, Stop};
 use crate::store::Store;
 
+#[derive(Clone)]
 pub(super) struct RequestHost {
     pub(super) dispatcher: Dispatcher,
     pub(super) runtime: Handle,
@@ -25,18 +27,24 @@ pub(super) struct RequestHost {
     /// The client: a server that a handler calls may ask it too.
     pub(super) party: Option<Arc<dyn Party>>,
     pub(super) request: Request,
+    /// Where what is done is written down; none if nobody can be asked anything.
+    pub(super) line: Option<Line>,
     pub(super) store: Store,
     /// Of the session script.
     pub(super) namespace: Arc<str>,
     pub(super) surroundings: Option<Arc<dyn Surroundings>>,
 }
 
-impl Host for RequestHost {
-    fn call(&self, target: &ItemRef, arguments: &RawRef, timeout: Option<Duration>) -> Result<Raw, Stop> {
-        let params = match params(target, arguments) {
-            Ok(params) => params,
-            Err(reason) => return Ok(error_result(&reason)),
-        };
+impl RequestHost {
+    /// Calls a backend as a part of this request.
+    pub(super) fn dispatch(
+        &self,
+        target: &ItemRef,
+        params: Raw,
+        timeout: Option<Duration>,
+        line: Option<Line>,
+    ) -> Result<Answer, CallError> {
+        let runs_here = self.dispatcher.runs_here(&target.backend);
         let call = Call {
             method: target.kind.use_method().into(),
             params,
@@ -46,10 +54,28 @@ impl Host for RequestHost {
             passes_questions_on: false,
             takes_tasks: false,
             declares_tasks: false,
+            host: runs_here.then(|| Arc::new(RequestHost { line, ..self.clone() }) as Arc<dyn Host>),
         };
-        match self.dispatcher.call_blocking(&target.backend, call, &self.runtime) {
+        self.dispatcher.call_blocking(&target.backend, call, &self.runtime)
+    }
+}
+
+impl Host for RequestHost {
+    fn call(
+        &self,
+        target: &ItemRef,
+        arguments: &RawRef,
+        timeout: Option<Duration>,
+        line: Option<Line>,
+    ) -> Result<Raw, Stop> {
+        let params = match params(target, arguments) {
+            Ok(params) => params,
+            Err(reason) => return Ok(error_result(&reason)),
+        };
+        match self.dispatch(target, params, timeout, line) {
             Ok(answer) => Ok(final_result(answer.result)),
             Err(CallError::Cancelled) => Err(Stop::Cancelled),
+            Err(CallError::Asks) => Err(Stop::Input),
             Err(CallError::Rpc(error)) => Ok(error_result(&error.message())),
             Err(error) => Ok(error_result(&error.to_string())),
         }
@@ -91,6 +117,26 @@ impl Host for RequestHost {
 
     fn request(&self) -> Option<&Request> {
         Some(&self.request)
+    }
+
+    fn line(&self) -> Option<Line> {
+        self.line.clone()
+    }
+
+    fn can_ask(&self, question: &Question) -> bool {
+        self.party.as_ref().is_some_and(|party| party.takes_form(&asking::as_request(question)))
+    }
+
+    fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
+        let Some(party) = self.party.as_ref().filter(|party| party.wants_progress()) else { return };
+        let mut params = json!({ "progress": done });
+        if let Some(total) = total {
+            params["total"] = json!(total);
+        }
+        if let Some(message) = message {
+            params["message"] = json!(message);
+        }
+        party.progress(&crate::json::raw(&params));
     }
 
     fn store(&self) -> Option<&Store> {

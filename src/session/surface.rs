@@ -11,6 +11,7 @@ use super::build::Origin;
 use super::definitions;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
+use super::version::Version;
 use crate::builtins::{Handler, Hook, Plan, Published};
 use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
@@ -141,6 +142,7 @@ pub struct Surface {
     /// For whom else it would be made otherwise: what it was made of.
     personal: Option<Origin>,
     pub warnings: Vec<Diagnostic>,
+    version: Version,
 }
 
 impl Surface {
@@ -178,7 +180,18 @@ impl Surface {
             on_request: plan.on_request,
             personal,
             warnings: plan.warnings.into_iter().chain(clashes).collect(),
+            version: Version::new(&plan.digest, snapshot),
         }
+    }
+
+    /// The digest of the script, of what it loaded and of its settings.
+    pub fn policy(&self) -> &Arc<str> {
+        &self.version.policy
+    }
+
+    /// The digest of all that the servers offered when it was made.
+    pub fn catalog(&self) -> &str {
+        self.version.catalog()
     }
 
     /// Where the script asked whom it runs for: what is needed to make the surface of others. None if everybody sees this.

@@ -60,6 +60,10 @@ impl Party for Through {
         self.0.ask(question)
     }
 
+    fn takes_form(&self, question: &Question) -> bool {
+        self.0.takes_form(question)
+    }
+
     fn between_calls(&self) -> Option<Arc<dyn Party>> {
         self.0.between_calls()
     }

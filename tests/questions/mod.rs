@@ -30,7 +30,11 @@ pub struct Client {
 
 impl Client {
     pub async fn of(config: &Config, modern: bool, capabilities: &str) -> Self {
-        let mut proxy = Proxy::new(config).stdio();
+        Self::at(Proxy::new(config), modern, capabilities).await
+    }
+
+    pub async fn at(proxy: Proxy, modern: bool, capabilities: &str) -> Self {
+        let mut proxy = proxy.stdio();
         if !modern {
             proxy.client.initialize_with("2025-11-25", capabilities).await.result();
         }
@@ -39,26 +43,47 @@ impl Client {
 
     /// A stateless call with this client's capabilities.
     pub async fn modern_call(&mut self, params: &Value) -> Message {
+        self.modern_request("tools/call", params).await
+    }
+
+    pub async fn modern_request(&mut self, method: &str, params: &Value) -> Message {
         let meta = format!("{{{}}}", meta_members(VERSION, &self.capabilities));
-        self.proxy.client.request("tools/call", &with_meta(&params.to_string(), &meta)).await
+        self.proxy.client.request(method, &with_meta(&params.to_string(), &meta)).await
     }
 
     /// Calls a tool and answers everything it asks; the questions, and what came of the call.
     pub async fn converse(&mut self, tool: &str, arguments: Value, answer: Value) -> (Vec<Value>, Value) {
-        let params = json!({"name": tool, "arguments": arguments});
-        if self.modern { self.in_rounds(params, answer).await } else { self.in_requests(params, answer).await }
+        self.converse_with("tools/call", json!({"name": tool, "arguments": arguments}), |_| answer.clone()).await
     }
 
-    async fn in_rounds(&mut self, params: Value, answer: Value) -> (Vec<Value>, Value) {
+    /// The same for any request, with answers that go by the questions.
+    pub async fn converse_with(
+        &mut self,
+        method: &str,
+        params: Value,
+        answer: impl FnMut(&Value) -> Value,
+    ) -> (Vec<Value>, Value) {
+        match self.modern {
+            true => self.in_rounds(method, params, answer).await,
+            false => self.in_requests(method, params, answer).await,
+        }
+    }
+
+    async fn in_rounds(
+        &mut self,
+        method: &str,
+        params: Value,
+        mut answer: impl FnMut(&Value) -> Value,
+    ) -> (Vec<Value>, Value) {
         let (mut questions, mut sent) = (Vec::new(), params.clone());
         loop {
-            let outcome = self.modern_call(&sent).await.value();
+            let outcome = self.modern_request(method, &sent).await.value();
             if outcome["result"]["resultType"] != "input_required" {
                 return (questions, outcome);
             }
             let asked = outcome["result"]["inputRequests"].as_object().expect("questions").clone();
             let answers: serde_json::Map<String, Value> =
-                asked.keys().map(|key| (key.clone(), answer.clone())).collect();
+                asked.iter().map(|(key, question)| (key.clone(), answer(question))).collect();
             questions.extend(asked.into_iter().map(|(_, question)| question));
             sent = params.clone();
             sent["inputResponses"] = Value::Object(answers);
@@ -68,9 +93,14 @@ impl Client {
         }
     }
 
-    async fn in_requests(&mut self, params: Value, answer: Value) -> (Vec<Value>, Value) {
+    async fn in_requests(
+        &mut self,
+        method: &str,
+        params: Value,
+        mut answer: impl FnMut(&Value) -> Value,
+    ) -> (Vec<Value>, Value) {
         let client = &mut self.proxy.client;
-        let call = client.begin("tools/call", &params.to_string()).await;
+        let call = client.begin(method, &params.to_string()).await;
         let mut questions = Vec::new();
         loop {
             let message = client.next().await;
@@ -79,7 +109,7 @@ impl Client {
                 Some(id) if message.method().is_some() => {
                     let question = message.value();
                     questions.push(json!({"method": question["method"], "params": question["params"]}));
-                    client.send(&message::result(&id, &answer.to_string())).await;
+                    client.send(&message::result(&id, &answer(&question).to_string())).await;
                 }
                 _ => {}
             }

@@ -43,10 +43,6 @@ async fn refused(script: &str) -> String {
 }
 
 impl StdioProxy {
-    async fn tools(&mut self) -> Vec<String> {
-        self.client.request("tools/list", "{}").await.tool_names()
-    }
-
     /// The text of a result that is an error.
     async fn error_of(&mut self, tool: &str, arguments: &str) -> String {
         let answer = self.client.call(tool, arguments).await;

@@ -2,7 +2,7 @@
 //! one answer, and nothing is left behind. `SOAK_CALLS` says how many; 100000 is the full measure.
 
 mod chaos;
-mod measure;
+pub mod measure;
 mod pipe_client;
 mod plan;
 mod tally;

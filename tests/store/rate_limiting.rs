@@ -85,7 +85,9 @@ async fn prompts_and_resources_are_refused_with_protocol_errors() {
         .section(limits);
     let proxy = Proxy::new(&config).http().await;
     let mut ann = session_of(&proxy, "secret-a").await;
-    let first = |list: &Message, kind: &str, key: &str| list.value()["result"][kind][0][key].as_str().unwrap_or_default().to_owned();
+    let first = |list: &Message, kind: &str, key: &str| {
+        list.value()["result"][kind][0][key].as_str().unwrap_or_default().to_owned()
+    };
     let prompt = first(&ann.request("prompts/list", "{}").await, "prompts", "name");
     let uri = first(&ann.request("resources/list", "{}").await, "resources", "uri");
     for (method, params, seconds) in

@@ -97,6 +97,13 @@ pub struct HttpProxy {
     pub world: Proxy,
 }
 
+impl StdioProxy {
+    /// The tools that a client of a session sees now.
+    pub async fn tools(&mut self) -> Vec<String> {
+        self.client.request("tools/list", "{}").await.tool_names()
+    }
+}
+
 impl HttpProxy {
     /// A new client with a session of its own.
     pub fn client(&self) -> HttpClient {

@@ -57,6 +57,15 @@ impl StderrLog {
         found.lines().find(|line| line.contains(part)).unwrap_or_default().to_owned()
     }
 
+    /// Waits until a text has been said so many times.
+    pub async fn times(&self, part: &str, count: usize) {
+        let mut text = self.text.clone();
+        let said = |text: &String| text.matches(part).count() >= count;
+        if within(&format!("`{part}` on stderr, {count} times"), self, text.wait_for(said)).await.is_err() {
+            panic!("the program ended before that\n--- stderr ---\n{}", self.text());
+        }
+    }
+
     /// The address in the line that says where a server listens.
     pub async fn listening_url(&self) -> String {
         let line = self.line("listening on ").await;

@@ -134,17 +134,15 @@ async fn an_extension_is_used_as_a_client_uses_it() {
     beside_web(
         "
 def test_defaults_and_checks():
-    testing.http({\"https://api.example.com/users/1*\": {\"json\": {\"name\": \"Ann\"}}})
     e = testing.extension(\"web.star\")
     testing.eq(e.tool_names(), [\"user\", \"shout\"])
-    testing.eq(unwrap(e.call(\"user\")), {\"name\": \"Ann\"})
+    testing.eq(unwrap(e.call(\"shout\", {\"text\": \"hi\"})), \"hi\\n\")
     testing.contains(e.call(\"shout\", {})[\"content\"][0][\"text\"], \"text\")
 
 def test_behind_a_policy():
-    testing.exec({\"echo *\": \"fake\"})
     s = testing.session(preset = \"default\", extensions = [\"//web.star\"], config = {\"aggregation\": {\"conflictResolution\": \"prefix\"}})
     testing.eq(s.tool_names(), [\"web_user\", \"web_shout\"])
-    testing.eq(unwrap(s.call(\"web_shout\", {\"text\": \"x\"})), \"fake\")
+    testing.eq(unwrap(s.call(\"web_shout\", {\"text\": \"x\"})), \"x\\n\")
 ",
     )
     .await

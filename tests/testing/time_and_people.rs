@@ -3,6 +3,15 @@
 use super::{fails, folder, passes};
 
 const POLICY: &str = "
+def approved(call):
+    def handler(args):
+        calls = state.incr(\"calls\")
+        answer = elicit(\"Really?\", {\"type\": \"object\", \"properties\": {\"why\": {\"type\": \"string\"}}}, when_unavailable = \"reject\")
+        if answer.action != \"accept\":
+            return error(\"declined\")
+        return {\"result\": unwrap(call(args)), \"calls\": calls, \"why\": answer.content.get(\"why\", \"\")}
+    return handler
+
 def limited(args):
     allowed, retry_after = check_rate_limit(\"all\", 2, 60)
     return \"in\" if allowed else error(\"wait %d s\" % retry_after)
@@ -13,11 +22,17 @@ def remembered(args):
         return \"new\"
     return \"old\"
 
+def patient(args):
+    before = time.now()
+    sleep(3600)
+    return time.now() - before
+
 NONE = {\"type\": \"object\"}
 for meta, call in backends()[\"db\"].tools():
-    publish(meta, call)
+    publish(meta, approved(call))
 publish(metadata(\"limited\", \"\", NONE, {}), limited)
 publish(metadata(\"remembered\", \"\", NONE, {}), remembered)
+publish(metadata(\"patient\", \"\", NONE, {}), patient)
 ";
 
 const HELPER: &str = "
@@ -33,16 +48,42 @@ async fn run(text: &str, code: i32) -> String {
 }
 
 #[tokio::test]
-async fn answers_that_are_left_are_errors() {
+async fn a_person_answers_in_order() {
+    run(
+        "
+def test_accepted():
+    s = session(answers = [{\"action\": \"accept\", \"content\": {\"why\": \"old\"}}, {\"action\": \"decline\"}])
+    testing.eq(unwrap(s.call(\"drop\")), {\"result\": \"gone\", \"calls\": 1, \"why\": \"old\"})
+    testing.is_true(s.call(\"drop\")[\"isError\"])
+    testing.eq([q[\"message\"] for q in s.questions()], [\"Really?\", \"Really?\"])
+    testing.eq(s.questions()[0][\"schema\"][\"properties\"], {\"why\": {\"type\": \"string\"}})
+    testing.eq(len(s.calls(\"db\")), 1)
+
+def test_a_client_that_cannot_ask():
+    s = session(client = {\"capabilities\": {}})
+    testing.eq(s.call(\"drop\")[\"content\"][0][\"text\"], \"declined\")
+    testing.eq(s.questions(), [])
+",
+        0,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn answers_that_are_missing_or_left_are_errors() {
     let told = run(
         "
+def test_missing():
+    session().call(\"drop\")
+
 def test_left():
-    session(answers = [{\"action\": \"accept\"}]).call(\"drop\")
+    session(answers = [{\"action\": \"decline\"}, {\"action\": \"accept\"}]).call(\"drop\")
 ",
         1,
     )
     .await;
-    assert!(told.contains("error: 1 of the `answers` of a session were not used; it asked 0 times\n"), "{told}");
+    assert!(told.contains("error: `drop` asked \"Really?\", and no answer is left\n"), "{told}");
+    assert!(told.contains("error: 1 of the `answers` of a session were not used; it asked once\n"), "{told}");
     assert!(told.contains("the first one that is left: {\"action\":\"accept\",\"content\":{}}"), "{told}");
 }
 
@@ -64,6 +105,9 @@ def test_ttl():
     testing.eq((unwrap(s.call(\"remembered\")), unwrap(s.call(\"remembered\"))), (\"new\", \"old\"))
     testing.advance(31)
     testing.eq(unwrap(s.call(\"remembered\")), \"new\")
+
+def test_sleep_takes_no_time():
+    testing.eq(unwrap(session().call(\"patient\")), 3600)
 ",
         0,
     )

@@ -120,6 +120,10 @@ impl Party for Person {
         Box::pin(std::future::ready(self.answer(&question)))
     }
 
+    fn takes_form(&self, _: &Question) -> bool {
+        self.abilities.form
+    }
+
     fn between_calls(&self) -> Option<Arc<dyn Party>> {
         None
     }

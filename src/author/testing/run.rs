@@ -126,7 +126,7 @@ fn read(path: &Path) -> Result<Source, Diagnostic> {
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
     let shown = path.strip_prefix("./").unwrap_or(path).display().to_string();
-    Ok(Source { name: shown, text: text.into(), path: Some(path.to_owned()) })
+    Ok(Source::at(shown, text, path))
 }
 
 fn broken(path: &Path, problem: Diagnostic) -> Ran {

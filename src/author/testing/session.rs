@@ -96,6 +96,7 @@ impl Session {
             }
             CallFault::Failed { message, .. } => Complaint::new(message),
             CallFault::Backend(error) => Complaint::new(error.to_string()),
+            CallFault::Asks(_) => Complaint::new("the call waits for an answer"),
             CallFault::Cancelled => Complaint::new("the call was cancelled"),
         }
     }

@@ -27,7 +27,7 @@ use crate::extension;
 use crate::gateway;
 use crate::model::Visitor;
 use crate::script::{Complaint, Pool, complain, convert};
-use crate::session::{Calls, Dispatcher};
+use crate::session::{Calls, Dispatcher, WaitingRoom};
 
 /// Handlers of one session that may run at once.
 const HANDLERS: usize = 64;
@@ -193,6 +193,7 @@ fn make<'v>(
         dispatcher: Dispatcher::new(&servers.all),
         pool,
         store: world.store.clone(),
+        waiting: WaitingRoom::default(),
         surroundings: Some(Arc::new(surroundings)),
     };
     world.expect_answers_of(&visitor.person);

@@ -45,7 +45,10 @@ impl Wanted {
             true => Owner::new_session(),
             false => Owner::Person(Arc::clone(&principal.sub)),
         };
-        let person = Person::new(owner, Abilities::read(&capabilities), answers(&self.answers)?);
+        let mut abilities = Abilities::read(&capabilities);
+        // Earlier revisions have no forms, whatever a client says.
+        abilities.form &= ![Revision::V2024_11_05, Revision::V2025_03_26].contains(&revision);
+        let person = Person::new(owner, abilities, answers(&self.answers)?);
         let caller = Caller {
             principal,
             client: Arc::new(client),
@@ -57,6 +60,8 @@ impl Wanted {
             takes_rounds: false,
             takes_tasks: false,
             patient: false,
+            past: None,
+            policy: None,
         };
         Ok(Visitor { caller, person })
     }

@@ -6,13 +6,15 @@ mod limits;
 mod metadata;
 mod naming;
 mod other_kinds;
+mod parallel;
 mod publish;
 mod pure;
 mod redaction;
+mod replay;
 
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -22,7 +24,7 @@ use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, RawRef, raw};
 use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status, Visitor};
-use crate::script::{Failure, Host, Limits, LogLevel, Source, Stop};
+use crate::script::{Failure, Host, Limits, Line, LogLevel, Question, Source, Stop};
 
 /// A tool with a schema of two parameters.
 pub fn tool(name: &str) -> Value {
@@ -92,6 +94,9 @@ pub fn evaluate(expression: &str) -> Value {
     serde_json::from_str(&plan.tools[0].definition.text("description")).unwrap()
 }
 
+/// For what waits.
+static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| tokio::runtime::Runtime::new().unwrap());
+
 /// A host that writes down calls and answers with them.
 #[derive(Default)]
 pub struct Recorder {
@@ -100,10 +105,19 @@ pub struct Recorder {
     pub stop: Mutex<Option<Stop>>,
     pub answer: Option<&'static str>,
     pub delay: Duration,
+    pub line: Mutex<Option<Line>>,
+    /// Whether there is somebody to ask.
+    pub asks: bool,
 }
 
 impl Host for Recorder {
-    fn call(&self, target: &ItemRef, arguments: &RawRef, timeout: Option<Duration>) -> Result<Raw, Stop> {
+    fn call(
+        &self,
+        target: &ItemRef,
+        arguments: &RawRef,
+        timeout: Option<Duration>,
+        _: Option<Line>,
+    ) -> Result<Raw, Stop> {
         std::thread::sleep(self.delay);
         if let Some(stop) = *self.stop.lock().unwrap() {
             return Err(stop);
@@ -125,8 +139,16 @@ impl Host for Recorder {
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
-        futures::executor::block_on(future);
+        crate::script::wait(future, RUNTIME.handle());
         Ok(())
+    }
+
+    fn line(&self) -> Option<Line> {
+        self.line.lock().unwrap().clone()
+    }
+
+    fn can_ask(&self, _: &Question) -> bool {
+        self.asks
     }
 }
 
@@ -135,6 +157,7 @@ pub fn call(plan: &Plan, name: &str, arguments: &str, host: &Arc<Recorder>, limi
     let tool = plan.tools.iter().find(|tool| tool.definition.key() == name).unwrap();
     let Handler::Script(function) = &tool.handler else { panic!("`{name}` is published unwrapped") };
     let arguments = crate::json::valid(arguments.to_owned()).unwrap();
+    let _context = RUNTIME.enter();
     function.call(&arguments, host.clone(), limits)
 }
 

@@ -31,26 +31,58 @@ struct Current {
     waker: Waker,
     yielder: Rc<Cell<*const Yielder<(), ()>>>,
     since: Instant,
+    /// For one of several branches of a run.
+    hold: Option<Rc<Cell<Hold>>>,
+}
+
+/// Whether a branch of a run waits for the other branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    None,
+    Waits,
+    /// It waited, but no other branch can go on before it does.
+    Hopeless,
 }
 
 /// The job as a future: each poll runs it until it waits.
 pub(super) struct Fiber {
     coroutine: Option<Coroutine<(), (), (), DefaultStack>>,
     yielder: Rc<Cell<*const Yielder<(), ()>>>,
+    hold: Option<Rc<Cell<Hold>>>,
 }
 
 impl Fiber {
     pub(super) fn new(job: Job) -> std::io::Result<Self> {
-        let kept = STACKS.with(|stacks| stacks.borrow_mut().pop());
-        let stack = kept.map_or_else(|| DefaultStack::new(STACK), Ok)?;
         let yielder = Rc::new(Cell::new(std::ptr::null()));
         let own = Rc::clone(&yielder);
-        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+        let coroutine = Coroutine::with_stack(stack()?, move |yielder: &Yielder<(), ()>, ()| {
             own.set(std::ptr::from_ref(yielder));
             job();
         });
-        Ok(Fiber { coroutine: Some(coroutine), yielder })
+        Ok(Fiber { coroutine: Some(coroutine), yielder, hold: None })
     }
+
+    /// A branch of a run, which may borrow from it.
+    ///
+    /// # Safety
+    /// It must be dropped before what the job borrows.
+    #[expect(unsafe_code, reason = "who calls it sees to the lifetime")]
+    pub(super) unsafe fn borrowing(job: Box<dyn FnOnce() + '_>, hold: Rc<Cell<Hold>>) -> std::io::Result<Self> {
+        let yielder = Rc::new(Cell::new(std::ptr::null()));
+        let own = Rc::clone(&yielder);
+        let run = move |yielder: &Yielder<(), ()>, ()| {
+            own.set(std::ptr::from_ref(yielder));
+            job();
+        };
+        // SAFETY: as promised by the caller.
+        let coroutine = unsafe { Coroutine::with_stack_unchecked(stack()?, run) };
+        Ok(Fiber { coroutine: Some(coroutine), yielder, hold: Some(hold) })
+    }
+}
+
+fn stack() -> std::io::Result<DefaultStack> {
+    let kept = STACKS.with(|stacks| stacks.borrow_mut().pop());
+    kept.map_or_else(|| DefaultStack::new(STACK), Ok)
 }
 
 impl Future for Fiber {
@@ -58,11 +90,14 @@ impl Future for Fiber {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let yielder = Rc::clone(&self.yielder);
+        let (waker, hold) = (context.waker().clone(), self.hold.clone());
         let Some(coroutine) = &mut self.coroutine else { return Poll::Ready(()) };
-        let current = Current { waker: context.waker().clone(), yielder, since: Instant::now() };
-        CURRENT.with(|slot| slot.replace(Some(current)));
+        // A branch goes on within the time of the fiber that runs it.
+        let before = CURRENT.with(RefCell::take);
+        let since = before.as_ref().map_or_else(Instant::now, |before| before.since);
+        CURRENT.with(|slot| slot.replace(Some(Current { waker, yielder, since, hold })));
         let outcome = coroutine.resume(());
-        CURRENT.with(|slot| slot.replace(None));
+        CURRENT.with(|slot| slot.replace(before));
         match outcome {
             CoroutineResult::Yield(()) => Poll::Pending,
             CoroutineResult::Return(()) => {
@@ -112,10 +147,31 @@ pub fn wait<F: Future>(future: F, runtime: &Handle) -> F::Output {
     }
 }
 
-/// Lets the others go first, if this fiber has computed for long; whether it did.
-pub fn give_way() -> bool {
-    let Some(current) = current().filter(|current| current.since.elapsed() > SLICE) else { return false };
+/// The same without a runtime at hand: what is waited for brings its own.
+pub fn wait_here<F: Future>(future: F) -> F::Output {
+    match Handle::try_current() {
+        Ok(runtime) => wait(future, &runtime),
+        Err(_) => futures::executor::block_on(future),
+    }
+}
+
+/// Whether this fiber has computed for so long that others should go first.
+pub fn is_over_slice() -> bool {
+    CURRENT.with(|slot| slot.borrow().as_ref().is_some_and(|current| current.since.elapsed() > SLICE))
+}
+
+/// Lets the others go first.
+pub fn give_way() {
+    let Some(current) = current() else { return };
     current.waker.wake_by_ref();
     suspend(&current);
-    true
+}
+
+/// Lets the other branches of this run go on until this one may; false if none of them can before it does.
+pub fn wait_for_others() -> bool {
+    let Some(current) = current() else { return false };
+    let Some(hold) = current.hold.clone() else { return false };
+    hold.set(Hold::Waits);
+    suspend(&current);
+    hold.replace(Hold::None) != Hold::Hopeless
 }

@@ -2,6 +2,7 @@
 //! would cost several thread switches a call. So handlers are fibers: many of them share a few worker threads, and one
 //! that waits, or computes for long, lets the others go on.
 
+mod branches;
 mod fiber;
 mod worker;
 
@@ -12,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
-pub use fiber::{give_way, wait};
+pub use branches::Branches;
+pub use fiber::{give_way, is_over_slice, wait, wait_for_others, wait_here};
 use worker::Worker;
 
 /// Workers started because all others were in the middle of one long operation.

@@ -21,6 +21,7 @@ impl HttpFront {
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
         let session = Arc::new(Session::new(Client::of_session(handshake, principal)));
+        self.server.clients.add(Arc::downgrade(&session.client));
         let Some(id) = self.sessions.add(Arc::clone(&session)) else {
             let error = RpcError::internal("too many sessions");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));

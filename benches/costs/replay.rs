@@ -1,0 +1,91 @@
+//! What it costs to run a handler again after a question: it had done twenty things before.
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use starlark_mcp_proxy::builtins::{Handler, Settings, run_session_script};
+use starlark_mcp_proxy::catalog::Snapshot;
+use starlark_mcp_proxy::json::{Raw, RawRef, raw};
+use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, Visitor};
+use starlark_mcp_proxy::script::{Function, Host, Journal, Limits, Line, LogLevel, Past, Question, Source, Stop};
+
+const SCRIPT: &str = r#"
+call = backends()["b"].tools()[0][1]
+
+def handler(args):
+    for i in range(20):
+        call({"n": i})
+    return elicit("Sure?", when_unavailable = "error").action
+
+publish(metadata("x", "", {}, {}), handler)
+"#;
+const ROUNDS: u32 = 200;
+
+struct Client(Line);
+
+impl Host for Client {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<Line>) -> Result<Raw, Stop> {
+        Ok(raw(&json!({"content": [{"type": "text", "text": "x".repeat(1000)}]})))
+    }
+
+    fn log(&self, _: LogLevel, _: &str, _: &Map<String, Value>) {}
+
+    fn stopped(&self) -> Option<Stop> {
+        None
+    }
+
+    fn wait(&self, _: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
+        Err(Stop::Cancelled)
+    }
+
+    fn line(&self) -> Option<Line> {
+        Some(self.0.clone())
+    }
+
+    fn can_ask(&self, _: &Question) -> bool {
+        true
+    }
+}
+
+fn run(function: &Function, past: Past) -> (bool, Past) {
+    let line = Line::first(Journal::of(past));
+    let outcome = function.call(&raw(&json!({})), Arc::new(Client(line.clone())), &Limits::HANDLER);
+    (outcome.is_ok(), line.journal().into_past())
+}
+
+/// In milliseconds: from the kept journal to the result.
+pub fn cost() -> f64 {
+    let tool =
+        Definition::parse(ItemKind::Tool, raw(&json!({"name": "t", "inputSchema": {"type": "object"}}))).unwrap();
+    let backend = BackendView {
+        name: "b".into(),
+        kind: BackendKind::Stdio,
+        status: Status::Ready,
+        error: String::new(),
+        info: Arc::default(),
+        lists: Arc::new(Lists { tools: vec![Arc::new(tool)], ..Lists::default() }),
+        start_time: None,
+        reports: Arc::default(),
+    };
+    let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: vec![Arc::new(backend)] });
+    let settings = Arc::new(Settings::default());
+    let source = Source::new("policy.star", SCRIPT);
+    let plan =
+        run_session_script(&source, Path::new("."), snapshot, settings, Visitor::anonymous(), &Limits::SESSION_SCRIPT)
+            .unwrap();
+    let Handler::Script(function) = &plan.tools[0].handler else { panic!("it is a handler of the script") };
+    let (_, mut past) = run(function, Past::default());
+    let key = past.questions()[0].0.clone();
+    past.answer(&key, raw(&json!({"action": "accept", "content": {}})));
+    let kept = past.to_bytes().unwrap();
+    let start = Instant::now();
+    for _ in 0..ROUNDS {
+        let (done, _) = run(function, Past::from_bytes(&kept).unwrap());
+        assert!(done);
+    }
+    start.elapsed().as_secs_f64() * 1000.0 / f64::from(ROUNDS)
+}

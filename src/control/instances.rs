@@ -1,0 +1,50 @@
+//! The proxies that run now, by their sockets.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{PATIENCE, STATUS};
+
+/// One that answered the door.
+#[derive(Debug)]
+pub struct Instance {
+    pub pid: u32,
+    socket: PathBuf,
+}
+
+impl Instance {
+    /// Asks it. Blocking.
+    pub fn status(&self) -> io::Result<Value> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.write_all(format!("{STATUS}\n").as_bytes())?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        serde_json::from_str(&text).map_err(io::Error::from)
+    }
+}
+
+/// All that run, by number. Sockets of those that are gone are removed. Blocking.
+pub fn instances(folder: &Path) -> Vec<Instance> {
+    let entries = std::fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    let mut found: Vec<Instance> = Vec::new();
+    for entry in entries {
+        let socket = entry.path();
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_suffix(".sock")).and_then(|pid| pid.parse().ok());
+        let Some(pid) = number else { continue };
+        match UnixStream::connect(&socket) {
+            Ok(_) => found.push(Instance { pid, socket }),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                let _ = std::fs::remove_file(&socket);
+            }
+            Err(_) => {}
+        }
+    }
+    found.sort_by_key(|instance| instance.pid);
+    found
+}

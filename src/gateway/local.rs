@@ -1,0 +1,175 @@
+//! Local tools, file by file: a file that no longer loads keeps the version that did, and of two extensions with one name
+//! the one that was there first stays.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::backend::Backend;
+use crate::config::Config;
+use crate::diagnostic::Diagnostic;
+use crate::extension::{self, ExtensionBackend, bundled};
+use crate::reach::Reach;
+use crate::script::{Pool, Source};
+use crate::watch::Wanted;
+
+#[derive(Clone)]
+struct LocalFile {
+    source: Source,
+    /// The last version that loaded; none if the file describes no extension, or never loaded.
+    extension: Option<Arc<ExtensionBackend>>,
+    problem: Option<Diagnostic>,
+}
+
+/// What the extensions of a config are at one moment.
+#[derive(Clone, Default)]
+pub(super) struct LocalTools {
+    files: Vec<LocalFile>,
+    /// Those that can be called.
+    active: Vec<Arc<ExtensionBackend>>,
+    /// Paths of the config at which there is nothing.
+    pub(super) missing: Vec<Diagnostic>,
+    /// Names that two of them have, or that a server has.
+    clashes: Vec<Diagnostic>,
+}
+
+impl LocalTools {
+    /// Looks at the disk again; what has not changed there is not loaded again. Blocking.
+    pub(super) fn look(&self, config: &Config, bundled: bool, pool: &Pool, reach: &Arc<Reach>) -> Self {
+        let mut next = LocalTools::default();
+        if bundled {
+            next.files.extend(bundled::BUNDLED.iter().map(|shipped| self.file(shipped.script(), pool, reach)));
+        }
+        for path in &config.extensions {
+            match extension::candidates(&path.path) {
+                Ok(files) => {
+                    for file in files {
+                        // Two patterns may find the same file.
+                        if next.known(&file.display().to_string()).is_none() {
+                            next.files.push(self.read(&file, pool, reach));
+                        }
+                    }
+                }
+                Err(problem) => next.missing.push(problem),
+            }
+        }
+        next.choose(&self.active, config);
+        next
+    }
+
+    fn read(&self, file: &Path, pool: &Pool, reach: &Arc<Reach>) -> LocalFile {
+        match extension::read(file) {
+            Ok(source) => self.file(source, pool, reach),
+            // In the middle of a save, perhaps: an event will tell when it can be read.
+            Err(problem) => {
+                let known = self.known(&file.display().to_string()).cloned();
+                let fresh = || LocalFile {
+                    source: Source::at(file.display().to_string(), "", file),
+                    extension: None,
+                    problem: None,
+                };
+                LocalFile { problem: Some(problem), ..known.unwrap_or_else(fresh) }
+            }
+        }
+    }
+
+    fn known(&self, name: &str) -> Option<&LocalFile> {
+        self.files.iter().find(|file| file.source.name == name)
+    }
+
+    fn file(&self, source: Source, pool: &Pool, reach: &Arc<Reach>) -> LocalFile {
+        let known = self.known(&source.name);
+        if let Some(known) = known
+            && known.source.outdated().is_empty()
+            && known.source.text == source.text
+        {
+            return known.clone();
+        }
+        match extension::open(&source, pool, reach) {
+            Ok(extension) => LocalFile { source, extension: extension.map(Arc::new), problem: None },
+            Err(problem) => {
+                let extension = known.and_then(|known| known.extension.clone());
+                LocalFile { source, extension, problem: Some(problem) }
+            }
+        }
+    }
+
+    /// Settles who has which name.
+    fn choose(&mut self, before: &[Arc<ExtensionBackend>], config: &Config) {
+        let had = |extension: &ExtensionBackend| {
+            let same = |old: &&Arc<ExtensionBackend>| {
+                old.name() == extension.name() && old.source_name() == extension.source_name()
+            };
+            before.iter().any(|old| same(&old))
+        };
+        let all: Vec<&Arc<ExtensionBackend>> = self.files.iter().filter_map(|file| file.extension.as_ref()).collect();
+        for extension in &all {
+            if config.servers.contains_key(extension.name()) {
+                self.clashes
+                    .push(Diagnostic::error(format!("the extension `{}` has the name of a server", extension.name())));
+                continue;
+            }
+            let namesakes = || all.iter().filter(|other| other.name() == extension.name());
+            let first = namesakes().find(|other| had(other)).or_else(|| namesakes().next());
+            match first {
+                Some(first) if !Arc::ptr_eq(first, extension) => {
+                    self.clashes.push(extension::clash(first, extension));
+                }
+                _ => self.active.push(Arc::clone(extension)),
+            }
+        }
+    }
+
+    pub(super) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {
+        self.active.iter().map(|extension| Arc::clone(extension) as Arc<dyn Backend>)
+    }
+
+    /// Whether the same versions can be called.
+    pub(super) fn is_same_as(&self, other: &LocalTools) -> bool {
+        self.active.len() == other.active.len()
+            && self.active.iter().zip(&other.active).all(|(own, other)| Arc::ptr_eq(own, other))
+    }
+
+    /// The files that are not what they were: changed, new, or gone.
+    pub(super) fn changed_since(&self, before: &LocalTools) -> Vec<String> {
+        let version = |file: &LocalFile| (file.source.name.clone(), file.extension.as_ref().map(Arc::as_ptr));
+        let (now, then): (Vec<_>, Vec<_>) =
+            (self.files.iter().map(version).collect(), before.files.iter().map(version).collect());
+        let mut names: Vec<String> =
+            now.iter().filter(|file| !then.contains(file)).map(|(name, _)| name.clone()).collect();
+        let gone = then.iter().filter(|(name, _)| !now.iter().any(|(other, _)| other == name));
+        names.extend(gone.map(|(name, _)| name.clone()));
+        names
+    }
+
+    /// All that is wrong now.
+    pub(super) fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.missing.iter().chain(self.files.iter().filter_map(|file| file.problem.as_ref())).chain(&self.clashes)
+    }
+
+    /// What to watch for changes.
+    pub(super) fn watch(&self, config: &Config, wanted: &mut Wanted) {
+        for path in &config.extensions {
+            let (base, is_pattern) = fixed_part(&path.path);
+            if is_pattern || !base.is_file() {
+                wanted.folder(&base);
+            }
+        }
+        for file in &self.files {
+            for path in file.source.paths() {
+                wanted.file(&path);
+            }
+            // Beside one that a pattern found there may be others some day.
+            if let Some(folder) = file.source.path.as_deref().and_then(Path::parent) {
+                wanted.folder(folder);
+            }
+        }
+    }
+}
+
+/// The folder that a pattern begins with, or the path itself.
+fn fixed_part(path: &Path) -> (PathBuf, bool) {
+    let is_pattern = |part: &std::ffi::OsStr| part.to_string_lossy().contains(['*', '?', '[']);
+    let fixed: PathBuf = path.iter().take_while(|part| !is_pattern(part)).collect();
+    let patterned = fixed != path;
+    (fixed, patterned)
+}

@@ -1,0 +1,56 @@
+//! How the proxy is, for whoever asks.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Gateway;
+use crate::diagnostic::Diagnostic;
+use crate::model::{BackendView, ItemKind};
+
+impl Gateway {
+    /// Everything but the clients, which the gateway does not know.
+    pub fn status(&self) -> Value {
+        let current = self.current.borrow().clone();
+        let (listed, script) = {
+            let count = |kind| current.surface.as_ref().map_or(0, |surface| surface.listed(kind));
+            let edition = self.installed.editions.borrow();
+            (ItemKind::ALL.map(count), edition.recipe.as_ref().map(|recipe| recipe.source.name.clone()))
+        };
+        let [tools, resources, templates, prompts] = listed;
+        let news = self.news.lock();
+        let script_errors = news.unreadable.iter().chain(current.error.iter().map(|error| error.diagnostic()));
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": std::process::id(),
+            "uptimeSeconds": self.started.elapsed().as_secs(),
+            "config": self.config_path.as_ref().map(|path| path.display().to_string()),
+            "script": script,
+            "published": {
+                "tools": tools, "resources": resources, "resourceTemplates": templates, "prompts": prompts,
+            },
+            "servers": self.snapshot().backends.iter().map(|backend| self.server_status(backend)).collect::<Vec<_>>(),
+            "lastReload": news.reloaded.as_ref().map(|(at, what)| json!({
+                "at": jiff::Timestamp::try_from(*at).map(|at| at.to_string()).unwrap_or_default(),
+                "what": what,
+            })),
+            "configErrors": texts(news.config_errors.iter()),
+            "scriptErrors": texts(script_errors),
+            "extensionErrors": texts(self.installed.local().problems()),
+        })
+    }
+
+    fn server_status(&self, backend: &Arc<BackendView>) -> Value {
+        let calls = self.calls();
+        let tally = calls.dispatcher.tally(&backend.name);
+        let mut status = backend.to_json();
+        status["restarts"] = self.installed.restarts(&backend.name).into();
+        status["calls"] = tally.calls().into();
+        status["failedCalls"] = tally.failures().into();
+        status
+    }
+}
+
+fn texts<'a>(diagnostics: impl Iterator<Item = &'a Diagnostic>) -> Vec<String> {
+    diagnostics.map(ToString::to_string).collect()
+}

@@ -1,0 +1,127 @@
+//! Saving as editors do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::*;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("proxy-watch-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path.canonicalize().unwrap())
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn files(paths: &[&Path]) -> Wanted {
+    let mut wanted = Wanted::default();
+    for path in paths {
+        wanted.file(path);
+    }
+    wanted
+}
+
+/// Looks, acts, and says whether the action was seen.
+async fn sees(watcher: &mut Watcher, wanted: &Wanted, act: impl FnOnce()) -> bool {
+    while watcher.look_at(wanted.clone()) {}
+    act();
+    tokio::time::timeout(Duration::from_secs(5), watcher.changed()).await.is_ok()
+}
+
+#[tokio::test]
+async fn a_file_is_followed_through_every_way_of_saving_it() {
+    let folder = Folder::new("saves");
+    let file = folder.write("deep/x.star", "1");
+    let wanted = files(&[&file]);
+    let mut watcher = Watcher::default();
+    assert!(sees(&mut watcher, &wanted, || fs::write(&file, "2").unwrap()).await, "written");
+    let other = folder.write("deep/x.star~", "3");
+    assert!(sees(&mut watcher, &wanted, || fs::rename(&other, &file).unwrap()).await, "replaced");
+    assert!(sees(&mut watcher, &wanted, || fs::remove_file(&file).unwrap()).await, "removed");
+    assert!(sees(&mut watcher, &wanted, || fs::write(&file, "4").unwrap()).await, "made again");
+    let deep = folder.0.join("deep");
+    assert!(sees(&mut watcher, &wanted, || fs::remove_dir_all(&deep).unwrap()).await, "folder removed");
+    assert!(sees(&mut watcher, &wanted, || fs::create_dir(&deep).unwrap()).await, "folder made again");
+    assert!(sees(&mut watcher, &wanted, || fs::write(&file, "5").unwrap()).await, "file in the new folder");
+    let aside = folder.0.join("aside");
+    assert!(sees(&mut watcher, &wanted, || fs::rename(&deep, &aside).unwrap()).await, "folder moved away");
+    folder.write("new/x.star", "6");
+    assert!(
+        sees(&mut watcher, &wanted, || fs::rename(folder.0.join("new"), &deep).unwrap()).await,
+        "another in its place"
+    );
+    assert!(sees(&mut watcher, &wanted, || fs::write(&file, "7").unwrap()).await, "and its file written");
+}
+
+#[tokio::test]
+async fn links_are_followed_to_what_they_name_and_when_they_name_another() {
+    let folder = Folder::new("links");
+    let (first, second) = (folder.write("v1/x.star", "1"), folder.write("v2/x.star", "2"));
+    let data = folder.0.join("data");
+    std::os::unix::fs::symlink("v1", &data).unwrap();
+    let shown = folder.0.join("shown").join("x.star");
+    fs::create_dir(folder.0.join("shown")).unwrap();
+    std::os::unix::fs::symlink("../data/x.star", &shown).unwrap();
+    let wanted = files(&[&shown]);
+    let mut watcher = Watcher::default();
+    assert!(sees(&mut watcher, &wanted, || fs::write(&first, "11").unwrap()).await, "what it names");
+    let swapped = folder.0.join("swapped");
+    std::os::unix::fs::symlink("v2", &swapped).unwrap();
+    assert!(sees(&mut watcher, &wanted, || fs::rename(&swapped, &data).unwrap()).await, "a folder link in the middle");
+    assert!(sees(&mut watcher, &wanted, || fs::write(&second, "22").unwrap()).await, "what it names now");
+}
+
+#[tokio::test]
+async fn reading_and_other_files_are_no_change() {
+    let folder = Folder::new("others");
+    let file = folder.write("x.star", "1");
+    let wanted = files(&[&file]);
+    let mut watcher = Watcher::default();
+    while watcher.look_at(wanted.clone()) {}
+    fs::read(&file).unwrap();
+    folder.write("log.txt", "busy");
+    folder.write("x.star.swp", "busy");
+    // Events come in order: had one of those counted, it would have been told before this one.
+    fs::write(&file, "2").unwrap();
+    watcher.changed().await;
+    assert!(tokio::time::timeout(QUIET * 3, watcher.changed()).await.is_err());
+    let mut whole = Wanted::default();
+    whole.folder(&folder.0);
+    assert!(sees(&mut watcher, &whole, || drop(folder.write("new.star", "3"))).await);
+}
+
+#[tokio::test]
+async fn a_file_that_is_empty_for_a_moment_is_waited_for() {
+    let folder = Folder::new("empty");
+    let file = folder.write("x.star", "1");
+    let mut watcher = Watcher::default();
+    while watcher.look_at(files(&[&file])) {}
+    fs::write(&file, "").unwrap();
+    let writer = {
+        let file = file.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(QUIET * 2);
+            fs::write(&file, "2").unwrap();
+        })
+    };
+    watcher.changed().await;
+    assert_eq!(fs::read_to_string(&file).unwrap(), "2");
+    writer.join().unwrap();
+}

@@ -1,0 +1,68 @@
+//! What is looked at: single files, and whatever is directly in some folders.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::links;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    files: BTreeSet<PathBuf>,
+    /// Folders in which every file counts.
+    whole: BTreeSet<PathBuf>,
+}
+
+impl Wanted {
+    pub fn file(&mut self, path: &Path) {
+        self.files.insert(absolute(path));
+    }
+
+    pub fn folder(&mut self, path: &Path) {
+        self.whole.insert(absolute(path));
+    }
+
+    /// The same with the links on the way to everything, and with what they lead to.
+    pub(super) fn with_links(self) -> Self {
+        let mut all = Wanted::default();
+        for file in self.files {
+            all.files.extend(links::on_the_way(&file));
+            all.files.insert(file);
+        }
+        for folder in self.whole {
+            let mut way = links::on_the_way(&folder);
+            all.whole.extend(way.pop());
+            all.files.extend(way);
+            all.whole.insert(folder);
+        }
+        all
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
+    }
+
+    /// The folders to watch: those that are meant, those of the files, and the ones above, in which they may vanish and
+    /// appear. Of a path that is not there, the nearest folder that is.
+    pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
+        let direct = self.files.iter().filter_map(|file| file.parent()).chain(self.whole.iter().map(PathBuf::as_path));
+        let mut folders = BTreeSet::new();
+        for folder in direct {
+            let mut there = folder.ancestors().skip_while(|ancestor| !ancestor.is_dir());
+            let Some(nearest) = there.next() else { continue };
+            folders.insert(nearest.to_owned());
+            folders.extend(there.next().map(Path::to_owned));
+        }
+        folders
+    }
+
+    /// Whether a change of this path can be a change of something that is looked at.
+    pub(super) fn concerns(&self, path: &Path) -> bool {
+        self.files.contains(path)
+            || path.parent().is_some_and(|folder| self.whole.contains(folder))
+            || self.files.iter().chain(&self.whole).any(|wanted| wanted.starts_with(path))
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

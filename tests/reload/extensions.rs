@@ -1,0 +1,88 @@
+//! Local tools edited with a client connected.
+
+use serde_json::json;
+
+use super::serving;
+use crate::support::config::Config;
+use crate::support::proxy::Proxy;
+
+fn extension(name: &str, tool: &str, says: &str) -> String {
+    format!(
+        "def say(params):\n    return '{says}'\n\ndef describe_extension():\n    return Extension(name = '{name}', version = '1', \
+         description = 'Says it', tools = [Tool(name = '{tool}', description = 'Says it', handler = say)])\n"
+    )
+}
+
+fn world(section: &str) -> Proxy {
+    Proxy::new(&Config::new().section(section)).file("tools/a.star", &extension("a", "say", "first"))
+}
+
+const WATCHED: &str = "extensions: { paths: [tools] }";
+
+#[tokio::test]
+async fn an_extension_can_be_changed_added_broken_mended_and_deleted() {
+    let mut proxy = serving(world(WATCHED)).await;
+    assert_eq!(proxy.client.call("say", "{}").await.text(), "first");
+    proxy.write("tools/a.star", &extension("a", "speak", "second"));
+    assert_eq!(proxy.changed_tools().await, ["speak"]);
+    assert_eq!(proxy.client.call("speak", "{}").await.text(), "second");
+    // A change that no list shows is in force too.
+    proxy.write("tools/a.star", &extension("a", "speak", "third"));
+    proxy.client.stderr().line("reloaded tools/a.star: 1 tool, as many as before").await;
+    proxy.write("tools/b.star", &extension("b", "shout", "HEY"));
+    assert_eq!(proxy.changed_tools().await, ["speak", "shout"]);
+    assert_eq!(proxy.client.call("speak", "{}").await.text(), "third");
+    proxy.write("tools/a.star", "def describe_extension(:\n");
+    proxy.client.stderr().line("an extension was not reloaded").await;
+    assert_eq!(proxy.client.call("speak", "{}").await.text(), "third");
+    let status = proxy.status().await;
+    assert!(status["extensionErrors"][0].as_str().unwrap().contains("a.star"), "{status}");
+    proxy.write("tools/a.star", &extension("a", "whisper", "psst"));
+    assert_eq!(proxy.changed_tools().await, ["whisper", "shout"]);
+    assert_eq!(proxy.status().await["extensionErrors"], json!([]));
+    std::fs::remove_file(proxy.world.directory.path().join("tools/a.star")).unwrap();
+    assert_eq!(proxy.changed_tools().await, ["shout"]);
+    std::fs::remove_dir_all(proxy.world.directory.path().join("tools")).unwrap();
+    assert_eq!(proxy.changed_tools().await, [""; 0]);
+    proxy.write("tools/c.star", &extension("c", "hum", "hm"));
+    assert_eq!(proxy.changed_tools().await, ["hum"]);
+}
+
+#[tokio::test]
+async fn what_an_extension_loads_counts_as_the_extension_does() {
+    let text = "load('lib/words.star', 'WORD')\n".to_owned() + &extension("a", "say", "x").replace("'x'", "WORD");
+    let mut proxy =
+        serving(world(WATCHED).file("tools/a.star", &text).file("tools/lib/words.star", "WORD = 'one'\n")).await;
+    assert_eq!(proxy.client.call("say", "{}").await.text(), "one");
+    proxy.write("tools/lib/words.star", "WORD = 'two'\n");
+    proxy.client.stderr().line("reloaded tools/a.star: ").await;
+    assert_eq!(proxy.client.call("say", "{}").await.text(), "two");
+}
+
+#[tokio::test]
+async fn of_two_with_one_name_the_first_stays_until_it_goes() {
+    let mut proxy = serving(world(WATCHED).file("tools/z.star", &extension("z", "zed", "z"))).await;
+    // Sorted before the one that has the name already.
+    proxy.write("tools/b.star", &extension("z", "other", "b"));
+    let error = proxy.client.stderr().line("two extensions are called `z`: ").await;
+    assert!(error.contains("z.star` and `") && error.contains("b.star`"), "{error}");
+    assert_eq!(proxy.tools().await, ["say", "zed"]);
+    assert!(proxy.status().await["extensionErrors"][0].as_str().unwrap().contains("two extensions are called `z`"));
+    std::fs::remove_file(proxy.world.directory.path().join("tools/z.star")).unwrap();
+    assert_eq!(proxy.changed_tools().await, ["say", "other"]);
+    assert_eq!(proxy.status().await["extensionErrors"], json!([]));
+}
+
+#[tokio::test]
+async fn without_watch_a_change_waits_for_the_next_start() {
+    let mut proxy = serving(world("extensions: { paths: [tools], watch: false }")).await;
+    proxy.write("tools/a.star", &extension("a", "speak", "second"));
+    // The config is followed all the same, and tells when it was looked at: extensions are loaded with it.
+    proxy.write(
+        "proxy.yaml",
+        "extensions: { paths: [tools], watch: false }\naggregation: { conflictResolution: prefix }\n",
+    );
+    assert_eq!(proxy.changed_tools().await, ["a_speak"]);
+    let log = proxy.client.stderr().text();
+    assert!(!log.contains("reloaded tools/a.star"), "{log}");
+}
