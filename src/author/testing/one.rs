@@ -60,8 +60,7 @@ fn extension_of(source: &Source, mut files: Vec<PathBuf>, reach: &Arc<Reach>) ->
     let own = source.path.as_deref().map(stem)?;
     files.sort_by_key(|file| format!("{}_test", stem(file)) != own);
     files.into_iter().find_map(|path| {
-        let text = std::fs::read_to_string(&path).ok()?;
-        let source = Source { name: path.display().to_string(), text: text.into(), path: Some(path) };
+        let source = extension::read(&path).ok()?;
         // What is wrong with it is told where it is loaded.
         extension::load_world(&source, &LIMITS, reach).ok().flatten()
     })

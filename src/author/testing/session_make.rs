@@ -86,7 +86,9 @@ impl<'v> Wanted<'v> {
         }
         for written in &self.extensions {
             let path = located(written, world);
-            let loaded = extension::load_file(&path, pool, &world.reach).map_err(|problem| told(&problem))?;
+            let loaded = extension::read(&path)
+                .and_then(|source| extension::open(&source, pool, &world.reach))
+                .map_err(|problem| told(&problem))?;
             let none = || complain(format!("`{written}` describes no extension"));
             servers.all.push(Arc::new(loaded.ok_or_else(none)?));
         }
