@@ -55,6 +55,7 @@ pub use globals::{common, pure, session, session_builder};
 pub use hook::Hook;
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
+pub use regular::glob_fits;
 pub use run::{run_session_script, world};
 pub use time::members as time_members;
 

@@ -9,7 +9,7 @@ use starlark::values::Value;
 use starlark::values::float::UnpackFloat;
 use starlark::values::none::{NoneOr, NoneType};
 
-use crate::json::RawRef;
+use crate::json::{RawRef, raw};
 use crate::script::{Complaint, Context, complain};
 
 /// More at once than any backend likes.
@@ -58,6 +58,9 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
         }
         let pause = Duration::from_secs_f64(seconds.0);
         Context::of(eval)?.effect("sleep", &[], |host| {
+            if let Some(passed) = host.stands_in("sleep", &raw(&seconds.0)) {
+                return Ok(passed);
+            }
             host.wait_for(tokio::time::sleep(pause))?;
             Ok(Ok(RawRef::NULL.to_owned()))
         })?;

@@ -60,6 +60,11 @@ fn members(builder: &mut GlobalsBuilder) {
     }
 }
 
+/// The same for what is not a script: a pattern that cannot be understood fits nothing.
+pub fn glob_fits(pattern: &str, text: &str) -> bool {
+    compiled(&from_glob(pattern)).is_ok_and(|regex| regex.is_match(text))
+}
+
 fn found<'v>(regex: &Regex, captures: &Captures<'_>, heap: Heap<'v>) -> Value<'v> {
     let text_of = |group: Option<regex::Match<'_>>| group.map_or(Value::new_none(), |group| heap.alloc(group.as_str()));
     let groups: Vec<Value<'v>> = captures.iter().skip(1).map(text_of).collect();

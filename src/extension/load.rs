@@ -33,10 +33,17 @@ pub fn globals() -> &'static Globals {
 
 /// Loads an extension. `None` if the file describes none: then it is only there for others to load from.
 pub fn load(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<Extension>, Diagnostic> {
-    on_big_stack(|| run(source, limits, reach)).and_then(|result| result).map_err(|failure| *failure.diagnostic)
+    let loaded = on_big_stack(|| run(source, limits, reach)).and_then(|result| result);
+    loaded.map(|loaded| loaded.map(|(extension, _)| extension)).map_err(|failure| *failure.diagnostic)
 }
 
-fn run(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<Extension>, Failure> {
+/// What the functions of an extension may do, and where; none if the file describes none.
+pub fn load_world(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<Arc<World>>, Diagnostic> {
+    let loaded = on_big_stack(|| run(source, limits, reach)).and_then(|result| result);
+    loaded.map(|loaded| loaded.map(|(_, world)| world)).map_err(|failure| *failure.diagnostic)
+}
+
+fn run(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<(Extension, Arc<World>)>, Failure> {
     let folder = source.path.as_deref().map(|path| path.parent().unwrap_or(Path::new(".")));
     let world = Arc::new(World::new(Arc::clone(reach), folder));
     let context = Context::top(world.clone(), limits);
@@ -59,15 +66,16 @@ fn run(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<Ex
         let diagnostic = Diagnostic::error(format!("`{}`: {}", source.name, complaint.message));
         complaint.hint.into_iter().fold(diagnostic, Diagnostic::hint)
     })?;
-    Ok(Some(Extension {
+    let extension = Extension {
         name: data.name,
         version: data.version,
         description: data.description,
         items,
         source_name: source.name.clone(),
         files,
-        log: context.log.into_inner(),
-    }))
+        log: context.log.take(),
+    };
+    Ok(Some((extension, world)))
 }
 
 fn describe(module: &FrozenModule, source: &Source) -> Result<Option<OwnedFrozenValue>, Failure> {

@@ -19,7 +19,7 @@ use crate::script::LogLine;
 pub use backend::ExtensionBackend;
 pub use discover::{candidates, clash, open, read};
 pub use item::{CallFault, ExtensionItem};
-pub use load::{globals, load, register};
+pub use load::{globals, load, load_world, register};
 pub use permissions::Permissions;
 pub use world::World;
 

@@ -1,6 +1,7 @@
 //! What the built-ins of one extension share: where it lies, what it may do, and the way to do it.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -28,6 +29,12 @@ struct Granted {
 struct Early {
     variables: BTreeSet<String>,
     files: Vec<PathBuf>,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("World").field("permissions", self.permissions()).finish_non_exhaustive()
+    }
 }
 
 impl World {

@@ -76,15 +76,14 @@ impl Gateway {
             changes: Arc::clone(&changes),
             sole_client: Arc::default(),
         };
-        let fleet = Fleet::new(
-            Calls {
-                dispatcher: Dispatcher::new(&[]),
-                pool,
-                store: prepared.store.clone(),
-                waiting: WaitingRoom::default(),
-            },
-            Arc::clone(&changes),
-        );
+        let calls = Calls {
+            dispatcher: Dispatcher::new(&[]),
+            pool,
+            store: prepared.store.clone(),
+            waiting: WaitingRoom::default(),
+            surroundings: None,
+        };
+        let fleet = Fleet::new(calls, Arc::clone(&changes));
         let installed = Installation::new(options.clone(), environment, fleet, reach);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.fleet.members()), changes);

@@ -21,9 +21,6 @@ pub struct LogLine {
     pub fields: Map<String, serde_json::Value>,
 }
 
-/// Several worlds as one, for a run whose built-ins come from several families.
-pub struct Worlds(pub Vec<Arc<dyn Any + Send + Sync>>);
-
 /// One run: of a script at its top level, or of a handler.
 #[derive(ProvidesStaticType)]
 pub struct Context {
@@ -109,8 +106,7 @@ impl Context {
     }
 
     pub fn world<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        let among = || self.world.downcast_ref::<Worlds>()?.0.iter().find_map(|world| world.downcast_ref());
-        self.world.downcast_ref().or_else(among)
+        self.world.downcast_ref()
     }
 
     pub fn log(&self, level: LogLevel, message: &str, fields: Map<String, serde_json::Value>) -> starlark::Result<()> {

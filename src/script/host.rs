@@ -1,5 +1,6 @@
 //! What a running handler may do to the world.
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
@@ -42,6 +43,11 @@ pub trait Host: Send + Sync {
     /// What is said in the world's place by a test that must not reach it: to a request, a command or a statement.
     /// `kind` is the name of the built-in, `request` what it was asked for.
     fn stands_in(&self, _kind: &str, _request: &RawRef) -> Option<Result<Raw, String>> {
+        None
+    }
+
+    /// The host itself, for built-ins that work with one kind of host only.
+    fn as_any(&self) -> Option<&dyn Any> {
         None
     }
 

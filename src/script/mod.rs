@@ -26,7 +26,7 @@ mod source;
 mod trial;
 
 pub use complaint::{Complaint, complain};
-pub use context::{Context, LogLine, Worlds};
+pub use context::{Context, LogLine};
 pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack, prepare};
 pub use failure::{Failed, Failure, FailureKind};
 pub use files::Files;
@@ -41,4 +41,4 @@ pub use prompt::{Prompt, converse};
 pub use report::{diagnose, message as error_message, place};
 pub use resolve::{Embedded, Paths, resolve};
 pub use source::{MAX_SOURCE, Source};
-pub use trial::{functions, try_function};
+pub use trial::{Found, look, try_function};

@@ -4,19 +4,28 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use starlark::environment::{FrozenModule, Module};
 use starlark::eval::{Evaluator, ReturnFileLoader};
 use starlark::syntax::AstModule;
-use starlark::values::list::AllocList;
+use starlark::values::dict::AllocDict;
 
 use super::loader::Loader;
 use super::{Context, Failure, Host, Limits, Program, evaluate};
 use crate::diagnostic::Diagnostic;
 
-/// The names of a script's functions, in the order of the file, without those that it loads.
-pub fn functions(program: &Program<'_>) -> Result<Vec<String>, Failure> {
+/// What is found in a script once it has run.
+pub struct Found {
+    /// The names of its functions, in the order of the file, without those that it loads.
+    pub functions: Vec<String>,
+    /// Every file it loaded.
+    pub files: Vec<PathBuf>,
+}
+
+/// Runs a script at its top level and looks what there is.
+pub fn look(program: &Program<'_>) -> Result<Found, Failure> {
     guarded(program, None)
 }
 
@@ -40,15 +49,17 @@ struct Call<'a> {
     limits: &'a Limits,
 }
 
-fn guarded(program: &Program<'_>, call: Option<Call<'_>>) -> Result<Vec<String>, Failure> {
+fn guarded(program: &Program<'_>, call: Option<Call<'_>>) -> Result<Found, Failure> {
     let run = || {
-        let (ast, modules) = Loader::new(program).ready(program.source)?;
-        in_module(program, ast, &modules, call)
+        let mut loader = Loader::new(program);
+        let (ast, modules) = loader.ready(program.source)?;
+        let functions = in_module(program, ast, &modules, call)?;
+        Ok(Found { functions, files: loader.files })
     };
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| Err(Failure::panicked(payload)))
 }
 
-/// Evaluates a script and then, with the same evaluator, the call; the names of its functions. The module carries a list
+/// Evaluates a script and then, with the same evaluator, the call; the names of its functions. The module carries a dict
 /// (its extra value) in which built-ins keep values.
 fn in_module(
     program: &Program<'_>,
@@ -60,7 +71,7 @@ fn in_module(
     let known: HashMap<&str, &FrozenModule> = modules.iter().map(|(id, module)| (id.as_str(), module)).collect();
     let loader = ReturnFileLoader { modules: &known };
     Module::with_temp_heap(|module| {
-        module.set_extra_value(module.heap().alloc(AllocList::EMPTY));
+        module.set_extra_value(module.heap().alloc(AllocDict::EMPTY));
         let mut evaluator = Evaluator::new(&module);
         evaluate::prepare(&mut evaluator, context, limits)?;
         evaluator.set_loader(&loader);

@@ -13,6 +13,7 @@ use super::dispatch::Dispatcher;
 use super::host::RequestHost;
 use super::job::{Job, Work, failed};
 use super::surface::Surface;
+use super::surroundings::Surroundings;
 use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
@@ -96,6 +97,8 @@ pub struct Calls {
     pub store: Store,
     /// Calls that wait for somebody's answer.
     pub waiting: WaitingRoom,
+    /// Other surroundings than this machine's.
+    pub surroundings: Option<Arc<dyn Surroundings>>,
 }
 
 impl Calls {
@@ -249,6 +252,7 @@ impl Calls {
             store: self.store.clone(),
             namespace,
             asked: Arc::default(),
+            surroundings: self.surroundings.clone(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking;
 use super::dispatch::Dispatcher;
+use super::surroundings::Surroundings;
 use super::through::Through;
 use crate::backend::{Answer, Call, CallError, Party};
 use crate::json::{Object, Raw, RawRef, quote};
@@ -34,6 +35,7 @@ pub(super) struct RequestHost {
     pub(super) asked: Arc<AtomicU64>,
     /// Where what is done is written down; none if nobody can be asked anything.
     pub(super) line: Option<Line>,
+    pub(super) surroundings: Option<Arc<dyn Surroundings>>,
 }
 
 impl RequestHost {
@@ -90,7 +92,10 @@ impl Host for RequestHost {
         // Set last: a script cannot speak in another tool's or user's name.
         fields.insert("tool".to_owned(), json!(self.request.name.as_ref()));
         fields.insert("user".to_owned(), json!(self.request.principal.sub.as_ref()));
-        level.record(message, &fields);
+        match &self.surroundings {
+            Some(surroundings) => surroundings.log(level, message, &fields),
+            None => level.record(message, &fields),
+        }
     }
 
     fn stopped(&self) -> Option<Stop> {
@@ -106,6 +111,14 @@ impl Host for RequestHost {
             }
         };
         crate::script::wait(wait, &self.runtime)
+    }
+
+    fn now(&self) -> SystemTime {
+        self.surroundings.as_ref().map_or_else(SystemTime::now, |surroundings| surroundings.now())
+    }
+
+    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
+        self.surroundings.as_ref()?.stands_in(kind, request)
     }
 
     fn request(&self) -> Option<&Request> {

@@ -53,6 +53,11 @@ impl Store {
         Self::at_time(clock::clock())
     }
 
+    /// The same with another clock: microseconds since some moment, never going back.
+    pub fn memory_with(clock: Arc<dyn Fn() -> u64 + Send + Sync>) -> Self {
+        Self::at_time(clock)
+    }
+
     /// In a Redis. Nothing is sent yet: a store that is down is told by the first use.
     ///
     /// # Errors

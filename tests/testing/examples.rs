@@ -9,7 +9,7 @@ use crate::support::programs;
 async fn the_examples_pass_their_own_tests() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = programs::proxy();
-    let folders = ["extensions"];
+    let folders = ["scripts", "extensions"];
     command.current_dir(root).arg("test").args(folders);
     let finished = Finished::run(command).await.expect(0);
     for folder in folders {

@@ -3,6 +3,9 @@
 mod examples;
 mod reports;
 mod running;
+mod sessions;
+mod stand_ins;
+mod time_and_people;
 
 use crate::support::finished::Finished;
 use crate::support::proxy::Proxy;

@@ -57,8 +57,7 @@ impl Files {
         let (mut loads, mut faults) = (Vec::new(), Vec::new());
         self.open.push(key.clone());
         for load in parsed.iter().flat_map(AstModule::loads) {
-            match resolve(load.module_id, source, &source.files, self.root.as_deref(), presets::LIBRARY, self.paths)
-            {
+            match resolve(load.module_id, source, &source.files, self.root.as_deref(), presets::LIBRARY, self.paths) {
                 Ok(loaded) => {
                     loads.push((load.module_id.to_owned(), self::key(&loaded)));
                     self.add(&loaded);

@@ -1,9 +1,10 @@
 //! What a test itself, and a handler that it calls directly, may do.
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
 
@@ -11,9 +12,10 @@ use super::world::TestWorld;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, error_result};
 use crate::script::{Host, Line, LogLevel, Stop};
+use crate::store::Store;
 
 pub(super) struct TestHost {
-    world: Arc<TestWorld>,
+    pub(super) world: Arc<TestWorld>,
 }
 
 impl TestHost {
@@ -39,6 +41,26 @@ impl Host for TestHost {
         let left = self.world.deadline.saturating_duration_since(Instant::now());
         let wait = async { tokio::time::timeout(left, future).await };
         crate::script::wait(wait, &self.world.runtime).map_err(|_| Stop::Deadline)
+    }
+
+    fn now(&self) -> SystemTime {
+        self.world.clock.now()
+    }
+
+    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
+        self.world.stands_in(kind, request)
+    }
+
+    fn store(&self) -> Option<&Store> {
+        Some(&self.world.store)
+    }
+
+    fn namespace(&self) -> &str {
+        "test"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One test: the file runs afresh, then the function, in a world that nobody else sees.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::builtins::presets;
 use crate::diagnostic::Diagnostic;
 use crate::extension;
 use crate::reach::Reach;
-use crate::script::{Context, Limits, Paths, Program, Source, Worlds, functions, try_function};
+use crate::script::{Context, Limits, Paths, Program, Source, look, try_function};
 
 /// Functions with this beginning are tests.
 const PREFIX: &str = "test_";
@@ -27,42 +27,56 @@ pub(super) struct Test {
     pub source: Arc<Source>,
     pub root: Arc<Path>,
     pub name: String,
-    /// What extensions that are loaded share.
     pub reach: Arc<Reach>,
+    /// What handlers that it calls directly may do.
+    pub local: Arc<extension::World>,
 }
 
-/// The names of a file's tests; or what is wrong with the file, and what it printed.
-pub(super) fn names(
-    source: &Source,
-    root: &Path,
+/// The tests of a file; or what is wrong with the file, and what it printed.
+pub(super) fn tests_in(
+    source: &Arc<Source>,
+    root: &Arc<Path>,
     reach: &Arc<Reach>,
-) -> Result<Vec<String>, (Diagnostic, Vec<String>)> {
-    let context = Context::top(local(source, reach), &LIMITS);
-    let found = functions(&program(source, root, &context));
-    match found {
-        Ok(names) => Ok(names.into_iter().filter(|name| name.starts_with(PREFIX)).collect()),
-        Err(failure) => Err((*failure.diagnostic, printed(&context))),
-    }
+) -> Result<Vec<Test>, (Diagnostic, Vec<String>)> {
+    let folder = source.path.as_deref().and_then(Path::parent);
+    let bare = Arc::new(extension::World::new(Arc::clone(reach), folder));
+    let context = Context::top(Arc::clone(&bare) as _, &LIMITS);
+    let found = look(&program(source, root, &context));
+    let found = found.map_err(|failure| (*failure.diagnostic, printed(&context)))?;
+    let local = extension_of(source, found.files, reach).unwrap_or(bare);
+    let test = |name| Test {
+        source: Arc::clone(source),
+        root: Arc::clone(root),
+        name,
+        reach: Arc::clone(reach),
+        local: Arc::clone(&local),
+    };
+    Ok(found.functions.into_iter().filter(|name| name.starts_with(PREFIX)).map(test).collect())
+}
+
+/// A test runs with the permissions of the extension that it is named after, else of the first one that it loads.
+fn extension_of(source: &Source, mut files: Vec<PathBuf>, reach: &Arc<Reach>) -> Option<Arc<extension::World>> {
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let own = source.path.as_deref().map(stem)?;
+    files.sort_by_key(|file| format!("{}_test", stem(file)) != own);
+    files.into_iter().find_map(|path| {
+        let source = extension::read(&path).ok()?;
+        // What is wrong with it is told where it is loaded.
+        extension::load_world(&source, &LIMITS, reach).ok().flatten()
+    })
 }
 
 pub(super) fn run(test: &Test, runtime: &Handle) -> Ran {
     let started = Instant::now();
-    let local = local(&test.source, &test.reach);
-    let context = Context::top(local.clone(), &LIMITS);
-    let world = Arc::new(TestWorld::new(runtime.clone()));
-    let worlds = Arc::new(Worlds(vec![Arc::clone(&world) as _, local as _]));
+    let context = Context::top(Arc::clone(&test.local) as _, &LIMITS);
+    let world = Arc::new(TestWorld::new(test, runtime.clone()));
     let host = Arc::new(TestHost::new(Arc::clone(&world)));
     let program = program(&test.source, &test.root, &context);
-    let outcome = try_function(&program, &test.name, worlds, host, &LIMITS);
+    let outcome = try_function(&program, &test.name, Arc::clone(&test.local) as _, host, &LIMITS);
     let failure = outcome.err().map(|failure| failure.diagnostic).or_else(|| world.complaint().map(Box::new));
     let mut output = printed(&context);
     output.extend(world.printed());
     Ran { file: test.source.name.clone(), test: Some(test.name.clone()), failure, output, duration: started.elapsed() }
-}
-
-/// What handlers of extensions have of the world when a test calls them: files beside the test, and nothing declared.
-fn local(source: &Source, reach: &Arc<Reach>) -> Arc<extension::World> {
-    Arc::new(extension::World::new(Arc::clone(reach), source.path.as_deref().and_then(Path::parent)))
 }
 
 fn printed(context: &Context) -> Vec<String> {

@@ -22,7 +22,7 @@ pub struct Options {
     pub root: PathBuf,
     /// Only tests whose `file::name` has this text in it.
     pub filter: Option<String>,
-    /// What extensions that are loaded share.
+    /// The way into the world, for local tools that a test lets go there.
     pub reach: Arc<Reach>,
 }
 
@@ -96,17 +96,13 @@ fn tests_of(path: &Path, options: &Options) -> Vec<Result<Test, Ran>> {
         Err(problem) => return vec![Err(broken(path, problem))],
     };
     let root: Arc<Path> = root_of(path, &options.root).into();
-    match one::names(&source, &root, &options.reach) {
-        Ok(names) => {
-            let wanted = |name: &String| {
-                let whole = full_name(&source.name, Some(name));
+    match one::tests_in(&source, &root, &options.reach) {
+        Ok(tests) => {
+            let wanted = |test: &Test| {
+                let whole = full_name(&source.name, Some(&test.name));
                 options.filter.as_ref().is_none_or(|text| whole.contains(text))
             };
-            let test = |name| {
-                let (source, root, reach) = (Arc::clone(&source), Arc::clone(&root), Arc::clone(&options.reach));
-                Ok(Test { source, root, name, reach })
-            };
-            names.into_iter().filter(wanted).map(test).collect()
+            tests.into_iter().filter(wanted).map(Ok).collect()
         }
         Err((problem, output)) => vec![Err(Ran { output, ..broken(path, problem) })],
     }

@@ -1,0 +1,159 @@
+//! What `testing.session` returns, and what can be done with it.
+#![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
+
+use std::fmt;
+use std::sync::Arc;
+
+use allocative::Allocative;
+use serde_json::{Value as Json, json};
+use starlark::docs::DocType;
+use starlark::environment::{Methods, MethodsBuilder};
+use starlark::eval::Evaluator;
+use starlark::values::none::NoneOr;
+use starlark::values::{
+    Heap, NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, starlark_value,
+};
+use starlark::{starlark_module, starlark_simple_value};
+
+use super::session::{Session, read};
+use crate::model::ItemKind;
+use crate::script::{complain, convert};
+
+#[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
+pub(super) struct SessionValue(#[allocative(skip)] pub(super) Arc<Session>);
+
+starlark_simple_value!(SessionValue);
+
+impl fmt::Debug for SessionValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Display for SessionValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "<session of {}>", self.0.caller.principal.sub)
+    }
+}
+
+starlark::methods_static!(SESSION_METHODS = session_members);
+
+#[starlark_value(type = "test_session")]
+impl<'v> StarlarkValue<'v> for SessionValue {
+    fn get_methods() -> Option<&'static Methods> {
+        Some(SESSION_METHODS.methods())
+    }
+}
+
+pub(super) fn documented() -> DocType {
+    DocType::from_starlark_value::<SessionValue>()
+}
+
+fn alloc<'v>(json: &Json, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    Ok(convert::to_starlark(json, heap)?)
+}
+
+/// Arguments as a client sends them.
+fn arguments<'v>(given: NoneOr<Value<'v>>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Json> {
+    let Some(given) = given.into_option() else { return Ok(json!({})) };
+    let members = convert::to_object(given, eval.heap())?;
+    members.map(Json::Object).ok_or_else(|| complain(format!("arguments are a dict, not a `{}`", given.get_type())))
+}
+
+fn used<'v>(
+    session: &Session,
+    kind: ItemKind,
+    key: &str,
+    arguments: Option<&Json>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Value<'v>> {
+    let result = session.request(kind, key, arguments, eval)?;
+    Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// A session that is tested.
+#[starlark_module]
+fn session_members(builder: &mut MethodsBuilder) {
+    /// The names of the tools that the client sees, in their order.
+    fn tool_names<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        let tools = this.0.list(ItemKind::Tool);
+        let names: Vec<Json> = tools.as_array().into_iter().flatten().map(|tool| tool["name"].clone()).collect();
+        alloc(&Json::Array(names), heap)
+    }
+
+    /// The tools that the client sees: their definitions as dicts.
+    fn tools<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        alloc(&this.0.list(ItemKind::Tool), heap)
+    }
+
+    /// The resources that the client sees: their definitions as dicts.
+    fn resources<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        alloc(&this.0.list(ItemKind::Resource), heap)
+    }
+
+    /// The resource templates that the client sees: their definitions as dicts.
+    fn resource_templates<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        alloc(&this.0.list(ItemKind::ResourceTemplate), heap)
+    }
+
+    /// The prompts that the client sees: their definitions as dicts.
+    fn prompts<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        alloc(&this.0.list(ItemKind::Prompt), heap)
+    }
+
+    /// What the client is told about the server.
+    fn instructions(this: &SessionValue) -> starlark::Result<String> {
+        Ok(this.0.surface.instructions().to_owned())
+    }
+
+    /// Calls a tool as the client does; the result as a dict. A name that is not published is an error.
+    fn call<'v>(
+        this: &SessionValue,
+        #[starlark(require = pos)] name: &str,
+        #[starlark(default = NoneOr::None)] args: NoneOr<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let arguments = arguments(args, eval)?;
+        used(&this.0, ItemKind::Tool, name, Some(&arguments), eval)
+    }
+
+    /// Asks for a prompt as the client does; the result as a dict.
+    fn get_prompt<'v>(
+        this: &SessionValue,
+        #[starlark(require = pos)] name: &str,
+        #[starlark(default = NoneOr::None)] args: NoneOr<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let arguments = arguments(args, eval)?;
+        used(&this.0, ItemKind::Prompt, name, Some(&arguments), eval)
+    }
+
+    /// Reads a resource as the client does; the result as a dict.
+    fn read_resource<'v>(
+        this: &SessionValue,
+        #[starlark(require = pos)] uri: &str,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        used(&this.0, ItemKind::Resource, uri, None, eval)
+    }
+
+    /// What has reached a server so far, in order: dicts with `tool` or `prompt` (its own name for it) and `args`, or with
+    /// `resource`, the URI.
+    fn calls<'v>(
+        this: &SessionValue,
+        #[starlark(require = pos)] backend: &str,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        alloc(&this.0.reached(backend)?, heap)
+    }
+
+    /// What the person was asked so far: dicts with `message` and `schema`.
+    fn questions<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        alloc(&Json::Array(this.0.person.questions()), heap)
+    }
+
+    /// What handlers logged so far: dicts with `level`, `message`, and the fields.
+    fn log<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        alloc(&Json::Array(read(&this.0.log).clone()), heap)
+    }
+}

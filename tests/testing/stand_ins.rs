@@ -1,0 +1,152 @@
+//! The network, commands and extensions in tests.
+
+use super::{fails, folder};
+use crate::support::finished::Finished;
+
+const WEB: &str = "
+def user(params):
+    answer = http.get(\"https://api.example.com/users/\" + params[\"id\"], params = {\"v\": \"1\"}, headers = {\"Accept\": \"application/json\"})
+    if not answer[\"success\"]:
+        return error(\"status %d\" % answer[\"status_code\"])
+    return answer[\"json\"]
+
+def rename(params):
+    return http.post(\"https://api.example.com/users\", json_body = params)[\"status_code\"]
+
+def last_commit(params):
+    result = exec.run(\"git\", [\"log\", \"-1\"])
+    return result[\"stdout\"] if result[\"success\"] else error(result[\"stderr\"])
+
+def shout(params):
+    return exec.run(\"echo\", [params[\"text\"]])[\"stdout\"]
+
+def describe_extension():
+    return Extension(
+        name = \"web\", version = \"1.0.0\", description = \"\", allowed_exec = [\"echo\"],
+        tools = [
+            Tool(name = \"user\", description = \"\", handler = user, parameters = [ToolParameter(name = \"id\", param_type = \"string\", default = \"1\")]),
+            Tool(name = \"shout\", description = \"\", handler = shout, parameters = [ToolParameter(name = \"text\", param_type = \"string\", required = True)]),
+        ],
+    )
+";
+
+async fn beside_web(text: &str) -> Finished {
+    let text = format!("load(\"web\", \"last_commit\", \"rename\", \"shout\", \"user\")\n{text}");
+    folder(&[("web.star", WEB), ("web_test.star", &text)]).run(["test", "web_test.star"]).await
+}
+
+#[tokio::test]
+async fn rules_answer_for_the_network() {
+    beside_web(
+        "
+def test_http():
+    net = testing.http({
+        \"https://api.example.com/users/7*\": {\"json\": {\"name\": \"Ann\"}},
+        \"GET https://api.example.com/users/*\": {\"status_code\": 404},
+        \"POST https://api.example.com/users\": [{\"status_code\": 201}, {\"error\": \"connection reset\"}],
+    })
+    testing.eq(user({\"id\": \"7\"}), {\"name\": \"Ann\"})
+    testing.eq(user({\"id\": \"8\"})[\"content\"][0][\"text\"], \"status 404\")
+    testing.eq(rename({\"name\": \"Bob\"}), 201)
+    testing.raises(lambda: rename({}), \"connection reset\")
+    testing.eq(net.requests()[0], {
+        \"method\": \"GET\", \"url\": \"https://api.example.com/users/7\", \"params\": {\"v\": \"1\"}, \"headers\": {\"Accept\": \"application/json\"},
+    })
+    testing.eq(net.requests()[2][\"json_body\"], {\"name\": \"Bob\"})
+
+def test_later_rules_come_first():
+    testing.http({\"*\": {\"json\": 1}})
+    testing.http({\"*/users/7*\": {\"json\": 2}})
+    testing.eq((user({\"id\": \"7\"}), user({\"id\": \"8\"})), (2, 1))
+
+def test_mistakes():
+    testing.raises(lambda: testing.http({\"*\": {\"stauts\": 1}}), \"an answer of testing.http() has no `stauts`\")
+    testing.raises(lambda: testing.http([]), \"takes a dict\")
+    testing.raises(lambda: testing.exec({\"x\": 1}), \"must be a text, a dict, or a list of those\")
+",
+    )
+    .await
+    .expect(0);
+}
+
+#[tokio::test]
+async fn rules_answer_for_commands() {
+    beside_web(
+        "
+def test_exec():
+    commands = testing.exec({\"git log *\": [\"abc\", {\"exit_code\": 128, \"stderr\": \"not a repository\"}]})
+    testing.eq(last_commit({}), \"abc\")
+    testing.eq(last_commit({})[\"content\"][0][\"text\"], \"not a repository\")
+    testing.eq(commands.requests()[0], {\"command\": \"git\", \"args\": [\"log\", \"-1\"], \"stdin\": None, \"cwd\": None, \"env\": {}})
+",
+    )
+    .await
+    .expect(0);
+}
+
+#[tokio::test]
+async fn what_no_rule_is_for_fails_the_test_even_if_the_tool_hides_it() {
+    let finished = beside_web(
+        "
+def test_plain():
+    testing.http({\"https://other.example.com/*\": \"\"})
+    user({\"id\": \"7\"})
+
+def test_hidden():
+    testing.http({})
+    attempt(user, {\"id\": \"7\"})
+
+def test_used_up():
+    testing.exec({\"git *\": [\"once\"]})
+    last_commit({})
+    last_commit({})
+",
+    )
+    .await
+    .expect(1);
+    let asked = "no rule of testing.http() is for `GET https://api.example.com/users/7?v=1`";
+    assert_eq!(finished.stdout.matches(asked).count(), 2, "{}", finished.stdout);
+    let used = "the rule `git *` of testing.exec() has no answer left for `git log -1`";
+    assert!(finished.stdout.contains(used), "{}", finished.stdout);
+    assert!(finished.stdout.contains("0 passed, 3 failed"), "{}", finished.stdout);
+}
+
+#[tokio::test]
+async fn without_rules_tools_do_what_their_extension_may_do() {
+    let finished = beside_web(
+        "
+def test_allowed():
+    testing.eq(shout({\"text\": \"hi\"}), \"hi\\n\")
+
+def test_not_allowed():
+    last_commit({})
+",
+    )
+    .await
+    .expect(1);
+    assert!(finished.stdout.contains("ok    web_test.star::test_allowed\n"), "{}", finished.stdout);
+    let refused = "error: the command `git` is not in the whitelist of the extension: `allowed_exec` has \"echo\"\n";
+    assert!(finished.stdout.contains(refused), "{}", finished.stdout);
+}
+
+#[tokio::test]
+async fn an_extension_is_used_as_a_client_uses_it() {
+    beside_web(
+        "
+def test_defaults_and_checks():
+    e = testing.extension(\"web.star\")
+    testing.eq(e.tool_names(), [\"user\", \"shout\"])
+    testing.eq(unwrap(e.call(\"shout\", {\"text\": \"hi\"})), \"hi\\n\")
+    testing.contains(e.call(\"shout\", {})[\"content\"][0][\"text\"], \"text\")
+
+def test_behind_a_policy():
+    s = testing.session(preset = \"default\", extensions = [\"//web.star\"], config = {\"aggregation\": {\"conflictResolution\": \"prefix\"}})
+    testing.eq(s.tool_names(), [\"web_user\", \"web_shout\"])
+    testing.eq(unwrap(s.call(\"web_shout\", {\"text\": \"x\"})), \"x\\n\")
+",
+    )
+    .await
+    .expect(0);
+    let told = fails("def test_it():\n    testing.extension(\"nowhere.star\")\n").await;
+    assert!(told.contains("nowhere.star` cannot be read"), "{told}");
+}
