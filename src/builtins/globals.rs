@@ -39,8 +39,15 @@ const PURE: &[fn(&mut GlobalsBuilder)] = &[
 ];
 
 /// What every script can use beside that, extensions too.
-const COMMON: &[fn(&mut GlobalsBuilder)] =
-    &[log::register_log, visitor::register_visitor, elicit::register_elicit, parallel::register_parallel];
+const COMMON: &[fn(&mut GlobalsBuilder)] = &[
+    log::register_log,
+    visitor::register_visitor,
+    elicit::register_elicit,
+    parallel::register_parallel,
+    cached::register_cached,
+    rate_limits::register_rate_limits,
+    state::register_state,
+];
 
 /// What only a session script can use.
 const SESSION: &[fn(&mut GlobalsBuilder)] = &[
@@ -52,10 +59,7 @@ const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     config::register_config,
     bind::register_bind,
     search_index::register_search_index,
-    cached::register_cached,
     run_script::register_run_script,
-    rate_limits::register_rate_limits,
-    state::register_state,
 ];
 
 /// A builder with what every script can use.

@@ -2,12 +2,14 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::{failure, returned, run, started, world};
 use crate::support::config::Config;
+use crate::support::patience::within;
 use crate::support::program::is_gone;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
@@ -109,8 +111,14 @@ async fn no_worker_outlives_the_proxy_however_it_ends() {
             // Answered behind it: both have been taken.
             proxy.client.request("ping", "{}").await.result();
             let proxy_id = proxy.client.program.id();
+            let started = async {
+                while workers(proxy_id).is_empty() {
+                    // Processes of another one are only visible by looking.
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            within("a worker", proxy.client.stderr(), started).await;
             let all = workers(proxy_id);
-            assert!(!all.is_empty(), "there is a spare one at least");
             let id = Pid::from_raw(proxy_id.cast_signed()).expect("a process id");
             kill_process(id, end).expect("it runs");
             proxy.client.program.exit().await;

@@ -15,6 +15,7 @@ async fn presets_are_listed_and_shown() {
         "\
 PRESET         WHAT IT DOES
 approval@1     everything; tools that may change something ask the human first
+code-mode@1    `execute_tool_script`, which runs a script over all tools, instead of them
 default@1      everything of all servers, as `aggregation` and `optimizer` in the config ask for
 optimizer@1    `find_tool` and `call_tool` instead of all tools
 passthrough@1  everything of all servers, unchanged; two tools of one name are an error
@@ -22,7 +23,7 @@ read-only@1    only tools that say they change nothing (`readOnlyHint`)
 "
     );
     let list = empty().run(["list-presets", "--json"]).await.expect(0).json();
-    assert_eq!((&list[1]["name"], &list[1]["version"]), (&json!("default"), &json!(1)));
+    assert_eq!((&list[2]["name"], &list[2]["version"]), (&json!("default"), &json!(1)));
     let shown = empty().run(["show-preset", "default"]).await.expect(0);
     assert_eq!(shown.stdout, include_str!("../../presets/default@1.star"));
     let unknown = empty().run(["show-preset", "defalt"]).await.expect(2);

@@ -32,7 +32,7 @@ fn every_rule_finds_what_it_is_for() {
         ("def publish(meta):\n    return meta\n", "1:5 shadowed-builtin"),
         ("def f(xs):\n    for len in xs:\n        print(len)\n", "2:9 shadowed-builtin"),
         ("load(\"//x.star\", \"json\")\nprint(json)\n", "1:18 shadowed-builtin"),
-        ("1 + 1\n", "1:1 no-effect"),
+        ("[1, 2]\n", "1:1 no-effect"),
         ("passthrough\n", "1:1 ident-as-statement"),
         ("x = {\"a\": 1, \"a\": 2}\n", "1:14 duplicate-key"),
         ("def f(x):\n    return type(x) == str\n", "2:12 incompatible-type-check"),
