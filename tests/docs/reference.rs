@@ -39,7 +39,19 @@ meta, call = tool
 index = search_index(aggregate(backends()))
 result = {\"content\": [{\"type\": \"text\", \"text\": \"{}\"}]}
 text = \"{}\"
+
+def forecast(args):
+    return result
+
+def headlines(args):
+    return result
+
+def delete(args):
+    return result
 ";
+
+/// What the handlers that examples define are called with.
+const ARGUMENTS: &str = r#"{"name": "x", "text": "x", "script": "return 1", "today": "monday"}"#;
 
 struct Example {
     /// The built-in, and the how manyeth of its examples.
@@ -67,6 +79,13 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
+/// An example that only defines a handler shows nothing until the handler is called.
+fn called(text: &str) -> String {
+    let names = text.lines().filter_map(|line| line.strip_prefix("def ")?.strip_suffix("(args):"));
+    let calls: String = names.map(|name| format!("\n{name}({ARGUMENTS})\n")).collect();
+    format!("{text}{calls}")
+}
+
 /// An example that publishes is one of the top level, whichever built-in it explains.
 fn is_top(example: &Example) -> bool {
     let tops = entries().iter().filter(|entry| entry.when == When::Top);
@@ -85,7 +104,7 @@ fn handlers(examples: &[Example]) -> String {
         script.push_str(&format!(
             "\n# {}\ndef example_{number}(args):\n{}    return \"ran\"\n\npublish(metadata(\"example_{number}\", \"\", {{}}, {{}}), example_{number})\n",
             example.name,
-            indented(&example.text)
+            indented(&called(&example.text))
         ));
     }
     script
@@ -112,8 +131,10 @@ fn what_is_for_the_top_level_is_refused_in_handlers_and_the_other_way_round() {
                     continue;
                 }
                 // Without a wrapping function there is nobody who calls it.
-                let called =
-                    format!("{PRELUDE}\nargs = {{}}\ndef example():\n{}\nexample()\n", indented(&example.text));
+                let called = format!(
+                    "{PRELUDE}\nargs = {{}}\ndef example():\n{}\nexample()\n",
+                    indented(&called(&example.text))
+                );
                 let outcome = scripts::run(&Source::new(example.name.clone(), called));
                 let error = outcome.err().unwrap_or_else(|| panic!("`{}` runs at the top level", example.name));
                 assert!(error.message.contains("only while a call is handled"), "{}: {error}", example.name);
