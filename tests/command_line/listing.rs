@@ -16,7 +16,7 @@ async fn presets_are_listed_and_shown() {
 PRESET         WHAT IT DOES
 approval@1     everything; tools that may change something ask the human first
 code-mode@1    `execute_tool_script`, which runs a script over all tools, instead of them
-default@1      everything of all servers, as `aggregation` and `optimizer` in the config ask for
+default@1      everything of all servers, as `aggregation`, `optimizer` and `codeMode` in the config ask for
 optimizer@1    `find_tool` and `call_tool` instead of all tools
 passthrough@1  everything of all servers, unchanged; two tools of one name are an error
 read-only@1    only tools that say they change nothing (`readOnlyHint`)
