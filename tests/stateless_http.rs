@@ -14,7 +14,9 @@ const PASSTHROUGH: &str = "sessionInit: {preset: passthrough}";
 async fn start() -> (HttpProxy, HttpClient) {
     let config = Config::new().server("fake", &fake_backend(["--era", "legacy"])).section(PASSTHROUGH);
     let proxy = Proxy::new(&config).http().await;
-    let client = proxy.client();
+    let mut client = proxy.client();
+    // A request that waits for the server to start gets its status before its answer.
+    client.modern_call("echo", "{}").await.result();
     (proxy, client)
 }
 
