@@ -33,7 +33,7 @@ fn bombs() -> Vec<(String, Vec<&'static str>)> {
         ("s = 'a' * 1000000\nreturn s.join([s for i in range(1000)])", vec![MEMORY, TIME]),
         ("d = {}\nfor i in range(900000):\n    d[str(i) * 20] = i", vec![MEMORY, TIME]),
         ("x = []\nfor i in range(900000):\n    x = [x]\nreturn x", vec!["nested deeper than", TIME]),
-        ("x = []\nfor i in range(200000):\n    x = [x]\nreturn str(x)", vec![DEPTH, TIME]),
+        ("x = []\nfor i in range(900000):\n    x = [x]\nreturn str(x)", vec![DEPTH, OUTPUT, MEMORY, TIME]),
         ("def f(n):\n    return f(n + 1)\nreturn f(0)", vec![FRAMES]),
         ("f = [None]\nf[0] = lambda: f[0]()\nreturn f[0]()", vec![FRAMES]),
         ("for i in range(1000000):\n    print('x' * 1000)", vec![OUTPUT, TIME]),
