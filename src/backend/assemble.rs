@@ -1,6 +1,6 @@
 //! A request's params with the `_meta` a backend's era needs.
 
-use crate::json::{Object, RawRef, quote};
+use crate::json::{Object, RawRef, Word, quote};
 use crate::wire::{Revision, Severity, key};
 
 /// What goes into `_meta` beside what the client's own `_meta` carried.
@@ -63,10 +63,9 @@ pub(super) fn params(body: &RawRef, additions: &Additions) -> String {
 /// Only stateless servers know of rounds.
 fn without_rounds(body: &RawRef) -> String {
     let text = body.get();
-    let suspicious = ["inputResponses", "requestState"]
-        .into_iter()
-        .any(|member| memchr::memmem::find(text.as_bytes(), member.as_bytes()).is_some());
-    if !suspicious {
+    static RESPONSES: Word = Word::new("inputResponses");
+    static STATE: Word = Word::new("requestState");
+    if !RESPONSES.is_in(text) && !STATE.is_in(text) {
         return text.to_owned();
     }
     match Object::parse(text) {

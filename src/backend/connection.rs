@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use http::HeaderName;
 use serde_json::{Value, json};
 
 use super::assemble::{self, Additions, Stateless};
@@ -280,12 +281,12 @@ impl Connection {
         }
     }
 
-    fn headers(&self, method: &str, body: &RawRef) -> Vec<(String, String)> {
+    fn headers(&self, method: &str, body: &RawRef) -> Vec<(HeaderName, String)> {
         let (Some(member), Ok(object)) = (headers::name_member(method), Object::parse(body.get())) else {
             return Vec::new();
         };
         let Some(name) = object.string(member) else { return Vec::new() };
-        let mut out = vec![(headers::NAME.to_owned(), headers::encode(&name))];
+        let mut out = vec![(headers::NAME.clone(), headers::encode(&name))];
         if let Some(marked) = self.marked.load().get(&name) {
             out.extend(params::to_send(marked, object.get("arguments")));
         }

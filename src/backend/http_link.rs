@@ -37,11 +37,11 @@ impl Agreement {
     fn new(client: &HttpClient, revision: Option<Revision>, session: Option<HeaderValue>) -> Self {
         let mut headers = client.headers();
         if let Some(session) = &session {
-            headers.insert(HeaderName::from_static(headers::SESSION_ID), session.clone());
+            headers.insert(headers::SESSION_ID.clone(), session.clone());
         }
         if let Some(revision) = revision.filter(|revision| *revision >= Revision::V2025_06_18) {
             let version = HeaderValue::from_static(revision.as_str());
-            headers.insert(HeaderName::from_static(headers::PROTOCOL_VERSION), version);
+            headers.insert(headers::PROTOCOL_VERSION.clone(), version);
         }
         Agreement { revision, session, headers }
     }
@@ -185,14 +185,12 @@ impl Inner {
         });
     }
 
-    async fn post(&self, method: &str, extra: &[(String, String)], body: String) -> Result<Answer, LinkError> {
+    async fn post(&self, method: &str, extra: &[(HeaderName, String)], body: String) -> Result<Answer, LinkError> {
         let agreed = self.agreed();
         let mut sent = agreed.headers.clone();
         if agreed.is_stateless() {
-            for (name, value) in [(headers::METHOD, method)]
-                .into_iter()
-                .chain(extra.iter().map(|(name, value)| (name.as_str(), value.as_str())))
-            {
+            put(&mut sent, &headers::METHOD, method)?;
+            for (name, value) in extra {
                 put(&mut sent, name, value)?;
             }
         }
@@ -219,7 +217,7 @@ impl Inner {
         let body = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
         let answer = self.post(outgoing.method, &outgoing.headers, body).await?;
         if outgoing.method == "initialize"
-            && let Some(session) = answer.header(headers::SESSION_ID)
+            && let Some(session) = answer.header(&headers::SESSION_ID)
         {
             self.agree(self.agreed().revision, HeaderValue::from_str(session).ok());
         }
@@ -267,7 +265,7 @@ impl Inner {
 
     async fn resume(&self, last_id: &str) -> Result<EventStream, LinkError> {
         let mut sent = self.agreed().headers.clone();
-        put(&mut sent, headers::LAST_EVENT_ID, last_id)?;
+        put(&mut sent, &headers::LAST_EVENT_ID, last_id)?;
         let answer = self.client.get(sent).await?;
         if answer.status().is_success() && answer.is_events() {
             Ok(answer.events())
@@ -372,10 +370,9 @@ pub(super) fn sensible(retry: Duration) -> Duration {
     retry.clamp(Duration::from_millis(100), Duration::from_secs(60))
 }
 
-pub(super) fn put(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), LinkError> {
-    let bad = || LinkError::Protocol(format!("the header `{name}` cannot be sent"));
-    let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
-    headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
+pub(super) fn put(headers: &mut HeaderMap, name: &HeaderName, value: &str) -> Result<(), LinkError> {
+    let bad = |_| LinkError::Protocol(format!("the header `{name}` cannot be sent"));
+    headers.insert(name.clone(), HeaderValue::from_str(value).map_err(bad)?);
     Ok(())
 }
 

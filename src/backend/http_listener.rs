@@ -59,7 +59,7 @@ async fn open(link: &Inner, last_id: Option<&str>) -> Opened {
     let agreed = link.agreed();
     let mut sent = agreed.headers.clone();
     if let Some(id) = last_id
-        && put(&mut sent, headers::LAST_EVENT_ID, id).is_err()
+        && put(&mut sent, &headers::LAST_EVENT_ID, id).is_err()
     {
         return Opened::Never;
     }

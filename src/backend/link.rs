@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use http::HeaderName;
+
 use super::http_link::HttpLink;
 use super::nested::Terms;
 use super::party::Party;
@@ -156,7 +158,7 @@ pub(super) struct Outgoing<'a> {
     pub(super) party: Option<Arc<dyn Party>>,
     pub(super) pulse: Option<Arc<Pulse>>,
     /// `Mcp-Name` and `Mcp-Param-*`, for stateless HTTP.
-    pub(super) headers: Vec<(String, String)>,
+    pub(super) headers: Vec<(HeaderName, String)>,
     /// Handshakes must not be cancelled.
     pub(super) cancellable: bool,
 }

@@ -12,7 +12,7 @@ use super::handle::Handle;
 use super::nested::{self, ELICITATION};
 use super::party::{Party, Question};
 use super::tasks;
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, Raw, RawRef, Word, quote};
 use crate::model::Abilities;
 use crate::wire::{RpcError, code, key};
 
@@ -161,7 +161,8 @@ fn asks_urls(party: Option<&Arc<dyn Party>>) -> bool {
 
 /// Whether a result is a question.
 pub fn wants_more(result: &RawRef) -> bool {
-    memchr::memmem::find(result.get().as_bytes(), b"input_required").is_some()
+    static INPUT_REQUIRED: Word = Word::new("input_required");
+    INPUT_REQUIRED.is_in(result.get())
         && Object::parse(result.get())
             .is_ok_and(|object| object.string("resultType").as_deref() == Some("input_required"))
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -136,7 +136,7 @@ impl Poster {
         let mut sent = self.client.headers();
         if let Some(revision) = self.version.get().filter(|revision| **revision >= Revision::V2025_06_18) {
             let version = HeaderValue::from_static(revision.as_str());
-            sent.insert(HeaderName::from_static(headers::PROTOCOL_VERSION), version);
+            sent.insert(headers::PROTOCOL_VERSION.clone(), version);
         }
         sent
     }

@@ -10,7 +10,7 @@ use super::call::{Answer, Call, CallError};
 use super::handle::Handle;
 use super::party::Party;
 use super::rounds::{Asked, Rounds};
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, Raw, RawRef, Word, quote};
 use crate::model::ItemKind;
 use crate::wire::{RpcError, code, without_reserved};
 
@@ -37,7 +37,10 @@ pub(super) fn begun(call: &Call, result: &RawRef) -> Option<Task> {
     if call.method != CALL {
         return None;
     }
-    memchr::memmem::find(result.get().as_bytes(), b"taskId")?;
+    static TASK_ID: Word = Word::new("taskId");
+    if !TASK_ID.is_in(result.get()) {
+        return None;
+    }
     let object = Object::parse(result.get()).ok()?;
     if object.string("resultType").as_deref() == Some("task") {
         let working = object.string("status").as_deref() == Some("working");

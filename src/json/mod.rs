@@ -9,7 +9,7 @@ mod text;
 pub use canonical::{canonical, digest};
 pub use object::{Edit, Object, ObjectError};
 pub use schema::{Schema, SchemaError};
-pub use text::{MAX_DEPTH, one_line, quote, raw, too_deep, valid};
+pub use text::{MAX_DEPTH, Word, one_line, quote, raw, too_deep, valid};
 
 /// A JSON value kept as the bytes that came in.
 pub type Raw = Box<serde_json::value::RawValue>;

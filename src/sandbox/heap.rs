@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
-use mimalloc::MiMalloc;
+use libmimalloc_sys as mi;
 
 use super::ending::Exit;
 
@@ -44,30 +44,55 @@ fn given(memory: *mut u8) -> *mut u8 {
     memory
 }
 
-// SAFETY: every request goes to mimalloc as it came; beside that there is only arithmetic.
+/// What mimalloc gives without being asked for an alignment. Its way for small ones is three times as long if it is.
+const PLAIN: usize = align_of::<usize>();
+
+// SAFETY: every request goes to mimalloc as it came; beside that there is only arithmetic. Blocks of every size are
+// aligned to a word, so smaller alignments need not be named, and all kinds of block may be freed and resized alike.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         take(layout.size());
         // SAFETY: the caller's promises are passed on.
-        given(unsafe { MiMalloc.alloc(layout) })
+        let memory = unsafe {
+            if layout.align() <= PLAIN {
+                mi::mi_malloc(layout.size())
+            } else {
+                mi::mi_malloc_aligned(layout.size(), layout.align())
+            }
+        };
+        given(memory.cast())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         take(layout.size());
         // SAFETY: the caller's promises are passed on.
-        given(unsafe { MiMalloc.alloc_zeroed(layout) })
+        let memory = unsafe {
+            if layout.align() <= PLAIN {
+                mi::mi_zalloc(layout.size())
+            } else {
+                mi::mi_zalloc_aligned(layout.size(), layout.align())
+            }
+        };
+        given(memory.cast())
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         give_back(layout.size());
         // SAFETY: the caller's promises are passed on.
-        unsafe { MiMalloc.dealloc(memory, layout) }
+        unsafe { mi::mi_free(memory.cast()) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         take(size);
         give_back(layout.size());
         // SAFETY: the caller's promises are passed on.
-        given(unsafe { MiMalloc.realloc(memory, layout, size) })
+        let memory = unsafe {
+            if layout.align() <= PLAIN {
+                mi::mi_realloc(memory.cast(), size)
+            } else {
+                mi::mi_realloc_aligned(memory.cast(), size, layout.align())
+            }
+        };
+        given(memory.cast())
     }
 }

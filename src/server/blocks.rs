@@ -1,7 +1,7 @@
 //! Content blocks that a client's revision does not have yet, told with those it has. Types nobody knows pass: they may
 //! come from a revision that is newer than all of ours.
 
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, Raw, RawRef, Word, quote};
 use crate::model::ItemKind;
 use crate::wire::Revision;
 
@@ -20,16 +20,15 @@ pub(super) fn told(revision: Revision, kind: ItemKind, result: Raw) -> Raw {
 
 fn has_newer_blocks(revision: Revision, result: &RawRef) -> bool {
     (revision < Revision::V2025_06_18 && has_links(result))
-        || (revision < Revision::V2025_03_26 && has(result, "audio"))
+        || (revision < Revision::V2025_03_26 && AUDIO.is_in(result.get()))
 }
+
+static AUDIO: Word = Word::new("audio");
+static LINK: Word = Word::new("resource_link");
 
 /// Whether a result may hold links, at a glance.
 pub(super) fn has_links(result: &RawRef) -> bool {
-    has(result, "resource_link")
-}
-
-fn has(result: &RawRef, word: &str) -> bool {
-    memchr::memmem::find(result.get().as_bytes(), word.as_bytes()).is_some()
+    LINK.is_in(result.get())
 }
 
 fn in_tool_result(revision: Revision, result: &RawRef) -> Option<Raw> {

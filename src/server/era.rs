@@ -2,7 +2,7 @@
 
 use ::http::HeaderMap;
 
-use crate::json::Object;
+use crate::json::{Object, Word};
 use crate::wire::{Request, Revision, headers, key};
 
 /// A request is stateless if it carries the modern `_meta`, names a modern version in its headers, or is the method
@@ -14,9 +14,8 @@ pub(super) fn is_stateless(request: &Request, headers: Option<&HeaderMap>) -> bo
 fn has_modern_meta(request: &Request) -> bool {
     let Some(params) = &request.params else { return false };
     // Most requests of the older era have no such text at all: no need to parse them for this.
-    if memchr::memmem::find(params.get().as_bytes(), b"protocolVersion").is_none()
-        && memchr::memchr(b'\\', params.get().as_bytes()).is_none()
-    {
+    static VERSION: Word = Word::new("protocolVersion");
+    if !VERSION.is_in(params.get()) && memchr::memchr(b'\\', params.get().as_bytes()).is_none() {
         return false;
     }
     let Ok(params) = Object::parse(params.get()) else { return false };
@@ -26,7 +25,7 @@ fn has_modern_meta(request: &Request) -> bool {
 
 fn names_modern_version(headers: &HeaderMap) -> bool {
     headers
-        .get_all(headers::PROTOCOL_VERSION)
+        .get_all(&headers::PROTOCOL_VERSION)
         .iter()
         .any(|value| value.to_str().is_ok_and(|version| is_date(version) && version >= Revision::LATEST.as_str()))
 }

@@ -10,9 +10,11 @@ use crate::json::canonical;
 use crate::model::{Principal, Secret};
 
 /// The tokens that are accepted; without any, everybody is anonymous.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Identity {
     known: Vec<(Secret, Principal)>,
+    /// Whoever comes where there are none; made once, because most requests are theirs.
+    anonymous: Principal,
 }
 
 impl Identity {
@@ -32,7 +34,7 @@ impl Identity {
                 (token.token.clone(), principal)
             })
             .collect();
-        Identity { known }
+        Identity { known, anonymous: Principal::anonymous() }
     }
 
     /// Somebody by their name: as a token knows them, else with nothing but the name.
@@ -50,7 +52,7 @@ impl Identity {
     /// The principal of a request; `None` if it must authenticate and does not.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Principal> {
         if self.known.is_empty() {
-            return Some(Principal::anonymous());
+            return Some(self.anonymous.clone());
         }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let (value, None) = (values.next()?.to_str().ok()?, values.next()) else { return None };
@@ -81,6 +83,7 @@ mod tests {
                 (Secret::new("s3cret"), Principal::named("ann")),
                 (Secret::new("other"), Principal::named("bob")),
             ],
+            anonymous: Principal::anonymous(),
         };
         let of = |value: &str| {
             let mut headers = HeaderMap::new();

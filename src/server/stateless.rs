@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::http::{HeaderMap, StatusCode};
+use ::http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::{Value, json};
 
 use super::log_level::Level;
@@ -143,7 +143,7 @@ fn unsupported(version: &str) -> Refusal {
 }
 
 /// The one value of a header; two of them could be read differently by different parties.
-fn single<'a>(sent: &'a HeaderMap, name: &str, shown: &str) -> Result<Option<&'a [u8]>, Refusal> {
+fn single<'a>(sent: &'a HeaderMap, name: &HeaderName, shown: &str) -> Result<Option<&'a [u8]>, Refusal> {
     let mut values = sent.get_all(name).iter();
     let first = values.next().map(|value| value.as_bytes());
     if values.next().is_some() {
@@ -153,7 +153,7 @@ fn single<'a>(sent: &'a HeaderMap, name: &str, shown: &str) -> Result<Option<&'a
 }
 
 fn check_version_header(sent: &HeaderMap, version: &str) -> Result<(), Refusal> {
-    match single(sent, headers::PROTOCOL_VERSION, "MCP-Protocol-Version")? {
+    match single(sent, &headers::PROTOCOL_VERSION, "MCP-Protocol-Version")? {
         None => Err(Refusal::bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` is missing")),
         Some(value) if value.trim_ascii() == version.as_bytes() => Ok(()),
         Some(_) => Err(Refusal::bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` differs from `_meta`")),
@@ -161,7 +161,7 @@ fn check_version_header(sent: &HeaderMap, version: &str) -> Result<(), Refusal> 
 }
 
 fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'_>) -> Result<(), Refusal> {
-    match single(sent, headers::METHOD, "Mcp-Method")? {
+    match single(sent, &headers::METHOD, "Mcp-Method")? {
         None => return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` is missing")),
         Some(value) if value.trim_ascii() != request.method.as_bytes() => {
             return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` differs from the method"));
@@ -169,7 +169,7 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
         Some(_) => {}
     }
     let Some(member) = headers::name_member(&request.method) else { return Ok(()) };
-    let value = single(sent, headers::NAME, "Mcp-Name")?
+    let value = single(sent, &headers::NAME, "Mcp-Name")?
         .ok_or_else(|| Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Name` is missing"))?;
     if headers::decode(value) == object.string(member) {
         return Ok(());

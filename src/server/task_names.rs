@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, Raw, RawRef, Word, quote};
 use crate::wire::{key, without_reserved};
 
 #[derive(Clone, Debug)]
@@ -32,7 +32,10 @@ fn translated<'a>(body: &'a RawRef, names: Option<(&str, &str)>) -> Cow<'a, RawR
 
 /// The task that something says it belongs to.
 fn related(body: &RawRef) -> Option<String> {
-    memchr::memmem::find(body.get().as_bytes(), key::RELATED_TASK.as_bytes())?;
+    static RELATED: Word = Word::new(key::RELATED_TASK);
+    if !RELATED.is_in(body.get()) {
+        return None;
+    }
     let body = Object::parse(body.get()).ok()?;
     let meta = Object::parse(body.get(key::META)?.get()).ok()?;
     Object::parse(meta.get(key::RELATED_TASK)?.get()).ok()?.string("taskId")

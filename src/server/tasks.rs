@@ -10,7 +10,7 @@ use super::task_names::{TaskNames, with_related};
 use super::{Server, tell};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, Raw, RawRef, Word, quote};
 use crate::model::ItemKind;
 use crate::seal::Purpose;
 use crate::session::{CallFault, Surface};
@@ -76,14 +76,16 @@ pub(super) fn taken(surface: &Surface, tool: &str, params: &RawRef, client: &Cli
     }
 }
 
+static TASK: Word = Word::new("\"task\"");
+
 fn asks_for_task(params: &RawRef) -> bool {
-    params.get().contains("\"task\"")
+    TASK.is_in(params.get())
         && Object::parse(params.get()).is_ok_and(|params| params.get("task").is_some_and(|task| task.get() != "null"))
 }
 
 /// The params of a call without the wish for a task, which other revisions do not have.
 pub(super) fn without(params: Raw) -> Raw {
-    if !params.get().contains("\"task\"") {
+    if !TASK.is_in(params.get()) {
         return params;
     }
     match Object::parse(params.get()) {
@@ -101,7 +103,8 @@ impl Server {
         client: &Client,
         result: Raw,
     ) -> Result<Raw, RpcError> {
-        if memchr::memmem::find(result.get().as_bytes(), b"taskId").is_none() {
+        static TASK_ID: Word = Word::new("taskId");
+        if !TASK_ID.is_in(result.get()) {
             return Ok(result);
         }
         let Some(Handler::Backend(target)) = surface.find(ItemKind::Tool, tool).map(|entry| &entry.handler) else {

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use serde_json::json;
 
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, Raw, RawRef, Word, quote};
 use crate::model::{ItemKind, error_result};
-use crate::wire::{Revision, RpcError, code, key, without_reserved};
+use crate::wire::{RESERVED, Revision, RpcError, code, key, without_reserved};
 
 /// Who we say we are.
 pub(super) fn server_info() -> serde_json::Value {
@@ -83,11 +83,10 @@ fn older(object: &Object<'_>, marked: bool) -> Raw {
 
 /// Most results for a session-based client pass as they are, and a glance tells which do not.
 fn needs_look(result: &RawRef) -> bool {
-    let text = result.get().as_bytes();
-    memchr::memmem::find(text, b"resultType").is_some()
-        || memchr::memmem::find(text, b"structuredContent").is_some()
-        || memchr::memmem::find(text, b"io.modelcontextprotocol/").is_some()
-        || text.first() != Some(&b'{')
+    static TYPE: Word = Word::new("resultType");
+    static STRUCTURED: Word = Word::new("structuredContent");
+    let text = result.get();
+    TYPE.is_in(text) || STRUCTURED.is_in(text) || RESERVED.is_in(text) || !text.starts_with('{')
 }
 
 /// A result with its type and our name, and without those keys of `_meta`.

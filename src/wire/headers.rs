@@ -2,13 +2,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http::HeaderName;
 
-pub const SESSION_ID: &str = "mcp-session-id";
-pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
-pub const METHOD: &str = "mcp-method";
-pub const NAME: &str = "mcp-name";
+pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub static METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub static NAME: HeaderName = HeaderName::from_static("mcp-name");
+pub static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub const PARAM_PREFIX: &str = "mcp-param-";
-pub const LAST_EVENT_ID: &str = "last-event-id";
 
 const OPEN: &str = "=?base64?";
 const CLOSE: &str = "?=";

@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 
 use super::RpcError;
-use crate::json::{Object, Raw, RawRef};
+use crate::json::{Object, Raw, RawRef, Word};
+
+/// In every reserved key but one.
+pub static RESERVED: Word = Word::new("io.modelcontextprotocol/");
+static PROGRESS_TOKEN: Word = Word::new(key::PROGRESS_TOKEN);
 
 /// Names of the reserved keys.
 pub mod key {
@@ -58,9 +62,7 @@ impl ClientMeta {
 impl ClientMeta {
     /// Under which progress is wanted, as it was written.
     pub fn progress_token(meta: &RawRef) -> Result<Option<Raw>, RpcError> {
-        if memchr::memmem::find(meta.get().as_bytes(), key::PROGRESS_TOKEN.as_bytes()).is_none()
-            && memchr::memchr(b'\\', meta.get().as_bytes()).is_none()
-        {
+        if !PROGRESS_TOKEN.is_in(meta.get()) && memchr::memchr(b'\\', meta.get().as_bytes()).is_none() {
             return Ok(None);
         }
         let meta = Object::parse(meta.get()).map_err(|error| RpcError::invalid_params(&format!("`_meta`: {error}")))?;
@@ -85,8 +87,8 @@ pub fn carried_meta(meta: &RawRef) -> Option<Cow<'_, str>> {
 /// An object (params or result) whose `_meta` has lost its reserved keys. Untouched bytes if it had none.
 pub fn without_reserved(body: &RawRef) -> Cow<'_, RawRef> {
     let text = body.get();
-    let suspicious = memchr::memmem::find(text.as_bytes(), b"io.modelcontextprotocol/").is_some()
-        || memchr::memmem::find(text.as_bytes(), b"progressToken").is_some()
+    let suspicious = RESERVED.is_in(text)
+        || PROGRESS_TOKEN.is_in(text)
         // A key may be spelled with escapes.
         || memchr::memchr(b'\\', text.as_bytes()).is_some();
     if !suspicious {

@@ -16,7 +16,7 @@ mod stdio;
 pub use error::{RpcError, code};
 pub use lines::{Line, LineReader, LineSender, line_writer};
 pub use message::{Fault, Id, Message, Notification, Request, Response, batch, encode};
-pub use meta::{ClientMeta, carried_meta, key, without_reserved};
+pub use meta::{ClientMeta, RESERVED, carried_meta, key, without_reserved};
 pub use revision::Revision;
 pub use severity::Severity;
 pub use stdio::standard_streams;

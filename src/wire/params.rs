@@ -1,5 +1,6 @@
 //! Arguments that travel as `Mcp-Param-*` headers too: which ones a schema marks, and how they are sent and checked.
 
+use http::HeaderName;
 use serde_json::Value;
 
 use super::headers;
@@ -12,6 +13,12 @@ pub struct ParamHeader {
     pub path: Vec<String>,
     /// The header's name behind `Mcp-Param-`.
     pub suffix: String,
+}
+
+impl ParamHeader {
+    fn header(&self) -> String {
+        format!("{}{}", headers::PARAM_PREFIX, self.suffix.to_ascii_lowercase())
+    }
 }
 
 const MARK: &str = "x-mcp-header";
@@ -130,12 +137,12 @@ fn as_text(value: &Value) -> Option<String> {
 }
 
 /// The headers to send with those arguments.
-pub fn to_send(marked: &[ParamHeader], arguments: Option<&RawRef>) -> Vec<(String, String)> {
+pub fn to_send(marked: &[ParamHeader], arguments: Option<&RawRef>) -> Vec<(HeaderName, String)> {
     marked
         .iter()
         .filter_map(|param| {
             let text = as_text(&lookup(arguments, &param.path).ok()??)?;
-            Some((format!("{}{}", headers::PARAM_PREFIX, param.suffix.to_ascii_lowercase()), headers::encode(&text)))
+            Some((HeaderName::try_from(param.header()).ok()?, headers::encode(&text)))
         })
         .collect()
 }
@@ -147,7 +154,7 @@ pub fn check<'h>(
     values: impl Fn(&str) -> Vec<&'h [u8]>,
 ) -> Result<(), String> {
     for param in marked {
-        let name = format!("{}{}", headers::PARAM_PREFIX, param.suffix.to_ascii_lowercase());
+        let name = param.header();
         let shown = format!("Mcp-Param-{}", param.suffix);
         let received = values(&name);
         let expected = lookup(arguments, &param.path)
@@ -245,7 +252,8 @@ mod tests {
         let params = marked(&schema).unwrap();
         let arguments =
             crate::json::valid(r#"{"huge":1e400,"lone":"\ud800","o":{"n":42,"m":1e400}}"#.to_owned()).unwrap();
-        assert_eq!(to_send(&params, Some(&arguments)), [("mcp-param-n".to_owned(), "42".to_owned())]);
+        let sent = to_send(&params, Some(&arguments));
+        assert_eq!(sent, [(HeaderName::from_static("mcp-param-n"), "42".to_owned())]);
         assert!(check(&params, Some(&arguments), |_| vec![b"42"]).is_ok());
         assert!(check(&params, Some(&arguments), |_| vec![]).is_err());
     }

@@ -21,7 +21,7 @@ impl HttpFront {
             let error = RpcError::invalid_request("accept text/event-stream");
             return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
         }
-        match headers.get(headers::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default()) {
+        match headers.get(&headers::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default()) {
             None => HttpReply::events(session.listen().await),
             Some(last) => match session.resume(last.trim()).await {
                 Some(frames) => HttpReply::events(frames),

@@ -124,7 +124,7 @@ impl HttpService for HttpFront {
 
 /// The one session id of a request.
 fn session_id(headers: &HeaderMap) -> Option<&str> {
-    let mut values = headers.get_all(headers::SESSION_ID).iter();
+    let mut values = headers.get_all(&headers::SESSION_ID).iter();
     let first = values.next()?;
     // Two of them could be read differently by different parties; a name that no session has says that.
     if values.next().is_some() { Some("") } else { first.to_str().ok() }

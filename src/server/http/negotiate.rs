@@ -17,12 +17,10 @@ impl Accepts {
         for value in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
             said = true;
             for range in value.split(',') {
-                match range.split(';').next().unwrap_or("").trim().to_ascii_lowercase().as_str() {
-                    "*/*" => (accepts.json, accepts.events) = (true, true),
-                    "application/json" | "application/*" => accepts.json = true,
-                    "text/event-stream" | "text/*" => accepts.events = true,
-                    _ => {}
-                }
+                let kind = range.split(';').next().unwrap_or("").trim();
+                let is = |names: [&str; 3]| names.iter().any(|name| kind.eq_ignore_ascii_case(name));
+                accepts.json |= is(["application/json", "application/*", "*/*"]);
+                accepts.events |= is(["text/event-stream", "text/*", "*/*"]);
             }
         }
         if said { accepts } else { Accepts { json: true, events: true } }

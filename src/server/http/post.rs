@@ -84,7 +84,7 @@ impl HttpFront {
             return Err(Refused { status: StatusCode::BAD_REQUEST, error });
         };
         let session = self.sessions.find(id, principal).ok_or_else(Refused::unknown_session)?;
-        if let Some(version) = headers.get(headers::PROTOCOL_VERSION)
+        if let Some(version) = headers.get(&headers::PROTOCOL_VERSION)
             && !version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some())
         {
             let error = RpcError::invalid_request("the header `MCP-Protocol-Version` names no known version");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use ::http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::HttpFront;
 use super::negotiate::Accepts;
@@ -28,9 +28,7 @@ impl HttpFront {
         };
         let body = encode::result(&request.id, &self.server.initialize_result(&session.client).await);
         match HeaderValue::from_str(&id) {
-            Ok(id) => {
-                HttpReply::json(StatusCode::OK, body).with_header(HeaderName::from_static(headers::SESSION_ID), id)
-            }
+            Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),
             Err(_) => HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR),
         }
     }

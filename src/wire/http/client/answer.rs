@@ -6,40 +6,37 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AsHeaderName, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
-use http_body_util::BodyExt;
 
 use super::HttpError;
+use super::direct::Reply;
 use crate::wire::sse;
 
 /// The two kinds of response, by the way they took.
 #[derive(Debug)]
 pub(super) enum Response {
     Remote(reqwest::Response),
-    Local(http::Response<hyper::body::Incoming>),
+    Local(Box<Reply>),
 }
 
 impl Response {
     pub(super) fn headers(&self) -> &HeaderMap {
         match self {
             Response::Remote(response) => response.headers(),
-            Response::Local(response) => response.headers(),
+            Response::Local(reply) => reply.headers(),
+        }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Response::Remote(response) => response.status(),
+            Response::Local(reply) => reply.status(),
         }
     }
 
     async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         match self {
             Response::Remote(response) => Ok(response.chunk().await?),
-            Response::Local(response) => loop {
-                match response.body_mut().frame().await.transpose()? {
-                    None => return Ok(None),
-                    // Trailers carry nothing for us.
-                    Some(frame) => {
-                        if let Ok(data) = frame.into_data() {
-                            return Ok(Some(data));
-                        }
-                    }
-                }
-            },
+            Response::Local(reply) => reply.chunk().await,
         }
     }
 }
@@ -57,10 +54,7 @@ impl Answer {
     }
 
     pub fn status(&self) -> StatusCode {
-        match &self.response {
-            Response::Remote(response) => response.status(),
-            Response::Local(response) => response.status(),
-        }
+        self.response.status()
     }
 
     pub fn header(&self, name: impl AsHeaderName) -> Option<&str> {

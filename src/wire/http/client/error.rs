@@ -23,13 +23,6 @@ impl From<reqwest::Error> for HttpError {
     }
 }
 
-impl From<hyper_util::client::legacy::Error> for HttpError {
-    fn from(error: hyper_util::client::legacy::Error) -> Self {
-        let cause = root_cause(&error);
-        if error.is_connect() { HttpError::Connect(cause) } else { HttpError::Broken(cause) }
-    }
-}
-
 impl From<hyper::Error> for HttpError {
     fn from(error: hyper::Error) -> Self {
         HttpError::Broken(root_cause(&error))

@@ -1,6 +1,7 @@
 //! Posting messages to a server and reading its answer, whichever form it chooses.
 
 mod answer;
+mod direct;
 mod error;
 mod pool;
 
@@ -36,7 +37,11 @@ impl HttpClient {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(bad)?, value);
         }
-        Ok(HttpClient { route: pool.route(url)?, headers, max_bytes })
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let route = pool.route(url)?;
+        route.headers(&mut headers);
+        Ok(HttpClient { route, headers, max_bytes })
     }
 
     /// The same server at another address that it named, relative to this one. Our headers hold credentials, so it
@@ -50,18 +55,19 @@ impl HttpClient {
         self.headers.clone()
     }
 
-    pub async fn post(&self, mut headers: HeaderMap, body: String) -> Result<Answer, HttpError> {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    /// Posts a message. Each of these takes the headers above, with what the request adds to them.
+    pub async fn post(&self, headers: HeaderMap, body: String) -> Result<Answer, HttpError> {
         self.send(Method::POST, headers, body).await
     }
 
     pub async fn get(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
+        headers.remove(CONTENT_TYPE);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         self.send(Method::GET, headers, String::new()).await
     }
 
-    pub async fn delete(&self, headers: HeaderMap) -> Result<Answer, HttpError> {
+    pub async fn delete(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
+        headers.remove(CONTENT_TYPE);
         self.send(Method::DELETE, headers, String::new()).await
     }
 

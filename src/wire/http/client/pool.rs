@@ -1,37 +1,33 @@
 //! The shared connections. Servers on this machine are reached directly: no TLS, no proxy, no compression, and so none
 //! of what those cost on every call. All others go through `reqwest`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{LOCATION, USER_AGENT};
+use http::header::{HOST, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::HttpError;
 use super::answer::Response;
+use super::direct::{Direct, Reply};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const AGENT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));
 /// How many redirects are followed: only within an origin, and only those that keep the method.
 const REDIRECTS: usize = 5;
 
-type Local = Client<HttpConnector, Full<Bytes>>;
-
 #[derive(Clone, Debug)]
 pub struct Pool {
     remote: reqwest::Client,
-    local: Local,
 }
 
 /// The way to one server.
 #[derive(Clone, Debug)]
 pub(super) enum Route {
     Remote(reqwest::Client, reqwest::Url),
-    Local(Box<Local>, Uri),
+    Local(Arc<Direct>, Uri),
 }
 
 impl Pool {
@@ -47,21 +43,14 @@ impl Pool {
             .tcp_nodelay(true)
             .user_agent(AGENT)
             .build()?;
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        let local = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(Duration::from_secs(90))
-            .pool_timer(TokioTimer::new())
-            .build(connector);
-        Ok(Pool { remote, local })
+        Ok(Pool { remote })
     }
 
     pub(super) fn route(&self, url: &str) -> Result<Route, HttpError> {
         let bad = |error: &dyn std::fmt::Display| HttpError::Connect(error.to_string());
         let uri: Uri = url.parse().map_err(|error: http::uri::InvalidUri| bad(&error))?;
         if uri.scheme_str() == Some("http") && uri.host().is_some_and(is_this_machine) {
-            return Ok(Route::Local(Box::new(self.local.clone()), uri));
+            return Ok(Route::Local(Direct::new(&uri), uri));
         }
         let url = reqwest::Url::parse(url).map_err(|error| bad(&error))?;
         Ok(Route::Remote(self.remote.clone(), url))
@@ -91,10 +80,10 @@ impl Route {
         }
         Ok(match self {
             Route::Remote(client, _) => Route::Remote(client.clone(), there),
-            Route::Local(client, _) => {
+            Route::Local(server, _) => {
                 let uri =
                     there.as_str().parse().map_err(|_| HttpError::Broken("its address is too long".to_owned()))?;
-                Route::Local(client.clone(), uri)
+                Route::Local(Arc::clone(server), uri)
             }
         })
     }
@@ -107,36 +96,49 @@ impl Route {
                 *request.body_mut() = Some(body.into());
                 Ok(Response::Remote(client.execute(request).await?))
             }
-            Route::Local(client, uri) => send_local(client, uri, method, headers, body).await,
+            Route::Local(server, uri) => send_local(server, uri, method, headers, body).await,
+        }
+    }
+
+    /// What every request on it says besides.
+    pub(super) fn headers(&self, headers: &mut HeaderMap) {
+        if let Route::Local(_, uri) = self {
+            headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
+            if let Some(host) = Direct::host(uri) {
+                headers.entry(HOST).or_insert(host);
+            }
         }
     }
 }
 
 async fn send_local(
-    client: &Local,
+    server: &Arc<Direct>,
     uri: &Uri,
     method: Method,
-    mut headers: HeaderMap,
+    headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, HttpError> {
-    headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
-    let mut target = uri.clone();
+    let mut target = path(uri);
     for _ in 0..REDIRECTS {
         let mut request = Request::new(Full::new(body.clone()));
         (*request.method_mut(), *request.uri_mut()) = (method.clone(), target.clone());
         *request.headers_mut() = headers.clone();
-        let response = Response::Local(client.request(request).await?);
-        match redirect(&response, &target) {
+        let reply = server.send(request).await?;
+        match redirect(&reply, uri) {
             Some(next) => target = next,
-            None => return Ok(response),
+            None => return Ok(Response::Local(Box::new(reply))),
         }
     }
     Err(HttpError::Broken("it redirects in circles".to_owned()))
 }
 
-/// Where a response sends us on to, within the same origin.
-fn redirect(response: &Response, from: &Uri) -> Option<Uri> {
-    let Response::Local(answer) = response else { return None };
+/// What is asked for at an address.
+fn path(uri: &Uri) -> Uri {
+    uri.path_and_query().cloned().map(Uri::from).unwrap_or_default()
+}
+
+/// Where an answer sends us on to, within the same origin.
+fn redirect(answer: &Reply, from: &Uri) -> Option<Uri> {
     if !keeps_method(answer.status()) {
         return None;
     }
@@ -145,9 +147,7 @@ fn redirect(response: &Response, from: &Uri) -> Option<Uri> {
         Some(authority) => to.scheme() == from.scheme() && Some(authority) == from.authority(),
         None => true,
     };
-    let mut parts = from.clone().into_parts();
-    parts.path_and_query = to.path_and_query().cloned();
-    same.then(|| Uri::from_parts(parts).ok()).flatten()
+    same.then(|| path(&to))
 }
 
 #[cfg(test)]
