@@ -92,6 +92,21 @@ async fn an_answer_that_is_none_fails_its_call_at_once() {
 }
 
 #[tokio::test]
+async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+    let mut proxy = start_one(&["--only", "raw,echo"], json!({"timeout": "60s"})).await;
+    let deep = format!("{{\"content\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
+    for (result, reason) in [
+        (r#"{"content":[],"structuredContent":{"x":NaN}}"#, "expected value"),
+        (r#"{"content":[],"structuredContent":{"x":"\x"}}"#, "invalid escape"),
+        (deep.as_str(), "nested too deeply"),
+    ] {
+        let answer = proxy.client.call("raw", &json!({"result": result}).to_string()).await;
+        assert!(answer.raw.contains(reason), "{}", answer.raw);
+    }
+    assert_eq!(proxy.client.call("echo", r#"{"a":1}"#).await.structured(), r#"{"a":1}"#);
+}
+
+#[tokio::test]
 async fn a_server_that_refuses_the_version_it_agreed_to_is_asked_once_more_and_then_reported() {
     let refusal = r#"{"code":-32022,"message":"unsupported","data":{"supported":[]}}"#;
     let (_server, url) = Program::start_server(fake_backend(["--era", "modern", "--http", "127.0.0.1:0"])).await;

@@ -210,6 +210,23 @@ async fn a_client_does_not_notice_that_a_server_forgot_its_session() {
 }
 
 #[tokio::test]
+async fn a_server_that_forgot_its_session_is_told_the_log_level_again() {
+    let (_server, proxy, _) = proxy_of_http_server(&["--era", "legacy", "--expire-session-after", "5"]).await;
+    let mut client = session(&proxy).await;
+    client.request("logging/setLevel", r#"{"level":"warning"}"#).await.result();
+    for _ in 0..8 {
+        client.call("echo", "{}").await.result();
+    }
+    let seen = client.call("seen", "{}").await.structured();
+    // What the last session but one, which has ended, was told: its handshake, and the level before its first call.
+    let sessions: Vec<&str> = seen.split(r#"\"method\":\"initialize\""#).collect();
+    assert!(sessions.len() > 3, "{seen}");
+    let ended = sessions[sessions.len() - 2];
+    let (level, call) = (ended.find("logging/setLevel"), ended.find("tools/call"));
+    assert!(level.is_some() && level < call, "{ended}");
+}
+
+#[tokio::test]
 async fn a_change_is_heard_after_a_server_forgot_its_session() {
     let (_server, proxy, _) = proxy_of_http_server(&["--era", "legacy", "--expire-session-after", "4"]).await;
     let mut client = session(&proxy).await;

@@ -12,7 +12,7 @@ use super::party::Party;
 use super::subscriber;
 use super::subscriptions::{Follower, Listener, Subscription};
 use crate::json::Raw;
-use crate::model::{BackendView, ItemKind};
+use crate::model::{BackendView, ItemKind, Owner};
 use crate::script::Host;
 use crate::wire::RpcError;
 
@@ -43,6 +43,11 @@ pub trait Backend: Send + Sync {
 
     /// Tells it something that has no answer. What cannot be told now is not told.
     fn notify(&self, _method: String, _params: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The folders of a client have changed: told to the connection that is its own, if there is one.
+    fn roots_changed<'a>(&'a self, _: &'a Owner) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 

@@ -303,4 +303,8 @@ impl Backend for Handle {
             }
         })
     }
+
+    fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
+        Box::pin(self.sides.roots_changed(owner))
+    }
 }

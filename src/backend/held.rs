@@ -9,7 +9,7 @@ use super::freshness::Keeping;
 use super::handle::Handle;
 use super::subscriptions::{Follower, Listener, Subscription};
 use crate::json::Raw;
-use crate::model::{BackendView, ItemKind};
+use crate::model::{BackendView, ItemKind, Owner};
 
 #[derive(Debug)]
 pub struct Held(Handle);
@@ -58,5 +58,9 @@ impl Backend for Held {
 
     fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
         self.0.notify(method, params)
+    }
+
+    fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
+        self.0.roots_changed(owner)
     }
 }

@@ -1,4 +1,5 @@
-//! Whom a message answers that is too long to be read: only its beginning and its end are known.
+//! Whom a message answers that cannot be read: it is too long, and only its beginning and its end are known, or it is
+//! broken.
 
 /// The number that is the message's own `id`, wherever it stands; an `id` inside the result is somebody else's.
 pub(super) fn answered(head: &[u8], tail: &[u8]) -> Option<u64> {

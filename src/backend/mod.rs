@@ -38,6 +38,7 @@ pub use handle::Handle;
 pub use held::Held;
 pub use party::{Party, Question};
 pub use rounds::{asks_too_much, wants_more};
+pub use sides::ROOTS_CHANGED;
 pub use subscriptions::{Follower, Listener, Subscription};
 pub use supervisor::{Environment, idle_view, start};
 pub use tasks::TASKS_EXTENSION;

@@ -29,6 +29,7 @@ const NO_TERMS: Terms = Terms {
         sampling_tools: false,
         sampling_context: false,
         roots: false,
+        roots_changes: false,
     },
     patience: Duration::ZERO,
 };
@@ -357,7 +358,8 @@ impl PendingTable {
     fn take_fault(&self, text: &[u8], id: Option<Id>, error: &RpcError) {
         let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
         tracing::warn!(server = %self.name, line = %shown, "not a message: {}", error.message());
-        if let Some(id) = inbound::number(id.as_ref())
+        // Of what is no JSON, such as a result with `NaN` in it, the id can often still be read.
+        if let Some(id) = inbound::number(id.as_ref()).or_else(|| long_line::answered(text, text))
             && self.lock().contains_key(&id)
         {
             self.finish(id, Err(LinkError::Protocol(error.message())));

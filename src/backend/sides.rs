@@ -30,6 +30,8 @@ const LOOK: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
+
 /// Who may use a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
@@ -182,6 +184,22 @@ impl Sides {
                 connection.open_ear().await;
                 told.send_replace(Some(Ok(Arc::clone(&connection))));
                 self.kept(kept, side, connection).await;
+            }
+        }
+    }
+
+    /// Tells the server that a client's folders have changed, on the connections that are its own. Servers of the stateless
+    /// era ask for folders when they need them.
+    pub(super) async fn roots_changed(&self, owner: &Owner) {
+        let own: Vec<Arc<Connection>> = self
+            .lock()
+            .iter()
+            .filter(|(key, _)| key.owner.as_ref() == Some(owner) && key.abilities.roots_changes)
+            .filter_map(|(_, side)| side.connection())
+            .collect();
+        for connection in own.iter().filter(|connection| !connection.is_stateless()) {
+            if let Err(error) = connection.tell(ROOTS_CHANGED, None).await {
+                tracing::debug!(server = %self.connector.name, %error, "a change of folders was not told");
             }
         }
     }

@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use super::output;
+use super::progress;
 use super::setup::{self, Source};
+use crate::backend::Party;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::{Gateway, View};
 use crate::json::Raw;
@@ -96,13 +98,14 @@ pub(super) async fn used(
 ) -> Result<Raw, Failure> {
     let params = crate::json::raw(&json!({"name": name, "arguments": arguments}));
     let cancel = CancellationToken::new();
+    let onlooker = progress::onlooker();
     let caller = Caller {
         principal,
         client: Arc::default(),
         headers: Arc::default(),
         admitted: false,
         cancel: cancel.clone(),
-        party: None,
+        party: onlooker.clone().map(|onlooker| onlooker as Arc<dyn Party>),
         objects_only: false,
         takes_rounds: false,
         takes_tasks: false,
@@ -113,15 +116,19 @@ pub(super) async fn used(
     let calls = gateway.calls();
     let call = calls.item(surface, ItemKind::Tool, name, params, caller);
     let outcome = match timeout {
-        None => call.await,
-        Some(limit) => match tokio::time::timeout(limit, call).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                cancel.cancel();
-                let message = format!("`{name}` did not answer within {} s", limit.as_secs_f32());
-                return Err(Failure::failed(Diagnostic::error(message)));
-            }
-        },
+        None => Ok(call.await),
+        Some(limit) => tokio::time::timeout(limit, call).await.map_err(|_| limit),
+    };
+    if let Some(onlooker) = onlooker {
+        onlooker.clear();
+    }
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(limit) => {
+            cancel.cancel();
+            let message = format!("`{name}` did not answer within {} s", limit.as_secs_f32());
+            return Err(Failure::failed(Diagnostic::error(message)));
+        }
     };
     match outcome {
         Ok(result) => Ok(result),

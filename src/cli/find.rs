@@ -84,7 +84,7 @@ fn as_row(index: &Index, hit: &Hit) -> Vec<String> {
         tool.definition.key().to_owned(),
         tool.server.to_string(),
         hit.matched.join(" "),
-        table::brief(&tool.definition.text("description"), 60),
+        table::first_line(&tool.definition.text("description")).to_owned(),
     ]
 }
 

@@ -37,12 +37,12 @@ fn row(backend: &BackendView) -> Vec<String> {
         backend.name.to_string(),
         backend.status.as_str().to_owned(),
         backend.kind.as_str().to_owned(),
-        table::brief(&backend.info.version, 16),
+        table::first_line(&backend.info.version).to_owned(),
         backend.info.protocol_version.clone(),
         lists.tools.len().to_string(),
         (lists.resources.len() + lists.resource_templates.len()).to_string(),
         lists.prompts.len().to_string(),
         backend.start_time.map(|time| format!("{} ms", time.as_millis())).unwrap_or_default(),
-        table::brief(&backend.error, usize::MAX),
+        table::first_line(&backend.error).to_owned(),
     ]
 }

@@ -50,8 +50,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         output::json(&tools);
         return setup::unless_all_failed(&backends);
     }
-    let rows: Vec<Vec<String>> =
-        tools.into_iter().map(|tool| vec![tool.name, tool.server, table::brief(&tool.description, 80)]).collect();
+    let rows: Vec<Vec<String>> = tools
+        .into_iter()
+        .map(|tool| vec![tool.name, tool.server, table::first_line(&tool.description).to_owned()])
+        .collect();
     output::out(&table::render(&["TOOL", "SERVER", "DESCRIPTION"], &rows));
     setup::unless_all_failed(&backends)
 }

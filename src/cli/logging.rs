@@ -1,7 +1,10 @@
 //! The log: to standard error, always; standard output is the protocol's.
 
+use std::fmt;
+
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::time;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 
 use super::failure::Failure;
 use super::output;
@@ -33,7 +36,16 @@ pub(super) fn start(level: Option<&str>, usual: &str) -> Result<LogWriter, Failu
         .with_env_filter(filter)
         .with_writer(writer)
         .with_ansi(output::colour())
-        .with_timer(time::uptime())
+        .with_timer(UtcClock)
         .init();
     Ok(guard)
+}
+
+/// The time of day as RFC 3339 in UTC, to the millisecond: what other logs are compared with.
+struct UtcClock;
+
+impl FormatTime for UtcClock {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        write!(writer, "{:.3}", jiff::Timestamp::now())
+    }
 }

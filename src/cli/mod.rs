@@ -14,6 +14,7 @@ mod logging;
 mod lsp;
 mod new;
 mod output;
+mod progress;
 mod repl;
 mod serve;
 mod setup;

@@ -22,6 +22,12 @@ pub(super) fn colour_of_answers() -> bool {
     std::io::stdout().is_terminal() && is_wanted()
 }
 
+/// How many characters fit on a line of standard output, if a person looks at it.
+pub(super) fn width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(width.0))
+}
+
 fn is_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -80,7 +80,7 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
                 let principal = Identity::local_user(&options.variables);
                 let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
                 serve_stdio(server, principal, input, output, cap).await;
-                Ok(())
+                first_run(&gateway).await
             }
         }
     };
@@ -109,6 +109,14 @@ fn control(gateway: &Arc<Gateway>, server: &Server) -> Option<Control> {
     opened
         .inspect_err(|error| tracing::warn!(%error, "no control socket: `proxy status` cannot ask this instance"))
         .ok()
+}
+
+/// A client that left at once has not seen whether the script works; whoever started us wants to know.
+async fn first_run(gateway: &Gateway) -> Result<(), Failure> {
+    match tokio::time::timeout(DRAIN, gateway.shared()).await {
+        Ok(Err(error)) => Err(Failure::from(error.as_ref())),
+        Ok(Ok(_)) | Err(_) => Ok(()),
+    }
 }
 
 /// Ends only with a reason to give up: the script cannot run, or a required server is not there.

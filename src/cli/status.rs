@@ -149,7 +149,7 @@ fn clients(clients: &Value) -> String {
 
 /// What others said of themselves, fit for a terminal.
 fn cell(value: &Value) -> String {
-    table::brief(&text(value), 200).chars().filter(|letter| !letter.is_control()).collect()
+    table::cut(table::first_line(&text(value)), 200).chars().filter(|letter| !letter.is_control()).collect()
 }
 
 fn text(value: &Value) -> String {

@@ -1,24 +1,47 @@
 //! Aligned columns.
 
-/// Rows under a header, every column as wide as its widest cell.
+use super::output;
+
+/// Between two columns.
+const GAP: &str = "  ";
+
+/// What a last column is never cut below, however narrow the terminal.
+const NARROWEST: usize = 20;
+
+/// Rows under a header, every column as wide as its widest cell. On a terminal the last column is cut where the line
+/// would be longer than the screen is wide; elsewhere nothing is.
 pub(super) fn render(header: &[&str], rows: &[Vec<String>]) -> String {
+    fitted(header, rows, output::width())
+}
+
+fn fitted(header: &[&str], rows: &[Vec<String>], screen: Option<usize>) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain(header.get(column).map(|name| name.len())).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
+    let room = screen.map_or(usize::MAX, |screen| screen.saturating_sub(before).max(NARROWEST));
     let line = |cells: Vec<&str>| -> String {
-        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        padded.join("  ").trim_end().to_owned()
+        let last = cells.len().saturating_sub(1);
+        let cells = cells.iter().zip(&widths).enumerate();
+        let padded: Vec<String> = cells
+            .map(|(at, (cell, width))| if at == last { cut(cell, room) } else { format!("{cell:<width$}") })
+            .collect();
+        padded.join(GAP).trim_end().to_owned()
     };
     let mut lines = vec![line(header.to_vec())];
     lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
     lines.join("\n")
 }
 
-/// The first line of a text, at most so many characters.
-pub(super) fn brief(text: &str, limit: usize) -> String {
-    let line = text.lines().next().unwrap_or("").trim();
+/// The first line of a text.
+pub(super) fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or("").trim()
+}
+
+/// At most so many characters of a line.
+pub(super) fn cut(line: &str, limit: usize) -> String {
     if line.chars().count() <= limit {
         return line.to_owned();
     }
@@ -29,4 +52,29 @@ pub(super) fn brief(text: &str, limit: usize) -> String {
 /// `1 tool`, `2 tools`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Vec<String>> {
+        let long = "Reads a file and says what is in it";
+        [["read_file", long], ["ls", "Lists"]].map(|row| row.map(str::to_owned).to_vec()).to_vec()
+    }
+
+    #[test]
+    fn the_last_column_ends_where_the_screen_does() {
+        assert_eq!(
+            fitted(&["TOOL", "DESCRIPTION"], &rows(), Some(40)),
+            "TOOL       DESCRIPTION\nread_file  Reads a file and says what…\nls         Lists"
+        );
+    }
+
+    #[test]
+    fn a_narrow_screen_leaves_something_to_read_and_no_screen_everything() {
+        let narrow = fitted(&["TOOL", "DESCRIPTION"], &rows(), Some(5));
+        assert!(narrow.contains("read_file  Reads a file and sa…\n"), "{narrow}");
+        assert!(fitted(&["TOOL", "DESCRIPTION"], &rows(), None).contains("says what is in it\n"));
+    }
 }

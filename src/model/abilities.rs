@@ -13,6 +13,8 @@ pub struct Abilities {
     pub sampling_tools: bool,
     pub sampling_context: bool,
     pub roots: bool,
+    /// It says when its folders change.
+    pub roots_changes: bool,
 }
 
 impl Abilities {
@@ -22,6 +24,7 @@ impl Abilities {
         let names = |mode: &str| elicitation.is_some_and(|modes| modes.get(mode).is_some());
         let sampling = capabilities.get("sampling").filter(|value| value.is_object());
         let has = |part: &str| sampling.is_some_and(|sampling| sampling.get(part).is_some());
+        let roots = capabilities.get("roots").filter(|value| value.is_object());
         Abilities {
             // Without modes it means forms: the first revision that had it knew nothing else.
             form: elicitation.is_some() && (names("form") || !names("url")),
@@ -29,7 +32,8 @@ impl Abilities {
             sampling: sampling.is_some(),
             sampling_tools: has("tools"),
             sampling_context: has("context"),
-            roots: capabilities.get("roots").is_some_and(Value::is_object),
+            roots: roots.is_some(),
+            roots_changes: roots.is_some_and(|roots| roots.get("listChanged") == Some(&Value::Bool(true))),
         }
     }
 
@@ -39,7 +43,7 @@ impl Abilities {
 
     /// What may be said of a client on a connection that it shares with others: folders are one person's own.
     pub fn shared(self) -> Self {
-        Abilities { roots: false, ..self }
+        Abilities { roots: false, roots_changes: false, ..self }
     }
 
     /// What both can.
@@ -51,6 +55,7 @@ impl Abilities {
             sampling_tools: self.sampling_tools && other.sampling_tools,
             sampling_context: self.sampling_context && other.sampling_context,
             roots: self.roots && other.roots,
+            roots_changes: self.roots_changes && other.roots_changes,
         }
     }
 
@@ -73,7 +78,8 @@ impl Abilities {
             capabilities.insert("sampling".to_owned(), object(&parts));
         }
         if self.roots {
-            capabilities.insert("roots".to_owned(), json!({}));
+            let roots = if self.roots_changes { json!({"listChanged": true}) } else { json!({}) };
+            capabilities.insert("roots".to_owned(), roots);
         }
         Value::Object(capabilities)
     }
@@ -97,7 +103,7 @@ mod tests {
     #[test]
     fn elicitation_without_modes_means_forms() {
         let abilities = Abilities::read(&json!({"elicitation": {}, "roots": {"listChanged": true}}));
-        assert_eq!(abilities, Abilities { form: true, roots: true, ..Abilities::default() });
+        assert_eq!(abilities, Abilities { form: true, roots: true, roots_changes: true, ..Abilities::default() });
         assert!(!Abilities::read(&json!({"elicitation": {"url": {}}})).form);
         assert!(!Abilities::read(&json!({"elicitation": true, "sampling": null})).any());
     }

@@ -9,7 +9,7 @@ use starlark::eval::Evaluator;
 use starlark::values::OwnedFrozenValue;
 
 use super::loader::Loader;
-use super::{Context, Embedded, Failure, Limits, Paths, Source};
+use super::{Context, Embedded, Failure, Limits, Paths, Source, depth};
 use crate::diagnostic::Diagnostic;
 
 /// The parser and the freezer recurse on what they read; a stack this large holds what fits into a source file.
@@ -102,6 +102,9 @@ pub(super) fn watch<'a>(evaluator: &mut Evaluator<'_, 'a, '_>, context: &'a Cont
 }
 
 pub(super) fn freeze(module: Module<'_>) -> Result<FrozenModule, Failure> {
+    if let Some(name) = depth::too_deep(&module) {
+        return Err(Diagnostic::error(depth::message(&name)).into());
+    }
     module.freeze().map_err(|error| {
         let reason = super::report::message(&starlark::Error::from(error));
         Diagnostic::error(format!("a value of the script cannot be kept: {reason}")).into()

@@ -10,6 +10,9 @@ use super::meter::Why;
 use super::{Context, Limits, Stop, report};
 use crate::diagnostic::Diagnostic;
 
+/// What the engine says when it breaks down over a value too large for it.
+const TOO_LARGE: [&str; 3] = ["AlignedSize", "out of memory", "capacity overflow"];
+
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub kind: FailureKind,
@@ -47,6 +50,25 @@ impl Failure {
             diagnostic.hint = None;
         }
         Failure { kind, message: diagnostic.message.clone(), diagnostic: Box::new(diagnostic) }
+    }
+
+    /// The engine broke down in the middle of a run.
+    pub fn broke_down(payload: Box<dyn Any + Send>, limits: &Limits) -> Self {
+        let mut failure = Failure::panicked(payload);
+        if failure.is_about_size() {
+            failure.kind = FailureKind::Limit("memory");
+            failure.diagnostic.hint = None;
+            if let Some(message) = rephrased(&failure.kind, limits) {
+                failure.message.clone_from(&message);
+                failure.diagnostic.message = message;
+            }
+        }
+        failure
+    }
+
+    /// Whether the engine broke down over a value too large for it.
+    pub fn is_about_size(&self) -> bool {
+        TOO_LARGE.iter().any(|sign| self.message.contains(sign))
     }
 
     pub fn panicked(payload: Box<dyn Any + Send>) -> Self {

@@ -1,6 +1,7 @@
 //! Evaluates a file after everything it loads. Each file runs once per run; a cycle is an error that names it.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -10,7 +11,7 @@ use starlark::syntax::AstModule;
 use starlark::values::dict::AllocDict;
 
 use super::resolve::resolve;
-use super::{Complaint, Failure, Program, Source, parse, report};
+use super::{Complaint, Failure, Program, Source, oversize, parse, report};
 
 pub struct Loader<'a> {
     program: &'a Program<'a>,
@@ -44,6 +45,7 @@ impl<'a> Loader<'a> {
     /// A file as it is before it runs: parsed, and everything it loads has run.
     pub(super) fn ready(&mut self, source: &Source) -> Result<(AstModule, Vec<(String, FrozenModule)>), Failure> {
         let ast = parse::parse(source)?;
+        oversize::check(&ast, source, self.program.limits)?;
         self.digest.update(source.text.len().to_le_bytes());
         self.digest.update(source.text.as_bytes());
         self.open.push((key(source), source.name.clone()));
@@ -94,7 +96,9 @@ impl<'a> Loader<'a> {
                 let mut evaluator = Evaluator::new(&module);
                 super::evaluate::prepare(&mut evaluator, context, limits)?;
                 evaluator.set_loader(&loader);
-                evaluator.eval_module(ast, globals).map_err(|error| Failure::of(&error, context, limits))?;
+                let run = catch_unwind(AssertUnwindSafe(|| evaluator.eval_module(ast, globals).map(drop)));
+                run.map_err(|payload| Failure::broke_down(payload, limits))?
+                    .map_err(|error| Failure::of(&error, context, limits))?;
             }
             super::evaluate::freeze(module)
         })

@@ -2,7 +2,7 @@
 
 use starlark::syntax::{AstModule, Dialect, DialectTypes};
 
-use super::{MAX_SOURCE, Source, capture, report};
+use super::{MAX_SOURCE, Source, capture, nesting, report};
 use crate::diagnostic::Diagnostic;
 
 pub const DIALECT: Dialect = Dialect {
@@ -24,6 +24,7 @@ pub fn parse(source: &Source) -> Result<AstModule, Diagnostic> {
         return Err(Diagnostic::error(format!("`{}` has {size} bytes; a script may have {MAX_SOURCE}", source.name))
             .hint("move data out of the script, or split it into files and `load()` them"));
     }
+    nesting::check(source)?;
     let module =
         AstModule::parse(&source.name, source.text.to_string(), &DIALECT).map_err(|error| report::diagnose(&error))?;
     capture::check(&module, source)?;

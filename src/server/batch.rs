@@ -66,7 +66,7 @@ pub(super) fn begin(
             }
             Item::Notification(notification) => {
                 in_flight.take_notification(&notification);
-                server.pass_notification(&notification, &client.view);
+                server.pass_notification_of(&notification, client);
             }
             Item::Request(request) => {
                 let (server, client, outlet) = (server.clone(), Arc::clone(client), outlet.clone());

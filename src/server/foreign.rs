@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::methods::{Asked, Outcome};
+use super::methods::{Asked, Client, Outcome};
 use super::party::{ClientParty, Way};
 use super::{Server, missing, tell};
-use crate::backend::CallError;
+use crate::backend::{CallError, ROOTS_CHANGED};
 use crate::gateway::View;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{ItemKind, is_protocol_method};
@@ -71,26 +71,38 @@ impl Server {
         if is_protocol_method(&notification.method) {
             return;
         }
-        let method = notification.method.clone();
-        let Ok(place) = PLACES.try_acquire() else {
-            tracing::debug!(method, "a notification was dropped: too many are on their way");
-            return;
-        };
-        let (server, view) = (self.clone(), Arc::clone(view));
+        let (server, view, method) = (self.clone(), Arc::clone(view), notification.method.clone());
         let params = notification.params.as_deref().map(|raw| params(Some(raw)));
-        tokio::spawn(async move {
-            let _place = place;
-            let passing = async {
-                match server.owner_of_method(&method, &view).await {
-                    Some(owner) => server.gateway.calls().dispatcher.notify(&owner, method, params).await,
-                    None => tracing::debug!(method, "a notification that no server has was dropped"),
-                }
-            };
-            if tokio::time::timeout(PATIENCE, passing).await.is_err() {
-                tracing::debug!("a notification was not taken in time");
+        in_background(&notification.method, async move {
+            match server.owner_of_method(&method, &view).await {
+                Some(owner) => server.gateway.calls().dispatcher.notify(&owner, method, params).await,
+                None => tracing::debug!(method, "a notification that no server has was dropped"),
             }
         });
     }
+
+    /// Passes on what a client that has a session says unasked.
+    pub(super) fn pass_notification_of(&self, notification: &Notification, client: &Client) {
+        if notification.method != ROOTS_CHANGED {
+            return self.pass_notification(notification, &client.view);
+        }
+        let (server, owner) = (self.clone(), client.owner.clone());
+        in_background(ROOTS_CHANGED, async move { server.gateway.calls().dispatcher.roots_changed(&owner).await });
+    }
+}
+
+/// Passes something on while nobody waits for it; too much at once is dropped.
+fn in_background(method: &str, passing: impl Future<Output = ()> + Send + 'static) {
+    let Ok(place) = PLACES.try_acquire() else {
+        tracing::debug!(method, "a notification was dropped: too many are on their way");
+        return;
+    };
+    tokio::spawn(async move {
+        let _place = place;
+        if tokio::time::timeout(PATIENCE, passing).await.is_err() {
+            tracing::debug!("a notification was not taken in time");
+        }
+    });
 }
 
 /// The params without what concerns our own leg only.

@@ -27,6 +27,7 @@ mod older_question;
 mod outlet;
 mod party;
 mod questions;
+mod replay;
 mod returned;
 mod session;
 mod sessions;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::in_flight::InFlight;
 use super::methods::{Asked, Client, Outcome};
 use super::outlet::Outlet;
+use super::replay::Replay;
 use super::stream::Stream;
 use super::{Server, tell};
 use crate::json::{Object, Raw, RawRef};
@@ -99,6 +100,8 @@ impl Server {
 pub(super) struct Session {
     pub(super) client: Arc<Client>,
     pub(super) in_flight: InFlight,
+    /// What the streams of all sessions keep.
+    replay: Arc<Replay>,
     streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
     next_stream: AtomicU64,
     /// The stream on which the proxy speaks unasked.
@@ -109,11 +112,12 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(client: Client) -> Self {
-        let standalone = Arc::new(Stream::new(0));
+    pub(super) fn new(client: Client, replay: &Arc<Replay>) -> Self {
+        let standalone = Arc::new(Stream::new(0, replay));
         Session {
             client: Arc::new(client.told_at(Outlet::Stream(Arc::clone(&standalone)))),
             in_flight: InFlight::default(),
+            replay: Arc::clone(replay),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             standalone,
@@ -142,7 +146,7 @@ impl Session {
     /// A stream for one request, and its first reader.
     pub(super) fn open(&self) -> (Arc<Stream>, Frames) {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        let stream = Arc::new(Stream::new(number));
+        let stream = Arc::new(Stream::new(number, &self.replay));
         let frames = stream.attach(0, self.primes());
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         forget_old(&mut streams);

@@ -123,9 +123,13 @@ impl Front {
             Ok(Message::Request(request)) => self.take_request(request).await,
             Ok(Message::Notification(notification)) => {
                 self.in_flight.take_notification(&notification);
-                let view = self.session().map(|client| Arc::clone(&client.view));
-                let view = view.unwrap_or_else(|| view_of(&self.principal, &Arc::default()));
-                self.server.pass_notification(&notification, &view);
+                match self.session() {
+                    Some(client) => self.server.pass_notification_of(&notification, &client),
+                    None => {
+                        let view = view_of(&self.principal, &Arc::default());
+                        self.server.pass_notification(&notification, &view);
+                    }
+                }
             }
             Ok(Message::Response(response)) => match self.session().and_then(|client| client.questions.clone()) {
                 Some(questions) => questions.take(response),

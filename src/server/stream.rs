@@ -2,11 +2,12 @@
 //! the stream up again where it was.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 
+use super::replay::Replay;
 use crate::wire::http::Frames;
 use crate::wire::sse;
 
@@ -19,8 +20,10 @@ const STALL: Duration = Duration::from_secs(30);
 /// Frames on their way to a client that does not read yet.
 const QUEUE: usize = 1024;
 
-#[derive(Debug, Default)]
-struct State {
+#[derive(Debug)]
+pub(super) struct State {
+    /// What all streams keep is counted here.
+    replay: Arc<Replay>,
     last: u64,
     kept: VecDeque<(u64, String)>,
     bytes: usize,
@@ -31,13 +34,15 @@ struct State {
 #[derive(Debug)]
 pub(super) struct Stream {
     number: u64,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     replaced: Notify,
 }
 
 impl Stream {
-    pub(super) fn new(number: u64) -> Self {
-        Stream { number, state: Mutex::default(), replaced: Notify::new() }
+    pub(super) fn new(number: u64, replay: &Arc<Replay>) -> Self {
+        let replay = Arc::clone(replay);
+        let state = State { replay, last: 0, kept: VecDeque::new(), bytes: 0, reader: None, done: None };
+        Stream { number, state: Arc::new(Mutex::new(state)), replaced: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -135,9 +140,18 @@ impl Stream {
 
     /// No more will come.
     pub(super) fn finish(&self) {
-        let mut state = self.lock();
-        state.done.get_or_insert_with(Instant::now);
-        state.reader = None;
+        let replay = {
+            let mut state = self.lock();
+            state.reader = None;
+            match state.done.replace(Instant::now()) {
+                None => Arc::clone(&state.replay),
+                earlier => {
+                    state.done = earlier;
+                    return;
+                }
+            }
+        };
+        replay.finished(&self.state);
     }
 
     /// How much is kept for readers that come back.
@@ -158,12 +172,26 @@ impl Stream {
 impl State {
     fn keep(&mut self, number: u64, frame: String) {
         self.bytes += frame.len();
+        self.replay.add(frame.len());
         self.kept.push_back((number, frame));
         while self.kept.len() > KEPT_EVENTS || (self.bytes > KEPT_BYTES && self.kept.len() > 1) {
             if let Some((_, old)) = self.kept.pop_front() {
                 self.bytes -= old.len();
+                self.replay.take_away(old.len());
             }
         }
+    }
+
+    /// Nobody will get what is kept.
+    pub(super) fn forget(&mut self) {
+        self.kept.clear();
+        self.replay.take_away(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.forget();
     }
 }
 
@@ -173,7 +201,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_that_comes_back_gets_what_it_missed_and_only_that() {
-        let stream = Stream::new(3);
+        let stream = Stream::new(3, &Arc::default());
         let mut first = stream.attach(0, true);
         assert_eq!(first.recv().await.as_deref(), Some("id: 3-0\nretry: 1000\ndata:\n\n"));
         stream.push("{\"a\":1}").await;
@@ -186,5 +214,36 @@ mod tests {
         assert_eq!(second.recv().await.as_deref(), Some("id: 3-2\ndata: {\"a\":2}\n\n"));
         assert_eq!(second.recv().await.as_deref(), Some("id: 3-3\ndata: {\"a\":3}\n\n"));
         assert_eq!(second.recv().await, None);
+    }
+    /// What a client that comes back to a finished stream gets.
+    async fn again(stream: &Stream) -> Vec<String> {
+        let mut frames = stream.attach(0, false);
+        let mut all = Vec::new();
+        while let Some(frame) = frames.recv().await {
+            all.push(frame);
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn beyond_what_all_streams_may_keep_the_first_finished_is_forgotten_first() {
+        let replay = Arc::new(Replay::with_limit(250));
+        let streams: Vec<Stream> = (1..=3).map(|number| Stream::new(number, &replay)).collect();
+        for stream in &streams {
+            stream.push(&"x".repeat(80)).await;
+        }
+        // One that still runs is not forgotten, whatever the others keep.
+        for stream in streams[1..].iter().rev() {
+            stream.finish();
+        }
+        assert_eq!(again(&streams[2]).await.len(), 0, "the first that was finished");
+        assert_eq!(again(&streams[1]).await.len(), 1);
+        streams[0].finish();
+        assert_eq!(again(&streams[0]).await.len(), 1);
+        drop(streams);
+        let next = Stream::new(4, &replay);
+        next.push(&"x".repeat(200)).await;
+        next.finish();
+        assert_eq!(again(&next).await.len(), 1, "what is gone counts no more");
     }
 }

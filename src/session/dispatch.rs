@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use super::tally::{Tallies, Tally};
 use crate::backend::{Answer, Backend, Call, CallError, Follower, Listener, Subscription};
 use crate::json::Raw;
+use crate::model::Owner;
 
 /// The backends of one moment, by name.
 #[derive(Clone)]
@@ -77,6 +78,13 @@ impl Dispatcher {
     pub async fn notify(&self, backend: &Arc<str>, method: String, params: Option<Raw>) {
         if let Ok(entry) = self.find(backend) {
             entry.backend.notify(method, params).await;
+        }
+    }
+
+    /// Tells every backend that has a connection of this client's own that its folders have changed.
+    pub async fn roots_changed(&self, owner: &Owner) {
+        for entry in self.backends.values() {
+            entry.backend.roots_changed(owner).await;
         }
     }
 

@@ -1,7 +1,11 @@
 use serde_json::json;
 
 use super::{empty, two_servers, world};
+use crate::support::config::Config;
+use crate::support::finished::Finished;
+use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
+use crate::support::terminal::on_a_terminal;
 
 #[tokio::test]
 async fn a_tool_is_called_with_pairs_with_json_or_with_both() {
@@ -86,4 +90,16 @@ async fn a_tool_behind_call_tool_is_shown_the_way() {
         hidden.stderr,
         "error: no tool `echo` is published\n |\n = hint: it is behind `call_tool`: `proxy call call_tool tool_name=echo parameters='{...}'`\n"
     );
+}
+
+#[tokio::test]
+async fn a_person_at_a_terminal_sees_how_far_a_tool_is_and_a_pipe_does_not() {
+    let proxy = Proxy::new(&Config::new().server("fake", &fake_backend(["--only", "progress"])));
+    let command = proxy.command(["call", "progress", "values=[1,2.5]"]);
+    let piped = Finished::run(proxy.command(["call", "progress", "values=[1,2.5]"])).await.expect(0);
+    assert_eq!(piped.stderr, "");
+    let Some(terminal) = on_a_terminal(&command, 80) else { return };
+    let seen = Finished::run(terminal).await.expect(0).stdout;
+    let end = "\r\x1b[2K";
+    assert!(seen.contains(&format!("{end}1{end}2.5{end}{}", piped.stdout.trim_end())), "{seen:?}");
 }

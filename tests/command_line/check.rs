@@ -64,6 +64,17 @@ error: `serve.maxSessions`: expected a whole number, found `many`
 }
 
 #[tokio::test]
+async fn a_variable_that_is_not_set_is_named_with_its_key_and_line() {
+    let text = "mcpServers:\n  github:\n    command: npx\n    env:\n      TOKEN: ${NO_SUCH_TOKEN}\n      HOST: ${NO_SUCH_HOST:-localhost}\n";
+    let proxy = Proxy::with_config_text(text);
+    for command in ["check", "serve", "list-tools"] {
+        let told = proxy.run([command]).await.expect(2).stderr;
+        let expected = "error: `mcpServers.github.env.TOKEN`: the environment variable `NO_SUCH_TOKEN` is not set\n --> proxy.yaml:5:14";
+        assert!(told.starts_with(expected) && !told.contains("NO_SUCH_HOST"), "{command}: {told}");
+    }
+}
+
+#[tokio::test]
 async fn a_bad_script_is_exit_1_with_its_line() {
     let config = two_servers().section("sessionInit: { scriptFile: policy.star }");
     let proxy = Proxy::new(&config).file("policy.star", "for name in backends():\n    publish(nmae, print)\n");

@@ -4,8 +4,10 @@ use serde_json::json;
 
 use super::{empty, two_servers, world};
 use crate::support::config::Config;
+use crate::support::finished::Finished;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
+use crate::support::terminal::on_a_terminal;
 
 #[tokio::test]
 async fn presets_are_listed_and_shown() {
@@ -169,4 +171,18 @@ async fn two_servers_with_one_method_are_told_with_the_rest() {
     let checked = proxy.run(["check"]).await.expect(2);
     assert!(checked.stderr.contains("the method `v/one` is given to the server `b` and to `a`"), "{}", checked.stderr);
     assert!(checked.stderr.contains("unknown key `serv`"), "{}", checked.stderr);
+}
+
+#[tokio::test]
+async fn a_table_is_as_wide_as_the_terminal_and_whole_in_a_pipe() {
+    let long = "Says a word that is so long, and so often, that no screen has a line for it all, nor two, whatever people may do";
+    let script = format!("publish(metadata('say', '{long}', {{'type': 'object'}}, {{}}), lambda args: 'said')\n");
+    let proxy = Proxy::with_config_text("sessionInit: { scriptFile: policy.star }\n").file("policy.star", &script);
+    let piped = proxy.run(["list-tools"]).await.expect(0);
+    assert!(piped.stdout.contains(&format!("{long}\n")), "{}", piped.stdout);
+    let Some(terminal) = on_a_terminal(&proxy.command(["list-tools"]), 50) else { return };
+    let seen = Finished::run(terminal).await.expect(0).stdout;
+    let line = seen.lines().find(|line| line.contains("Says a word")).expect("the tool is listed").trim_end();
+    let shown = &line[line.find("say ").expect("its name")..];
+    assert!(shown.ends_with('…') && (45..=50).contains(&shown.chars().count()), "{shown:?}");
 }

@@ -1,6 +1,8 @@
 use super::{empty, world};
 use crate::support::config::Config;
 use crate::support::finished::Finished;
+use crate::support::http_client::HttpClient;
+use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 use crate::support::stdio_client::StdioClient;
@@ -64,4 +66,45 @@ async fn an_extension_with_the_name_of_a_server_is_a_config_error() {
         let finished = proxy.run([command]).await.expect(2);
         assert_eq!(finished.stderr, "error: the extension `ping` has the name of a server\n", "{command}");
     }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_at_once_does_not_hide_that_the_script_fails() {
+    let broken = || {
+        Proxy::with_config_text("sessionInit: { scriptFile: policy.star }\n").file("policy.star", "x = 1\nfail('no')\n")
+    };
+    let slow = Config::new()
+        .server("late", &fake_backend(["--start-delay", "500"]))
+        .section("sessionInit: { scriptFile: policy.star }");
+    for proxy in [broken(), Proxy::new(&slow).file("policy.star", "x = 1\nfail('no')\n")] {
+        let mut client = StdioClient::start(proxy.serve_command());
+        assert_eq!(client.finish().await.code(), Some(1));
+        let told = client.stderr().whole().await;
+        assert!(told.contains("error: no\n --> policy.star:2:1"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_says_insecure_serves_others_without_tokens() {
+    let proxy = Proxy::new(&Config::new().server("one", &fake_backend(["--only", "echo"])));
+    let command = proxy.command(["serve", "--http", "0.0.0.0:0", "--insecure", "--config", "proxy.yaml"]);
+    let (program, url) = Program::start_server(command).await;
+    // Another address of this machine than the one that is taken for its own.
+    let url = url.replace("0.0.0.0", "127.0.0.2");
+    let mut client = HttpClient::new(&url, program.stderr.clone());
+    client.initialize("2025-11-25").await.result();
+    assert_eq!(client.call("echo", r#"{"a":1}"#).await.structured(), r#"{"a":1}"#);
+    assert_eq!(client.modern_call("echo", r#"{"a":2}"#).await.structured(), r#"{"a":2}"#);
+}
+
+#[tokio::test]
+async fn the_log_tells_the_time_of_day() {
+    let proxy = Proxy::new(&Config::new().server("gone", &std::process::Command::new("no-such-program")));
+    let client = StdioClient::start(proxy.serve_command());
+    let line = client.stderr().line("WARN").await;
+    let time = line.split_whitespace().next().expect("a first word");
+    let shape: String = time.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
+    assert_eq!(shape, "0000-00-00T00:00:00.000Z", "{line}");
+    let years = std::time::UNIX_EPOCH.elapsed().expect("it is later").as_secs() / 31_556_952;
+    assert!(time.starts_with(&(1970 + years).to_string()), "{line}");
 }

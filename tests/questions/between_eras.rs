@@ -99,6 +99,31 @@ async fn a_server_may_ask_for_folders_before_any_call_where_its_client_is_its_on
 }
 
 #[tokio::test]
+async fn a_server_hears_that_folders_changed_on_the_connection_of_their_owner_alone() {
+    let server = fake_backend(["--era", "legacy"]);
+    let own = Config::new().server_with("fake", &server, json!({"scope": "session"}));
+    let says_so = r#"{"roots":{"listChanged":true}}"#;
+    let proxy = Proxy::new(&own).http().await;
+    let (mut client, mut other) = (proxy.client(), proxy.client());
+    for client in [&mut client, &mut other] {
+        client.initialize_with("2025-11-25", says_so).await.result();
+        let seen = client.call("seen", r#"{"wait_for":"initialized"}"#).await.raw;
+        assert!(seen.contains(r#"\"roots\":{\"listChanged\":true}"#), "{seen}");
+    }
+    let changed = message::notification("notifications/roots/list_changed", "{}");
+    assert_eq!(client.send(&client.legacy(&changed)).await.status, 202);
+    let seen = client.call("seen", r#"{"wait_for":"notifications/roots/list_changed"}"#).await;
+    assert!(seen.raw.contains("roots/list_changed"), "{}", seen.raw);
+    let seen = other.call("seen", "{}").await;
+    assert!(!seen.raw.contains("roots/list_changed"), "{}", seen.raw);
+    // To a client that does not say so, no server is promised it.
+    let mut silent = proxy.client();
+    silent.initialize_with("2025-11-25", r#"{"roots":{}}"#).await.result();
+    let seen = silent.call("seen", r#"{"wait_for":"initialized"}"#).await.raw;
+    assert!(seen.contains("roots") && !seen.contains("listChanged"), "{seen}");
+}
+
+#[tokio::test]
 async fn a_session_based_client_that_refuses_a_model_ends_the_call_of_a_stateless_server() {
     let mut client = Client::of(&one_server("modern", json!({})), false, EVERYTHING).await;
     let client = &mut client.proxy.client;

@@ -1,6 +1,7 @@
 //! Session scripts through the real program: given this script, the client sees exactly that.
 
 mod aggregation;
+mod depth;
 mod failures;
 mod handlers;
 mod limits;

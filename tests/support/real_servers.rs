@@ -183,9 +183,9 @@ fn run(mut command: Command) -> Result<(), String> {
     Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// In continuous integration real servers are not optional; elsewhere their absence is said aloud.
+/// In continuous integration programs of others are not optional; elsewhere their absence is said aloud.
 pub fn missing<T>(problem: &str) -> Option<T> {
-    assert!(std::env::var_os("CI").is_none(), "real servers are required here: {problem}");
+    assert!(std::env::var_os("CI").is_none(), "this is required here: {problem}");
     // Written directly, because the test runner hides what a passing test prints.
     let _ = writeln!(std::io::stderr(), "skipped: {problem}");
     None

@@ -29,9 +29,8 @@ pub(super) fn run(job: &Job, globals: &Globals, link: &Arc<Link>) -> Done {
 
 /// The engine breaks down over values too large for it: that is a limit as any other.
 fn broken(payload: Box<dyn std::any::Any + Send>) -> Failure {
-    const TOO_LARGE: [&str; 3] = ["AlignedSize", "out of memory", "capacity overflow"];
     let failure = Failure::panicked(payload);
-    if TOO_LARGE.iter().any(|sign| failure.message.contains(sign)) {
+    if failure.is_about_size() {
         Exit::Memory.now();
     }
     failure

@@ -20,6 +20,7 @@ use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use request_headers::RequestHeaders;
 
 use super::changes::Compared;
+use super::replay::Replay;
 use super::sessions::Sessions;
 use super::{Identity, Server};
 use crate::config::Serve;
@@ -35,6 +36,7 @@ pub struct HttpFront {
     sessions: Sessions,
     identity: Identity,
     request_headers: RequestHeaders,
+    replay: Arc<Replay>,
 }
 
 impl HttpFront {
@@ -46,6 +48,7 @@ impl HttpFront {
             sessions,
             identity,
             request_headers: RequestHeaders::new(&serve.request_headers),
+            replay: Arc::default(),
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {

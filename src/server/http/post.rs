@@ -62,15 +62,14 @@ impl HttpFront {
     }
 
     fn post_notification(&self, notification: &Notification, headers: &HeaderMap, principal: &Principal) -> HttpReply {
-        let view = match session_id(headers).map(|_| self.session(headers, principal)) {
+        match session_id(headers).map(|_| self.session(headers, principal)) {
             Some(Ok(session)) => {
                 session.in_flight.take_notification(notification);
-                Arc::clone(&session.client.view)
+                self.server.pass_notification_of(notification, &session.client);
             }
             Some(Err(refused)) => return refused.reply(None),
-            None => view_of(principal, &Arc::default()),
-        };
-        self.server.pass_notification(notification, &view);
+            None => self.server.pass_notification(notification, &view_of(principal, &Arc::default())),
+        }
         HttpReply::empty(StatusCode::ACCEPTED)
     }
 
