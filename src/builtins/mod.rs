@@ -53,6 +53,7 @@ mod world;
 pub use config::Settings;
 pub use globals::{common, pure, session, session_builder};
 pub use hook::Hook;
+pub use keeping::holder_of;
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
 pub use regular::glob_fits;

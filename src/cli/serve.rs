@@ -177,7 +177,7 @@ fn with_host(address: &str) -> String {
 
 async fn serve_http(config: &Config, server: Server, listener: Listener) -> Result<(), Failure> {
     output::err(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
-    let front = HttpFront::new(server, Identity::new(&config.tokens), &config.serve);
+    let front = HttpFront::new(server, &config.serve);
     let stop = CancellationToken::new();
     let mut serving = std::pin::pin!(listener.serve(Arc::clone(&front), stop.clone()));
     tokio::select! {

@@ -10,6 +10,7 @@ mod host;
 mod job;
 mod listing;
 mod mirror;
+mod passing;
 mod surface;
 mod surroundings;
 mod tally;
