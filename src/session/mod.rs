@@ -26,5 +26,5 @@ pub use job::failed;
 pub use listing::Page;
 pub use surface::{Entry, Surface};
 pub use surroundings::Surroundings;
-pub use tally::Tally;
+pub use tally::{Counts, Tally};
 pub use updates::{NoUpdates, UpdateSource};
