@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::asking;
 use super::failure::Failure;
 use super::output;
 use super::setup::{self, Source};
@@ -102,7 +103,7 @@ pub(super) async fn used(
         headers: Arc::default(),
         admitted: false,
         cancel: cancel.clone(),
-        party: None,
+        party: asking::person(),
         objects_only: false,
         takes_rounds: false,
         takes_tasks: false,

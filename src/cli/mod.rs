@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand. The only place that prints.
 
+mod asking;
 mod call;
 mod check;
 mod completions;

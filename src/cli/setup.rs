@@ -7,7 +7,7 @@ use clap::Args;
 use tokio::runtime::Runtime;
 
 use super::failure::Failure;
-use super::{output, spinner};
+use super::{asking, output, spinner};
 use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
@@ -180,6 +180,9 @@ pub(super) fn with_loaded<T>(
     let options = options(loaded.bundled)?;
     runtime()?.block_on(async {
         let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
+        if asking::is_possible() {
+            gateway.sole_client(asking::ABILITIES);
+        }
         let names: Vec<&str> = loaded.config.servers.keys().map(String::as_str).collect();
         let label = if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) };
         let settled = spinner::with(&label, gateway.offering(tool)).await;

@@ -40,3 +40,4 @@ pub mod sse;
 pub mod stderr_log;
 pub mod stdio_client;
 pub mod temp_dir;
+pub mod terminal;
