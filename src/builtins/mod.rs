@@ -18,6 +18,7 @@ mod fuzzy_score;
 mod globals;
 mod handler;
 mod hook;
+mod in_front;
 mod instructions;
 mod json;
 mod keeping;
