@@ -187,9 +187,9 @@ async fn serve_http(config: &Config, server: Server, listener: Listener) -> Resu
     stop.cancel();
     front.begin_end();
     if tokio::time::timeout(DRAIN, &mut serving).await.is_err() {
-        front.end_sessions();
         tracing::warn!("some replies were not finished in time");
     }
+    front.end_sessions().await;
     Ok(())
 }
 

@@ -20,7 +20,7 @@ impl Server {
             return;
         }
         if let Err(error) = self.gateway.calls().store.forget(&holder).await {
-            tracing::warn!("what was kept for a session stays in the store: {error}");
+            tracing::debug!("what was kept for a session stays in the store for a while: {error}");
         }
     }
 }

@@ -43,7 +43,7 @@ impl Drop for Passing {
         let (store, holder) = (self.store.clone(), self.holder.clone());
         self.runtime.spawn(async move {
             if let Err(error) = store.forget(&holder).await {
-                tracing::warn!("what was kept for a request stays in the store: {error}");
+                tracing::debug!("what was kept for a request stays in the store for a while: {error}");
             }
         });
     }

@@ -145,7 +145,7 @@ async fn a_redis_keeps_nothing_of_those_who_left_but_what_is_a_person_s_stays() 
     let mut pipe = world(&store, COUNTING).stdio();
     pipe.client.initialize("2025-11-25").await.result();
     assert_eq!(pipe.client.call("count", "{}").await.text(), "own 1, shared 1");
-    let proxy = world(&store, COUNTING).http().await;
+    let mut proxy = world(&store, COUNTING).http().await;
     let mut anonymous = proxy.client();
     anonymous.initialize("2025-11-25").await.result();
     assert_eq!(anonymous.call("count", "{}").await.text(), "own 1, shared 2");
@@ -153,11 +153,19 @@ async fn a_redis_keeps_nothing_of_those_who_left_but_what_is_a_person_s_stays() 
     let known = world(&format!("{store}\n{TOKENS}"), COUNTING).http().await;
     let mut ann = session_of(&known, "secret-a").await;
     assert_eq!(ann.call("count", "{}").await.text(), "own 1, shared 4");
+    let mut stays = proxy.client();
+    stays.initialize("2025-11-25").await.result();
+    assert_eq!(stays.call("count", "{}").await.text(), "own 1, shared 5");
 
     pipe.client.finish().await;
     assert_eq!((anonymous.delete().await, ann.delete().await), (204, 204));
     // It is done behind the answer.
-    while redis.ask(&["KEYS", "*:session:*"]).await.contains("session:") {}
     while redis.ask(&["KEYS", "*:request:*"]).await.contains("request:") {}
-    assert_eq!(client_of(&known, "secret-a").modern_call("count", "{}").await.text(), "own 2, shared 5");
+    while redis.ask(&["KEYS", "*:values:session:*"]).await.matches("session:").count() > 1 {}
+    assert_eq!(stays.call("count", "{}").await.text(), "own 2, shared 6");
+    proxy.program.terminate();
+    proxy.program.exit().await;
+    let left = redis.ask(&["KEYS", "*:session:*"]).await;
+    assert!(!left.contains("session:"), "who was still there when the proxy ended: {left}");
+    assert_eq!(client_of(&known, "secret-a").modern_call("count", "{}").await.text(), "own 2, shared 7");
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use ::http::header::{ALLOW, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use futures::future::join_all;
 use tokio::sync::watch;
 
 use request_headers::RequestHeaders;
@@ -129,11 +130,12 @@ impl HttpFront {
         }
     }
 
-    /// Ends every session: their streams end, their calls are cancelled.
-    pub fn end_sessions(&self) {
-        for session in self.sessions.all() {
-            session.end();
-        }
+    /// Ends every session: their streams end, their calls are cancelled, what was kept for them is forgotten.
+    pub async fn end_sessions(&self) {
+        let sessions = self.sessions.remove_where(|_| true);
+        sessions.iter().for_each(|session| session.end());
+        let clients = sessions.iter().map(|session| &session.client);
+        join_all(clients.map(|client| self.server.forget_values_of(&client.principal, &client.owner))).await;
     }
 
     async fn answer(self: Arc<Self>, request: HttpRequest) -> HttpReply {
