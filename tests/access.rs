@@ -130,3 +130,67 @@ async fn an_address_that_others_reach_needs_tokens() {
     assert!(said.contains("auth.tokens") && said.contains("--insecure"), "{said}");
     assert!(!said.contains("listening"), "{said}");
 }
+
+#[tokio::test]
+async fn tokens_change_with_the_config_and_who_is_shut_out_has_no_session() {
+    let with = |tokens: &str| config(&format!("auth: {{tokens: [{tokens}]}}"));
+    let (ann, bob) = ("{token: secret-a, sub: ann}", "{token: secret-b, sub: bob}");
+    let proxy = Proxy::new(&with(&format!("{ann}, {bob}"))).http().await;
+    let write = |tokens: &str| proxy.world.directory.write("proxy.yaml", &with(tokens).text());
+    let status = async |token: &str| holder(&proxy, token).send(&list()).await.status;
+    let (mut stays, mut leaves) = (holder(&proxy, "secret-a"), holder(&proxy, "secret-b"));
+    for client in [&mut stays, &mut leaves] {
+        client.initialize("2025-11-25").await.result();
+    }
+    let mut unasked = leaves.get_stream().await;
+    let listen = HttpRequest::modern("7", "subscriptions/listen", r#"{"notifications":{"toolsListChanged":true}}"#);
+    let mut listening = leaves.send(&listen).await;
+    listening.next_message().await.expect("an acknowledgment");
+
+    write(&format!("{ann}, {{token: secret-c, sub: carol}}"));
+    while status("secret-c").await != 200 {}
+    assert_eq!(status("secret-b").await, 401);
+    for stream in [&mut unasked, &mut listening] {
+        assert!(stream.next_message().await.is_none(), "it ends with the right to it");
+    }
+    stays.call("echo", "{}").await.result();
+
+    // Bob comes back; his session does not.
+    write(&format!("{ann}, {bob}"));
+    while status("secret-b").await != 200 {}
+    let ping = message::request("1", "ping", "{}");
+    assert_eq!(leaves.send(&leaves.legacy(&ping)).await.status, 404);
+
+    // Another token of the same person is the same person.
+    write("{token: secret-d, sub: ann}");
+    while status("secret-d").await != 200 {}
+    assert_eq!(status("secret-a").await, 401);
+    assert_eq!(holder(&proxy, "secret-d").send(&stays.legacy(&ping)).await.status, 200);
+    let log = proxy.program.stderr.text();
+    assert!(!log.contains("secret-"), "{log}");
+}
+
+#[tokio::test]
+async fn a_change_of_the_config_cannot_open_the_door_to_everybody() {
+    let tokens = "auth: {tokens: [{token: secret-a, sub: ann}]}";
+    let proxy = Proxy::new(&config(tokens)).http().await;
+    proxy.world.directory.write("proxy.yaml", &config("").text());
+    proxy.program.stderr.line("`auth.tokens` has nobody left").await;
+    assert_eq!(proxy.client().send(&list()).await.status, 401);
+    assert_eq!(holder(&proxy, "secret-a").send(&list()).await.status, 200);
+    proxy.world.directory.write("proxy.yaml", &config("auth: {tokens: [{token: secret-b, sub: ann}]}").text());
+    while holder(&proxy, "secret-b").send(&list()).await.status != 200 {}
+    assert_eq!(holder(&proxy, "secret-a").send(&list()).await.status, 401);
+}
+
+#[tokio::test]
+async fn the_first_token_closes_the_door_to_the_others() {
+    let proxy = Proxy::new(&config("")).http().await;
+    let mut nobody = proxy.client();
+    nobody.initialize("2025-11-25").await.result();
+    let mut unasked = nobody.get_stream().await;
+    proxy.world.directory.write("proxy.yaml", &config("auth: {tokens: [{token: secret-a, sub: ann}]}").text());
+    assert!(unasked.next_message().await.is_none(), "it ends with the right to it");
+    assert_eq!(nobody.send(&list()).await.status, 401);
+    assert_eq!(holder(&proxy, "secret-a").send(&nobody.in_session(HttpRequest::get())).await.status, 404);
+}

@@ -230,3 +230,37 @@ async fn it_may_ask_a_human_before_what_is_wrapped_and_what_is_not() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_policy_that_calls_what_it_is_asked_about_is_stopped_with_the_cure() {
+    let script = r#"
+def note(args):
+    return "noted"
+
+index = search_index([(metadata(name, "", {}, {}), note) for name in ["first", "second", "itself"]])
+
+def on_request(request):
+    if request.name == "itself":
+        index.call("itself", {})
+    if request.name in ["by_another", "second"]:
+        attempt(lambda: index.call("second", {}))
+    if request.name == "well":
+        return index.call("first", {})
+
+for name in ["itself", "by_another", "well"]:
+    publish(metadata(name, "", {}, {}), note)
+"#;
+    let mut proxy = world(script).stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    for (tool, about, line) in [("itself", "itself", 9), ("by_another", "second", 11)] {
+        let answer = proxy.client.call(tool, "{}").await;
+        assert_eq!(answer.value()["result"]["isError"], true, "{}", answer.raw);
+        let expected = format!(
+            "`on_request` is asked about `{about}` and calls it by `index.call`, so it would be asked again, for ever \
+             (policy.star:{line})"
+        );
+        assert_eq!(answer.text(), expected);
+    }
+    proxy.client.stderr().line("call its handler, which asks nobody: `index.get(\"itself\")[1](args)`").await;
+    assert_eq!(proxy.client.call("well", "{}").await.text(), "noted", "what it lets through may be called");
+}

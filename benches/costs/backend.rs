@@ -1,7 +1,11 @@
 //! A server that does as little as possible: it finds the id and answers.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe::{OpenOptions, Receiver, Sender};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 
 /// The answer to one message; none for notifications.
 fn answer(message: &str) -> Option<String> {
@@ -19,12 +23,41 @@ fn answer(message: &str) -> Option<String> {
     Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }
 
+fn pipes() -> (BufReader<Receiver>, Sender) {
+    let input = OpenOptions::new().open_receiver("/proc/self/fd/0").unwrap();
+    let output = OpenOptions::new().open_sender("/proc/self/fd/1").unwrap();
+    (BufReader::with_capacity(65536, input), output)
+}
+
+/// The same, but every call takes so long, however many there are.
+pub async fn slow_stdio(delay: Duration) {
+    let (mut input, mut output) = pipes();
+    let (answers, mut queue) = mpsc::unbounded_channel::<String>();
+    tokio::spawn(async move {
+        while let Some(mut out) = queue.recv().await {
+            while let Ok(more) = queue.try_recv() {
+                out.push_str(&more);
+            }
+            output.write_all(out.as_bytes()).await.unwrap();
+        }
+    });
+    let mut line = String::new();
+    while input.read_line(&mut line).await.unwrap() > 0 {
+        if let Some(text) = answer(&line) {
+            let (answers, slow) = (answers.clone(), line.contains("\"tools/call\""));
+            tokio::spawn(async move {
+                if slow {
+                    tokio::time::sleep(delay).await;
+                }
+                let _ = answers.send(text + "\n");
+            });
+        }
+        line.clear();
+    }
+}
+
 pub async fn stdio() {
-    let mut input = BufReader::with_capacity(
-        65536,
-        tokio::net::unix::pipe::OpenOptions::new().open_receiver("/proc/self/fd/0").unwrap(),
-    );
-    let mut output = tokio::net::unix::pipe::OpenOptions::new().open_sender("/proc/self/fd/1").unwrap();
+    let (mut input, mut output) = pipes();
     let (mut line, mut out) = (String::new(), String::new());
     while input.read_line(&mut line).await.unwrap() > 0 {
         if let Some(text) = answer(&line) {

@@ -1,8 +1,8 @@
 //! What the proxy costs: CPU per call over a relay that copies bytes without parsing, the time to run a script over a
 //! thousand tools and to check it, memory at rest, start-up. Run with `cargo bench --bench costs`; name parts to run only those.
 //!
-//! The program plays every part itself: with a first argument of `backend`, `http-backend`, `relay` or `tcp-relay` it
-//! is that counterpart.
+//! The program plays every part itself: with a first argument of `backend`, `slow-backend`, `http-backend`, `relay` or
+//! `tcp-relay` it is that counterpart.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints measurements")]
 
@@ -17,6 +17,7 @@ mod replay;
 mod sessions;
 mod stdio;
 mod surface;
+mod waiting;
 
 use std::env;
 
@@ -25,6 +26,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     match arguments.first().map(String::as_str) {
         Some("backend") => runtime.block_on(backend::stdio()),
+        Some("slow-backend") => runtime.block_on(backend::slow_stdio(waiting::DELAY)),
         Some("http-backend") => runtime.block_on(backend::http()),
         Some("relay") => runtime.block_on(relay::stdio(&arguments[1..])),
         Some("tcp-relay") => runtime.block_on(relay::tcp(&arguments[1])),

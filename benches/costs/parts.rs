@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{check, cpu, extensions, http, replay, sessions, stdio, surface};
+use crate::{check, cpu, extensions, http, replay, sessions, stdio, surface, waiting};
 
 const CALLS: usize = 40_000;
 const SESSIONS: usize = 10_000;
@@ -46,6 +46,9 @@ pub async fn run(wanted: &[String]) {
     if is("replay") {
         row("a handler run again after 20 calls (ms)", replay::cost(), 2.0);
     }
+    if is("waiting") {
+        bench.waiting().await;
+    }
     if is("check") {
         row("`proxy check`, default preset, 1,000 tools (ms)", check::cost(&bench.proxy(), &bench.folder), 200.0);
     }
@@ -79,13 +82,11 @@ impl Bench {
         env!("CARGO_BIN_EXE_proxy").to_owned()
     }
 
-    fn config(&self, name: &str, servers: &str, wrapped: bool) -> String {
-        let script = if wrapped {
-            let body: String = WRAPPED.lines().map(|line| format!("    {line}\n")).collect();
+    fn config(&self, name: &str, servers: &str, script: Option<&str>) -> String {
+        let script = script.map_or_else(String::new, |script| {
+            let body: String = script.lines().map(|line| format!("    {line}\n")).collect();
             format!("sessionInit:\n  script: |\n{body}")
-        } else {
-            String::new()
-        };
+        });
         let path = self.folder.join(name);
         fs::write(&path, format!("mcpServers:\n{servers}{script}")).unwrap();
         path.display().to_string()
@@ -93,13 +94,29 @@ impl Bench {
 
     fn stdio_config(&self, wrapped: bool) -> String {
         let server = format!("  b: {{ command: {}, args: [backend] }}\n", self.me());
-        self.config(if wrapped { "wrapped.yaml" } else { "plain.yaml" }, &server, wrapped)
+        self.config(if wrapped { "wrapped.yaml" } else { "plain.yaml" }, &server, wrapped.then_some(WRAPPED))
+    }
+
+    /// The proxy on a pipe.
+    fn serve(&self, config: String) -> [String; 6] {
+        [self.proxy(), "serve".into(), "--log".into(), "warn".into(), "--config".into(), config]
+    }
+
+    async fn waiting(&self) {
+        let server = |name: &str, part: &str| {
+            format!("  {name}: {{ command: {}, args: [{part}], maxConcurrent: 1000 }}\n", self.me())
+        };
+        let servers = server("slow", "slow-backend") + &server("quick", "backend");
+        let config = self.config("waiting.yaml", &servers, Some(waiting::SCRIPT));
+        let measured = waiting::measure(&self.serve(config)).await;
+        let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
+        row("1,000 handlers that wait 50 ms at once, all of them (ms)", millis(measured.all), 250.0);
+        row("99 of 100 direct calls meanwhile (ms)", millis(measured.direct), 25.0);
     }
 
     async fn stdio(&self) {
         let relay = [self.me(), "relay".into(), self.me(), "backend".into()];
-        let serve =
-            |config: String| [self.proxy(), "serve".into(), "--log".into(), "warn".into(), "--config".into(), config];
+        let serve = |config| self.serve(config);
         let base = stdio::cost(&relay, 32, CALLS).await;
         let plain = stdio::cost(&serve(self.stdio_config(false)), 32, CALLS).await;
         let wrapped = stdio::cost(&serve(self.stdio_config(true)), 32, CALLS).await;
@@ -172,7 +189,7 @@ impl Bench {
         let (_backend, backend) = self.listening(&[self.me(), "http-backend".into()], false).await;
         let (relay, relay_address) = self.listening(&[self.me(), "tcp-relay".into(), backend.clone()], false).await;
         let server = format!("  b: {{ url: \"http://{backend}/mcp\" }}\n");
-        let config = self.config("http.yaml", &server, false);
+        let config = self.config("http.yaml", &server, None);
         let (proxy, proxy_address) = self.serving(config).await;
         let base = http::cost(&relay_address, relay.id().unwrap(), 32, CALLS).await;
         let plain = http::cost(&proxy_address, proxy.id().unwrap(), 32, CALLS).await;
@@ -184,7 +201,7 @@ impl Bench {
     async fn memory(&self) {
         let servers: String =
             (0..10).map(|number| format!("  b{number}: {{ command: {}, args: [backend] }}\n", self.me())).collect();
-        let config = self.config("ten.yaml", &servers, false);
+        let config = self.config("ten.yaml", &servers, None);
         let mut child = Command::new(self.proxy())
             .args(["serve", "--config", &config])
             .stdin(Stdio::piped())

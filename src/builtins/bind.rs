@@ -17,12 +17,13 @@ use starlark::values::{
 };
 use starlark::{starlark_complex_value, starlark_module};
 
+use super::in_front::Given;
 use super::kinds::noun;
 use super::metadata::Metadata;
 use crate::diagnostic::nearest;
 use crate::json::raw;
 use crate::model::ItemKind;
-use crate::script::{Complaint, Context, complain};
+use crate::script::{Complaint, complain};
 
 /// A handler that puts its values over what it is called with.
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
@@ -57,24 +58,16 @@ where
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let heap = eval.heap();
-        let given: Vec<Value<'v>> = arguments.positions(heap)?.collect();
-        let given = match given[..] {
-            [given] => DictRef::from_value(given),
-            _ => None,
-        };
-        let given = given.ok_or_else(|| complain("a bound tool takes one argument, a dict"))?;
+        let given = Given::of("a bound tool", arguments, eval)?;
         let mut merged: SmallMap<Value<'v>, Value<'v>> = SmallMap::new();
-        for (key, value) in given.iter_hashed() {
-            merged.insert_hashed(key, value);
-        }
-        if let Some(values) = DictRef::from_value(self.values.to_value()) {
+        for values in [given.arguments, self.values.to_value()] {
+            let values =
+                DictRef::from_value(values).ok_or_else(|| complain("a bound tool takes one argument, a dict"))?;
             for (key, value) in values.iter_hashed() {
                 merged.insert_hashed(key, value);
             }
         }
-        let named = arguments.names_map()?;
-        let named: Vec<(&str, Value<'v>)> = named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        Context::of(eval)?.invoke(eval, self.handler.to_value(), &[heap.alloc(Dict::new(merged))], &named)
+        given.pass_on(self.handler.to_value(), heap.alloc(Dict::new(merged)), eval)
     }
 }
 

@@ -16,6 +16,7 @@ use starlark::values::{
 };
 use starlark::{starlark_complex_value, starlark_module};
 
+use super::in_front::Given;
 use super::keeping::{holder, seconds};
 use crate::json::{Raw, digest, raw, valid};
 use crate::script::{Complaint, Context, complain, convert};
@@ -58,17 +59,14 @@ where
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let heap = eval.heap();
-        let given: Vec<Value<'v>> = arguments.positions(heap)?.collect();
-        let [given] = given[..] else { return Err(complain("a cached handler takes one argument, a dict")) };
+        let given = Given::of("a cached handler", arguments, eval)?;
         let context = Context::of(eval)?;
         if context.host.is_none() {
             context.host_for("calling a cached handler")?;
         }
-        let named = arguments.names_map()?;
-        let named: Vec<(&str, Value<'v>)> = named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let key = match self.key.to_value() {
-            none if none.is_none() => given,
-            function => context.invoke(eval, function, &[given], &[])?,
+            none if none.is_none() => given.arguments,
+            function => context.invoke(eval, function, &[given.arguments], &[])?,
         };
         let key = convert::to_json(key, heap).map_err(|error| {
             complain(format!("what a cached result is remembered under cannot become JSON: {error}"))
@@ -76,7 +74,7 @@ where
         let key = digest(&key);
         let handler = self.handler.to_value();
         let result = context.nested_function("cached", &[&key], eval, |eval| {
-            self.remembered(&key, eval, |eval| context.invoke(eval, handler, &[given], &named))
+            self.remembered(&key, eval, |eval| given.pass_on(handler, given.arguments, eval))
         })?;
         Ok(convert::text_to_starlark(result.get(), heap)?)
     }

@@ -15,7 +15,7 @@ use super::world::World;
 use crate::diagnostic::Diagnostic;
 use crate::json::RawRef;
 use crate::model::{ClientInfo, Principal};
-use crate::script::{Before, Context, Function, complain, convert};
+use crate::script::{Before, Complaint, Context, Function, complain, convert};
 
 const NAME: &str = "on_request";
 
@@ -108,6 +108,16 @@ fn ask<'v>(
         ("headers", headers),
     ]));
     let callee = heap.access_owned_frozen_value(hook);
-    let answer = context.invoke(eval, callee, &[request], &[])?;
+    let again = || {
+        Complaint::new(format!(
+            "`{NAME}` is asked about `{name}` and calls it by `index.call`, so it would be asked again, for ever"
+        ))
+        .hint(format!(
+            "let it through first (`if request.name == \"{name}\": return None`), or call its handler, which asks \
+                 nobody: `index.get(\"{name}\")[1](args)`"
+        ))
+    };
+    let run = || context.invoke(eval, callee, &[request], &[]);
+    let answer = context.not_within_itself(&format!("{NAME} {method} {name}"), again, run)?;
     Ok((!answer.is_none()).then_some(answer))
 }

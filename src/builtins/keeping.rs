@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::model::Owner;
+use crate::model::{Owner, Principal};
 use crate::script::{Complaint, Host, Stop};
 use crate::store::{Holder, Outcome, Space, Store};
 
@@ -20,14 +20,18 @@ pub fn with_store<T, F: Future<Output = Outcome<T>>>(host: &dyn Host, act: impl 
 /// To whom what a handler remembers belongs: the authenticated person; without authentication the session; on standard
 /// input and output the process; for an anonymous request without a session that request alone.
 pub fn holder(host: &dyn Host) -> Holder {
-    let Some(request) = host.request() else { return THIS_PROCESS };
-    if request.principal.local {
+    host.request().map_or(THIS_PROCESS, |request| holder_of(&request.principal, request.owner.as_ref()))
+}
+
+/// The same for whoever made a request.
+pub fn holder_of(principal: &Principal, owner: Option<&Owner>) -> Holder {
+    if principal.local {
         return THIS_PROCESS;
     }
-    if !request.principal.anonymous {
-        return Holder::Person(request.principal.sub.clone());
+    if !principal.anonymous {
+        return Holder::Person(principal.sub.clone());
     }
-    match &request.owner {
+    match owner {
         None => THIS_PROCESS,
         Some(Owner::Person(sub)) => Holder::Person(sub.clone()),
         Some(Owner::Session(number)) => Holder::Session(*number),

@@ -103,11 +103,14 @@ fn result<'v>(metadata: &Metadata, returned: Value<'v>, eval: &mut Evaluator<'v,
 }
 
 pub fn unknown<'v>(name: &str, handle: &SearchHandle, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-    let near = Context::of(eval)?.wait(|| Ok(handle.shared.ready().nearest_names(name, SUGGESTED)))?;
-    let shown: String = name.chars().take(128).collect();
-    let near: Vec<String> = near.into_iter().map(|name| format!("`{name}`")).collect();
-    let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
-    failed(&format!("there is no tool `{shown}`{hint}"), eval)
+    let refused = handle.ask("index.call", &[name], Context::of(eval)?, |handle| {
+        let near = handle.shared.ready().nearest_names(name, SUGGESTED);
+        let shown: String = name.chars().take(128).collect();
+        let near: Vec<String> = near.into_iter().map(|name| format!("`{name}`")).collect();
+        let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+        format!("there is no tool `{shown}`{hint}").into()
+    })?;
+    failed(&serde_json::from_str::<String>(refused.get()).unwrap_or_default(), eval)
 }
 
 /// A schema that cannot be used checks nothing, as when the client calls the tool itself.

@@ -11,6 +11,8 @@ use starlark::starlark_simple_value;
 use starlark::values::{NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, starlark_value};
 
 use super::metadata::Metadata;
+use crate::json::{Raw, raw};
+use crate::script::Context;
 use crate::search::{Hit, SharedIndex};
 
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
@@ -37,8 +39,27 @@ impl SearchHandle {
         self.positions.get(name).copied()
     }
 
-    /// A found tool as scripts get it.
-    pub fn found(&self, hit: &Hit) -> Json {
+    /// What `find` makes of the index. The index may still be in the making, and a model may be asked: neither is the
+    /// script's own computing. What came of a model is told again to a handler that runs again.
+    pub fn ask(
+        &self,
+        kind: &'static str,
+        request: &[&str],
+        context: &Context,
+        find: impl FnOnce(&Self) -> Json,
+    ) -> starlark::Result<Arc<Raw>> {
+        if self.shared.asks_a_model() && context.host.is_some() {
+            return context.effect(kind, request, |_| Ok(Ok(raw(&find(self)))));
+        }
+        Ok(Arc::new(context.wait(|| Ok(raw(&find(self))))?))
+    }
+
+    /// The tools that fit best, best first, as scripts get them.
+    pub fn search(&self, text: &str, limit: usize) -> Json {
+        self.shared.ready().search(text, limit).iter().map(|hit| self.found(hit)).collect()
+    }
+
+    fn found(&self, hit: &Hit) -> Json {
         let tool = &self.shared.ready().tools()[hit.tool];
         let definition = &tool.definition;
         json!({

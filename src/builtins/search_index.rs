@@ -97,11 +97,9 @@ fn search_index_members(builder: &mut MethodsBuilder) {
             text.push_str(&keyword);
         }
         let handle = index.handle()?;
-        // The index may still be in the making, and a model may be asked: neither is the script's own computing.
-        let hits = context.wait(|| Ok(handle.shared.ready().search(&text, limit)))?;
-        let heap = eval.heap();
-        let found = hits.iter().map(|hit| Ok(convert::to_starlark(&handle.found(hit), heap)?));
-        Ok(heap.alloc(found.collect::<starlark::Result<Vec<Value<'v>>>>()?))
+        let request = [text.as_str(), &limit.to_string()];
+        let found = handle.ask("index.search", &request, context, |handle| handle.search(&text, limit))?;
+        Ok(convert::text_to_starlark(found.get(), eval.heap())?)
     }
 
     /// The `(metadata, handler)` tuple of that name, or None.

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use super::output;
-use super::progress;
 use super::setup::{self, Source};
+use super::terminal;
 use crate::backend::Party;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::{Gateway, View};
@@ -98,14 +98,14 @@ pub(super) async fn used(
 ) -> Result<Raw, Failure> {
     let params = crate::json::raw(&json!({"name": name, "arguments": arguments}));
     let cancel = CancellationToken::new();
-    let onlooker = progress::onlooker();
+    let person = terminal::person();
     let caller = Caller {
         principal,
         client: Arc::default(),
         headers: Arc::default(),
         admitted: false,
         cancel: cancel.clone(),
-        party: onlooker.clone().map(|onlooker| onlooker as Arc<dyn Party>),
+        party: person.clone().map(|person| person as Arc<dyn Party>),
         objects_only: false,
         takes_rounds: false,
         takes_tasks: false,
@@ -119,8 +119,8 @@ pub(super) async fn used(
         None => Ok(call.await),
         Some(limit) => tokio::time::timeout(limit, call).await.map_err(|_| limit),
     };
-    if let Some(onlooker) = onlooker {
-        onlooker.clear();
+    if let Some(person) = person {
+        person.clear();
     }
     let outcome = match outcome {
         Ok(outcome) => outcome,

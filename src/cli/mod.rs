@@ -14,7 +14,6 @@ mod logging;
 mod lsp;
 mod new;
 mod output;
-mod progress;
 mod repl;
 mod serve;
 mod setup;
@@ -22,6 +21,7 @@ mod show_preset;
 mod spinner;
 mod status;
 mod table;
+mod terminal;
 mod test;
 mod types;
 

@@ -185,7 +185,7 @@ fn with_host(address: &str) -> String {
 
 async fn serve_http(config: &Config, server: Server, listener: Listener) -> Result<(), Failure> {
     output::err(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
-    let front = HttpFront::new(server, Identity::new(&config.tokens), &config.serve);
+    let front = HttpFront::new(server, &config.serve);
     let stop = CancellationToken::new();
     let mut serving = std::pin::pin!(listener.serve(Arc::clone(&front), stop.clone()));
     tokio::select! {
@@ -195,9 +195,9 @@ async fn serve_http(config: &Config, server: Server, listener: Listener) -> Resu
     stop.cancel();
     front.begin_end();
     if tokio::time::timeout(DRAIN, &mut serving).await.is_err() {
-        front.end_sessions();
         tracing::warn!("some replies were not finished in time");
     }
+    front.end_sessions().await;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 use tokio::runtime::Runtime;
 
 use super::failure::Failure;
-use super::{output, spinner};
+use super::{output, spinner, terminal};
 use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
@@ -180,6 +180,7 @@ pub(super) fn with_loaded<T>(
     let options = options(loaded.bundled)?;
     runtime()?.block_on(async {
         let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
+        gateway.sole_client(terminal::abilities());
         let names: Vec<&str> = loaded.config.servers.keys().map(String::as_str).collect();
         let label = if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) };
         let settled = spinner::with(&label, gateway.offering(tool)).await;

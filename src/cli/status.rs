@@ -111,6 +111,11 @@ fn told(status: &Value) -> String {
             lines.extend(errors.iter().map(|error| text(error).trim_end().to_owned()));
         }
     }
+    for failed in status["userErrors"].as_array().into_iter().flatten() {
+        lines.push(String::new());
+        lines.push(format!("the session script does not work for the user `{}`:", cell(&failed["user"])));
+        lines.push(text(&failed["error"]).trim_end().to_owned());
+    }
     lines.join("\n")
 }
 
@@ -122,13 +127,24 @@ fn published(counts: &Value) -> String {
 }
 
 fn servers(servers: &Value) -> String {
-    const KEYS: [&str; 10] =
-        ["name", "status", "kind", "version", "protocolVersion", "tools", "calls", "failedCalls", "restarts", "error"];
-    const HEADINGS: [&str; 10] =
-        ["SERVER", "STATUS", "KIND", "VERSION", "PROTOCOL", "TOOLS", "CALLS", "FAILED", "RESTARTS", "ERROR"];
+    const COLUMNS: [(&str, &str); 12] = [
+        ("SERVER", "/name"),
+        ("STATUS", "/status"),
+        ("KIND", "/kind"),
+        ("VERSION", "/version"),
+        ("PROTOCOL", "/protocolVersion"),
+        ("TOOLS", "/tools"),
+        ("CALLS", "/calls"),
+        ("FAILED", "/failedCalls"),
+        ("CALLS/MIN", "/lastMinute/calls"),
+        ("FAILED/MIN", "/lastMinute/failedCalls"),
+        ("RESTARTS", "/restarts"),
+        ("ERROR", "/error"),
+    ];
     let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();
-    let rows: Vec<Vec<String>> = rows.iter().map(|server| KEYS.map(|key| cell(&server[key])).to_vec()).collect();
-    table::render(&HEADINGS, &rows)
+    let value = |server: &Value, at: &str| cell(server.pointer(at).unwrap_or(&Value::Null));
+    let rows: Vec<Vec<String>> = rows.iter().map(|server| COLUMNS.map(|(_, at)| value(server, at)).to_vec()).collect();
+    table::render(&COLUMNS.map(|(heading, _)| heading), &rows)
 }
 
 fn clients(clients: &Value) -> String {

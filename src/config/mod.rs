@@ -139,9 +139,7 @@ impl Config {
 
     /// The keys that another config has otherwise and that cannot change while the proxy runs.
     pub fn fixed_differences(&self, other: &Config) -> Vec<&'static str> {
-        let mut keys = self.serve.differences(&other.serve);
-        keys.extend((self.tokens != other.tokens).then_some("auth.tokens"));
-        keys
+        self.serve.differences(&other.serve)
     }
 
     /// Adds local tools named on the command line, relative to the folder it was typed in.

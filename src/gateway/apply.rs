@@ -14,7 +14,7 @@ use super::servers::{Difference, Servers};
 use super::start::Options;
 use crate::backend::{Environment, idle_view};
 use crate::catalog::Snapshot;
-use crate::config::{Config, StoreAddress};
+use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
 use crate::reach::Reach;
 use crate::session::Recipe;
@@ -28,6 +28,8 @@ pub(super) struct Installation {
     pub(super) fleet: Arc<Fleet>,
     pub(super) editions: watch::Sender<Edition>,
     pub(super) routes: ArcSwap<Routes>,
+    /// Whoever lets clients in follows these.
+    pub(super) tokens: watch::Sender<Vec<Token>>,
     applied: Mutex<Applied>,
 }
 
@@ -48,6 +50,7 @@ impl Installation {
             fleet: Arc::new(fleet),
             editions: watch::channel(Edition::default()).0,
             routes: ArcSwap::default(),
+            tokens: watch::channel(Vec::new()).0,
             applied: Mutex::default(),
         }
     }
@@ -93,6 +96,13 @@ impl Installation {
         let others = difference.is_any() || !prepared.local.is_same_as(&applied.local);
         applied.local = prepared.local;
         self.routes.store(prepared.routes);
+        self.tokens.send_if_modified(|tokens| {
+            let others = *tokens != config.tokens;
+            if others {
+                tokens.clone_from(&config.tokens);
+            }
+            others
+        });
         // What is remembered survives every change but that of its place.
         if applied.store.as_ref() != Some(&config.store) {
             applied.store = Some(config.store.clone());

@@ -15,7 +15,7 @@ use super::rebuild::{self, Current};
 use super::surfaces::Surfaces;
 use crate::backend::{Cache, Environment};
 use crate::catalog::{self, Snapshot};
-use crate::config::Config;
+use crate::config::{Config, Token};
 use crate::diagnostic::Diagnostic;
 use crate::model::Abilities;
 use crate::process::watchdog;
@@ -119,6 +119,11 @@ impl Gateway {
     /// The server that a method beyond the protocol's own belongs to by the config.
     pub fn owner_of_method(&self, method: &str) -> Option<Arc<str>> {
         self.installed.routes.load().owner(method).cloned()
+    }
+
+    /// Who is let in by the config, now and later.
+    pub fn tokens(&self) -> watch::Receiver<Vec<Token>> {
+        self.installed.tokens.subscribe()
     }
 
     /// Ends when the proxy begins to shut down.

@@ -36,6 +36,9 @@ impl Gateway {
             })),
             "configErrors": texts(news.config_errors.iter()),
             "scriptErrors": texts(script_errors),
+            "userErrors": self.surfaces.errors().iter().map(|(user, error)| {
+                json!({"user": user.as_ref(), "error": error.diagnostic().to_string()})
+            }).collect::<Vec<_>>(),
             "extensionErrors": texts(self.installed.local().problems()),
         })
     }
@@ -45,8 +48,10 @@ impl Gateway {
         let tally = calls.dispatcher.tally(&backend.name);
         let mut status = backend.to_json();
         status["restarts"] = self.installed.restarts(&backend.name).into();
-        status["calls"] = tally.calls().into();
-        status["failedCalls"] = tally.failures().into();
+        let (all, minute) = (tally.all(), tally.last_minute());
+        status["calls"] = all.calls.into();
+        status["failedCalls"] = all.failures.into();
+        status["lastMinute"] = json!({"calls": minute.calls, "failedCalls": minute.failures});
         status
     }
 }

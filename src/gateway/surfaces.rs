@@ -216,6 +216,20 @@ impl Surfaces {
         place.seen().unwrap_or_else(|| Err(Arc::new(Diagnostic::error("the session script did not run").into())))
     }
 
+    /// For whom the script failed when it last ran for them, by name, and why. The same is told once for each.
+    pub(super) fn errors(&self) -> Vec<(Arc<str>, Arc<BuildError>)> {
+        let places: Vec<Arc<Place>> = lock(&self.places).values().cloned().collect();
+        let failed = places.iter().filter_map(|place| {
+            let error = lock(&place.state).error.clone()?;
+            Some((Arc::clone(&place.visitor.principal.sub), error))
+        });
+        let mut failed: Vec<_> = failed.collect();
+        let key = |(user, error): &(Arc<str>, Arc<BuildError>)| (Arc::clone(user), error.diagnostic().to_string());
+        failed.sort_by_cached_key(key);
+        failed.dedup_by_key(|pair| key(pair));
+        failed
+    }
+
     /// Ends when what the visitor sees is made of the shared surface of this moment.
     pub(super) async fn caught_up(&self, view: &View) {
         let Some(shared) = self.current.borrow().surface.clone() else { return };

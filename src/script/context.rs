@@ -35,6 +35,8 @@ pub struct Context {
     pub(super) line: RefCell<Option<Line>>,
     /// How deep inside of branches of branches it runs.
     pub(super) depth: usize,
+    /// What has begun and must not begin again before it has ended, from the outside in.
+    within: RefCell<Vec<String>>,
     /// A line at a prompt may do what the top level may, and what handlers may.
     at_prompt: bool,
 }
@@ -48,6 +50,7 @@ impl Context {
             meter: Meter::new(limits),
             line: RefCell::default(),
             depth: 0,
+            within: RefCell::default(),
             at_prompt: false,
         }
     }
@@ -61,6 +64,7 @@ impl Context {
             meter: Meter::new(limits),
             line,
             depth: 0,
+            within: RefCell::default(),
             at_prompt: false,
         }
     }
@@ -74,6 +78,7 @@ impl Context {
             meter: self.meter.branch(),
             line: RefCell::new(line),
             depth: self.depth + 1,
+            within: self.within.clone(),
             at_prompt: false,
         }
     }
@@ -103,6 +108,23 @@ impl Context {
         }
         Err(Complaint::new(format!("{what} works only at the top level of the session script, not in a handler"))
             .hint("what tools exist is decided once, when the script runs; move the call out of the handler"))
+    }
+
+    /// Runs something that must not come to itself again on its way. If it does, the whole run ends with what `again` says.
+    pub fn not_within_itself<T>(
+        &self,
+        name: &str,
+        again: impl FnOnce() -> Complaint,
+        run: impl FnOnce() -> starlark::Result<T>,
+    ) -> starlark::Result<T> {
+        if self.within.borrow().iter().any(|begun| begun == name) {
+            self.meter.stop(Why::Endless);
+            return Err(again().into());
+        }
+        self.within.borrow_mut().push(name.to_owned());
+        let outcome = run();
+        self.within.borrow_mut().pop();
+        outcome
     }
 
     pub fn world<T: Send + Sync + 'static>(&self) -> Option<&T> {

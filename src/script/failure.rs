@@ -125,7 +125,7 @@ fn kind(error: &Error, context: &Context) -> FailureKind {
         Some(Why::Steps) => return FailureKind::Limit("steps"),
         Some(Why::Memory) => return FailureKind::Limit("memory"),
         Some(Why::Journal) => return FailureKind::Limit("journal"),
-        Some(Why::Diverged) => return FailureKind::Error,
+        Some(Why::Diverged | Why::Endless) => return FailureKind::Error,
         None if matches!(error.kind(), ErrorKind::StackOverflow(_)) => return FailureKind::Limit("call stack"),
         None => {}
     }

@@ -17,6 +17,8 @@ pub enum Why {
     Journal,
     /// Run again after a question, it took another way.
     Diverged,
+    /// It came to itself again on its way, and would for ever.
+    Endless,
     Stopped(Stop),
 }
 

@@ -107,6 +107,11 @@ impl SharedIndex {
         at(self).zip(at(other)).is_some_and(|(one, two)| Arc::ptr_eq(&one, &two))
     }
 
+    /// Whether a search asks a model, which may answer otherwise the next time.
+    pub fn asks_a_model(&self) -> bool {
+        self.embedder.is_some()
+    }
+
     /// How many tools it has. Does not wait.
     pub fn len(&self) -> usize {
         self.count

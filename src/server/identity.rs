@@ -37,6 +37,11 @@ impl Identity {
         Identity { known, anonymous: Principal::anonymous() }
     }
 
+    /// Whether somebody can still come in as this principal.
+    pub(super) fn knows(&self, principal: &Principal) -> bool {
+        if self.known.is_empty() { principal.anonymous } else { self.known.iter().any(|(_, known)| known == principal) }
+    }
+
     /// Somebody by their name: as a token knows them, else with nothing but the name.
     pub fn named(&self, sub: &str) -> Principal {
         let known = self.known.iter().find(|(_, principal)| *principal.sub == *sub);

@@ -17,6 +17,7 @@ mod identity;
 mod in_flight;
 mod items;
 mod journals;
+mod leaving;
 mod links;
 mod listen;
 mod lists;

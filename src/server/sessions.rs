@@ -46,26 +46,49 @@ impl Sessions {
         Some(session)
     }
 
-    pub(super) fn remove(&self, id: &str) {
-        if let Some(session) = self.lock().remove(id) {
-            session.end();
-        }
+    /// Takes a session out; ending it is for whoever asked.
+    pub(super) fn remove(&self, id: &str) -> Option<Arc<Session>> {
+        self.lock().remove(id)
+    }
+
+    /// Takes out all that are so.
+    pub(super) fn remove_where(&self, gone: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
+        self.lock().extract_if(|_, session| gone(session)).map(|(_, session)| session).collect()
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Session>> {
         self.lock().values().cloned().collect()
     }
 
-    /// Ends the sessions that nobody used for too long, and forgets what the others no longer need.
-    pub(super) fn sweep(&self) {
+    /// Takes out the sessions that nobody used for too long, and forgets what the others no longer need.
+    pub(super) fn sweep(&self) -> Vec<Arc<Session>> {
         for session in self.all() {
             session.forget_delivered();
         }
-        let old: Vec<String> =
-            self.lock().iter().filter(|(_, session)| session.is_idle(self.idle)).map(|(id, _)| id.clone()).collect();
-        for id in old {
-            tracing::debug!("an idle session ended");
-            self.remove(&id);
+        self.remove_where(|session| session.is_idle(self.idle))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::methods::Client;
+    use crate::server::session::Handshake;
+
+    #[test]
+    fn only_sessions_that_nobody_uses_are_swept_out() {
+        let client = || Client::of_session(Handshake::default(), Principal::anonymous());
+        let session = || Arc::new(Session::new(client(), &Arc::default()));
+        for (idle, swept) in [(Duration::from_secs(60), 0), (Duration::ZERO, 1)] {
+            let sessions = Sessions::new(10, idle);
+            let id = sessions.add(session()).unwrap();
+            assert_eq!(sessions.sweep().len(), swept);
+            assert_eq!(sessions.find(&id, &Principal::anonymous()).is_none(), swept == 1);
         }
+        let sessions = Sessions::new(10, Duration::ZERO);
+        let used = session();
+        let _running = used.in_flight.begin(&crate::wire::Id::parse("1").unwrap()).unwrap();
+        sessions.add(used).unwrap();
+        assert!(sessions.sweep().is_empty(), "a running call is use");
     }
 }

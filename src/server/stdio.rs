@@ -259,5 +259,6 @@ impl Front {
             client.end();
         }
         self.server.conversations.end_of(&self.owner);
+        self.server.forget_values_of(&self.principal, &self.owner).await;
     }
 }

@@ -12,6 +12,7 @@ use super::asking::{self, WaitingRoom};
 use super::dispatch::Dispatcher;
 use super::host::RequestHost;
 use super::job::{Job, Work, failed};
+use super::passing::Passing;
 use super::surface::Surface;
 use super::surroundings::Surroundings;
 use crate::backend::{Call, CallError, Party};
@@ -235,18 +236,20 @@ impl Calls {
         namespace: Arc<str>,
         line: Option<Line>,
     ) -> RequestHost {
+        let request = Request {
+            method: kind.use_method(),
+            name,
+            principal: caller.principal.clone(),
+            owner: caller.party.as_ref().map(|party| party.owner().clone()),
+            client: Arc::clone(&caller.client),
+            headers: Arc::clone(&caller.headers),
+        };
         RequestHost {
             dispatcher: self.dispatcher.clone(),
+            passing: Passing::of(&request, &self.store, &runtime).map(Arc::new),
             runtime,
             cancel: caller.cancel.clone(),
-            request: Request {
-                method: kind.use_method(),
-                name,
-                principal: caller.principal.clone(),
-                owner: caller.party.as_ref().map(|party| party.owner().clone()),
-                client: Arc::clone(&caller.client),
-                headers: Arc::clone(&caller.headers),
-            },
+            request,
             party: caller.party.clone(),
             line,
             store: self.store.clone(),

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking;
 use super::dispatch::Dispatcher;
+use super::passing::Passing;
 use super::surroundings::Surroundings;
 use super::through::Through;
 use crate::backend::{Answer, Call, CallError, Party};
@@ -29,6 +30,8 @@ pub(super) struct RequestHost {
     pub(super) party: Option<Arc<dyn Party>>,
     pub(super) request: Request,
     pub(super) store: Store,
+    /// Of a request that nothing may outlive.
+    pub(super) passing: Option<Arc<Passing>>,
     /// Of the session script.
     pub(super) namespace: Arc<str>,
     /// How often somebody was to be asked something.
@@ -126,6 +129,9 @@ impl Host for RequestHost {
     }
 
     fn store(&self) -> Option<&Store> {
+        if let Some(passing) = &self.passing {
+            passing.use_store();
+        }
         Some(&self.store)
     }
 

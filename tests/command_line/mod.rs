@@ -1,5 +1,6 @@
 //! The command line as a person types it: output, exit codes, and what is said when something is wrong.
 
+mod asking;
 mod call;
 mod check;
 mod exec;

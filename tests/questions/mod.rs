@@ -117,6 +117,16 @@ impl Client {
     }
 }
 
+/// The same request again, with a yes to everything that was asked.
+pub fn accepted(params: &Value, first: &Value) -> Value {
+    let asked = first["result"]["inputRequests"].as_object().unwrap_or_else(|| panic!("no questions in {first}"));
+    let answers: serde_json::Map<_, _> = asked.keys().map(|key| (key.clone(), json!({"action": "accept"}))).collect();
+    let mut again = params.clone();
+    again["inputResponses"] = Value::Object(answers);
+    again["requestState"] = first["result"]["requestState"].clone();
+    again
+}
+
 /// The texts of a result, put together.
 pub fn text(outcome: &Value) -> String {
     let blocks = outcome["result"]["content"].as_array().cloned().unwrap_or_default();

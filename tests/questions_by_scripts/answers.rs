@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{accept, client, messages, text, world};
-use crate::questions::{Client, EVERYTHING};
+use crate::questions::{Client, ERAS, EVERYTHING};
 
 const FORM: &str = r#"
 def ask(args):
@@ -109,4 +109,29 @@ show("ask", ask)
     assert!(questions.is_empty());
     assert!(text(&outcome).contains("the field `deep` is of type `object`"), "{outcome}");
     assert!(text(&outcome).contains("policy.star:"), "{outcome}");
+}
+
+#[tokio::test]
+async fn a_result_for_which_somebody_was_asked_is_not_remembered() {
+    let script = r#"
+def ask(args):
+    said = elicit("Sure?", when_unavailable = "error").action
+    return "%s, number %d" % (said, shared_state.incr("asked"))
+show("by_script", cached(ask, 600))
+show("by_server", cached(tools["ask"], 600))
+"#;
+    for (era, modern) in [(ERAS[0], false), (ERAS[0], true), (ERAS[1], false), (ERAS[1], true)] {
+        let mut client = Client::at(world(era, script), modern, EVERYTHING).await;
+        for number in 1..=2 {
+            let (questions, outcome) = client.converse("by_script", json!({}), accept()).await;
+            assert_eq!(questions.len(), 1, "{era} server, modern client {modern}: {outcome}");
+            assert_eq!(text(&outcome), format!("accept, number {number}"));
+        }
+        let colour = |colour: &str| json!({"action": "accept", "content": {"colour": colour}});
+        for name in ["teal", "ochre"] {
+            let (questions, outcome) = client.converse("by_server", json!({"message": "?"}), colour(name)).await;
+            assert_eq!(questions.len(), 1, "{era} server, modern client {modern}: {outcome}");
+            assert!(outcome.to_string().contains(name), "{outcome}");
+        }
+    }
 }

@@ -1,19 +1,13 @@
 //! What changes while a question is open.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{client, reached};
-use crate::questions::EVERYTHING;
+use super::{BEGINNING, client, reached};
+use crate::questions::{EVERYTHING, accepted};
+use crate::support::config::Config;
 use crate::support::modern::{VERSION, meta_members, with_meta};
-
-fn back(params: &Value, first: &Value) -> Value {
-    let asked = first["result"]["inputRequests"].as_object().unwrap_or_else(|| panic!("no questions in {first}"));
-    let answers: serde_json::Map<_, _> = asked.keys().map(|key| (key.clone(), json!({"action": "accept"}))).collect();
-    let mut again = params.clone();
-    again["inputResponses"] = Value::Object(answers);
-    again["requestState"] = first["result"]["requestState"].clone();
-    again
-}
+use crate::support::programs::fake_backend;
+use crate::support::proxy::Proxy;
 
 #[tokio::test]
 async fn what_a_server_offers_may_change_while_a_question_is_open() {
@@ -39,7 +33,7 @@ show("add_tool", tools["add_tool"])
             break;
         }
     }
-    let done = client.modern_call(&back(&params, &first)).await;
+    let done = client.modern_call(&accepted(&params, &first)).await;
     assert_eq!(done.text(), format!("made of {before} tools"));
 }
 
@@ -64,7 +58,7 @@ show("less", less)
         let params = json!({"name": tool, "arguments": {}});
         let first = client.modern_call(&params).await.value();
         let meta = format!("{{{}}}", meta_members(VERSION, EVERYTHING)).replace("test-client", "another");
-        let again = with_meta(&back(&params, &first).to_string(), &meta);
+        let again = with_meta(&accepted(&params, &first).to_string(), &meta);
         let ended = client.proxy.client.request("tools/call", &again).await;
         assert_eq!(ended.value()["result"]["isError"], true, "{}", ended.raw);
         let text = ended.text();
@@ -131,7 +125,7 @@ async fn an_answer_to_a_script_that_was_edited_meanwhile_is_refused() {
         client.proxy.world.directory.write("policy.star", &script("second"));
         while super::text(&client.converse("version", json!({}), json!({})).await.1) != "second" {}
         let refused = if modern {
-            client.modern_call(&back(&params, &question)).await
+            client.modern_call(&accepted(&params, &question)).await
         } else {
             let answer = crate::support::message::result(&question["id"].to_string(), &super::accept().to_string());
             client.proxy.client.send(&answer).await;
@@ -140,4 +134,43 @@ async fn an_answer_to_a_script_that_was_edited_meanwhile_is_refused() {
         assert_eq!(refused.text(), "the policy changed while the question was open; call again", "modern {modern}");
         assert_eq!(refused.value()["result"]["isError"], true);
     }
+}
+
+#[tokio::test]
+async fn somebody_whose_groups_are_others_by_now_has_to_call_again() {
+    let script = r#"
+def handler(args):
+    tools["echo"]({"mark": "before"})
+    elicit("Sure?", when_unavailable = "error")
+    tools["echo"]({"mark": "after"})
+    return "done"
+show("handler", handler)
+show("groups", lambda args: ", ".join(current_user().groups))
+"#;
+    let config = |groups: &str| {
+        Config::new()
+            .server("fake", &fake_backend(["--era", "legacy"]))
+            .section("sessionInit: { scriptFile: policy.star }")
+            .section(&format!("auth: {{tokens: [{{token: secret-a, sub: ann, groups: [{groups}]}}]}}"))
+    };
+    let proxy = Proxy::new(&config("ops, staff")).file("policy.star", &format!("{BEGINNING}{script}")).http().await;
+    let mut ann = proxy.client().with_header("Authorization", "Bearer secret-a");
+    let params = json!({"name": "handler", "arguments": {}});
+    let first = ann.modern_with("tools/call", &params.to_string(), EVERYTHING).await.value();
+    let back = accepted(&params, &first).to_string();
+
+    proxy.world.directory.write("proxy.yaml", &config("staff").text());
+    while ann.modern_call("groups", "{}").await.text() != "staff" {}
+    let refused = ann.modern_with("tools/call", &back, EVERYTHING).await;
+    assert_eq!(refused.value()["result"]["isError"], true, "{}", refused.raw);
+    assert_eq!(refused.text(), "your groups changed while the question was open; call again");
+
+    // The order of groups means nothing, and the refusal has used nothing up.
+    proxy.world.directory.write("proxy.yaml", &config("staff, ops").text());
+    while ann.modern_call("groups", "{}").await.text() != "staff, ops" {}
+    assert_eq!(ann.modern_with("tools/call", &back, EVERYTHING).await.text(), "done");
+    // As a client that declares the same, so that it is the same connection.
+    let seen = r#"{"name":"seen","arguments":{}}"#;
+    let seen = ann.modern_with("tools/call", seen, EVERYTHING).await.structured();
+    assert_eq!((seen.matches("before").count(), seen.matches("after").count()), (1, 1), "{seen}");
 }

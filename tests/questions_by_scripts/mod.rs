@@ -8,6 +8,7 @@ mod many;
 mod other_items;
 mod progress;
 mod replicas;
+mod room;
 mod tickets;
 mod with_servers;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{BEGINNING, reached};
-use crate::questions::{Client, EVERYTHING};
+use crate::questions::{Client, EVERYTHING, accepted};
 use crate::support::config::Config;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
@@ -33,12 +33,7 @@ fn call() -> Value {
 }
 
 fn back(first: &Value) -> Value {
-    let asked = first["result"]["inputRequests"].as_object().unwrap_or_else(|| panic!("no questions in {first}"));
-    let answers: serde_json::Map<_, _> = asked.keys().map(|key| (key.clone(), json!({"action": "accept"}))).collect();
-    let mut params = call();
-    params["inputResponses"] = Value::Object(answers);
-    params["requestState"] = first["result"]["requestState"].clone();
-    params
+    accepted(&call(), first)
 }
 
 #[tokio::test]

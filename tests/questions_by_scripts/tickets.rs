@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{client, reached, world};
-use crate::questions::{Client, EVERYTHING};
+use crate::questions::{Client, EVERYTHING, accepted};
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::http_request::HttpRequest;
@@ -25,14 +25,8 @@ fn call() -> Value {
     json!({"name": "handler", "arguments": {"n": 1}})
 }
 
-/// The same call again, with answers to all that was asked.
 fn back(first: &Value) -> Value {
-    let asked = first["result"]["inputRequests"].as_object().unwrap_or_else(|| panic!("no questions in {first}"));
-    let answers: serde_json::Map<_, _> = asked.keys().map(|key| (key.clone(), json!({"action": "accept"}))).collect();
-    let mut params = call();
-    params["inputResponses"] = Value::Object(answers);
-    params["requestState"] = first["result"]["requestState"].clone();
-    params
+    accepted(&call(), first)
 }
 
 #[tokio::test]

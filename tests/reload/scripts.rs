@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::{LIST_CHANGED, renamed, serving, world};
+use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
 use crate::support::modern::{modern_meta, with_meta};
+use crate::support::programs::fake_backend;
 
 #[tokio::test]
 async fn an_edited_script_is_in_force_within_half_a_second_in_the_same_session() {
@@ -160,4 +162,37 @@ async fn a_script_that_never_worked_does_not_start_but_one_that_did_can_break_an
     let status = proxy.status().await;
     assert_eq!(status["scriptErrors"], serde_json::json!([]));
     assert_eq!(status["lastReload"]["what"], "policy.star");
+}
+
+#[tokio::test]
+async fn what_was_remembered_survives_an_edit_but_results_are_made_again() {
+    let script = |name: &str| {
+        r#"
+def count(args):
+    allowed, _ = check_rate_limit("calls", 3, 3600)
+    return "own %d, shared %d, %s" % (state.incr("n"), shared_state.incr("n"), allowed)
+
+publish(metadata("count_NAME", "", {}, {}), count)
+publish(metadata("made_NAME", "", {}, {}), cached(lambda args: "%d" % shared_state.incr("made"), 600))
+"#
+        .replace("NAME", name)
+    };
+    let mut proxy = serving(world(&script("one"))).await;
+    assert_eq!(proxy.client.call("count_one", "{}").await.text(), "own 1, shared 1, True");
+    for _ in 0..2 {
+        assert_eq!(proxy.client.call("made_one", "{}").await.text(), "1");
+    }
+    proxy.write("policy.star", &script("two"));
+    assert_eq!(proxy.changed_tools().await, ["count_two", "made_two"]);
+    assert_eq!(proxy.client.call("count_two", "{}").await.text(), "own 2, shared 2, True");
+    assert_eq!(proxy.client.call("made_two", "{}").await.text(), "2");
+    // A change of the config is another way to run the script again.
+    let config = Config::new()
+        .server("fake", &fake_backend(["--only", "echo"]))
+        .server("another", &fake_backend(["--only", "echo"]))
+        .section("sessionInit: { scriptFile: policy.star }");
+    proxy.write("proxy.yaml", &config.text());
+    proxy.client.stderr().line("reloaded proxy.yaml").await;
+    assert_eq!(proxy.client.call("count_two", "{}").await.text(), "own 3, shared 3, True");
+    assert_eq!(proxy.client.call("count_two", "{}").await.text(), "own 4, shared 4, False");
 }

@@ -35,11 +35,16 @@ async fn it_tells_of_servers_clients_and_calls() {
     );
     assert_eq!((&fake["restarts"], &fake["tools"]), (&json!(1), &json!(2)));
     assert!(fake["calls"].as_u64().unwrap() >= 4 && fake["failedCalls"].as_u64().unwrap() >= 1, "{fake}");
+    let minute = &fake["lastMinute"];
+    assert_eq!((&minute["calls"], &minute["failedCalls"]), (&fake["calls"], &fake["failedCalls"]), "{fake}");
+    assert_eq!(server("broken")["lastMinute"], json!({"calls": 0, "failedCalls": 0}));
     assert!(server("broken")["error"].as_str().unwrap().contains("`at-all` was not found"), "{status}");
     let client = &status["clients"][0];
     assert_eq!(client["protocolVersion"], "2025-11-25");
     let told = proxy.world.run(["status"]).await.expect(0).stdout;
-    for part in ["config: proxy.yaml", "2 tools", "last reload: none", "SERVER", "fake", "CLIENT"] {
+    for part in
+        ["config: proxy.yaml", "2 tools", "last reload: none", "SERVER", "CALLS/MIN", "FAILED/MIN", "fake", "CLIENT"]
+    {
         assert!(told.contains(part), "{part} is not in\n{told}");
     }
 }
@@ -87,4 +92,35 @@ async fn only_serve_can_be_asked() {
     proxy.run(["list-tools"]).await.expect(0);
     proxy.run(["call", "x"]).await.expect(0);
     assert!(!proxy.directory.path().join("runtime/starlark-mcp-proxy").exists());
+}
+
+#[tokio::test]
+async fn a_script_that_fails_for_one_person_only_is_shown_with_their_name() {
+    let script = "if current_user().sub == 'bob':\n    fail('not for bob')\n".to_owned() + &renamed("tool");
+    let config = Config::new()
+        .server("fake", &fake_backend(["--only", "echo"]))
+        .section("sessionInit: { scriptFile: policy.star }")
+        .section("auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}");
+    let proxy = Proxy::new(&config).file("policy.star", &script).http().await;
+    let list = async |token: &str| {
+        let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
+        client.modern("tools/list", "{}").await
+    };
+    assert_eq!(list("secret-a").await.tool_names(), ["tool"]);
+    for _ in 0..2 {
+        assert!(list("secret-b").await.error_message().contains("its log says why"));
+    }
+    let status = proxy.world.run(["status", "--json"]).await.expect(0).json();
+    assert_eq!(status["scriptErrors"], json!([]));
+    let errors = status["userErrors"].as_array().unwrap();
+    assert_eq!((errors.len(), &errors[0]["user"]), (1, &json!("bob")), "{errors:?}");
+    let error = errors[0]["error"].as_str().unwrap();
+    assert!(error.contains("not for bob") && error.contains("policy.star:2"), "{error}");
+    let told = proxy.world.run(["status"]).await.expect(0).stdout;
+    assert!(told.contains("the session script does not work for the user `bob`:\nerror: "), "{told}");
+
+    proxy.world.directory.write("policy.star", &renamed("mended"));
+    proxy.program.stderr.line("reloaded policy.star").await;
+    assert_eq!(list("secret-b").await.tool_names(), ["mended"]);
+    assert_eq!(proxy.world.run(["status", "--json"]).await.expect(0).json()["userErrors"], json!([]));
 }

@@ -10,6 +10,7 @@ use axum::routing::post;
 use serde_json::{Value, json};
 
 use super::{OPTIMIZED, desk, names, started, tool, world};
+use crate::questions::{Client, EVERYTHING, text};
 use crate::support::patience::LONG_PATIENCE;
 
 /// What the server was asked: path, key, texts.
@@ -91,6 +92,41 @@ async fn what_shares_no_word_is_found_by_its_meaning() {
             asked.lock().expect("no test panicked").iter().flat_map(|(_, _, texts)| texts.clone()).collect();
         assert_eq!(asked, ["kitty"]);
     }
+}
+
+#[tokio::test]
+async fn what_was_found_before_a_question_is_not_searched_for_again() {
+    let script = r#"
+index = search_index(backends()["desk"].tools())
+
+def find(args):
+    return index.search("kitty")[0]["name"]
+
+def handler(args):
+    found = find(args)
+    said = elicit("Sure?", when_unavailable = "error").action
+    wrong = index.call("nothing_like_it", {})
+    elicit("Really?", when_unavailable = "error")
+    return "%s %s %s" % (said, found, wrong["isError"])
+
+publish(metadata("find", "", {}, {}), find)
+publish(metadata("handler", "", {}, {}), handler)
+"#;
+    let (url, asked) = server().await;
+    let sections = format!(
+        "sessionInit: {{ scriptFile: policy.star }}\noptimizer: {{ embedding: {{ provider: tei, url: \"{url}\" }} }}"
+    );
+    let mut client = Client::at(world(&tools(), &sections).file("policy.star", script), true, EVERYTHING).await;
+    let begin = Instant::now();
+    while client.proxy.client.modern_call("find", "{}").await.text() != "pet_feline" {
+        assert!(begin.elapsed() < LONG_PATIENCE, "{:?}", asked.lock().expect("no test panicked"));
+    }
+    asked.lock().expect("no test panicked").clear();
+    let (questions, outcome) = client.converse("handler", json!({}), json!({"action": "accept"})).await;
+    assert_eq!((questions.len(), text(&outcome).as_str()), (2, "accept pet_feline True"), "{outcome}");
+    let asked: Vec<_> =
+        asked.lock().expect("no test panicked").iter().flat_map(|(_, _, texts)| texts.clone()).collect();
+    assert_eq!(asked, ["kitty", "nothing_like_it"], "each once, over three runs");
 }
 
 #[tokio::test]

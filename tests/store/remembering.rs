@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{TOKENS, client_of, session_of, world};
+use crate::support::redis::Redis;
 
 /// Counts what is the caller's and what is everybody's.
 const COUNTING: &str = r#"
@@ -114,4 +115,57 @@ async fn what_does_not_fit_is_an_error_that_says_why() {
     proxy.client.call("act", r#"{"do":"set","key":"k","value":"text"}"#).await.result();
     let text = proxy.client.call("act", r#"{"do":"incr","key":"k","by":1}"#).await.text();
     assert!(text.contains("`k` is not a whole number"), "{text}");
+}
+
+#[tokio::test]
+async fn what_was_kept_for_a_session_or_a_request_goes_with_it() {
+    let script = r#"
+def fill(args):
+    for number in range(15):
+        state.set("k%d" % number, "x" * 1000000)
+    return "filled"
+
+publish(metadata("fill", "", {}, {}), fill)
+"#;
+    let proxy = world("", script).http().await;
+    // One after the other they keep more than there is room for at once: 256 MiB.
+    for _ in 0..10 {
+        let mut client = proxy.client();
+        client.initialize("2025-11-25").await.result();
+        assert_eq!(client.call("fill", "{}").await.text(), "filled");
+        assert_eq!(client.delete().await, 204);
+        assert_eq!(proxy.client().modern_call("fill", "{}").await.text(), "filled");
+    }
+}
+
+#[tokio::test]
+async fn a_redis_keeps_nothing_of_those_who_left_but_what_is_a_person_s_stays() {
+    let Some(redis) = Redis::start().await else { return };
+    let store = format!("store: {{url: '{}'}}", redis.url());
+    let mut pipe = world(&store, COUNTING).stdio();
+    pipe.client.initialize("2025-11-25").await.result();
+    assert_eq!(pipe.client.call("count", "{}").await.text(), "own 1, shared 1");
+    let mut proxy = world(&store, COUNTING).http().await;
+    let mut anonymous = proxy.client();
+    anonymous.initialize("2025-11-25").await.result();
+    assert_eq!(anonymous.call("count", "{}").await.text(), "own 1, shared 2");
+    assert_eq!(proxy.client().modern_call("count", "{}").await.text(), "own 1, shared 3");
+    let known = world(&format!("{store}\n{TOKENS}"), COUNTING).http().await;
+    let mut ann = session_of(&known, "secret-a").await;
+    assert_eq!(ann.call("count", "{}").await.text(), "own 1, shared 4");
+    let mut stays = proxy.client();
+    stays.initialize("2025-11-25").await.result();
+    assert_eq!(stays.call("count", "{}").await.text(), "own 1, shared 5");
+
+    pipe.client.finish().await;
+    assert_eq!((anonymous.delete().await, ann.delete().await), (204, 204));
+    // It is done behind the answer.
+    while redis.ask(&["KEYS", "*:request:*"]).await.contains("request:") {}
+    while redis.ask(&["KEYS", "*:values:session:*"]).await.matches("session:").count() > 1 {}
+    assert_eq!(stays.call("count", "{}").await.text(), "own 2, shared 6");
+    proxy.program.terminate();
+    proxy.program.exit().await;
+    let left = redis.ask(&["KEYS", "*:session:*"]).await;
+    assert!(!left.contains("session:"), "who was still there when the proxy ended: {left}");
+    assert_eq!(client_of(&known, "secret-a").modern_call("count", "{}").await.text(), "own 2, shared 7");
 }

@@ -59,3 +59,19 @@ async fn an_address_that_cannot_be_is_told_at_the_start_and_by_check() {
         assert!(!finished.stderr.contains("s3cret"), "{}", finished.stderr);
     }
 }
+
+#[tokio::test]
+async fn an_encrypted_redis_is_used_if_its_certificate_is_trusted() {
+    let Some(redis) = Redis::start_encrypted().await else { return };
+    let proxy = world(&sections(&redis), SCRIPT).environment("SSL_CERT_FILE", &redis.authority()).http().await;
+    let mut ann = session_of(&proxy, "secret-a").await;
+    assert_eq!(ann.call("count", "{}").await.text(), "own 1, shared 1");
+    assert_eq!(ann.call("count", "{}").await.text(), "own 2, shared 2");
+
+    let wary = world(&sections(&redis), SCRIPT).http().await;
+    let refused = session_of(&wary, "secret-a").await.call("count", "{}").await;
+    assert_eq!(refused.value()["result"]["isError"], true);
+    let text = refused.text();
+    assert!(text.starts_with(&format!("the store `{}` does not answer: ", redis.name())), "{text}");
+    assert!(text.contains("certificate"), "{text}");
+}

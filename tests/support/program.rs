@@ -27,6 +27,13 @@ impl Program {
         (Self { child, stderr }, stdin, stdout)
     }
 
+    /// Starts it with standard input and standard error as they were set, which are shown on `screen`.
+    pub fn start_on_terminal(mut command: Command, screen: StderrLog) -> (Self, ChildStdout) {
+        let mut child = command.spawn().unwrap_or_else(|problem| panic!("cannot start {command:?}: {problem}"));
+        let stdout = ChildStdout::from_std(child.stdout.take().expect("stdout is piped")).expect("a pipe is pollable");
+        (Self { child, stderr: screen }, stdout)
+    }
+
     /// Starts a server that says on stderr where it listens; nothing is read from its stdout.
     pub async fn start_server(command: Command) -> (Self, String) {
         Self::start_with_patience(command, PATIENCE).await

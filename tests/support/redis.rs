@@ -10,6 +10,7 @@ pub struct Redis {
     directory: TempDir,
     port: u16,
     password: Option<&'static str>,
+    encrypted: bool,
     child: Option<Child>,
 }
 
@@ -19,31 +20,82 @@ impl Redis {
         Self::start_with(None).await
     }
 
-    pub async fn start_with(password: Option<&'static str>) -> Option<Self> {
-        let works = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status();
-        if !works.is_ok_and(|status| status.success()) {
-            return missing("there is no `redis-server`");
+    /// One that speaks TLS only, with a certificate of [`Redis::authority`].
+    pub async fn start_encrypted() -> Option<Self> {
+        let mut redis = Self::prepared(None)?;
+        redis.encrypted = true;
+        if !redis.certified() {
+            return missing("there is no `openssl`");
         }
-        let mut redis = Redis { directory: TempDir::new(), port: free_port(), password, child: None };
         redis.again().await;
         Some(redis)
     }
 
+    pub async fn start_with(password: Option<&'static str>) -> Option<Self> {
+        let mut redis = Self::prepared(password)?;
+        redis.again().await;
+        Some(redis)
+    }
+
+    fn prepared(password: Option<&'static str>) -> Option<Self> {
+        let works = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status();
+        if !works.is_ok_and(|status| status.success()) {
+            return missing("there is no `redis-server`");
+        }
+        Some(Redis { directory: TempDir::new(), port: free_port(), password, encrypted: false, child: None })
+    }
+
+    /// Makes an authority of its own, and a certificate by it.
+    fn certified(&self) -> bool {
+        self.directory.write("names", "subjectAltName=IP:127.0.0.1");
+        let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+        [
+            format!("req -x509 {key} -keyout authority.key -out authority.pem -subj /CN=authority -days 2"),
+            format!("req {key} -keyout server.key -out server.csr -subj /CN=redis"),
+            "x509 -req -in server.csr -CA authority.pem -CAkey authority.key -CAcreateserial -out server.pem -days 2 \
+             -extfile names"
+                .to_owned(),
+        ]
+        .iter()
+        .all(|arguments| {
+            let mut command = Command::new("openssl");
+            command.args(arguments.split_whitespace()).current_dir(self.directory.path());
+            command.output().is_ok_and(|done| done.status.success())
+        })
+    }
+
+    /// The file of the authority that certified it.
+    pub fn authority(&self) -> String {
+        self.directory.path().join("authority.pem").display().to_string()
+    }
+
     pub fn url(&self) -> String {
         let password = self.password.map(|password| format!(":{password}@")).unwrap_or_default();
-        format!("redis://{password}127.0.0.1:{}/0", self.port)
+        format!("{}://{password}127.0.0.1:{}/0", self.scheme(), self.port)
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.encrypted { "rediss" } else { "redis" }
     }
 
     /// What errors call it.
     pub fn name(&self) -> String {
-        format!("redis://127.0.0.1:{}/0", self.port)
+        format!("{}://127.0.0.1:{}/0", self.scheme(), self.port)
     }
 
     /// Starts it after its end, at the same address and with nothing in it.
     pub async fn again(&mut self) {
         let mut command = Command::new("redis-server");
-        command.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-        command.arg("--dir").arg(self.directory.path());
+        let port = self.port.to_string();
+        command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+        command.arg("--dir").arg(self.directory.path()).current_dir(self.directory.path());
+        if self.encrypted {
+            command.args(["--port", "0", "--tls-port", &port, "--tls-auth-clients", "no"]);
+            command.args(["--tls-cert-file", "server.pem", "--tls-key-file", "server.key"]);
+            command.args(["--tls-ca-cert-file", "authority.pem"]);
+        } else {
+            command.args(["--port", &port]);
+        }
         if let Some(password) = self.password {
             command.args(["--requirepass", password]);
         }

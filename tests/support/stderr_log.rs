@@ -25,6 +25,8 @@ impl StderrLog {
                 sender.send_modify(|text| text.push_str(&String::from_utf8_lossy(&line)));
                 line.clear();
             }
+            // What ends without the end of a line, such as a question on a terminal.
+            sender.send_modify(|text| text.push_str(&String::from_utf8_lossy(&line)));
         });
         Self { text, patience: PATIENCE }
     }

@@ -32,8 +32,15 @@ impl Reloader {
         }
     }
 
-    /// Why the script would not work with the new config, as far as that can be known before its servers are there.
+    /// Why the new config cannot take the place of the old one: it would let everybody in, or the script would not work
+    /// with it, as far as that can be known before its servers are there.
     async fn refusal(&self, config: &Config, prepared: &Prepared) -> Option<Diagnostic> {
+        if !self.config.tokens.is_empty() && config.tokens.is_empty() {
+            return Some(
+                Diagnostic::error("`auth.tokens` has nobody left, so over HTTP everybody would be let in")
+                    .hint("keep a token, or start the proxy again to serve without any"),
+            );
+        }
         let now = self.gateway.snapshot();
         let foreseen = Arc::new(self.gateway.installed.foresee(config, prepared, &now));
         if !foreseen.is_settled() {

@@ -27,12 +27,15 @@ struct Reloader {
 
 impl Gateway {
     /// Follows all the files that `config`, which is in force, comes from. Runs until the proxy stops.
-    pub async fn follow_files(self: Arc<Self>, config: Config, reread: Reread) {
+    pub fn follow_files(self: Arc<Self>, config: Config, reread: Reread) -> impl Future<Output = ()> + Send {
+        // Now, and not when somebody first waits for this: what is written from here on is another text.
         let seen = config.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
         let mut reloader = Reloader { gateway: Arc::clone(&self), reread, config, seen };
-        tokio::select! {
-            () = reloader.run() => {}
-            () = self.stopping() => {}
+        async move {
+            tokio::select! {
+                () = reloader.run() => {}
+                () = self.stopping() => {}
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ impl HttpFront {
         if self.sessions.find(id, principal).is_none() {
             return Refused::unknown_session().reply(None);
         }
-        self.sessions.remove(id);
+        self.end(self.sessions.remove(id));
         HttpReply::empty(StatusCode::NO_CONTENT)
     }
 }

@@ -16,14 +16,18 @@ use std::time::Duration;
 
 use ::http::header::{ALLOW, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use futures::future::join_all;
+use tokio::sync::watch;
 
 use request_headers::RequestHeaders;
 
 use super::changes::Compared;
 use super::replay::Replay;
+use super::session::Session;
 use super::sessions::Sessions;
 use super::{Identity, Server};
 use crate::config::Serve;
+use crate::model::Principal;
 use crate::wire::http::{HttpReply, HttpRequest, HttpService};
 use crate::wire::{Id, RpcError, encode, headers};
 
@@ -34,14 +38,17 @@ const SWEEP: Duration = Duration::from_secs(15);
 pub struct HttpFront {
     server: Server,
     sessions: Sessions,
-    identity: Identity,
+    /// Who is let in; changes with the config.
+    identity: watch::Sender<Identity>,
     request_headers: RequestHeaders,
     replay: Arc<Replay>,
 }
 
 impl HttpFront {
     /// The front, with its housekeeping running until it is dropped.
-    pub fn new(server: Server, identity: Identity, serve: &Serve) -> Arc<Self> {
+    pub fn new(server: Server, serve: &Serve) -> Arc<Self> {
+        let mut tokens = server.gateway.tokens();
+        let identity = watch::channel(Identity::new(&tokens.borrow_and_update())).0;
         let sessions = Sessions::new(serve.max_sessions, serve.session_idle_timeout);
         let front = Arc::new(HttpFront {
             server,
@@ -56,7 +63,14 @@ impl HttpFront {
             loop {
                 ticks.tick().await;
                 let Some(front) = weak.upgrade() else { return };
-                front.sessions.sweep();
+                front.end(front.sessions.sweep());
+            }
+        });
+        let weak = Arc::downgrade(&front);
+        tokio::spawn(async move {
+            while tokens.changed().await.is_ok() {
+                let Some(front) = weak.upgrade() else { return };
+                front.admit_only(Identity::new(&tokens.borrow_and_update()));
             }
         });
         let weak = Arc::downgrade(&front);
@@ -68,6 +82,28 @@ impl HttpFront {
             }
         });
         front
+    }
+
+    /// From now on these are let in. A session of anybody else is as one that never was.
+    fn admit_only(&self, identity: Identity) {
+        let strangers = self.sessions.remove_where(|session| !identity.knows(&session.client.principal));
+        self.identity.send_replace(identity);
+        self.end(strangers);
+    }
+
+    /// Ends when this principal is no longer let in.
+    async fn shut_out(&self, principal: &Principal) {
+        let mut identity = self.identity.subscribe();
+        // The front keeps the sender, so there is no other end.
+        let _ = identity.wait_for(|identity| !identity.knows(principal)).await;
+    }
+
+    /// Ends sessions that were taken out of the table, with what was kept for them.
+    fn end(&self, sessions: impl IntoIterator<Item = Arc<Session>>) {
+        for session in sessions {
+            session.end();
+            self.server.forget(&session.client);
+        }
     }
 
     /// Tells each session of the lists that have changed for it.
@@ -97,15 +133,17 @@ impl HttpFront {
         }
     }
 
-    /// Ends every session: their streams end, their calls are cancelled.
-    pub fn end_sessions(&self) {
-        for session in self.sessions.all() {
-            session.end();
-        }
+    /// Ends every session: their streams end, their calls are cancelled, what was kept for them is forgotten.
+    pub async fn end_sessions(&self) {
+        let sessions = self.sessions.remove_where(|_| true);
+        sessions.iter().for_each(|session| session.end());
+        let clients = sessions.iter().map(|session| &session.client);
+        join_all(clients.map(|client| self.server.forget_values_of(&client.principal, &client.owner))).await;
     }
 
     async fn answer(self: Arc<Self>, request: HttpRequest) -> HttpReply {
-        let Some(principal) = self.identity.of(&request.headers) else { return unauthorized() };
+        let principal = self.identity.borrow().of(&request.headers);
+        let Some(principal) = principal else { return unauthorized() };
         match request.method {
             Method::POST => self.post(request, principal).await,
             Method::GET => self.get(&request.headers, &principal).await,
@@ -117,7 +155,7 @@ impl HttpFront {
 
 impl HttpService for HttpFront {
     fn refuse(&self, headers: &HeaderMap) -> Option<HttpReply> {
-        self.identity.of(headers).is_none().then(unauthorized)
+        self.identity.borrow().of(headers).is_none().then(unauthorized)
     }
 
     fn handle(self: Arc<Self>, request: HttpRequest) -> Pin<Box<dyn Future<Output = HttpReply> + Send>> {

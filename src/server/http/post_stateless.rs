@@ -61,9 +61,19 @@ impl HttpFront {
         let outlet = if accepts.events { Outlet::Queue(queue) } else { Outlet::Nowhere };
         let cancel = CancellationToken::new();
         let guard = cancel.clone().drop_guard();
-        let server = self.server.clone();
         let work: Work = Box::pin(async move {
-            server.answer_stateless(Asked { request: &request, client: &client, cancel, outlet: &outlet }).await
+            let asked = Asked { request: &request, client: &client, cancel, outlet: &outlet };
+            if request.method != "subscriptions/listen" {
+                return self.server.answer_stateless(asked).await;
+            }
+            // The only request that lasts, and so may outlive the right to make it.
+            let listening = async {
+                tokio::select! {
+                    outcome = self.server.answer_stateless(asked) => outcome,
+                    () = self.shut_out(&client.principal) => None,
+                }
+            };
+            Box::pin(listening).await
         });
         let answering = Answering { id, work, messages, _cancel: guard };
         if accepts.events { answering.reply().await } else { answering.single().await }
