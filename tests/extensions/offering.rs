@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::{one_tool, serving, world};
+use crate::support::config::Config;
 use crate::support::finished::Finished;
+use crate::support::message;
+use crate::support::proxy::Proxy;
 
 const EVERYTHING: &str = r#"
 def tool(params):
@@ -155,4 +158,50 @@ async fn each_extension_remembers_for_itself() {
     for (tool, expected) in [("run", 1), ("run", 2), ("other", 1), ("run", 3)] {
         assert_eq!(proxy.data(tool, json!({})).await, json!({"result": expected}), "{tool}");
     }
+}
+
+/// A tool and a resource that say whom they serve, and tell of themselves on the way.
+const ABOUT_THE_CALLER: &str = r#"
+def about(params):
+    progress(1, 2, "looking")
+    log("asked", level = "warning", whom = current_user().sub)
+    state.set("last", current_user().sub)
+    progress(2, 2)
+    return "%s of %s by %s" % (state.get("last"), current_user().groups, client().name)
+
+def describe_extension():
+    return Extension(name = "about", version = "1",
+        tools = [Tool(name = "about", description = "", handler = about)],
+        resources = [Resource(uri = "about://me", name = "me", handler = about)])
+"#;
+
+#[tokio::test]
+async fn a_handler_knows_whom_it_serves_and_tells_of_its_progress() {
+    let tokens = "auth: {tokens: [{token: secret-a, sub: ann, groups: [ops]}, {token: secret-b, sub: bob}]}";
+    let config = Config::new().section("extensions: { paths: [about.star] }").section(tokens);
+    let script = "for meta, call in backends()['about'].tools():\n    publish(meta.replace(name = 'wrapped'), lambda args, call = call: call(args))\n    publish(meta, call)\npassthrough()\n";
+    let proxy = Proxy::new(&config)
+        .file("about.star", ABOUT_THE_CALLER)
+        .file("policy.star", script)
+        .argument("--script")
+        .argument("policy.star")
+        .http()
+        .await;
+    for (token, expected) in [("secret-a", "ann of [\"ops\"] by test-client"), ("secret-b", "bob of [] by test-client")]
+    {
+        let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
+        client.initialize("2025-11-25").await.result();
+        for tool in ["about", "wrapped"] {
+            let params = format!(r#"{{"name":"{tool}","arguments":{{}},"_meta":{{"progressToken":"t"}}}}"#);
+            let asked = client.legacy(&message::request("70", "tools/call", &params));
+            let told = client.send(&asked).await.messages().await;
+            let progress: Vec<_> = told.iter().map(|message| message.value()["params"]["progress"].clone()).collect();
+            assert_eq!(progress, [json!(1.0), json!(2.0), json!(null)], "{tool}");
+            assert_eq!(told[2].text(), expected, "{tool}");
+        }
+        let read = client.request("resources/read", r#"{"uri":"about://me"}"#).await.value();
+        assert_eq!(read["result"]["contents"][0]["text"], expected);
+    }
+    let line = proxy.program.stderr.line("asked").await;
+    assert!(line.contains("ann") && line.contains("about"), "{line}");
 }

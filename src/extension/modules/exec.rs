@@ -8,16 +8,14 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::list::UnpackList;
 use starlark::values::none::NoneOr;
 
-use super::{act, pairs, seconds};
+use super::{act_if, pairs, seconds};
+use crate::extension::Permissions;
 use crate::reach::command::{self, Command};
 
-pub fn register_exec(builder: &mut GlobalsBuilder) {
-    builder.namespace("exec", members);
-}
-
-/// Commands of this machine: only those that `allowed_exec` of the extension names, and never through a shell.
+/// Commands of this machine: only those that `allowed_exec` of the extension names, by exactly these names, and never
+/// through a shell: an argument is an argument, whatever is in it.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// Runs a command and waits for its end: `exec.run("git", ["status", "--short"])`. A dict with `stdout`, `stderr`,
     /// `exit_code`, `success`, `timed_out` and `truncated`.
     ///
@@ -43,7 +41,8 @@ fn members(builder: &mut GlobalsBuilder) {
             timeout: seconds("timeout", timeout)?,
         };
         let asked = request.clone();
-        act("exec.run", &asked, eval, |world| async move {
+        let allowed = |permissions: &Permissions| command::check(&asked.command, &permissions.exec);
+        act_if("exec.run", &asked, eval, allowed, |world| async move {
             command::run(&world.reach, &world.permissions().exec, world.folder(), &request).await
         })
     }

@@ -10,15 +10,11 @@ use super::act;
 use crate::reach::sqlite::{self, Statement, Wants};
 use crate::script::convert;
 
-pub fn register_sqlite(builder: &mut GlobalsBuilder) {
-    builder.namespace("sqlite", members);
-}
-
 /// SQLite databases below the extension's folder, or below one that `allowed_paths` names. `params` is a list for `?`, or
 /// a dict for `:name`; bytes are `{"base64": "..."}` in both directions. A statement stays within its database: ATTACH and
 /// load_extension() are refused. `:memory:` is an empty database for one statement.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// The rows a statement gives, as a list of dicts:
     /// `sqlite.query("shop.db", "SELECT * FROM orders WHERE total > ?", [100])`.
     fn query<'v>(

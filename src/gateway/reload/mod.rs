@@ -9,6 +9,7 @@ mod script;
 use std::sync::Arc;
 
 use super::Gateway;
+use super::local::LocalTools;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::watch::{Wanted, Watcher};
@@ -29,6 +30,7 @@ impl Gateway {
     /// Follows all the files that `config`, which is in force, comes from. Runs until the proxy stops.
     pub async fn follow_files(self: Arc<Self>, config: Config, reread: Reread) {
         let seen = config.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+        report::new_problems(&LocalTools::default(), &self.installed.local());
         let mut reloader = Reloader { gateway: Arc::clone(&self), reread, config, seen };
         tokio::select! {
             () = reloader.run() => {}

@@ -6,6 +6,8 @@ mod literal;
 mod moment;
 mod number;
 mod pools;
+mod target;
+mod tls;
 
 use std::time::Duration;
 
@@ -20,7 +22,8 @@ use self::fault::Fault;
 use self::literal::Literal;
 use self::pools::Lease;
 pub use self::pools::Pools;
-use super::Hosts;
+use self::target::Target;
+use super::{Folder, Hosts};
 
 /// How long a statement may take, waiting for a connection included.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -67,12 +70,13 @@ impl Statement {
 }
 
 /// Runs a statement; rows as a list of dicts, or a number.
-pub async fn perform(pools: &Pools, hosts: &Hosts, statement: &Statement) -> Result<Value, String> {
-    let config = pools::parse(&statement.connection)?;
-    pools::check(&config, hosts).await?;
-    let fault = Fault::new(&config);
+pub async fn perform(pools: &Pools, hosts: &Hosts, folder: &Folder, statement: &Statement) -> Result<Value, String> {
+    let mut target = Target::of(&statement.connection, folder)?;
+    pools::complete(&mut target.config);
+    pools::check(&target.config, hosts).await?;
+    let fault = Fault::new(&target.config);
     let work = async {
-        let lease = pools.lease(&statement.connection, config).await.map_err(|error| fault.pool(&error))?;
+        let lease = pools.lease(&statement.connection, target, &fault).await?;
         let result = run(&lease, statement, &fault).await;
         lease.done();
         result
