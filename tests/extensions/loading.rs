@@ -45,6 +45,12 @@ async fn what_is_wrong_is_told_with_its_place() {
             "tools/x.star:5",
         ),
         (
+            tool("Tool(name = 'a', description = '', handler = lambda one, two: 1)"),
+            "is not a function of one argument",
+            "tools/x.star:5",
+        ),
+        (tool("Tool(name = 'a', description = '', handler = 'run')"), "is not a function", "tools/x.star:5"),
+        (
             tool(
                 "Tool(name = 'a', description = '', handler = run), Tool(name = 'a', description = '', handler = run)",
             ),

@@ -205,3 +205,29 @@ async fn a_handler_knows_whom_it_serves_and_tells_of_its_progress() {
     let line = proxy.program.stderr.line("asked").await;
     assert!(line.contains("ann") && line.contains("about"), "{line}");
 }
+
+#[tokio::test]
+async fn arguments_of_the_wrong_kind_for_a_module_are_told_with_their_line() {
+    let calls = [
+        ("http.get(7)", "`url`"),
+        ("http.get('https://x.test', headers = ['a'])", "`headers` must be a dict of texts, not a `list`"),
+        ("http.get('https://x.test', auth = 'ann')", "`auth` must be `(user, password)`"),
+        ("http.post('https://x.test', body = 'a', json_body = 1)", "a request has one body"),
+        ("http.get('https://x.test', timeout = 0)", "`timeout` must be a number of seconds above 0"),
+        ("exec.run('ls', 'x')", "`args`"),
+        ("exec.run('ls', env = {'A': []})", "`env` must be a dict of texts; `A` is none"),
+        ("sqlite.query(':memory:', 'SELECT 1', 'x')", "params"),
+        ("sqlite.query(':memory:', 7)", "`sql`"),
+        ("postgres.query('postgresql://x.test/y', 'SELECT 1', 'x')", "`params` must be a list"),
+        ("data.load_text(None)", "`path`"),
+        ("env.get(1)", "`name`"),
+        ("time.sleep(-1)", "`seconds` must be a number of seconds above 0"),
+    ];
+    let body: String =
+        calls.iter().enumerate().map(|(at, (call, _))| format!("if params['case'] == {at}: {call}\n")).collect();
+    let mut proxy = serving(&[("one.star", &one_tool(body.trim_end(), "allowed_exec = ['ls'],"))]).await;
+    for (case, (call, expected)) in calls.iter().enumerate() {
+        let text = proxy.fault("run", json!({"case": case})).await;
+        assert!(text.contains(expected) && text.contains(&format!("(one.star:{})", case + 2)), "{call}: {text}");
+    }
+}

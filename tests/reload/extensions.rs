@@ -21,9 +21,9 @@ impl StdioProxy {
     /// What `proxy status` says of the one extension that is not in force.
     async fn extension_error(&self) -> String {
         let status = self.status().await;
-        let errors = status["extensionErrors"].as_array().unwrap();
+        let errors = status["extensionErrors"].as_array().expect("a list");
         assert_eq!(errors.len(), 1, "{status}");
-        errors[0].as_str().unwrap().to_owned()
+        errors[0].as_str().expect("a text").to_owned()
     }
 }
 
@@ -119,6 +119,56 @@ async fn a_broken_one_that_comes_with_another_config_is_told_and_the_others_come
     proxy.client.stderr().line("an extension was not loaded").await;
     assert!(proxy.extension_error().await.contains("broken.star:1"));
     assert_eq!(proxy.status().await["configErrors"], json!([]));
+}
+
+#[tokio::test]
+async fn a_call_finishes_with_the_version_it_began_with() {
+    // Says that it has begun, and goes on when it is told to.
+    let waiting = |says: &str| {
+        let waits = "exec.run(\"sh\", [\"-c\", \"echo > began; until [ -e go ]; do sleep 0.01; done\"], cwd = \".\")\n    return";
+        extension("a", "say", says)
+            .replace("return '", &format!("{waits} '"))
+            .replace("version = '1',", "version = '1', allowed_exec = ['sh'],")
+    };
+    let mut proxy = serving(world(WATCHED).file("tools/a.star", &waiting("old"))).await;
+    let call = proxy.client.begin("tools/call", r#"{"name":"say","arguments":{}}"#).await;
+    proxy.world.directory.appearing("tools/began", proxy.client.stderr()).await;
+    proxy.write("tools/a.star", &extension("a", "speak", "new"));
+    assert_eq!(proxy.changed_tools().await, ["speak"]);
+    assert_eq!(proxy.client.call("speak", "{}").await.text(), "new");
+    assert!(proxy.client.unclaimed().all(|message| !message.is_response()), "the call is still under way");
+    proxy.write("tools/go", "");
+    assert_eq!(proxy.client.response(&call).await.text(), "old");
+}
+
+#[tokio::test]
+async fn of_ten_quick_saves_the_last_one_counts_and_none_is_seen_half() {
+    let mut proxy = serving(world(WATCHED)).await;
+    for number in 0..10 {
+        proxy.write("tools/a.star", &extension("a", &format!("tool_{number}"), "x"));
+    }
+    let mut seen = Vec::new();
+    while seen.last().is_none_or(|last| last != "tool_9") {
+        let tools = proxy.changed_tools().await;
+        assert_eq!(tools.len(), 1, "{tools:?}");
+        seen.extend(tools);
+    }
+    assert!(seen.is_sorted(), "{seen:?}");
+    assert_eq!(proxy.status().await["extensionErrors"], json!([]));
+    assert!(!proxy.client.stderr().text().contains("was not loaded"));
+}
+
+#[tokio::test]
+async fn a_file_that_is_replaced_by_another_is_the_other() {
+    let mut proxy = serving(world(WATCHED)).await;
+    let folder = proxy.world.directory.path().join("tools");
+    proxy.write("tools/a.star~", &extension("a", "renamed", "x"));
+    std::fs::rename(folder.join("a.star~"), folder.join("a.star")).unwrap();
+    assert_eq!(proxy.changed_tools().await, ["renamed"]);
+    proxy.write("elsewhere/a.star", &extension("a", "linked", "x"));
+    std::os::unix::fs::symlink("../elsewhere/a.star", folder.join("link")).unwrap();
+    std::fs::rename(folder.join("link"), folder.join("a.star")).unwrap();
+    assert_eq!(proxy.changed_tools().await, ["linked"]);
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
     ///
     /// The command gets a small environment (`PATH`, `HOME` and the like) and what `env` adds; `cwd` is relative to the
     /// extension's folder. After `timeout` seconds, and when the call is cancelled, it is ended with everything that it
-    /// has started. Of each stream the first MiB is kept.
+    /// has started, daemons too. One that ends by itself takes its process group with it. Of each stream the first MiB is kept.
     fn run<'v>(
         command: &str,
         #[starlark(default = NoneOr::None)] args: NoneOr<UnpackList<Value<'v>>>,

@@ -23,9 +23,13 @@ use starlark::values::{Heap, Value};
 use super::permissions::Permissions;
 use super::world::World;
 use crate::json::raw;
+use crate::reach::{Statement, Wants};
 use crate::script::{Context, complain, convert};
 
-const ALL: [(&str, fn(&mut GlobalsBuilder)); 8] = [
+/// A module's name, and what adds its members.
+type Module = (&'static str, fn(&mut GlobalsBuilder));
+
+const ALL: [Module; 8] = [
     ("data", data::members),
     ("env", env::members),
     ("exec", exec::members),
@@ -101,6 +105,18 @@ fn look<'v>(
     }
     let result = context.effect(kind, &[request], |_| Ok(perform().map(|value| raw(&value))))?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// What a script asks of a database.
+fn statement<'v>(
+    database: &str,
+    sql: &str,
+    params: NoneOr<Value<'v>>,
+    wants: Wants,
+    eval: &Evaluator<'v, '_, '_>,
+) -> starlark::Result<Statement> {
+    let params = convert::to_json(params.into_option().unwrap_or_default(), eval.heap())?;
+    Ok(Statement { database: database.to_owned(), sql: sql.to_owned(), params, wants })
 }
 
 /// A number of seconds above 0.

@@ -6,9 +6,8 @@ use starlark::starlark_module;
 use starlark::values::Value;
 use starlark::values::none::NoneOr;
 
-use super::act;
-use crate::reach::postgres::{self, Statement, Wants};
-use crate::script::convert;
+use super::{act, statement};
+use crate::reach::{Statement, Wants, postgres};
 
 /// PostgreSQL. `connection` is `postgresql://user:password@host:5432/database`, best from `env.get()`; connections are
 /// kept and used again. `params` is a list for `$1`, `$2`; each is read as the type the statement has there.
@@ -45,7 +44,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = "public")] schema: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        run("postgres.list_tables", Statement::list_tables(connection, schema), eval)
+        run("postgres.list_tables", postgres::list_tables(connection, schema), eval)
     }
 
     /// The columns of a table: a list of dicts with `column_name`, `data_type`, `is_nullable` ("YES" or "NO"),
@@ -56,19 +55,8 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = "public")] schema: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        run("postgres.describe_table", Statement::describe_table(connection, table, schema), eval)
+        run("postgres.describe_table", postgres::describe_table(connection, table, schema), eval)
     }
-}
-
-fn statement<'v>(
-    connection: &str,
-    sql: &str,
-    params: NoneOr<Value<'v>>,
-    wants: Wants,
-    eval: &Evaluator<'v, '_, '_>,
-) -> starlark::Result<Statement> {
-    let params = convert::to_json(params.into_option().unwrap_or_default(), eval.heap())?;
-    Ok(Statement { connection: connection.to_owned(), sql: sql.to_owned(), params, wants })
 }
 
 fn run<'v>(kind: &'static str, statement: Statement, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
