@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::Hook;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Definition, ItemKind, ItemRef};
-use crate::script::{Function, LogLevel};
+use crate::script::{Function, LogLine};
 use crate::search::SharedIndex;
 
 #[derive(Clone, Debug, Default)]
@@ -29,7 +27,7 @@ pub struct Plan {
     /// The search indexes that it made at its top level.
     pub indexes: Vec<Arc<SharedIndex>>,
     /// What the script logged at its top level.
-    pub log: Vec<(LogLevel, String, Map<String, Value>)>,
+    pub log: Vec<LogLine>,
     /// Whether it asked whom it runs for: others may get another plan.
     pub personal: bool,
     /// What runs before everything that a client names.

@@ -26,6 +26,8 @@ pub fn world(
     Arc::new(World::new(snapshot, settings, visitor))
 }
 
+const IN_A_HANDLER: &str = "do it inside a handler: `def handler(args): ...`, then `publish(meta, handler)`";
+
 /// Runs a session script. Every error is a diagnostic with place and cure.
 pub fn run_session_script(
     source: &Source,
@@ -40,7 +42,7 @@ pub fn run_session_script(
 }
 
 fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Result<Plan, Failure> {
-    let context = Context::top(world.clone(), limits);
+    let context = Context::top(world.clone(), limits).with_cure(IN_A_HANDLER);
     let done = evaluate(&Program {
         source,
         globals: globals::session(),
@@ -64,7 +66,7 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     plan.sections_read = std::mem::take(&mut notes.sections_read);
     plan.warnings = std::mem::take(&mut notes.warnings);
     plan.indexes = std::mem::take(&mut notes.indexes);
-    plan.log = context.log.into_inner().into_iter().map(|line| (line.level, line.message, line.fields)).collect();
+    plan.log = context.log.into_inner();
     plan.files = done.files;
     if mentions_run_script(&source.text, &plan.files) {
         plan.sections_read.insert("codeMode".to_owned());

@@ -141,6 +141,8 @@ pub(super) async fn used(
 }
 
 fn unknown_tool(name: &str, surface: &Surface, gateway: &Gateway) -> Failure {
+    // It may be one of these that should give it.
+    output::diagnostics(&gateway.extension_problems());
     let mut diagnostic = Diagnostic::error(format!("no tool `{name}` is published"));
     let snapshot = gateway.snapshot();
     for backend in snapshot.backends.iter().filter(|backend| !backend.error.is_empty()) {

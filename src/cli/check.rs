@@ -82,12 +82,14 @@ fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), 
             let snapshot = gateway.snapshot();
             report.add_servers(&snapshot);
             report.add_failures(&snapshot);
+            report.add(gateway.extension_problems());
             report.add_surface(&surface, &snapshot, record.as_ref());
             Ok(())
         });
     }
     let offline = Offline::look(&loaded.config, &options).map_err(Failure::config)?;
     report.add_servers(&offline.snapshot);
+    report.add(offline.extension_problems.iter().cloned());
     let surface = offline.build().map_err(|error| Failure::from(&error))?;
     report.add_surface(&surface, &offline.snapshot, record.as_ref());
     Ok(())

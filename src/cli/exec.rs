@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Workers::shared().warm_up();
     let limits = arguments.source.load()?.config.code_mode;
     let result = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
-        setup::report_servers(gateway);
+        setup::report_missing(gateway);
         Ok(if surface.tool(TOOL).is_some() {
             let call = json!({"script": script, "data": data});
             used(gateway, &surface, local_user()?, TOOL, &call, None).await?

@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::usage("--limit must be 1 or more"));
     }
     let (shared, hits) = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
-        setup::report_servers(gateway);
+        setup::report_missing(gateway);
         let shared = surface.search_index();
         // An embedding server is asked through this runtime, which must go on meanwhile.
         let found = tokio::task::spawn_blocking(move || {

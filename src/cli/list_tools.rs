@@ -35,7 +35,7 @@ struct Listed {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (tools, backends) = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
-        setup::report_servers(gateway);
+        setup::report_missing(gateway);
         check_server(arguments.server.as_deref(), gateway)?;
         let tools = if arguments.all { offered(gateway) } else { published(&surface) };
         Ok((tools, gateway.snapshot().backends.clone()))

@@ -154,6 +154,7 @@ pub(super) fn with_servers(source: &Source) -> Result<Vec<Arc<BackendView>>, Fai
     runtime()?.block_on(async {
         let gateway = Gateway::start(&loaded.config, &options).map_err(Failure::config)?;
         spinner::with("starting the servers", gateway.servers_settled()).await;
+        output::diagnostics(&gateway.extension_problems());
         let backends = gateway.snapshot().backends.clone();
         gateway.stop().await;
         Ok(backends)
@@ -207,6 +208,12 @@ pub(super) fn unless_all_failed(backends: &[Arc<BackendView>]) -> Result<(), Fai
     let mut servers = backends.iter().filter(|backend| backend.kind != BackendKind::Extension).peekable();
     let failed = servers.peek().is_some() && servers.all(|server| server.status != Status::Ready);
     if failed { Err(Failure::silent()) } else { Ok(()) }
+}
+
+/// Tells the person what is not there: servers and extensions.
+pub(super) fn report_missing(gateway: &Gateway) {
+    report_servers(gateway);
+    output::diagnostics(&gateway.extension_problems());
 }
 
 /// Tells the person which servers are not there.

@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(Err(error)) => return Err(Failure::usage(format!("--filter is no pattern: {error}"))),
     };
     setup::with_gateway(&arguments.source, None, async |gateway, surface| {
-        setup::report_servers(gateway);
+        setup::report_missing(gateway);
         let fits = |tool: &&Definition| pattern.as_ref().is_none_or(|pattern| pattern.matches(tool.key()));
         let tools = || surface.tools().map(|entry| entry.definition.as_ref()).filter(fits);
         if tools().next().is_none() {

@@ -194,7 +194,10 @@ impl Host for LocalHost {
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
         let mut fields = fields.clone();
         fields.insert("extension".to_owned(), json!(self.extension.as_ref()));
-        level.record(message, &fields);
+        match &self.caller {
+            Some(caller) => caller.log(level, message, &fields),
+            None => level.record(message, &fields),
+        }
     }
 
     fn stopped(&self) -> Option<Stop> {

@@ -20,6 +20,9 @@ pub fn read(file: &Path) -> Result<Source, Diagnostic> {
 /// Loads one. `None` if the file describes no extension: then it is only there for others to load from.
 pub fn open(source: &Source, pool: &Pool, reach: &Arc<Reach>) -> Result<Option<ExtensionBackend>, Diagnostic> {
     let extension = load(source, &Limits::SESSION_SCRIPT, reach)?;
+    for line in extension.iter().flat_map(|extension| &extension.log) {
+        line.level.record(&line.message, &line.fields);
+    }
     Ok(extension.map(|extension| ExtensionBackend::new(extension, pool.clone())))
 }
 
@@ -31,6 +34,16 @@ pub fn clash(first: &ExtensionBackend, second: &ExtensionBackend) -> Diagnostic 
         first.source_name(),
         second.source_name()
     ))
+    .note(format!("the one in `{}` was there first and stays", first.source_name()))
+    .hint("give one of them another `name` in Extension()")
+}
+
+/// An extension that is called like a server.
+pub fn clash_with_server(extension: &ExtensionBackend) -> Diagnostic {
+    let (name, file) = (extension.name(), extension.source_name());
+    Diagnostic::error(format!("the extension `{name}` has the name of a server: `{file}`"))
+        .note("the server stays")
+        .hint("give the extension another `name` in Extension(), or the server another one in the config")
 }
 
 /// The files that a configured path stands for and that may hold extensions, sorted.

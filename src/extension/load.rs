@@ -18,6 +18,7 @@ use crate::script::{
 };
 
 const DESCRIBE: &str = "describe_extension";
+const IN_A_HANDLER: &str = "do it inside a handler: `def handler(params): ...`, then `Tool(..., handler = handler)`";
 
 /// The names that only an extension knows.
 pub fn register(builder: &mut GlobalsBuilder) {
@@ -46,7 +47,7 @@ pub fn load_world(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Resul
 fn run(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<(Extension, Arc<World>)>, Failure> {
     let folder = source.path.as_deref().map(|path| path.parent().unwrap_or(Path::new(".")));
     let world = Arc::new(World::new(Arc::clone(reach), folder));
-    let context = Context::top(world.clone(), limits);
+    let context = Context::top(world.clone(), limits).with_cure(IN_A_HANDLER);
     let done = evaluate(&Program {
         source,
         globals: globals(),

@@ -17,9 +17,10 @@ use crate::model::ItemKind;
 use crate::script::LogLine;
 
 pub use backend::ExtensionBackend;
-pub use discover::{candidates, clash, open, read};
+pub use discover::{candidates, clash, clash_with_server, open, read};
 pub use item::{CallFault, ExtensionItem};
 pub use load::{globals, load, load_world, register};
+pub use modules::about as about_modules;
 pub use permissions::Permissions;
 pub use world::World;
 

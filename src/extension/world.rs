@@ -60,7 +60,12 @@ impl World {
 
     pub fn permissions(&self) -> &Permissions {
         static NONE_YET: LazyLock<Permissions> = LazyLock::new(Permissions::default);
-        self.granted.get().map_or(&NONE_YET, |granted| &granted.permissions)
+        self.declared().unwrap_or(&NONE_YET)
+    }
+
+    /// What it says that it does; nothing at its top level, and where there is no extension at all.
+    pub fn declared(&self) -> Option<&Permissions> {
+        self.granted.get().map(|granted| &granted.permissions)
     }
 
     /// The folders it may use files of; at the top level its own only.

@@ -75,7 +75,7 @@ impl Installation {
     /// Looks a config through, with what is in place already. Blocking.
     pub(super) fn prepare(&self, config: &Config) -> Result<Prepared, Vec<Diagnostic>> {
         let (local, calls) = (self.local(), self.fleet.calls());
-        Prepared::of(config, &self.options, &self.environment.pool, &calls.pool, &self.reach, Some(&local))
+        Prepared::of(config, &self.options, &self.environment.pool, &calls.pool, &self.reach, &local)
     }
 
     /// What the backends of a config would show right after it was put in place.

@@ -88,6 +88,10 @@ impl LocalTools {
             Ok(extension) => LocalFile { source, extension: extension.map(Arc::new), problem: None },
             Err(problem) => {
                 let extension = known.and_then(|known| known.extension.clone());
+                let problem = match &extension {
+                    Some(_) => problem.note("the version that was loaded before stays"),
+                    None => problem,
+                };
                 LocalFile { source, extension, problem: Some(problem) }
             }
         }
@@ -104,8 +108,7 @@ impl LocalTools {
         let all: Vec<&Arc<ExtensionBackend>> = self.files.iter().filter_map(|file| file.extension.as_ref()).collect();
         for extension in &all {
             if config.servers.contains_key(extension.name()) {
-                self.clashes
-                    .push(Diagnostic::error(format!("the extension `{}` has the name of a server", extension.name())));
+                self.clashes.push(extension::clash_with_server(extension));
                 continue;
             }
             let namesakes = || all.iter().filter(|other| other.name() == extension.name());
@@ -144,6 +147,11 @@ impl LocalTools {
     /// All that is wrong now.
     pub(super) fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
         self.missing.iter().chain(self.files.iter().filter_map(|file| file.problem.as_ref())).chain(&self.clashes)
+    }
+
+    /// What is wrong and was not before.
+    pub(super) fn new_problems<'a>(&'a self, before: &'a LocalTools) -> impl Iterator<Item = &'a Diagnostic> {
+        self.problems().filter(|problem| !before.problems().any(|known| known == *problem))
     }
 
     /// What to watch for changes.

@@ -16,6 +16,8 @@ use crate::session::{BuildError, Recipe, Surface};
 pub struct Offline {
     pub recipe: Recipe,
     pub snapshot: Arc<Snapshot>,
+    /// What is wrong with single extensions; the others are there.
+    pub extension_problems: Vec<Diagnostic>,
 }
 
 impl Offline {
@@ -23,14 +25,15 @@ impl Offline {
         let mut problems = Vec::new();
         let recipe = recipe(config, None).map_err(|problem| problems.push(problem)).ok();
         let local = LocalTools::default().look(config, options.bundled, &Pool::new(1), &options.reach());
-        problems.extend(local.problems().cloned());
+        problems.extend(local.missing.iter().cloned());
         problems.extend(store(config).err());
         let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
         let mut backends: Vec<_> = servers.map(|(name, server)| Arc::new(idle_view(name, server, &cache))).collect();
         backends.extend(local.backends().map(|extension| extension.view()));
-        Ok(Offline { recipe, snapshot: Arc::new(Snapshot { version: 1, generation: 1, backends }) })
+        let extension_problems = local.problems().cloned().collect();
+        Ok(Offline { recipe, snapshot: Arc::new(Snapshot { version: 1, generation: 1, backends }), extension_problems })
     }
 
     /// Runs the script on what is known.

@@ -26,24 +26,22 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Blocking: it reads files and runs extensions. At the start an extension that does not load is an error as any
-    /// other; later its last good version stays.
+    /// Blocking: it reads files and runs extensions. An extension that does not load is no reason to do without the
+    /// others: it is among the problems of `local`. A path of the config at which there is nothing is an error of the
+    /// config.
     pub(super) fn of(
         config: &Config,
         options: &Options,
         http: &http::Pool,
         pool: &Pool,
         reach: &Arc<Reach>,
-        before: Option<&LocalTools>,
+        before: &LocalTools,
     ) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let embedder = embedder(config, options, http, &mut problems);
         let recipe = recipe(config, embedder).map_err(|problem| problems.push(problem)).ok();
-        let local = before.unwrap_or(&LocalTools::default()).look(config, options.bundled, pool, reach);
-        match before {
-            Some(_) => problems.extend(local.missing.iter().cloned()),
-            None => problems.extend(local.problems().cloned()),
-        }
+        let local = before.look(config, options.bundled, pool, reach);
+        problems.extend(local.missing.iter().cloned());
         let store = store(config).map_err(|problem| problems.push(problem)).ok();
         let (Some(recipe), Some(store), true) = (recipe, store, problems.is_empty()) else { return Err(problems) };
         let (recipe, routes) = (Arc::new(recipe), Arc::new(Routes::new(config)));

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::apply::Installation;
 use super::fleet::Fleet;
+use super::local::LocalTools;
 use super::news::NewsBoard;
 use super::prepare::Prepared;
 use super::rebuild::{self, Current};
@@ -61,12 +62,13 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts everything and returns at once. What is wrong with the config is told now, all of it.
+    /// Starts everything and returns at once. What is wrong with the config is told now, all of it; what is wrong with
+    /// single extensions keeps nobody else out, see `extension_problems`.
     pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let http = http::Pool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
         let pool = Pool::new(HANDLERS);
         let reach = options.reach();
-        let prepared = Prepared::of(config, options, &http, &pool, &reach, None)?;
+        let prepared = Prepared::of(config, options, &http, &pool, &reach, &LocalTools::default())?;
         let changes = Arc::new(Notify::new());
         let environment = Environment {
             pool: http,

@@ -43,6 +43,11 @@ impl Gateway {
         })
     }
 
+    /// What is wrong with local tools as they are on disk now.
+    pub fn extension_problems(&self) -> Vec<Diagnostic> {
+        self.installed.local().problems().cloned().collect()
+    }
+
     fn server_status(&self, backend: &Arc<BackendView>) -> Value {
         let calls = self.calls();
         let tally = calls.dispatcher.tally(&backend.name);

@@ -10,6 +10,9 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::{tree, watchdog};
 
+/// How often what was started meanwhile is looked for: who starts others faster than that is not ended by signals.
+const ROUNDS: usize = 10;
+
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -20,11 +23,17 @@ pub struct Launch {
     pub folder: Option<PathBuf>,
 }
 
+/// The variable that whatever a child starts inherits: by its value they are found that have left both their group and
+/// their parents. A child without it is found by group and parents only.
+pub const MARK: &str = "PROXY_STARTED_BY";
+
 /// A running child, leader of a process group of its own. Dropping it kills the group.
 #[derive(Debug)]
 pub struct Child {
     inner: tokio::process::Child,
     group: Option<Pid>,
+    /// `NAME=VALUE`.
+    mark: Option<String>,
 }
 
 impl Child {
@@ -54,7 +63,8 @@ impl Child {
         let group = inner.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         group.into_iter().for_each(watchdog::note);
         let streams = (inner.stdin.take(), inner.stdout.take(), inner.stderr.take());
-        let child = Child { inner, group };
+        let mark = launch.environment.iter().find(|(name, _)| name == MARK).map(|(_, value)| format!("{MARK}={value}"));
+        let child = Child { inner, group, mark };
         match streams {
             (Some(stdin), Some(stdout), Some(stderr)) => Ok((child, stdin, stdout, stderr)),
             _ => Err(io::Error::other("the child has no pipes")),
@@ -88,10 +98,30 @@ impl Child {
     /// Ends the child now: it is asked to terminate, and killed after `patience`; with everything that it has started.
     pub async fn terminate(mut self, patience: Duration) {
         let Some(group) = self.group else { return };
-        let family = tree::descendants(group);
+        let family = self.family(group);
         self.press(group, &family, patience).await;
         self.end_group();
         tree::signal(&family, Signal::KILL);
+        self.end_marked();
+    }
+
+    /// All that it has started, as far as it can be found.
+    fn family(&self, group: Pid) -> Vec<tree::Process> {
+        let mut family = tree::descendants(group);
+        family.extend(self.mark.iter().flat_map(|mark| tree::marked(mark)));
+        family
+    }
+
+    /// Those that were started while others were ended.
+    fn end_marked(&self) {
+        let Some(mark) = &self.mark else { return };
+        for _ in 0..ROUNDS {
+            let left = tree::marked(mark);
+            if left.is_empty() {
+                return;
+            }
+            tree::signal(&left, Signal::KILL);
+        }
     }
 
     async fn press(&mut self, group: Pid, family: &[tree::Process], patience: Duration) {
@@ -116,7 +146,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if let Some(group) = self.group {
-            tree::signal(&tree::descendants(group), Signal::KILL);
+            tree::signal(&self.family(group), Signal::KILL);
         }
         self.end_group();
     }

@@ -6,5 +6,5 @@ mod environment;
 mod tree;
 pub mod watchdog;
 
-pub use child::{Child, Launch};
+pub use child::{Child, Launch, MARK};
 pub use environment::base_environment;

@@ -44,6 +44,15 @@ pub(super) fn signal(family: &[Process], signal: Signal) {
     }
 }
 
+/// Every process that has this variable, `NAME=VALUE`, in the environment it was started with.
+pub(super) fn marked(variable: &str) -> Vec<Process> {
+    let has = |process: &Process| {
+        let environment = std::fs::read(format!("/proc/{}/environ", process.id)).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+    };
+    processes().into_iter().filter(has).collect()
+}
+
 pub(super) fn processes() -> Vec<Process> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(read).collect()

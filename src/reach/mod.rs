@@ -9,11 +9,13 @@ mod hosts;
 pub mod http;
 pub mod postgres;
 pub mod sqlite;
+mod statement;
 
 use std::path::PathBuf;
 
 pub use folder::Folder;
 pub use hosts::Hosts;
+pub use statement::{Statement, Wants};
 
 /// What all extensions share: connections that are kept, and where the proxy itself runs.
 #[derive(Debug)]

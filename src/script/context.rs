@@ -39,6 +39,8 @@ pub struct Context {
     within: RefCell<Vec<String>>,
     /// A line at a prompt may do what the top level may, and what handlers may.
     at_prompt: bool,
+    /// What to do about an effect at the top level.
+    cure: &'static str,
 }
 
 impl Context {
@@ -52,21 +54,19 @@ impl Context {
             depth: 0,
             within: RefCell::default(),
             at_prompt: false,
+            cure: "do it inside a function that runs when a call comes",
         }
+    }
+
+    /// Says where in this kind of file something is done that the top level may not do.
+    pub fn with_cure(mut self, cure: &'static str) -> Self {
+        self.cure = cure;
+        self
     }
 
     pub(super) fn handler(world: Arc<dyn Any + Send + Sync>, host: Arc<dyn Host>, limits: &Limits) -> Self {
         let line = RefCell::new(host.line());
-        Context {
-            world,
-            host: Some(host),
-            log: RefCell::default(),
-            meter: Meter::new(limits),
-            line,
-            depth: 0,
-            within: RefCell::default(),
-            at_prompt: false,
-        }
+        Context { host: Some(host), line, ..Context::top(world, limits) }
     }
 
     /// For one of several functions that run beside each other.
@@ -80,6 +80,7 @@ impl Context {
             depth: self.depth + 1,
             within: self.within.clone(),
             at_prompt: false,
+            cure: self.cure,
         }
     }
 
@@ -97,7 +98,7 @@ impl Context {
     pub fn host_for(&self, effect: &str) -> Result<&Arc<dyn Host>, Complaint> {
         self.host.as_ref().ok_or_else(|| {
             Complaint::new(format!("{effect} is possible only while a call is handled, not at the top level"))
-                .hint("do it inside a handler: `def handler(args): ...`, then `publish(meta, handler)`")
+                .hint(self.cure)
         })
     }
 

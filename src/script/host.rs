@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
+use starlark::eval::Evaluator;
 
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, Request};
@@ -44,6 +45,17 @@ pub trait Host: Send + Sync {
     /// `kind` is the name of the built-in, `request` what it was asked for.
     fn stands_in(&self, _kind: &str, _request: &RawRef) -> Option<Result<Raw, String>> {
         None
+    }
+
+    /// The same for whoever has the evaluator at hand that runs the handler: what answers may be a function that can run
+    /// there only.
+    fn stands_in_here<'v>(
+        &self,
+        kind: &str,
+        request: &RawRef,
+        _evaluator: &mut Evaluator<'v, '_, '_>,
+    ) -> Option<Result<Raw, String>> {
+        self.stands_in(kind, request)
     }
 
     /// The host itself, for built-ins that work with one kind of host only.

@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use crate::builtins::{Plan, Settings, run_session_script};
 use crate::catalog::Snapshot;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::model::Visitor;
-use crate::script::{Limits, LogLevel, Source};
+use crate::script::{Limits, LogLevel, LogLine, Source};
 
 use super::Surface;
 
@@ -77,8 +75,8 @@ impl Recipe {
             Some(unread) => return Err(BuildError::Unread(Box::new(unread))),
             None => {}
         }
-        for (level, message, fields) in &plan.log {
-            level.record(message, fields);
+        for line in &plan.log {
+            line.level.record(&line.message, &line.fields);
         }
         let lines: Vec<Diagnostic> = plan.log.iter().filter_map(said).collect();
         plan.warnings.extend(lines);
@@ -114,7 +112,7 @@ impl Origin {
 }
 
 /// What a script said while it ran, for whoever checks it.
-fn said((level, message, fields): &(LogLevel, String, Map<String, Value>)) -> Option<Diagnostic> {
+fn said(LogLine { level, message, fields }: &LogLine) -> Option<Diagnostic> {
     let details: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     let text = format!("{message}{details}");

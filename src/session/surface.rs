@@ -17,6 +17,7 @@ use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
 use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, UriTemplate};
+use crate::script::LogLine;
 use crate::search::{SharedIndex, Shelf, Tool};
 use crate::wire::Revision;
 use crate::wire::params::{self, ParamHeader};
@@ -142,6 +143,8 @@ pub struct Surface {
     /// For whom else it would be made otherwise: what it was made of.
     personal: Option<Origin>,
     pub warnings: Vec<Diagnostic>,
+    /// What the script logged while it ran.
+    pub log: Vec<LogLine>,
     version: Version,
 }
 
@@ -180,6 +183,7 @@ impl Surface {
             on_request: plan.on_request,
             personal,
             warnings: plan.warnings.into_iter().chain(clashes).collect(),
+            log: plan.log,
             version: Version::new(&plan.digest, snapshot),
         }
     }

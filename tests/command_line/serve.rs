@@ -58,14 +58,22 @@ error: `0.0.0.0:0` can be reached by others, and nobody has to authenticate
 }
 
 #[tokio::test]
-async fn an_extension_with_the_name_of_a_server_is_a_config_error() {
-    let proxy =
-        Proxy::new(&Config::new().server("ping", &fake_backend([])).section("extensions: { paths: [ping.star] }"))
-            .file("ping.star", "def describe_extension():\n    return Extension(name = 'ping', version = '1')\n");
-    for command in ["serve", "check"] {
-        let finished = proxy.run([command]).await.expect(2);
-        assert_eq!(finished.stderr, "error: the extension `ping` has the name of a server\n", "{command}");
-    }
+async fn of_a_server_and_an_extension_with_one_name_the_server_stays() {
+    let config =
+        Config::new().server("ping", &fake_backend(["--only", "echo"])).section("extensions: { paths: [ping.star] }");
+    let proxy = Proxy::new(&config)
+        .file("ping.star", "def describe_extension():\n    return Extension(name = 'ping', version = '1')\n");
+    let checked = proxy.run(["check"]).await.expect(1);
+    assert!(
+        checked.stderr.starts_with("error: the extension `ping` has the name of a server: `"),
+        "{}",
+        checked.stderr
+    );
+    assert!(checked.stderr.contains("ping.star`\n |\n = note: the server stays\n"), "{}", checked.stderr);
+    let mut proxy = proxy.stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    assert_eq!(proxy.tools().await, ["echo"]);
+    proxy.client.stderr().line("has the name of a server").await;
 }
 
 #[tokio::test]

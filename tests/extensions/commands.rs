@@ -1,13 +1,10 @@
 //! `exec.run`: what is allowed, what comes out, and that nothing stays behind.
 
-use std::path::Path;
-use std::time::Duration;
-
 use serde_json::json;
 
 use super::{one_tool, serving, started, world};
-use crate::support::patience::within;
 use crate::support::program::is_gone;
+use crate::support::proxy::StdioProxy;
 use crate::support::stderr_log::StderrLog;
 
 #[tokio::test]
@@ -56,8 +53,7 @@ async fn a_cancelled_call_ends_its_command() {
     let body = "return exec.run('sh', ['-c', 'sleep 1000 & echo $! $$ > ids.tmp; mv ids.tmp ids; wait'], cwd = '.', timeout = 600)";
     let mut proxy = serving(&[("one.star", &one_tool(body, "allowed_exec = ['sh'],"))]).await;
     let id = proxy.client.begin("tools/call", r#"{"name":"run","arguments":{}}"#).await;
-    let file = proxy.world.directory.path().join("tools/ids");
-    let ids = written(&file, proxy.client.stderr()).await;
+    let ids = ids(&proxy).await;
     proxy.client.notify("notifications/cancelled", &format!(r#"{{"requestId":{id}}}"#)).await;
     all_gone(&ids, proxy.client.stderr()).await;
     // The proxy itself goes on.
@@ -65,12 +61,24 @@ async fn a_cancelled_call_ends_its_command() {
 }
 
 #[tokio::test]
+async fn a_daemon_that_left_its_group_and_its_parents_is_ended_too() {
+    // The shell in between is gone at once: nobody's parent is left to be found by.
+    let daemon = "(setsid sh -c 'sleep 1000 & echo $! $$ > ids.tmp; mv ids.tmp ids; wait' &)";
+    let body = format!("return exec.run('sh', ['-c', \"{daemon}; sleep 1000\"], cwd = '.', timeout = 600)");
+    let mut proxy = serving(&[("one.star", &one_tool(&body, "allowed_exec = ['sh'],"))]).await;
+    let id = proxy.client.begin("tools/call", r#"{"name":"run","arguments":{}}"#).await;
+    let ids = ids(&proxy).await;
+    assert_eq!(ids.len(), 2);
+    proxy.client.notify("notifications/cancelled", &format!(r#"{{"requestId":{id}}}"#)).await;
+    all_gone(&ids, proxy.client.stderr()).await;
+}
+
+#[tokio::test]
 async fn a_killed_proxy_leaves_no_command() {
     let body = "return exec.run('sh', ['-c', 'sleep 1000 & echo $! $$ > ids.tmp; mv ids.tmp ids; wait'], cwd = '.', timeout = 600)";
     let mut proxy = serving(&[("one.star", &one_tool(body, "allowed_exec = ['sh'],"))]).await;
     proxy.client.begin("tools/call", r#"{"name":"run","arguments":{}}"#).await;
-    let file = proxy.world.directory.path().join("tools/ids");
-    let ids = written(&file, proxy.client.stderr()).await;
+    let ids = ids(&proxy).await;
     proxy.client.program.kill();
     all_gone(&ids, proxy.client.stderr()).await;
 }
@@ -82,18 +90,10 @@ async fn output_without_end_is_cut() {
     assert_eq!(proxy.data("run", json!({})).await, json!({"truncated": true, "kept": 1 << 20}));
 }
 
-/// The process ids that a command writes to this file, once it is there.
-async fn written(file: &Path, log: &StderrLog) -> Vec<String> {
-    let there = async {
-        loop {
-            if let Ok(text) = std::fs::read_to_string(file) {
-                return text.split_whitespace().map(str::to_owned).collect();
-            }
-            // No event tells of another process's file.
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    within("the ids of the processes", log, there).await
+/// The process ids that a command has written down.
+async fn ids(proxy: &StdioProxy) -> Vec<String> {
+    let text = proxy.world.directory.appearing("tools/ids", proxy.client.stderr()).await;
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 async fn all_gone(ids: &[String], log: &StderrLog) {

@@ -161,7 +161,59 @@ async fn no_password_is_told_and_narrowed_hosts_hold_for_databases_too() {
     }
     let text = proxy.fault("run", json!({"connection": wrong})).await;
     assert!(text.contains("password authentication failed"), "{text}");
-    let text = proxy.fault("narrow", json!({"connection": postgres.url()})).await;
-    assert!(text.contains("the host `127.0.0.1` (port") && text.contains("is not in `allowed_hosts`"), "{text}");
+    // Also where a name that is allowed stands beside the address that is meant.
+    let disguised = format!("host=db.example.com hostaddr=127.0.0.1 port={} user=ann", postgres.port());
+    for connection in [postgres.url(), disguised] {
+        let text = proxy.fault("narrow", json!({"connection": connection})).await;
+        assert!(text.contains("the host `127.0.0.1` (port") && text.contains("is not in `allowed_hosts`"), "{text}");
+    }
     assert!(!proxy.client.stderr().text().contains(PASSWORD));
+}
+
+#[tokio::test]
+async fn a_postgres_that_demands_tls_gets_it_and_its_certificate_is_checked_as_far_as_asked() {
+    let Some(postgres) = Postgres::start_with_tls().await else { return };
+    let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    let body = format!("return {{'rows': postgres.query(params['connection'], '{sql}')}}");
+    let world = world(&[("one.star", &one_tool(&body, "")), ("db.pem", &postgres.certificate())]);
+    let mut proxy = started(world.file("elsewhere.pem", &postgres.certificate())).await;
+    let by_address = postgres.url();
+    let by_name = by_address.replace("127.0.0.1", "localhost");
+    for connection in [
+        by_address.clone(),
+        format!("{by_address}?sslmode=prefer"),
+        format!("{by_address}?sslmode=require&channel_binding=require"),
+        format!("{by_address}?sslmode=verify-ca&sslrootcert=db.pem"),
+        format!("{by_name}?sslmode=verify-full&sslrootcert=db.pem"),
+        format!(
+            "host=localhost port={} user=ann password='{PASSWORD}' dbname=postgres sslmode=verify-full sslrootcert='db.pem'",
+            postgres.port()
+        ),
+    ] {
+        let told = proxy.data("run", json!({"connection": connection})).await;
+        assert_eq!(told, json!({"rows": [{"ssl": true}]}), "{connection}");
+    }
+    for (connection, expected) in [
+        (format!("{by_address}?sslmode=disable"), "no encryption"),
+        (format!("{by_name}?sslmode=verify-full"), "UnknownIssuer (`sslrootcert=FILE` in the connection string"),
+        (format!("{by_address}?sslmode=verify-full&sslrootcert=db.pem"), "certificate not valid for name"),
+        (format!("{by_address}?sslmode=verify-full&sslrootcert=none.pem"), "`sslrootcert`: there is no file"),
+        (format!("{by_address}?sslmode=verify-full&sslrootcert=../elsewhere.pem"), "outside of the folder"),
+        (format!("{by_address}?sslmode=require&sslrootcert=one.star"), "`one.star` of `sslrootcert` has no cert"),
+        (format!("{by_address}?sslmode=full"), "must be disable, prefer, require, verify-ca or verify-full"),
+    ] {
+        let text = proxy.fault("run", json!({"connection": connection})).await;
+        assert!(text.contains(expected) && !text.contains(PASSWORD), "{connection}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn tls_that_is_required_is_not_done_without() {
+    let Some(postgres) = Postgres::start().await else { return };
+    let body = "return {'rows': postgres.query(params['connection'], 'SELECT 1 AS one')}";
+    let mut proxy = serving(&[("one.star", &one_tool(body, ""))]).await;
+    let text = proxy.fault("run", json!({"connection": postgres.url() + "?sslmode=require"})).await;
+    assert!(text.contains("server does not support TLS (`sslmode=prefer`"), "{text}");
+    let told = proxy.data("run", json!({"connection": postgres.url() + "?sslmode=prefer"})).await;
+    assert_eq!(told, json!({"rows": [{"one": 1}]}));
 }

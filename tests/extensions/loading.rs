@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{one_tool, refused, serving};
+use super::{one_tool, refused, serving, world};
 
 #[tokio::test]
 async fn extensions_load_files_beside_and_below_them() {
@@ -45,6 +45,12 @@ async fn what_is_wrong_is_told_with_its_place() {
             "tools/x.star:5",
         ),
         (
+            tool("Tool(name = 'a', description = '', handler = lambda one, two: 1)"),
+            "is not a function of one argument",
+            "tools/x.star:5",
+        ),
+        (tool("Tool(name = 'a', description = '', handler = 'run')"), "is not a function", "tools/x.star:5"),
+        (
             tool(
                 "Tool(name = 'a', description = '', handler = run), Tool(name = 'a', description = '', handler = run)",
             ),
@@ -61,6 +67,7 @@ async fn what_is_wrong_is_told_with_its_place() {
         ("load(\"//../../etc/passwd\", \"x\")\n".to_owned(), "cannot load", "tools/x.star:1"),
         ("x = data.load_json('../proxy.yaml')\n".to_owned(), "outside of the folder", "tools/x.star:1"),
         ("x = exec.run('ls')\n".to_owned(), "`exec.run()` is possible only while a call is handled", "tools/x.star:1"),
+        ("x = time.now()\n".to_owned(), "then `Tool(..., handler = handler)`", "tools/x.star:1"),
     ] {
         let said = refused(&[("x.star", &text)]).await;
         assert!(said.contains(expected) && said.contains(place), "{text}\n{said}");
@@ -77,4 +84,21 @@ async fn two_extensions_of_one_name_are_told_with_both_files() {
             && said.contains("tools/b.star"),
         "{said}"
     );
+}
+
+#[tokio::test]
+async fn a_broken_one_is_told_by_every_command_and_spoils_no_other() {
+    let world = world(&[("bad.star", "x = undefined_name\n"), ("good.star", &one_tool("return 'fine'", ""))]);
+    assert_eq!(world.run(["call", "run"]).await.expect(0).stdout, "fine\n");
+    let listed = world.run(["list-tools"]).await.expect(0);
+    assert_eq!(listed.column(), ["run"]);
+    let missing = world.run(["call", "other"]).await.expect(1);
+    assert!(missing.stderr.contains("error: no tool `other` is published"), "{}", missing.stderr);
+    let checked = world.run(["check"]).await.expect(1);
+    assert!(checked.stdout.contains("1 tool published, 1 error"), "{}", checked.stdout);
+    for said in [listed, missing, checked] {
+        assert!(said.stderr.contains("`undefined_name`") && said.stderr.contains("bad.star:1"), "{}", said.stderr);
+    }
+    let live = world.run(["check", "--live", "--json"]).await.expect(1).json();
+    assert_eq!((&live["problems"][0]["line"], &live["tools"][0]["name"]), (&json!(1), &json!("run")), "{live}");
 }

@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::{one_tool, serving, world};
+use crate::support::config::Config;
 use crate::support::finished::Finished;
+use crate::support::message;
+use crate::support::proxy::Proxy;
 
 const EVERYTHING: &str = r#"
 def tool(params):
@@ -154,5 +157,77 @@ async fn each_extension_remembers_for_itself() {
     let mut proxy = serving(&[("one.star", &one), ("two.star", &two)]).await;
     for (tool, expected) in [("run", 1), ("run", 2), ("other", 1), ("run", 3)] {
         assert_eq!(proxy.data(tool, json!({})).await, json!({"result": expected}), "{tool}");
+    }
+}
+
+/// A tool and a resource that say whom they serve, and tell of themselves on the way.
+const ABOUT_THE_CALLER: &str = r#"
+def about(params):
+    progress(1, 2, "looking")
+    log("asked", level = "warning", whom = current_user().sub)
+    state.set("last", current_user().sub)
+    progress(2, 2)
+    return "%s of %s by %s" % (state.get("last"), current_user().groups, client().name)
+
+def describe_extension():
+    return Extension(name = "about", version = "1",
+        tools = [Tool(name = "about", description = "", handler = about)],
+        resources = [Resource(uri = "about://me", name = "me", handler = about)])
+"#;
+
+#[tokio::test]
+async fn a_handler_knows_whom_it_serves_and_tells_of_its_progress() {
+    let tokens = "auth: {tokens: [{token: secret-a, sub: ann, groups: [ops]}, {token: secret-b, sub: bob}]}";
+    let config = Config::new().section("extensions: { paths: [about.star] }").section(tokens);
+    let script = "for meta, call in backends()['about'].tools():\n    publish(meta.replace(name = 'wrapped'), lambda args, call = call: call(args))\n    publish(meta, call)\npassthrough()\n";
+    let proxy = Proxy::new(&config)
+        .file("about.star", ABOUT_THE_CALLER)
+        .file("policy.star", script)
+        .argument("--script")
+        .argument("policy.star")
+        .http()
+        .await;
+    for (token, expected) in [("secret-a", "ann of [\"ops\"] by test-client"), ("secret-b", "bob of [] by test-client")]
+    {
+        let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
+        client.initialize("2025-11-25").await.result();
+        for tool in ["about", "wrapped"] {
+            let params = format!(r#"{{"name":"{tool}","arguments":{{}},"_meta":{{"progressToken":"t"}}}}"#);
+            let asked = client.legacy(&message::request("70", "tools/call", &params));
+            let told = client.send(&asked).await.messages().await;
+            let progress: Vec<_> = told.iter().map(|message| message.value()["params"]["progress"].clone()).collect();
+            assert_eq!(progress, [json!(1.0), json!(2.0), json!(null)], "{tool}");
+            assert_eq!(told[2].text(), expected, "{tool}");
+        }
+        let read = client.request("resources/read", r#"{"uri":"about://me"}"#).await.value();
+        assert_eq!(read["result"]["contents"][0]["text"], expected);
+    }
+    let line = proxy.program.stderr.line("asked").await;
+    assert!(line.contains("ann") && line.contains("about"), "{line}");
+}
+
+#[tokio::test]
+async fn arguments_of_the_wrong_kind_for_a_module_are_told_with_their_line() {
+    let calls = [
+        ("http.get(7)", "`url`"),
+        ("http.get('https://x.test', headers = ['a'])", "`headers` must be a dict of texts, not a `list`"),
+        ("http.get('https://x.test', auth = 'ann')", "`auth` must be `(user, password)`"),
+        ("http.post('https://x.test', body = 'a', json_body = 1)", "a request has one body"),
+        ("http.get('https://x.test', timeout = 0)", "`timeout` must be a number of seconds above 0"),
+        ("exec.run('ls', 'x')", "`args`"),
+        ("exec.run('ls', env = {'A': []})", "`env` must be a dict of texts; `A` is none"),
+        ("sqlite.query(':memory:', 'SELECT 1', 'x')", "params"),
+        ("sqlite.query(':memory:', 7)", "`sql`"),
+        ("postgres.query('postgresql://x.test/y', 'SELECT 1', 'x')", "`params` must be a list"),
+        ("data.load_text(None)", "`path`"),
+        ("env.get(1)", "`name`"),
+        ("time.sleep(-1)", "`seconds` must be a number of seconds above 0"),
+    ];
+    let body: String =
+        calls.iter().enumerate().map(|(at, (call, _))| format!("if params['case'] == {at}: {call}\n")).collect();
+    let mut proxy = serving(&[("one.star", &one_tool(body.trim_end(), "allowed_exec = ['ls'],"))]).await;
+    for (case, (call, expected)) in calls.iter().enumerate() {
+        let text = proxy.fault("run", json!({"case": case})).await;
+        assert!(text.contains(expected) && text.contains(&format!("(one.star:{})", case + 2)), "{call}: {text}");
     }
 }

@@ -8,7 +8,7 @@ use super::stderr_log::StderrLog;
 use super::temp_dir::TempDir;
 
 pub struct Postgres {
-    #[expect(dead_code, reason = "it goes away with the server")]
+    /// It goes away with the server.
     directory: TempDir,
     port: u16,
     child: Child,
@@ -19,6 +19,15 @@ pub const PASSWORD: &str = "s3cret-pw";
 impl Postgres {
     /// None where there is no server to start, which is said aloud.
     pub async fn start() -> Option<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// One that refuses connections without TLS. Its certificate is for `localhost`, and signed by nobody else.
+    pub async fn start_with_tls() -> Option<Self> {
+        Self::start_with(&["-c", "ssl=on", "-c", "ssl_cert_file=server.crt", "-c", "ssl_key_file=server.key"]).await
+    }
+
+    async fn start_with(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else { return missing("there is no PostgreSQL server") };
         let directory = TempDir::new();
         directory.write("password", PASSWORD);
@@ -36,6 +45,9 @@ impl Postgres {
         initdb.arg(directory.path().join("password")).arg("-D").arg(&data);
         let made = initdb.output().expect("initdb is there");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        if !settings.is_empty() {
+            demand_tls(&user, &data);
+        }
         let port = free_port();
         let mut server = user.command(&programs.join("postgres"));
         server.arg("-D").arg(&data).args([
@@ -46,6 +58,7 @@ impl Postgres {
             "-c",
             "fsync=off",
         ]);
+        server.args(settings);
         server.args(["-c", "unix_socket_directories="]).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = server.spawn().expect("postgres is there");
         let log = StderrLog::collect(child.stderr.take().expect("stderr is piped"));
@@ -55,6 +68,11 @@ impl Postgres {
 
     pub fn url(&self) -> String {
         format!("postgresql://ann:{PASSWORD}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// The certificate of one that has one.
+    pub fn certificate(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("data/server.crt")).expect("it was made")
     }
 
     pub fn port(&self) -> u16 {
@@ -93,6 +111,18 @@ fn unprivileged(directory: &TempDir) -> User {
         std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("root may");
     }
     User(Some(NOBODY))
+}
+
+fn demand_tls(user: &User, data: &std::path::Path) {
+    let mut openssl = user.command(std::path::Path::new("openssl"));
+    openssl.args(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=proxy-test".split(' '),
+    );
+    openssl.args("-addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE".split(' '));
+    openssl.arg("-keyout").arg(data.join("server.key")).arg("-out").arg(data.join("server.crt"));
+    let made = openssl.output().expect("openssl comes with PostgreSQL");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    std::fs::write(data.join("pg_hba.conf"), "hostssl all all all scram-sha-256\n").expect("it is the test's");
 }
 
 impl User {

@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::patience::within;
+use super::stderr_log::StderrLog;
 
 #[derive(Debug)]
 pub struct TempDir {
@@ -30,6 +34,20 @@ impl TempDir {
         std::fs::create_dir_all(parent).expect("cannot make a directory");
         std::fs::write(&path, text).expect("cannot write a file");
         path
+    }
+
+    /// What another process writes to this file, once it is there.
+    pub async fn appearing(&self, name: &str, log: &StderrLog) -> String {
+        let there = async {
+            loop {
+                if let Ok(text) = std::fs::read_to_string(self.path.join(name)) {
+                    return text;
+                }
+                // No event tells of another process's file.
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        within(&format!("the file {name}"), log, there).await
     }
 
     pub fn directory(&self, name: &str) -> PathBuf {

@@ -3,9 +3,10 @@
 
 mod page;
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use starlark::docs::{DocFunction, DocItem, DocMember, DocModule, DocParam, DocString};
+use starlark::docs::{DocFunction, DocItem, DocMember, DocModule, DocParam, DocString, DocStringKind};
 use starlark::environment::{GlobalsBuilder, LibraryExtension};
 
 pub use page::page;
@@ -52,7 +53,7 @@ pub enum When {
 const TOP: [&str; 6] =
     ["publish", "publish_resource", "publish_resource_template", "publish_prompt", "passthrough", "instructions"];
 
-const HANDLER: [&str; 9] = [
+const HANDLER: [&str; 10] = [
     "elicit",
     "check_rate_limit",
     "parallel",
@@ -62,10 +63,11 @@ const HANDLER: [&str; 9] = [
     "search_index.call",
     "time.now",
     "time.now_ms",
+    "time.sleep",
 ];
 
 /// Modules all of whose members act on the world.
-const ACTING: [&str; 8] = ["state", "shared_state", "http", "exec", "env", "sqlite", "postgres", "uuid"];
+const ACTING: [&str; 7] = ["state", "shared_state", "http", "exec", "sqlite", "postgres", "uuid"];
 
 impl Entry {
     /// In one line, for a person.
@@ -136,11 +138,32 @@ fn collect() -> Vec<Entry> {
         }
     }
     take(&mut entries, Group::Everywhere, &common, |name| !engine.members.contains_key(name));
-    take(&mut entries, Group::Extension, &extension::globals().documentation(), |name| {
-        !common.members.contains_key(name)
-    });
+    take(&mut entries, Group::Extension, &without(extension::globals().documentation(), &common), |_| true);
     take(&mut entries, Group::Test, &testing::globals().documentation(), |name| name == "testing");
     entries
+}
+
+/// What a module has that another has not; of a module that both have the members.
+fn without(mut module: DocModule, other: &DocModule) -> DocModule {
+    module.members.retain(|name, item| match (item, other.members.get(name)) {
+        (_, None) => true,
+        (DocItem::Module(own), Some(DocItem::Module(known))) => {
+            own.members.retain(|member, _| !known.members.contains_key(member));
+            !own.members.is_empty()
+        }
+        _ => false,
+    });
+    module
+}
+
+/// What the modules of extensions are for, by name.
+fn about_modules() -> &'static HashMap<&'static str, String> {
+    static ABOUT: LazyLock<HashMap<&'static str, String>> = LazyLock::new(|| {
+        let parsed = |text: String| DocString::from_docstring(DocStringKind::Rust, &text);
+        let about = extension::about_modules().filter_map(|(name, said)| Some((name, text(&parsed(said)?))));
+        about.collect()
+    });
+    &ABOUT
 }
 
 fn take(entries: &mut Vec<Entry>, group: Group, module: &DocModule, wanted: impl Fn(&str) -> bool) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Entry, Group, When, entries};
+use super::{Entry, Group, When, about_modules, entries};
 
 const INTRODUCTION: &str = "\
 # Built-ins
@@ -39,7 +39,16 @@ pub fn page() -> String {
 
 fn section(page: &mut String, title: &str, wanted: impl Fn(Group) -> bool) {
     let _ = write!(page, "\n## {title}\n");
+    let mut module = "";
     for entry in entries().iter().filter(|entry| wanted(entry.group)) {
+        let of =
+            entry.name.split_once('.').filter(|_| entry.group == Group::Extension).map_or("", |(module, _)| module);
+        if of != module
+            && let Some(about) = about_modules().get(of)
+        {
+            let _ = write!(page, "\n### The module `{of}`\n\n{about}\n");
+        }
+        module = of;
         let _ = write!(page, "\n### `{}`\n\n", heading(entry));
         match entry.when {
             When::Always => {}

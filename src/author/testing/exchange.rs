@@ -114,7 +114,8 @@ pub(super) fn wait_for<'v, T: Send + 'static>(
     }
 }
 
-fn called<'v>(name: &str, argument: &Json, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Json> {
+/// Calls a function of the test on the test's own thread.
+pub(super) fn called<'v>(name: &str, argument: &Json, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Json> {
     let heap = eval.heap();
     let kept = eval.module().extra_value().and_then(DictRef::from_value).and_then(|kept| kept.get_str(name));
     let function = kept.ok_or_else(|| complain("a function of the test is gone"))?;

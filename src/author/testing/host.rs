@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
+use starlark::eval::Evaluator;
 
+use super::exchange;
 use super::world::TestWorld;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, error_result};
@@ -48,7 +50,21 @@ impl Host for TestHost {
     }
 
     fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
-        self.world.stands_in(kind, request)
+        let nowhere = |_: &str, _: &Value| Err("a function of a test cannot answer here".to_owned());
+        self.world.stands_in(kind, request, nowhere)
+    }
+
+    /// A handler that a test calls runs on the test's own thread, where its functions are.
+    fn stands_in_here<'v>(
+        &self,
+        kind: &str,
+        request: &RawRef,
+        evaluator: &mut Evaluator<'v, '_, '_>,
+    ) -> Option<Result<Raw, String>> {
+        let here = |name: &str, argument: &Value| {
+            exchange::called(name, argument, evaluator).map_err(|error| error.without_diagnostic().to_string())
+        };
+        self.world.stands_in(kind, request, here)
     }
 
     fn store(&self) -> Option<&Store> {

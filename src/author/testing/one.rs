@@ -32,6 +32,8 @@ pub(super) struct Test {
     pub local: Arc<extension::World>,
 }
 
+const IN_A_TEST: &str = "do it inside a test: `def test_it(): ...`";
+
 /// The tests of a file; or what is wrong with the file, and what it printed.
 pub(super) fn tests_in(
     source: &Arc<Source>,
@@ -40,7 +42,7 @@ pub(super) fn tests_in(
 ) -> Result<Vec<Test>, (Diagnostic, Vec<String>)> {
     let folder = source.path.as_deref().and_then(Path::parent);
     let bare = Arc::new(extension::World::new(Arc::clone(reach), folder));
-    let context = Context::top(Arc::clone(&bare) as _, &LIMITS);
+    let context = Context::top(Arc::clone(&bare) as _, &LIMITS).with_cure(IN_A_TEST);
     let found = look(&program(source, root, &context));
     let found = found.map_err(|failure| (*failure.diagnostic, printed(&context)))?;
     let local = extension_of(source, found.files, reach).unwrap_or(bare);
@@ -68,7 +70,7 @@ fn extension_of(source: &Source, mut files: Vec<PathBuf>, reach: &Arc<Reach>) ->
 
 pub(super) fn run(test: &Test, runtime: &Handle) -> Ran {
     let started = Instant::now();
-    let context = Context::top(Arc::clone(&test.local) as _, &LIMITS);
+    let context = Context::top(Arc::clone(&test.local) as _, &LIMITS).with_cure(IN_A_TEST);
     let world = Arc::new(TestWorld::new(test, runtime.clone()));
     let host = Arc::new(TestHost::new(Arc::clone(&world)));
     let program = program(&test.source, &test.root, &context);

@@ -13,7 +13,7 @@ use super::world::TestWorld;
 use crate::diagnostic::nearest;
 use crate::json::{Raw, RawRef, raw};
 use crate::model::ItemKind;
-use crate::script::{Complaint, LogLevel};
+use crate::script::{self, Complaint, LogLevel};
 use crate::session::{CallFault, Caller, Calls, Surface, Surroundings};
 
 /// What somebody wrote down, for others to read.
@@ -123,6 +123,10 @@ impl Surroundings for TestSurroundings {
     }
 
     fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
-        self.world.stands_in(kind, request)
+        let elsewhere = |name: &str, argument: &Json| {
+            let called = self.world.exchange.call(name, argument.clone());
+            script::wait(called, &self.world.runtime).ok_or_else(|| "the test is over".to_owned())
+        };
+        self.world.stands_in(kind, request, elsewhere)
     }
 }

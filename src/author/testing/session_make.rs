@@ -27,7 +27,7 @@ use crate::extension;
 use crate::gateway;
 use crate::model::Visitor;
 use crate::script::{Complaint, Pool, complain, convert};
-use crate::session::{Calls, Dispatcher, WaitingRoom};
+use crate::session::{Calls, Dispatcher, Surroundings, WaitingRoom};
 
 /// Handlers of one session that may run at once.
 const HANDLERS: usize = 64;
@@ -191,6 +191,9 @@ fn make<'v>(
     let surface = recipe.build_for(&snapshot, whom).map_err(|error| told(error.diagnostic()))?;
     let log = Record::default();
     let surroundings = TestSurroundings { world: Arc::clone(&world), log: Arc::clone(&log) };
+    for line in &surface.log {
+        surroundings.log(line.level, &line.message, &line.fields);
+    }
     let calls = Calls {
         dispatcher: Dispatcher::new(&servers.all),
         pool,

@@ -152,7 +152,7 @@ fn session_members(builder: &mut MethodsBuilder) {
         alloc(&Json::Array(this.0.person.questions()), heap)
     }
 
-    /// What handlers logged so far: dicts with `level`, `message`, and the fields.
+    /// What the script and its handlers logged so far: dicts with `level`, `message`, and the fields.
     fn log<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&Json::Array(read(&this.0.log).clone()), heap)
     }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value, json};
 
 use crate::builtins::glob_fits;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::json::{Raw, RawRef, raw};
 
 /// Which part of the world is stood in for.
@@ -32,6 +32,33 @@ impl Part {
         }
     }
 
+    /// What an answer may have.
+    pub(super) fn keys(self) -> &'static [&'static str] {
+        match self {
+            Part::Http => &["status_code", "status", "json", "body", "headers", "error"],
+            Part::Exec => &["stdout", "stderr", "exit_code", "timed_out", "truncated", "error"],
+        }
+    }
+
+    /// An answer is a text, or a dict of known keys.
+    pub(super) fn check(self, answer: &Value) -> Result<(), String> {
+        match answer {
+            Value::String(_) => Ok(()),
+            Value::Object(members) => match members.keys().find(|key| !self.keys().contains(&key.as_str())) {
+                None => Ok(()),
+                Some(key) => {
+                    let near =
+                        nearest(key, self.keys().iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+                    let known = || format!("; it has {}", self.keys().join(", "));
+                    Err(format!("an answer of {} has no `{key}`{}", self.function(), near.unwrap_or_else(known)))
+                }
+            },
+            _ => {
+                Err(format!("an answer of {} must be a text, a dict, or a function that returns one", self.function()))
+            }
+        }
+    }
+
     /// What is asked for, as rules and people name it: `GET https://host/path`, `git status --short`.
     fn asked(self, request: &Value) -> String {
         let word = |member: &str| request[member].as_str().unwrap_or_default().to_owned();
@@ -53,14 +80,28 @@ impl Part {
     }
 }
 
-/// A rule: what it is for, and what it answers, in turn.
+/// What a rule says: a value, or a function of the test, by its name in the exchange.
+#[derive(Clone, Debug)]
+pub(super) enum Says {
+    Value(Value),
+    Function(String),
+}
+
+/// What a rule answers.
+#[derive(Clone, Debug)]
+pub(super) enum Answers {
+    /// This again and again.
+    Always(Says),
+    /// Each of these once, in order.
+    InTurn(VecDeque<Says>),
+}
+
+/// A rule: what it is for, and what it answers.
 #[derive(Debug)]
 struct Rule {
     part: Part,
     pattern: String,
-    answers: VecDeque<Value>,
-    /// Whether the only answer is given again and again.
-    again: bool,
+    answers: Answers,
 }
 
 #[derive(Debug, Default)]
@@ -82,17 +123,12 @@ impl StandIns {
     }
 
     /// From now on this part of the world is the test's, by these rules and those given before.
-    pub(super) fn add(&self, part: Part, rules: Map<String, Value>) {
+    pub(super) fn add(&self, part: Part, rules: Vec<(String, Answers)>) {
         let mut inner = self.inner();
         inner.parts.push(part);
         // Later rules come first, so that a test can be more special than what it builds on.
-        for (pattern, answer) in rules.into_iter().rev() {
-            let (answers, again) = match answer {
-                Value::Array(answers) => (answers.into(), false),
-                answer => (VecDeque::from([answer]), true),
-            };
-            inner.rules.insert(0, Rule { part, pattern, answers, again });
-        }
+        let rules = rules.into_iter().map(|(pattern, answers)| Rule { part, pattern, answers });
+        inner.rules.splice(0..0, rules);
     }
 
     /// What was asked for so far, of one part.
@@ -105,32 +141,48 @@ impl StandIns {
         self.inner().unmatched.first().map(Diagnostic::error)
     }
 
-    /// What is said in place of the world; none if the test has not taken that part of it.
-    pub(super) fn answer(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
+    /// What is said in place of the world; none if the test has not taken that part of it. `call` calls a function of the
+    /// test.
+    pub(super) fn answer(
+        &self,
+        kind: &str,
+        request: &RawRef,
+        call: impl FnOnce(&str, &Value) -> Result<Value, String>,
+    ) -> Option<Result<Raw, String>> {
         let part = Part::of(kind)?;
+        let request: Value = serde_json::from_str(request.get()).unwrap_or_default();
+        let said = self.said(part, &request)?.and_then(|says| match says {
+            Says::Value(value) => Ok(value),
+            // It may do such things itself: nothing is locked meanwhile.
+            Says::Function(name) => {
+                call(&name, &told(part, &request)).and_then(|value| part.check(&value).map(|()| value))
+            }
+        });
+        if let Err(problem) = &said {
+            self.inner().unmatched.push(problem.clone());
+        }
+        Some(said.and_then(|answer| match answer.get("error").and_then(Value::as_str) {
+            Some(error) => Err(error.to_owned()),
+            None => Ok(raw(&part.answer(&answer, &request))),
+        }))
+    }
+
+    /// What the rules say of a request, which is written down.
+    fn said(&self, part: Part, request: &Value) -> Option<Result<Says, String>> {
         let mut inner = self.inner();
         if !inner.parts.contains(&part) {
             return None;
         }
-        let request: Value = serde_json::from_str(request.get()).unwrap_or_default();
-        let asked = part.asked(&request);
-        inner.requests.push((part, told(part, &request)));
+        let asked = part.asked(request);
+        inner.requests.push((part, told(part, request)));
         let rule = inner.rules.iter_mut().find(|rule| rule.part == part && rule.is_for(&asked));
-        let answer = match rule {
+        Some(match rule {
             None => Err(format!("no rule of {} is for `{asked}`", part.function())),
-            Some(rule) if rule.again => Ok(rule.answers.front().cloned().unwrap_or_default()),
-            Some(rule) => rule.answers.pop_front().ok_or_else(|| {
-                format!("the rule `{}` of {} has no answer left for `{asked}`", rule.pattern, part.function())
-            }),
-        };
-        if let Err(problem) = &answer {
-            inner.unmatched.push(problem.clone());
-        }
-        let answer = answer.and_then(|answer| match answer.get("error").and_then(Value::as_str) {
-            Some(error) => Err(error.to_owned()),
-            None => Ok(raw(&part.answer(&answer, &request))),
-        });
-        Some(answer)
+            Some(Rule { answers: Answers::Always(says), .. }) => Ok(says.clone()),
+            Some(Rule { answers: Answers::InTurn(left), pattern, .. }) => left
+                .pop_front()
+                .ok_or_else(|| format!("the rule `{pattern}` of {} has no answer left for `{asked}`", part.function())),
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use starlark::eval::Evaluator;
 use tokio::runtime::Handle;
 
@@ -82,13 +83,19 @@ impl TestWorld {
     }
 
     /// What is said in place of the world: time passes only where the test lets it, and what it has taken is its own.
-    pub(super) fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
-        if kind == "sleep" {
+    /// `call` calls a function of the test.
+    pub(super) fn stands_in(
+        &self,
+        kind: &str,
+        request: &RawRef,
+        call: impl FnOnce(&str, &Value) -> Result<Value, String>,
+    ) -> Option<Result<Raw, String>> {
+        if matches!(kind, "sleep" | "time.sleep") {
             let seconds = request.get().parse().unwrap_or_default();
             self.clock.advance(Duration::try_from_secs_f64(seconds).unwrap_or_default());
             return Some(Ok(RawRef::NULL.to_owned()));
         }
-        self.stand_ins.answer(kind, request)
+        self.stand_ins.answer(kind, request, call)
     }
 
     /// What is wrong at the end of a test that has not failed.

@@ -6,21 +6,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use allocative::Allocative;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 use starlark::environment::{GlobalsBuilder, Methods, MethodsBuilder};
 use starlark::eval::Evaluator;
 use starlark::values::dict::DictRef;
 use starlark::values::float::UnpackFloat;
+use starlark::values::list::ListRef;
 use starlark::values::none::NoneType;
 use starlark::values::{
     Heap, NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, starlark_value,
 };
 use starlark::{starlark_module, starlark_simple_value};
 
-use super::stand_ins::Part;
+use super::exchange;
+use super::stand_ins::{Answers, Part, Says};
 use super::world::TestWorld;
-use crate::diagnostic::nearest;
-use crate::script::{Complaint, complain, convert};
+use crate::script::{complain, convert};
 
 /// What `testing.http` and `testing.exec` return.
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
@@ -68,44 +69,38 @@ pub(super) fn documented() -> starlark::docs::DocType {
     starlark::docs::DocType::from_starlark_value::<StandIn>()
 }
 
-const HTTP_KEYS: &[&str] = &["status_code", "status", "json", "body", "headers", "error"];
-const EXEC_KEYS: &[&str] = &["stdout", "stderr", "exit_code", "timed_out", "truncated", "error"];
-
 fn stand_in<'v>(part: Part, rules: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<StandIn> {
     let world = Arc::clone(TestWorld::of(eval, part.function())?);
-    let heap = eval.heap();
     let wrong = || complain(format!("{} takes a dict from what is asked for to what is answered", part.function()));
-    let entries = DictRef::from_value(rules).ok_or_else(wrong)?;
-    let mut checked = Map::new();
-    for (pattern, answer) in entries.iter() {
-        let pattern = pattern.unpack_str().ok_or_else(wrong)?;
-        let answer = convert::to_json(answer, heap)?;
-        match &answer {
-            Json::Array(answers) => answers.iter().try_for_each(|answer| check(part, pattern, answer))?,
-            answer => check(part, pattern, answer)?,
-        }
-        checked.insert(pattern.to_owned(), answer);
+    let entries: Vec<(Value<'v>, Value<'v>)> = DictRef::from_value(rules).ok_or_else(wrong)?.iter().collect();
+    let mut checked = Vec::new();
+    for (pattern, answer) in entries {
+        let pattern = pattern.unpack_str().ok_or_else(wrong)?.to_owned();
+        let answers = match ListRef::from_value(answer).map(|answers| answers.iter().collect::<Vec<_>>()) {
+            None => Answers::Always(says(part, answer, &world, eval)?),
+            Some(answers) => {
+                let answers = answers.into_iter().map(|answer| says(part, answer, &world, eval));
+                Answers::InTurn(answers.collect::<starlark::Result<_>>()?)
+            }
+        };
+        checked.push((pattern, answers));
     }
     world.stand_ins.add(part, checked);
     Ok(StandIn { world, part })
 }
 
-/// A text, or a dict of known keys.
-fn check(part: Part, pattern: &str, answer: &Json) -> starlark::Result<()> {
-    let keys = if part == Part::Http { HTTP_KEYS } else { EXEC_KEYS };
-    match answer {
-        Json::String(_) => Ok(()),
-        Json::Object(members) => match members.keys().find(|key| !keys.contains(&key.as_str())) {
-            None => Ok(()),
-            Some(key) => {
-                let complaint = Complaint::new(format!("an answer of {} has no `{key}`", part.function()));
-                let known = || format!("it has {}", keys.join(", "));
-                let near = nearest(key, keys.iter().copied());
-                Err(complaint.hint(near.map_or_else(known, |near| format!("did you mean `{near}`?"))).into())
-            }
-        },
-        _ => Err(complain(format!("the answer to `{pattern}` must be a text, a dict, or a list of those"))),
+fn says<'v>(
+    part: Part,
+    answer: Value<'v>,
+    world: &TestWorld,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Says> {
+    if answer.get_type() == "function" {
+        return Ok(Says::Function(exchange::keep(world, answer, eval)?));
     }
+    let value = convert::to_json(answer, eval.heap())?;
+    part.check(&value).map_err(complain)?;
+    Ok(Says::Value(value))
 }
 
 #[starlark_module]
@@ -122,13 +117,17 @@ pub(super) fn register_world(builder: &mut GlobalsBuilder) {
 
     /// Answers for the network from now on, in this test: a dict from what is asked for (`"https://host/path"` or
     /// `"POST https://host/path"`, with `*` and `?` for what may vary) to what is answered: a dict with `status_code` (200),
-    /// `json` or `body`, and `headers`; or text, the body; or a list of those, each used once, in order. `{"error": TEXT}`
-    /// is a request that fails.
+    /// `json` or `body`, and `headers`; or text, the body; or a function of the request (a dict as in `.requests()`) that
+    /// returns one of these; or a list of all that, each used once, in order. `{"error": TEXT}` is a request that fails.
     ///
-    /// A request for which there is no rule fails the test. `.requests()` of the result is what was asked for.
+    /// A request for which there is no rule fails the test; one that `allowed_hosts` of the extension does not allow is
+    /// refused as it would be without a test. `.requests()` of the result is what was asked for.
     ///
     /// ```python
-    /// net = testing.http({"https://api.example.com/users/*": {"json": {"name": "Ann"}}})
+    /// net = testing.http({
+    ///     "https://api.example.com/users/*": {"json": {"name": "Ann"}},
+    ///     "POST https://api.example.com/users": lambda request: {"status_code": 201, "json": request["json_body"]},
+    /// })
     /// ```
     fn http<'v>(
         #[starlark(require = pos)] rules: Value<'v>,
@@ -139,9 +138,11 @@ pub(super) fn register_world(builder: &mut GlobalsBuilder) {
 
     /// Answers for commands from now on, in this test: a dict from the command with its arguments, separated by spaces
     /// (`"git log *"`), to what is answered: a dict with `stdout`, `stderr`, `exit_code` (0) and `timed_out`; or text, the
-    /// standard output; or a list of those, each used once, in order. `{"error": TEXT}` is a command that cannot be run.
+    /// standard output; or a function of the command (a dict as in `.requests()`) that returns one of these; or a list of
+    /// all that, each used once, in order. `{"error": TEXT}` is a command that cannot be run.
     ///
-    /// A command for which there is no rule fails the test. `.requests()` of the result is what was asked for.
+    /// A command for which there is no rule fails the test; one that `allowed_exec` of the extension does not name is refused
+    /// as it would be without a test. `.requests()` of the result is what was asked for.
     fn exec<'v>(
         #[starlark(require = pos)] rules: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,

@@ -60,7 +60,7 @@ fn priority_lets_the_first_ranked_win() {
     let plan = default(three(), ranked(json!(["web", "docs"]))).unwrap();
     assert_eq!(names(&plan), ["issue", "read", "search", "fetch"]);
     assert_eq!(plan.tools[2].origin.as_ref().unwrap().backend.as_ref(), "web");
-    let dropped: Vec<&Value> = plan.log.iter().map(|(_, _, fields)| &fields["dropped"]).collect();
+    let dropped: Vec<&Value> = plan.log.iter().map(|line| &line.fields["dropped"]).collect();
     assert_eq!(dropped, ["github", "docs"]);
     let plan = default(three(), ranked(json!(["other"]))).unwrap();
     assert_eq!(names(&plan), ["github_search", "issue", "docs_search", "read", "web_search", "fetch"]);
@@ -163,8 +163,8 @@ fn prompts_follow_the_strategy_and_resources_the_order() {
         assert_eq!(keys(&plan, ItemKind::Prompt), expected, "{aggregation}");
         assert_eq!(keys(&plan, ItemKind::Resource), ["x:a", "x:b", "x:c"]);
         assert_eq!(keys(&plan, ItemKind::ResourceTemplate).len(), 1);
-        let line = plan.log.iter().find(|(_, _, fields)| fields.get("uri") == Some(&json!("x:b"))).unwrap();
-        assert_eq!((&line.2["kept"], &line.2["dropped"]), (&json!("one"), &json!("two")));
+        let line = plan.log.iter().find(|line| line.fields.get("uri") == Some(&json!("x:b"))).unwrap();
+        assert_eq!((&line.fields["kept"], &line.fields["dropped"]), (&json!("one"), &json!("two")));
     }
     let error = default(backends(), json!({"conflictResolution": "manual"})).unwrap_err();
     assert!(error.message.contains("`review` (one.review, two.review). Overrides are for tools only"), "{error}");

@@ -260,10 +260,10 @@ fn passthrough_publishes_all_and_the_first_server_wins() {
     assert_eq!(keys(&plan, ItemKind::Prompt), ["review", "plan"]);
     assert!(plan.tools.is_empty());
     assert!(plan.prompts.iter().all(|prompt| matches!(prompt.handler, Handler::Backend(_))));
-    let (level, message, fields) = &plan.log[0];
+    let crate::script::LogLine { level, message, fields } = &plan.log[0];
     assert_eq!((*level, message.as_str()), (LogLevel::Warning, "a resource is left out: its URI is already published"));
     assert_eq!(Value::from(fields.clone()), json!({"uri": "notes://a", "dropped": "wiki", "kept": "notes"}));
-    let kinds: Vec<&str> = plan.log.iter().map(|(_, _, fields)| fields.keys().next().unwrap().as_str()).collect();
+    let kinds: Vec<&str> = plan.log.iter().map(|line| line.fields.keys().next().unwrap().as_str()).collect();
     assert_eq!(kinds, ["uri", "uri_template", "name"]);
 
     let plan = run_pair("passthrough(prompts = False)").unwrap();
@@ -279,7 +279,7 @@ fn passthrough_gives_way_to_the_script() {
     let plan = run_pair(&format!("{own}passthrough()\n")).unwrap();
     assert_eq!(keys(&plan, ItemKind::Prompt), ["review", "plan"]);
     assert_eq!(plan.prompts[0].definition.text("description"), "ours");
-    assert!(plan.log.iter().any(|(_, _, fields)| fields["kept"] == "policy.star:1"), "{:?}", plan.log);
+    assert!(plan.log.iter().any(|line| line.fields["kept"] == "policy.star:1"), "{:?}", plan.log);
     let text = fault_of(&format!("passthrough()\n{own}"));
     assert!(text.contains("the name `review` is already published, at policy.star:1"), "{text}");
 }
@@ -298,7 +298,7 @@ fn odd_things_of_a_server_pass_and_impossible_ones_are_left_out() {
             "the backend `odd` has a prompt with an odd name: `do it!`"
         ]
     );
-    let left_out: Vec<&str> = plan.log.iter().map(|(_, message, _)| message.as_str()).collect();
+    let left_out: Vec<&str> = plan.log.iter().map(|line| line.message.as_str()).collect();
     assert_eq!(
         left_out,
         [

@@ -106,8 +106,8 @@ fn config_notes_what_was_read() {
 #[test]
 fn the_top_level_logs_into_the_plan() {
     let plan = run("print('a', 1)\nlog('b', level = 'audit', tool = 'x')\n").unwrap();
-    assert_eq!(plan.log[0].1, "a 1");
-    assert_eq!((plan.log[1].0, &plan.log[1].2["tool"]), (LogLevel::Audit, &json!("x")));
+    assert_eq!(plan.log[0].message, "a 1");
+    assert_eq!((plan.log[1].level, &plan.log[1].fields["tool"]), (LogLevel::Audit, &json!("x")));
     let error = run("print('so far')\nfail('no further')\n").unwrap_err();
     assert_eq!(error.notes, ["the script logged: so far"]);
     assert!(fault("log('b', level = 'warn')").contains("there is no log level `warn`"));

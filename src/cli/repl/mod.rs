@@ -37,7 +37,7 @@ async fn converse(loaded: &Loaded) -> Result<(), Failure> {
     let options = setup::options(loaded.bundled)?;
     let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
     spinner::with("starting the servers", gateway.servers_settled()).await;
-    setup::report_servers(&gateway);
+    setup::report_missing(&gateway);
     let recipe = gateway::recipe(&loaded.config, None)?;
     let interrupt = Interrupt::default();
     let setting = Setting {

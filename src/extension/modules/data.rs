@@ -14,15 +14,11 @@ use super::look;
 /// What a file may have.
 const MAX_FILE: u64 = 16 << 20;
 
-pub fn register_data(builder: &mut GlobalsBuilder) {
-    builder.namespace("data", members);
-}
-
-/// Files below the extension's folder, or below one that `allowed_paths` names. Paths are relative to the extension's
+/// Files that come with an extension: below its folder, or below one that `allowed_paths` names. Paths are relative to the extension's
 /// folder; those that lead out of it, also by a link, are refused. Read at the top level, a file is part of the
 /// extension: when it changes, the extension is loaded again.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// The value that a JSON file holds: `items = data.load_json("items.json")`.
     fn load_json<'v>(path: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let world = World::of(eval)?;

@@ -9,13 +9,10 @@ use starlark::values::Value;
 use super::super::world::World;
 use super::look;
 
-pub fn register_env(builder: &mut GlobalsBuilder) {
-    builder.namespace("env", members);
-}
-
-/// The environment the proxy was started with.
+/// The environment the proxy was started with: keys and addresses that do not belong into a file. All of it, unless
+/// `allowed_env` of the extension names variables. Also at the top level.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// A variable, or `default` where it is not set. If `allowed_env` of the extension names variables, all others are
     /// an error.
     fn get<'v>(

@@ -8,22 +8,20 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::list::UnpackList;
 use starlark::values::none::NoneOr;
 
-use super::{act, pairs, seconds};
+use super::{act_if, pairs, seconds};
+use crate::extension::Permissions;
 use crate::reach::command::{self, Command};
 
-pub fn register_exec(builder: &mut GlobalsBuilder) {
-    builder.namespace("exec", members);
-}
-
-/// Commands of this machine: only those that `allowed_exec` of the extension names, and never through a shell.
+/// Commands of this machine: only those that `allowed_exec` of the extension names, by exactly these names, and never
+/// through a shell: an argument is an argument, whatever is in it.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// Runs a command and waits for its end: `exec.run("git", ["status", "--short"])`. A dict with `stdout`, `stderr`,
     /// `exit_code`, `success`, `timed_out` and `truncated`.
     ///
     /// The command gets a small environment (`PATH`, `HOME` and the like) and what `env` adds; `cwd` is relative to the
     /// extension's folder. After `timeout` seconds, and when the call is cancelled, it is ended with everything that it
-    /// has started. Of each stream the first MiB is kept.
+    /// has started, daemons too. One that ends by itself takes its process group with it. Of each stream the first MiB is kept.
     fn run<'v>(
         command: &str,
         #[starlark(default = NoneOr::None)] args: NoneOr<UnpackList<Value<'v>>>,
@@ -43,7 +41,8 @@ fn members(builder: &mut GlobalsBuilder) {
             timeout: seconds("timeout", timeout)?,
         };
         let asked = request.clone();
-        act("exec.run", &asked, eval, |world| async move {
+        let allowed = |permissions: &Permissions| command::check(&asked.command, &permissions.exec);
+        act_if("exec.run", &asked, eval, allowed, |world| async move {
             command::run(&world.reach, &world.permissions().exec, world.folder(), &request).await
         })
     }

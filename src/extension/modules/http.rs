@@ -9,13 +9,10 @@ use starlark::values::Value;
 use starlark::values::float::UnpackFloat;
 use starlark::values::none::NoneOr;
 
-use super::{act, pairs, seconds};
+use super::{act_if, pairs, seconds};
+use crate::extension::Permissions;
 use crate::reach::http::{self, Body, Request};
 use crate::script::{complain, convert};
-
-pub fn register_http(builder: &mut GlobalsBuilder) {
-    builder.namespace("http", members);
-}
 
 /// HTTP requests. Public hosts are open; loopback, private and link-local addresses only where `allowed_hosts` of the
 /// extension names the host, whatever a name resolves to and wherever a redirect leads. If `allowed_hosts` is given, only
@@ -24,7 +21,7 @@ pub fn register_http(builder: &mut GlobalsBuilder) {
 /// The answer is a dict with `url`, `status_code`, `status` (the same), `success` (2xx), `headers` (lower-case names),
 /// `body` and, when the body parses, `json`. An answer with an error status is an answer; no answer at all is an error.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// `http.get("https://api.example.com/items", params = {"q": "x"}, headers = {"Accept": "application/json"})`.
     /// `params` are added to the URL, `auth` is `(user, password)`, `timeout` in seconds is for all of it.
     fn get<'v>(
@@ -162,7 +159,8 @@ fn send<'v>(kind: &'static str, given: Given<'_, 'v>, eval: &mut Evaluator<'v, '
         timeout: seconds("timeout", given.timeout)?,
     };
     let asked = request.clone();
-    act(kind, &asked, eval, |world| async move {
+    let allowed = |permissions: &Permissions| http::check(&permissions.hosts, &asked);
+    act_if(kind, &asked, eval, allowed, |world| async move {
         http::perform(&world.reach.http, &world.permissions().hosts, &request).await
     })
 }

@@ -20,23 +20,38 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::none::NoneOr;
 use starlark::values::{Heap, Value};
 
+use super::permissions::Permissions;
 use super::world::World;
 use crate::json::raw;
+use crate::reach::{Statement, Wants};
 use crate::script::{Context, complain, convert};
 
-const ALL: [fn(&mut GlobalsBuilder); 8] = [
-    data::register_data,
-    env::register_env,
-    exec::register_exec,
-    http::register_http,
-    postgres::register_postgres,
-    sqlite::register_sqlite,
-    time::register_time,
-    uuid::register_uuid,
+/// A module's name, and what adds its members.
+type Module = (&'static str, fn(&mut GlobalsBuilder));
+
+const ALL: [Module; 8] = [
+    ("data", data::members),
+    ("env", env::members),
+    ("exec", exec::members),
+    ("http", http::members),
+    ("postgres", postgres::members),
+    ("sqlite", sqlite::members),
+    ("time", time::members),
+    ("uuid", uuid::members),
 ];
 
 pub fn register(builder: &mut GlobalsBuilder) {
-    ALL.iter().for_each(|register| register(builder));
+    for (name, members) in ALL {
+        builder.namespace(name, members);
+    }
+}
+
+/// What each module says of itself as a whole: what it is for, and what it needs.
+pub fn about() -> impl Iterator<Item = (&'static str, String)> {
+    ALL.into_iter().map(|(name, members)| {
+        let alone = GlobalsBuilder::new().with(members).build();
+        (name, alone.docstring().unwrap_or_default().to_owned())
+    })
 }
 
 /// Does something to the world that takes its time, within what the extension may do.
@@ -49,11 +64,30 @@ fn act<'v, 'a, F>(
 where
     F: Future<Output = Result<Json, String>> + 'a,
 {
+    act_if(kind, request, eval, |_| Ok(()), perform)
+}
+
+/// The same where a test may stand in for the world: what the extension has declared holds there too.
+fn act_if<'v, 'a, F>(
+    kind: &'static str,
+    request: &impl Serialize,
+    eval: &mut Evaluator<'v, 'a, '_>,
+    allowed: impl FnOnce(&Permissions) -> Result<(), String>,
+    perform: impl FnOnce(&'a World) -> F,
+) -> starlark::Result<Value<'v>>
+where
+    F: Future<Output = Result<Json, String>> + 'a,
+{
     let (context, world) = (Context::of(eval)?, World::of(eval)?);
     let request = raw(request);
-    let result = context.effect(kind, &[request.get()], |host| match host.stands_in(kind, &request) {
-        Some(answer) => Ok(answer),
-        None => Ok(host.wait_for(perform(world))?.map(|value| raw(&value))),
+    let result = context.effect(kind, &[request.get()], |host| {
+        if let Some(Err(problem)) = world.declared().map(allowed) {
+            return Ok(Err(problem));
+        }
+        match host.stands_in_here(kind, &request, eval) {
+            Some(answer) => Ok(answer),
+            None => Ok(host.wait_for(perform(world))?.map(|value| raw(&value))),
+        }
     })?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
 }
@@ -71,6 +105,18 @@ fn look<'v>(
     }
     let result = context.effect(kind, &[request], |_| Ok(perform().map(|value| raw(&value))))?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// What a script asks of a database.
+fn statement<'v>(
+    database: &str,
+    sql: &str,
+    params: NoneOr<Value<'v>>,
+    wants: Wants,
+    eval: &Evaluator<'v, '_, '_>,
+) -> starlark::Result<Statement> {
+    let params = convert::to_json(params.into_option().unwrap_or_default(), eval.heap())?;
+    Ok(Statement { database: database.to_owned(), sql: sql.to_owned(), params, wants })
 }
 
 /// A number of seconds above 0.

@@ -6,21 +6,18 @@ use starlark::starlark_module;
 use starlark::values::Value;
 use starlark::values::none::NoneOr;
 
-use super::act;
-use crate::reach::postgres::{self, Statement, Wants};
-use crate::script::convert;
-
-pub fn register_postgres(builder: &mut GlobalsBuilder) {
-    builder.namespace("postgres", members);
-}
+use super::{act, statement};
+use crate::reach::{Statement, Wants, postgres};
 
 /// PostgreSQL. `connection` is `postgresql://user:password@host:5432/database`, best from `env.get()`; connections are
 /// kept and used again. `params` is a list for `$1`, `$2`; each is read as the type the statement has there.
 ///
 /// Numbers are numbers (`numeric` too), dates and times ISO 8601 text, `json` values, arrays lists, `uuid` and enums
 /// text, `bytea` is `{"base64": "..."}`, NULL is None. If `allowed_hosts` is given, only databases on those hosts.
+/// `sslmode` in the connection says whether TLS is used and how the certificate is checked, up to `verify-full`;
+/// `sslrootcert` names a file of authorities in the extension's folder.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// The rows a statement gives, as a list of dicts: `postgres.query(connection, "SELECT * FROM users WHERE id = $1", [7])`.
     fn query<'v>(
         connection: &str,
@@ -47,7 +44,7 @@ fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = "public")] schema: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        run("postgres.list_tables", Statement::list_tables(connection, schema), eval)
+        run("postgres.list_tables", postgres::list_tables(connection, schema), eval)
     }
 
     /// The columns of a table: a list of dicts with `column_name`, `data_type`, `is_nullable` ("YES" or "NO"),
@@ -58,24 +55,13 @@ fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = "public")] schema: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        run("postgres.describe_table", Statement::describe_table(connection, table, schema), eval)
+        run("postgres.describe_table", postgres::describe_table(connection, table, schema), eval)
     }
-}
-
-fn statement<'v>(
-    connection: &str,
-    sql: &str,
-    params: NoneOr<Value<'v>>,
-    wants: Wants,
-    eval: &Evaluator<'v, '_, '_>,
-) -> starlark::Result<Statement> {
-    let params = convert::to_json(params.into_option().unwrap_or_default(), eval.heap())?;
-    Ok(Statement { connection: connection.to_owned(), sql: sql.to_owned(), params, wants })
 }
 
 fn run<'v>(kind: &'static str, statement: Statement, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
     let asked = statement.clone();
     act(kind, &asked, eval, |world| async move {
-        postgres::perform(&world.reach.postgres, &world.permissions().hosts, &statement).await
+        postgres::perform(&world.reach.postgres, &world.permissions().hosts, world.folder(), &statement).await
     })
 }

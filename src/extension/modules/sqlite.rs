@@ -6,19 +6,14 @@ use starlark::starlark_module;
 use starlark::values::Value;
 use starlark::values::none::NoneOr;
 
-use super::act;
-use crate::reach::sqlite::{self, Statement, Wants};
-use crate::script::convert;
-
-pub fn register_sqlite(builder: &mut GlobalsBuilder) {
-    builder.namespace("sqlite", members);
-}
+use super::{act, statement};
+use crate::reach::{Statement, Wants, sqlite};
 
 /// SQLite databases below the extension's folder, or below one that `allowed_paths` names. `params` is a list for `?`, or
 /// a dict for `:name`; bytes are `{"base64": "..."}` in both directions. A statement stays within its database: ATTACH and
 /// load_extension() are refused. `:memory:` is an empty database for one statement.
 #[starlark_module]
-fn members(builder: &mut GlobalsBuilder) {
+pub fn members(builder: &mut GlobalsBuilder) {
     /// The rows a statement gives, as a list of dicts:
     /// `sqlite.query("shop.db", "SELECT * FROM orders WHERE total > ?", [100])`.
     fn query<'v>(
@@ -42,24 +37,13 @@ fn members(builder: &mut GlobalsBuilder) {
 
     /// The tables: a list of dicts with `name`.
     fn list_tables<'v>(path: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-        run("sqlite.list_tables", Statement::list_tables(path), eval)
+        run("sqlite.list_tables", sqlite::list_tables(path), eval)
     }
 
     /// The columns of a table: a list of dicts with `cid`, `name`, `type`, `notnull`, `dflt_value` and `pk`.
     fn describe_table<'v>(path: &str, table: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-        run("sqlite.describe_table", Statement::describe_table(path, table), eval)
+        run("sqlite.describe_table", sqlite::describe_table(path, table), eval)
     }
-}
-
-fn statement<'v>(
-    path: &str,
-    sql: &str,
-    params: NoneOr<Value<'v>>,
-    wants: Wants,
-    eval: &Evaluator<'v, '_, '_>,
-) -> starlark::Result<Statement> {
-    let params = convert::to_json(params.into_option().unwrap_or_default(), eval.heap())?;
-    Ok(Statement { path: path.to_owned(), sql: sql.to_owned(), params, wants })
 }
 
 fn run<'v>(kind: &'static str, statement: Statement, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {

@@ -12,13 +12,12 @@ use starlark::values::none::NoneType;
 use super::{act, seconds};
 use crate::builtins;
 
-pub fn register_time(builder: &mut GlobalsBuilder) {
-    builder.namespace("time", |members| {
-        builtins::time_members(members);
-        more(members);
-    });
+pub fn members(builder: &mut GlobalsBuilder) {
+    builtins::time_members(builder);
+    more(builder);
 }
 
+/// The module that every script has, and a wait.
 #[starlark_module]
 fn more(builder: &mut GlobalsBuilder) {
     /// Waits for so many seconds, at most to the deadline of the call.

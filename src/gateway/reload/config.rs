@@ -61,6 +61,7 @@ impl Reloader {
         for key in self.config.fixed_differences(&config) {
             tracing::warn!("`{key}` was changed in {}: takes effect at the next start", self.config_name());
         }
+        report::new_problems(&self.gateway.installed.local(), &prepared.local);
         let before = report::tools(&self.gateway);
         let (difference, edition) = self.gateway.installed.apply(&config, prepared);
         self.gateway.news.lock().config_errors.clear();

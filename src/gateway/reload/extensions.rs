@@ -18,9 +18,7 @@ impl Reloader {
             (old, Arc::new(installed.look_at_local(&config)))
         });
         let Some((old, new)) = looked.await else { return };
-        for problem in new.problems().filter(|problem| !old.problems().any(|known| known == *problem)) {
-            tracing::error!("an extension was not reloaded:\n{problem}");
-        }
+        report::new_problems(&old, &new);
         let changed = new.changed_since(&old);
         let before = report::tools(&self.gateway);
         let generation = self.gateway.installed.apply_local(new);

@@ -9,6 +9,7 @@ mod script;
 use std::sync::Arc;
 
 use super::Gateway;
+use super::local::LocalTools;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::watch::{Wanted, Watcher};
@@ -30,6 +31,7 @@ impl Gateway {
     pub fn follow_files(self: Arc<Self>, config: Config, reread: Reread) -> impl Future<Output = ()> + Send {
         // Now, and not when somebody first waits for this: what is written from here on is another text.
         let seen = config.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+        report::new_problems(&LocalTools::default(), &self.installed.local());
         let mut reloader = Reloader { gateway: Arc::clone(&self), reread, config, seen };
         async move {
             tokio::select! {

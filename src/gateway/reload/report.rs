@@ -3,11 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::super::local::LocalTools;
 use super::super::{Current, Gateway};
 use crate::model::ItemKind;
 
 /// Longer than a surface takes that waits for new servers.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Says what is wrong with local tools that was not wrong before.
+pub(super) fn new_problems(before: &LocalTools, now: &LocalTools) {
+    for problem in now.new_problems(before) {
+        tracing::error!("an extension was not loaded:\n{problem}");
+    }
+}
 
 /// How many tools there are now.
 pub(super) fn tools(gateway: &Gateway) -> usize {

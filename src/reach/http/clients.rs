@@ -25,19 +25,35 @@ pub struct Clients {
 impl Clients {
     /// The client that may go to this URL, or why none may.
     pub(super) fn towards(&self, url: &Url, hosts: &Hosts) -> Result<Client, String> {
-        let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-        let port = url.port_or_known_default().unwrap_or_default();
-        match hosts.verdict(host, port) {
-            Verdict::Named => made(&self.named, false),
-            Verdict::Refused => Err(format!(
-                "the host `{host}` (port {port}) is not in `allowed_hosts` of the extension: [{}]",
-                hosts.shown()
-            )),
-            Verdict::PublicOnly => match host.parse::<IpAddr>() {
-                Ok(address) if !is_public(address) => Err(not_public(host)),
-                _ => made(&self.public, true),
-            },
+        match way_to(url, hosts)? {
+            Way::Named => made(&self.named, false),
+            Way::Public => made(&self.public, true),
         }
+    }
+}
+
+/// How a URL may be reached.
+pub(super) enum Way {
+    /// Wherever its host is.
+    Named,
+    /// At public addresses only.
+    Public,
+}
+
+/// How a URL may be reached, or why it may not.
+pub(super) fn way_to(url: &Url, hosts: &Hosts) -> Result<Way, String> {
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let port = url.port_or_known_default().unwrap_or_default();
+    match hosts.verdict(host, port) {
+        Verdict::Named => Ok(Way::Named),
+        Verdict::Refused => Err(format!(
+            "the host `{host}` (port {port}) is not in `allowed_hosts` of the extension: [{}]",
+            hosts.shown()
+        )),
+        Verdict::PublicOnly => match host.parse::<IpAddr>() {
+            Ok(address) if !is_public(address) => Err(not_public(host)),
+            _ => Ok(Way::Public),
+        },
     }
 }
 

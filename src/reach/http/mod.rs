@@ -21,6 +21,11 @@ const REDIRECTS: usize = 10;
 /// What a body may have.
 pub const MAX_BODY: usize = 10 << 20;
 
+/// Whether an extension may ask this of anybody, as far as the request itself tells.
+pub fn check(hosts: &Hosts, request: &Request) -> Result<(), String> {
+    clients::way_to(Hop::first(request)?.url(), hosts).map(drop)
+}
+
 /// Performs a request; the answer as the dict that scripts get.
 pub async fn perform(clients: &Clients, hosts: &Hosts, request: &Request) -> Result<Value, String> {
     let timeout = Duration::try_from_secs_f64(request.timeout).map_err(|_| "`timeout` must be above 0".to_owned())?;

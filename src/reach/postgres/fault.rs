@@ -24,7 +24,7 @@ impl Fault {
                 format!("PostgreSQL: {} [{}]{detail}{hint}", database.message(), database.code().code())
             }
             None => match error.source() {
-                Some(source) => format!("PostgreSQL: {error}: {source}"),
+                Some(source) => format!("PostgreSQL: {error}: {source}{}", advice(&source.to_string())),
                 None => format!("PostgreSQL: {error}"),
             },
         };
@@ -50,5 +50,16 @@ impl Fault {
             Some(password) => text.replace(password.as_str(), "[password]"),
             None => text,
         }
+    }
+}
+
+/// What to do about a connection that was not made.
+fn advice(cause: &str) -> &'static str {
+    if cause.contains("invalid peer certificate") && !cause.contains("not valid for name") {
+        " (`sslrootcert=FILE` in the connection string names the authority of the server's certificate)"
+    } else if cause.contains("server does not support TLS") {
+        " (`sslmode=prefer` or `disable` do without)"
+    } else {
+        ""
     }
 }

@@ -6,11 +6,12 @@ mod literal;
 mod moment;
 mod number;
 mod pools;
+mod target;
+mod tls;
 
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_postgres::Statement as Prepared;
 use tokio_postgres::types::ToSql;
@@ -20,59 +21,36 @@ use self::fault::Fault;
 use self::literal::Literal;
 use self::pools::Lease;
 pub use self::pools::Pools;
-use super::Hosts;
+use self::target::Target;
+use super::statement::check_size;
+use super::{Folder, Hosts, Statement, Wants};
 
 /// How long a statement may take, waiting for a connection included.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// What a result may have.
-const MAX_RESULT: usize = 16 << 20;
-
-/// What a script asks for.
-#[derive(Clone, Debug, Serialize)]
-pub struct Statement {
-    /// With its password: never shown, only compared.
-    pub connection: String,
-    pub sql: String,
-    /// A list or null.
-    pub params: Value,
-    pub wants: Wants,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wants {
-    Rows,
-    /// How many rows were affected.
-    Count,
-}
 
 const TABLES: &str = "SELECT tablename::text, tablename::text AS name FROM pg_catalog.pg_tables WHERE schemaname = $1 ORDER BY tablename";
 const COLUMNS: &str = "SELECT column_name::text, data_type::text, is_nullable::text, column_default::text, \
     character_maximum_length::int, column_name::text AS name, data_type::text AS type \
     FROM information_schema.columns WHERE table_schema = $1 AND table_name = $2 ORDER BY ordinal_position";
 
-impl Statement {
-    pub fn list_tables(connection: &str, schema: &str) -> Self {
-        Self::built_in(connection, TABLES, &[schema])
-    }
+pub fn list_tables(connection: &str, schema: &str) -> Statement {
+    Statement::built_in(connection, TABLES, &[schema])
+}
 
-    pub fn describe_table(connection: &str, table: &str, schema: &str) -> Self {
-        Self::built_in(connection, COLUMNS, &[schema, table])
-    }
-
-    fn built_in(connection: &str, sql: &str, params: &[&str]) -> Self {
-        let params = params.iter().map(|text| Value::from(*text)).collect();
-        Statement { connection: connection.to_owned(), sql: sql.to_owned(), params, wants: Wants::Rows }
-    }
+pub fn describe_table(connection: &str, table: &str, schema: &str) -> Statement {
+    Statement::built_in(connection, COLUMNS, &[schema, table])
 }
 
 /// Runs a statement; rows as a list of dicts, or a number.
-pub async fn perform(pools: &Pools, hosts: &Hosts, statement: &Statement) -> Result<Value, String> {
-    let config = pools::parse(&statement.connection)?;
-    pools::check(&config, hosts).await?;
-    let fault = Fault::new(&config);
+pub async fn perform(pools: &Pools, hosts: &Hosts, folder: &Folder, statement: &Statement) -> Result<Value, String> {
+    // What is wrong whatever the database says is told without asking it.
+    given(&statement.params)?;
+    let mut target = Target::of(&statement.database, folder)?;
+    pools::complete(&mut target.config);
+    pools::check(&target.config, hosts).await?;
+    let fault = Fault::new(&target.config);
     let work = async {
-        let lease = pools.lease(&statement.connection, config).await.map_err(|error| fault.pool(&error))?;
+        let lease = pools.lease(&statement.database, target, &fault).await?;
         let result = run(&lease, statement, &fault).await;
         lease.done();
         result
@@ -100,9 +78,7 @@ async fn run(lease: &Lease, statement: &Statement, fault: &Fault) -> Result<Valu
             size += cell.weight + column.name().len() + 8;
             members.insert(column.name().to_owned(), cell.value);
         }
-        if size > MAX_RESULT {
-            return Err(format!("the result has more than {MAX_RESULT} bytes; ask for less with LIMIT"));
-        }
+        check_size(size)?;
         found.push(Value::Object(members));
     }
     Ok(Value::Array(found))
@@ -110,13 +86,17 @@ async fn run(lease: &Lease, statement: &Statement, fault: &Fault) -> Result<Valu
 
 fn literals(prepared: &Prepared, params: &Value) -> Result<Vec<Literal>, String> {
     let wanted = prepared.params().len();
-    let given: &[Value] = match params {
-        Value::Null => &[],
-        Value::Array(values) => values,
-        _ => return Err("`params` must be a list: parameters are `$1`, `$2`, ...".to_owned()),
-    };
+    let given = given(params)?;
     if given.len() != wanted {
         return Err(format!("the statement has {wanted} parameters, but `params` has {}", given.len()));
     }
     Ok(given.iter().cloned().map(Literal).collect())
+}
+
+fn given(params: &Value) -> Result<&[Value], String> {
+    match params {
+        Value::Null => Ok(&[]),
+        Value::Array(values) => Ok(values),
+        _ => Err("`params` must be a list: parameters are `$1`, `$2`, ...".to_owned()),
+    }
 }

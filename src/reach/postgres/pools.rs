@@ -6,10 +6,14 @@ use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use tokio_postgres::Config;
 use tokio_postgres::config::Host;
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::fault::Fault;
+use super::target::Target;
+use super::tls::Trust;
 use crate::reach::address::is_public;
 use crate::reach::hosts::{Hosts, Verdict};
 
@@ -19,9 +23,18 @@ const CONNECTIONS: usize = 8;
 const KEPT: usize = 32;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// By connection string. Dropping a pool closes what is idle in it.
+/// Dropping a pool closes what is idle in it.
 #[derive(Default)]
-pub struct Pools(Mutex<HashMap<String, Pool>>);
+pub struct Pools(Mutex<HashMap<Key, Connections>>);
+
+/// The connection string, and what it means by its file of authorities: each extension has its own folder.
+type Key = (String, Trust);
+
+#[derive(Clone)]
+struct Connections {
+    pool: Pool,
+    tls: MakeRustlsConnect,
+}
 
 impl fmt::Debug for Pools {
     /// Without its keys: they hold passwords.
@@ -31,37 +44,45 @@ impl fmt::Debug for Pools {
 }
 
 impl Pools {
-    pub(super) async fn lease(&self, connection: &str, config: Config) -> Result<Lease, PoolError> {
-        let pool = self.pool(connection, config);
-        Ok(Lease(Some(pool.get().await?)))
+    pub(super) async fn lease(&self, connection: &str, target: Target, fault: &Fault) -> Result<Lease, String> {
+        let Connections { pool, tls } = self.connections(connection, target)?;
+        let connection = pool.get().await.map_err(|error| fault.pool(&error))?;
+        Ok(Lease { connection: Some(connection), tls })
     }
 
-    fn pool(&self, connection: &str, config: Config) -> Pool {
-        let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pool) = pools.get(connection) {
-            return pool.clone();
+    fn connections(&self, connection: &str, target: Target) -> Result<Connections, String> {
+        let key = (connection.to_owned(), target.trust);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept.get(&key) {
+            return Ok(known.clone());
         }
-        if pools.len() >= KEPT
-            && let Some(idle) = pools.iter().min_by_key(|(_, pool)| pool.status().size).map(|(key, _)| key.clone())
+        let tls = key.1.connector()?;
+        if kept.len() >= KEPT
+            && let Some(idle) = kept.iter().min_by_key(|(_, kept)| kept.pool.status().size).map(|(key, _)| key.clone())
         {
-            pools.remove(&idle);
+            kept.remove(&idle);
         }
         let settings = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let builder = Pool::builder(Manager::from_config(config, NoTls, settings)).max_size(CONNECTIONS);
+        let builder = Pool::builder(Manager::from_config(target.config, tls.clone(), settings)).max_size(CONNECTIONS);
         let builder = builder.runtime(Runtime::Tokio1).create_timeout(Some(CONNECT_TIMEOUT));
         // The only fault a builder knows is a timeout without a runtime, and there is one.
         let Ok(pool) = builder.build() else { unreachable!("a runtime is given") };
-        pools.insert(connection.to_owned(), pool.clone());
-        pool
+        let connections = Connections { pool, tls };
+        kept.insert(key, connections.clone());
+        Ok(connections)
     }
 }
 
 /// A connection in use. If the call is dropped in the middle, the statement is cancelled and the connection closed.
-pub(super) struct Lease(Option<Object>);
+pub(super) struct Lease {
+    /// There until it is done.
+    connection: Option<Object>,
+    tls: MakeRustlsConnect,
+}
 
 impl Lease {
     pub(super) fn done(mut self) {
-        self.0.take();
+        self.connection.take();
     }
 }
 
@@ -69,37 +90,33 @@ impl Deref for Lease {
     type Target = tokio_postgres::Client;
 
     fn deref(&self) -> &tokio_postgres::Client {
-        let Some(object) = &self.0 else { unreachable!("it is there until it is done") };
+        let Some(object) = &self.connection else { unreachable!("it is there until it is done") };
         object
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let Some(object) = self.0.take() else { return };
-        let token = object.cancel_token();
+        let Some(object) = self.connection.take() else { return };
+        let (token, tls) = (object.cancel_token(), self.tls.clone());
         drop(Object::take(object));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 // It may have ended by itself.
-                let _ = token.cancel_query(NoTls).await;
+                let _ = token.cancel_query(tls).await;
             });
         }
     }
 }
 
-pub(super) fn parse(connection: &str) -> Result<Config, String> {
-    // The cause could quote any part of it.
-    let mut config: Config = connection.parse().map_err(|_| {
-        "the connection string cannot be read; write `postgresql://user:password@host:5432/database`".to_owned()
-    })?;
+/// What the connection string does not say.
+pub(super) fn complete(config: &mut Config) {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT_TIMEOUT);
     }
     if config.get_application_name().is_none() {
         config.application_name("proxy");
     }
-    Ok(config)
 }
 
 /// Databases are usually near, so they are open unless the extension names hosts at all.
@@ -107,17 +124,20 @@ pub(super) async fn check(config: &Config, hosts: &Hosts) -> Result<(), String> 
     if hosts.is_open() {
         return Ok(());
     }
-    for (index, host) in config.get_hosts().iter().enumerate() {
+    // A socket is this machine.
+    let named = config.get_hosts().iter().map(|host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(_) => "localhost".to_owned(),
+    });
+    // An address beside a name is where the connection goes.
+    let addresses = config.get_hostaddrs().iter().map(ToString::to_string);
+    let numbered = named.enumerate().chain(addresses.enumerate());
+    for (index, name) in numbered {
         let port = config.get_ports().get(index).or_else(|| config.get_ports().first()).copied().unwrap_or(5432);
-        // A socket is this machine.
-        let name = match host {
-            Host::Tcp(name) => name.as_str(),
-            Host::Unix(_) => "localhost",
-        };
-        let refused = match hosts.verdict(name, port) {
+        let refused = match hosts.verdict(&name, port) {
             Verdict::Named => false,
             Verdict::Refused => true,
-            Verdict::PublicOnly => !resolves_to_public(name, port).await,
+            Verdict::PublicOnly => !resolves_to_public(&name, port).await,
         };
         if refused {
             return Err(format!(

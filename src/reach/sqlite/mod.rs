@@ -8,43 +8,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::Folder;
+use super::{Folder, Statement, Wants};
 
 /// A database without a file, gone after the call.
 const IN_MEMORY: &str = ":memory:";
 
-/// What a script asks for.
-#[derive(Clone, Debug, Serialize)]
-pub struct Statement {
-    pub path: String,
-    pub sql: String,
-    /// A list, a dict, or null.
-    pub params: Value,
-    pub wants: Wants,
+const TABLES: &str =
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+const COLUMNS: &str = "SELECT cid, name, type, \"notnull\", dflt_value, pk FROM pragma_table_info(?)";
+
+pub fn list_tables(path: &str) -> Statement {
+    Statement::built_in(path, TABLES, &[])
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wants {
-    Rows,
-    /// How many rows were affected. May make the file.
-    Count,
-}
-
-impl Statement {
-    pub fn list_tables(path: &str) -> Self {
-        let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
-        Statement { path: path.to_owned(), sql: sql.to_owned(), params: Value::Null, wants: Wants::Rows }
-    }
-
-    pub fn describe_table(path: &str, table: &str) -> Self {
-        let sql = "SELECT cid, name, type, \"notnull\", dflt_value, pk FROM pragma_table_info(?)";
-        let params = Value::Array(vec![table.into()]);
-        Statement { path: path.to_owned(), sql: sql.to_owned(), params, wants: Wants::Rows }
-    }
+pub fn describe_table(path: &str, table: &str) -> Statement {
+    Statement::built_in(path, COLUMNS, &[table])
 }
 
 enum Database {
@@ -52,9 +32,9 @@ enum Database {
     File(PathBuf),
 }
 
-/// Runs a statement; rows as a list of dicts, or a number.
+/// Runs a statement; rows as a list of dicts, or a number. One that only counts may make the file.
 pub async fn perform(folder: &Folder, statement: &Statement) -> Result<Value, String> {
-    let database = match (statement.path.as_str(), statement.wants) {
+    let database = match (statement.database.as_str(), statement.wants) {
         (IN_MEMORY, _) => Database::InMemory,
         (path, Wants::Rows) => Database::File(folder.existing(path)?),
         (path, Wants::Count) => Database::File(folder.to_write(path)?),

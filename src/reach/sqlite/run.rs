@@ -7,9 +7,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use serde_json::{Map, Value};
 
 use super::{Database, Statement, Wants, guard, values};
-
-/// What a result may have.
-const MAX_RESULT: usize = 16 << 20;
+use crate::reach::statement::check_size;
 
 pub(super) fn run(database: &Database, statement: &Statement, stopped: &Arc<AtomicBool>) -> Result<Value, String> {
     let mut connection = open(database, statement.wants).map_err(|error| reason(&error))?;
@@ -47,9 +45,7 @@ fn rows(prepared: &mut rusqlite::Statement<'_>) -> Result<Value, String> {
             size += bytes + name.len();
             members.insert(name.clone(), value);
         }
-        if size > MAX_RESULT {
-            return Err(format!("the result has more than {MAX_RESULT} bytes; ask for less with LIMIT"));
-        }
+        check_size(size)?;
         found.push(Value::Object(members));
     }
     Ok(Value::Array(found))

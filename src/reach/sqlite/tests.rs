@@ -23,7 +23,7 @@ impl Place {
     }
 
     async fn perform(&self, path: &str, sql: &str, params: Value, wants: Wants) -> Result<Value, String> {
-        let statement = Statement { path: path.into(), sql: sql.into(), params, wants };
+        let statement = Statement { database: path.into(), sql: sql.into(), params, wants };
         perform(&Folder::new(Some(&self.0)), &statement).await
     }
 
@@ -50,13 +50,10 @@ async fn values_go_in_and_come_out() {
     let rows = place.query("SELECT :low AS low, @kind AS kind, $extra AS extra", named).await.unwrap();
     assert_eq!(rows, json!([{"low": 1, "kind": 1, "extra": "x"}]));
     assert_eq!(place.execute("INSERT INTO t (a) VALUES (1), (2) RETURNING a", Value::Null).await.unwrap(), 2);
-    assert_eq!(
-        perform(&Folder::new(Some(&place.0)), &Statement::list_tables("x.db")).await.unwrap(),
-        json!([{"name": "t"}])
-    );
-    let described = perform(&Folder::new(Some(&place.0)), &Statement::describe_table("x.db", "t")).await.unwrap();
+    assert_eq!(perform(&Folder::new(Some(&place.0)), &list_tables("x.db")).await.unwrap(), json!([{"name": "t"}]));
+    let described = perform(&Folder::new(Some(&place.0)), &describe_table("x.db", "t")).await.unwrap();
     assert_eq!(described[1], json!({"cid": 1, "name": "b", "type": "", "notnull": 0, "dflt_value": null, "pk": 0}));
-    let odd = Statement::describe_table("x.db", "t'); DROP TABLE t; --");
+    let odd = describe_table("x.db", "t'); DROP TABLE t; --");
     assert_eq!(perform(&Folder::new(Some(&place.0)), &odd).await.unwrap(), json!([]));
     place.execute("VACUUM", Value::Null).await.unwrap();
 }
@@ -106,7 +103,7 @@ async fn a_statement_that_nobody_waits_for_ends_and_a_huge_result_is_refused() {
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT";
     let flag: Arc<AtomicBool> = Arc::default();
     let statement = Statement {
-        path: IN_MEMORY.into(),
+        database: IN_MEMORY.into(),
         sql: format!("{endless} max(x) AS m FROM n"),
         params: Value::Null,
         wants: Wants::Rows,

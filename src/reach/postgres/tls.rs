@@ -1,0 +1,109 @@
+//! Connections that nobody can read, and whose certificate is good enough.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Whose certificate is good enough. The file has the authorities; without one it is those that the system trusts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Trust {
+    /// Any: nobody listens who only listens.
+    Anybody,
+    /// One that an authority has signed, for whatever name.
+    Authority(Option<PathBuf>),
+    /// One that an authority has signed for this host.
+    AuthorityAndName(Option<PathBuf>),
+}
+
+impl Trust {
+    /// What makes such connections. Blocking: it reads the authorities.
+    pub(super) fn connector(&self) -> Result<MakeRustlsConnect, String> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let (authorities, any_name) = match self {
+            Trust::Anybody => (None, true),
+            Trust::Authority(file) => (Some(authorities(file.as_deref(), &provider)?), true),
+            Trust::AuthorityAndName(file) => (Some(authorities(file.as_deref(), &provider)?), false),
+        };
+        let verifier = Verifier { authorities, any_name, provider: Arc::clone(&provider) };
+        let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = versions.map_err(|error| format!("TLS cannot be used: {error}"))?;
+        let config = config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
+        Ok(MakeRustlsConnect::new(config))
+    }
+}
+
+fn authorities(file: Option<&Path>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, String> {
+    let provider = Arc::clone(provider);
+    let Some(file) = file else {
+        let system = rustls_platform_verifier::Verifier::new(provider);
+        return system.map(|found| Arc::new(found) as _).map_err(|error| {
+            format!("the system's certificate authorities cannot be read: {error}; name a file with `sslrootcert`")
+        });
+    };
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let wrong = |problem: String| format!("`{name}` of `sslrootcert` has no certificates that can be used: {problem}");
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))? {
+        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+    }
+    let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    built.map(|verifier| verifier as _).map_err(|error| wrong(error.to_string()))
+}
+
+#[derive(Debug)]
+struct Verifier {
+    /// None: any certificate will do.
+    authorities: Option<Arc<dyn ServerCertVerifier>>,
+    any_name: bool,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
+        match authorities.verify_server_cert(certificate, intermediates, server, ocsp, now) {
+            // Names are looked at last: all the rest is right.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.any_name => Ok(ServerCertVerified::assertion()),
+            verdict => verdict,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
