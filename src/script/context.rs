@@ -36,7 +36,7 @@ pub struct Context {
     /// How deep inside of branches of branches it runs.
     pub(super) depth: usize,
     /// A line at a prompt may do what the top level may, and what handlers may.
-    at_prompt: bool,
+    pub(super) at_prompt: bool,
 }
 
 impl Context {
@@ -115,6 +115,13 @@ impl Context {
         }
         self.log.borrow_mut().push(LogLine { level, message: message.to_owned(), fields });
         Ok(())
+    }
+
+    pub fn print(&self, text: &str) -> starlark::Result<()> {
+        if self.host.is_some() {
+            return self.tell("print", |host| host.print(text));
+        }
+        self.log(LogLevel::Info, text, Map::new())
     }
 
     /// Waits for somebody else: the time is not the script's own, and a stop ends the run whatever the script does.
