@@ -15,7 +15,7 @@ use super::world::World;
 use crate::config::CodeMode;
 use crate::json::Raw;
 use crate::model::error_result;
-use crate::sandbox::{Job, Workers};
+use crate::sandbox::{Ending, Job, Workers};
 use crate::script::{Context, complain, convert};
 use crate::signature::signatures;
 
@@ -91,9 +91,10 @@ fn run<'v>(
         Ok(run) => Arc::new(run),
         Err(ending) => return Ok(error_result(&ending.told(limits))),
     };
-    Ok(match serve(&run, "", tools, limits, eval)? {
-        Outcome::Done(done) => done.into_result(),
-        Outcome::Ended(ending) => error_result(&ending.told(limits)),
-        Outcome::End => error_result("the worker of the script was ended: it came to an end of nothing"),
-    })
+    let end = match serve(&run, "", tools, limits, eval)? {
+        Outcome::Done(last) => Ok(last),
+        Outcome::Ended(ending) => Err(ending),
+        Outcome::End => Err(Ending::Confused("it came to an end of nothing")),
+    };
+    Ok(run.result(end, limits))
 }

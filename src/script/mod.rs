@@ -18,6 +18,7 @@ mod limits;
 mod loader;
 mod meter;
 mod parse;
+mod part;
 mod pool;
 mod prompt;
 mod report;
