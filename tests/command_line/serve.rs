@@ -1,6 +1,8 @@
 use super::{empty, world};
 use crate::support::config::Config;
 use crate::support::finished::Finished;
+use crate::support::http_client::HttpClient;
+use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 use crate::support::stdio_client::StdioClient;
@@ -53,6 +55,17 @@ error: `0.0.0.0:0` can be reached by others, and nobody has to authenticate
     );
     let finished = proxy.run(["serve", "--http", "nowhere"]).await.expect(2);
     assert!(finished.stderr.starts_with("error: cannot listen on `nowhere`: "), "{}", finished.stderr);
+}
+
+#[tokio::test]
+async fn a_port_alone_is_one_of_this_machine_only() {
+    let proxy = empty();
+    for address in ["0", ":0"] {
+        let (program, url) = Program::start_server(proxy.command(["serve", "--http", address])).await;
+        assert!(url.starts_with("http://127.0.0.1:"), "{address}: {url}");
+        let mut client = HttpClient::new(&url, program.stderr.clone());
+        client.initialize("2025-11-25").await.result();
+    }
 }
 
 #[tokio::test]

@@ -19,8 +19,13 @@ pub fn register_sqlite(builder: &mut GlobalsBuilder) {
 /// load_extension() are refused. `:memory:` is an empty database for one statement.
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
-    /// The rows a statement gives, as a list of dicts:
-    /// `sqlite.query("shop.db", "SELECT * FROM orders WHERE total > ?", [100])`.
+    /// The rows a statement gives, as a list of dicts.
+    ///
+    /// ```python
+    /// sqlite.execute("shop.db", "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, total REAL)")
+    /// sqlite.execute("shop.db", "INSERT INTO orders (total) VALUES (:total)", {"total": 120})
+    /// large = sqlite.query("shop.db", "SELECT * FROM orders WHERE total > ?", [100])
+    /// ```
     fn query<'v>(
         path: &str,
         sql: &str,
