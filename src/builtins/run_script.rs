@@ -86,7 +86,8 @@ fn run<'v>(
 ) -> starlark::Result<Raw> {
     let context = Context::of(eval)?;
     let host = context.host_for("`run_script()`")?;
-    let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits)))?;
+    let owner = host.request().and_then(|request| request.owner.as_ref());
+    let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits, owner)))?;
     let run = match started {
         Ok(run) => Arc::new(run),
         Err(ending) => return Ok(error_result(&ending.told(limits))),

@@ -75,7 +75,7 @@ fn text_of(script: &str) -> Result<String, Failure> {
 
 async fn execute(script: &str, data: &Value, limits: &CodeMode, gateway: &Arc<Gateway>, surface: &Arc<Surface>) -> Raw {
     let definitions = surface.tools().map(|entry| entry.definition.as_ref());
-    let run = match Workers::shared().start(Job::new(script, data, definitions, limits), limits).await {
+    let run = match Workers::shared().start(Job::new(script, data, definitions, limits), limits, None).await {
         Ok(run) => run,
         Err(ending) => return error_result(&ending.told(limits)),
     };

@@ -7,6 +7,7 @@ mod job;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod message;
+mod places;
 mod pool;
 mod process;
 mod reader;

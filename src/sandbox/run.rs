@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::message::{LastWord, ToWorker, Want, tell};
+use super::places::Place;
 use super::process::Process;
 use super::reader::Reader;
 use super::{Ending, job};
@@ -23,7 +24,7 @@ pub struct Run {
     writer: tokio::sync::Mutex<OwnedWriteHalf>,
     reader: JoinHandle<()>,
     deadline: Instant,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// What comes next of one line of control of a script.
@@ -97,7 +98,7 @@ impl Board {
 }
 
 impl Run {
-    pub(super) fn new(process: Process, stream: UnixStream, place: OwnedSemaphorePermit, limits: &CodeMode) -> Self {
+    pub(super) fn new(process: Process, stream: UnixStream, place: Place, limits: &CodeMode) -> Self {
         let board = Arc::new(Board::default());
         let deadline = Instant::now() + limits.timeout;
         let (read, write) = stream.into_split();
