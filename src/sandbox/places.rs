@@ -57,8 +57,8 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn who_has_many_waits_for_their_own_and_nobody_else_waits() {
+    #[test]
+    fn who_has_many_waits_for_their_own_and_nobody_else_waits() {
         let places = Places::new();
         let (one, other) = (Owner::new_session(), Owner::new_session());
         let mut taken = Vec::new();
@@ -73,8 +73,8 @@ mod tests {
         assert!((&mut next).now_or_never().is_some());
     }
 
-    #[tokio::test]
-    async fn all_together_have_so_many_and_who_is_done_is_forgotten() {
+    #[test]
+    fn all_together_have_so_many_and_who_is_done_is_forgotten() {
         let places = Places::new();
         let owners: Vec<Owner> = (0..MOST).map(|_| Owner::new_session()).collect();
         let taken: Vec<_> = owners.iter().map(|owner| places.take(Some(owner)).now_or_never().flatten()).collect();

@@ -91,8 +91,9 @@ impl Context {
     /// The host, for an effect that only a handler may have.
     pub fn host_for(&self, effect: &str) -> Result<&Arc<dyn Host>, Complaint> {
         self.host.as_ref().ok_or_else(|| {
-            Complaint::new(format!("{effect} is possible only while a call is handled, not at the top level"))
-                .hint("do it inside a handler: `def handler(args): ...`, then `publish(meta, handler)`")
+            Complaint::new(format!("{effect} is possible only while a call is handled, not at the top level")).hint(
+                "do it inside a handler, the function that is called when the tool is used: `def handler(args): ...`",
+            )
         })
     }
 

@@ -289,3 +289,21 @@ async fn a_mistake_is_told_with_its_place_and_its_cure() {
         assert!(first["hint"].as_str().is_some_and(|text| text.contains(hint)), "{script}: {first}");
     }
 }
+
+#[tokio::test]
+async fn a_mistake_in_an_extension_or_a_test_is_told_as_short() {
+    let proxy = Proxy::with_config_text("extensions: { paths: [x.star, lib.star] }\n")
+        .file("x.star", "def describe_extension():\n    return Extension(name = 'x', version = '1')\n")
+        .file("lib.star", "def helper():\n    return 1\n")
+        .file("x_test.star", "def test_it():\n    testing.eqq(1, 1)\n");
+    let checked = proxy.run(["check", "--json"]).await.expect(0).json();
+    let told: Vec<String> = checked["problems"]
+        .as_array()
+        .expect("they are listed")
+        .iter()
+        .map(|problem| format!("{}: {}", problem["message"].as_str().unwrap_or_default(), problem["hint"]))
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.iter().any(|text| text == "this module has no `eqq`: \"did you mean `eq`?\""), "{told:?}");
+    assert!(told.iter().any(|text| text.starts_with("`lib.star` offers nothing")), "{told:?}");
+}
