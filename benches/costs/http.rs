@@ -43,14 +43,23 @@ async fn drive(address: &str, connections: usize, calls: usize) {
 pub async fn exchange(stream: &mut TcpStream, buffer: &mut Vec<u8>, request: &str) -> String {
     stream.write_all(request.as_bytes()).await.unwrap();
     let end = loop {
-        if let Some((head, length)) = head(buffer)
-            && buffer.len() >= head + length
-        {
-            break head + length;
+        if let Some(end) = end_of_reply(buffer) {
+            break end;
         }
         assert!(stream.read_buf(buffer).await.unwrap() > 0, "the connection was closed");
     };
     let reply = String::from_utf8_lossy(&buffer[..end]).into_owned();
     buffer.drain(..end);
     reply
+}
+
+/// Where the first reply ends, once all of it is there: what took a while comes in pieces.
+fn end_of_reply(buffer: &[u8]) -> Option<usize> {
+    const LAST_PIECE: &[u8] = b"\r\n0\r\n\r\n";
+    let (head, length) = head(buffer)?;
+    if String::from_utf8_lossy(&buffer[..head]).contains("transfer-encoding: chunked") {
+        let last = buffer[head..].windows(LAST_PIECE.len()).position(|window| window == LAST_PIECE)?;
+        return Some(head + last + LAST_PIECE.len());
+    }
+    (buffer.len() >= head + length).then_some(head + length)
 }

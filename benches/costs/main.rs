@@ -1,5 +1,5 @@
 //! What the proxy costs: CPU per call over a relay that copies bytes without parsing, the time to run a script over a
-//! thousand tools and to check it, memory at rest, start-up. Run with `cargo bench --bench costs`; name parts to run only those.
+//! thousand tools and to check it, memory at rest, start-up, and what scripts of models cost. Run with `cargo bench --bench costs`; name parts to run only those.
 //!
 //! The program plays every part itself: with a first argument of `backend`, `slow-backend`, `http-backend`, `relay` or
 //! `tcp-relay` it is that counterpart.
@@ -8,6 +8,7 @@
 
 mod backend;
 mod check;
+mod client;
 mod cpu;
 mod extensions;
 mod http;
@@ -15,6 +16,7 @@ mod parts;
 mod relay;
 mod replay;
 mod sessions;
+mod snippets;
 mod stdio;
 mod surface;
 mod waiting;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::snippets::Snippets;
 use crate::{check, cpu, extensions, http, replay, sessions, stdio, surface, waiting};
 
 const CALLS: usize = 40_000;
@@ -51,6 +52,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("check") {
         row("`proxy check`, default preset, 1,000 tools (ms)", check::cost(&bench.proxy(), &bench.folder), 200.0);
+    }
+    if is("snippets") {
+        bench.snippets().await;
     }
     if is("memory") {
         bench.memory().await;
@@ -183,6 +187,23 @@ impl Bench {
         let after = cpu::resident(pid);
         println!("{:<58} {:>10.1}", "  of which each session (KB)", (after - before) * 1024.0 / SESSIONS as f64);
         row("memory with 10,000 idle sessions of a shared surface (MB)", after, 400.0);
+    }
+
+    /// Scripts of models, and a client beside them that runs none: it may notice them by so much.
+    async fn snippets(&self) {
+        let server = format!("  b: {{ command: {}, args: [backend] }}\n", self.me());
+        let code_mode = "codeMode: { enabled: true, timeout: 5s }\n";
+        let config = self.config("snippets.yaml", &format!("{server}{code_mode}"), None);
+        let (_proxy, address) = self.serving(config).await;
+        let mut snippets = Snippets::at(&address).await;
+        row("a script of a model with one tool call, warm (ms)", snippets.alone().await, 15.0);
+        let quiet = snippets.latency().await;
+        let limit = 2.0 * quiet + 5.0;
+        println!("{:<58} {quiet:>10.1}", "  p99 of a tool's calls, nobody else there (ms)");
+        let (beside_many, ended) = snippets.beside_many(100).await;
+        row("the same beside 100 such scripts at once (ms)", beside_many, limit);
+        println!("{:<58} {ended:>10.1}", "  of which end in a second");
+        row("the same beside all bombs of another session (ms)", snippets.beside_bombs().await, limit);
     }
 
     async fn http(&self) {

@@ -200,6 +200,18 @@ mod tests {
     }
 
     #[test]
+    fn failures_are_counted_in_words_that_fit() {
+        for (limit, expected) in
+            [(1, ": 1 failure in a row, the last one: "), (2, ": 2 failures in a row, the last one: ")]
+        {
+            let breaker = breaker(limit, LONG);
+            (0..limit).for_each(|_| breaker.admit().unwrap().report(&late()));
+            let told = breaker.admit().unwrap_err().to_string();
+            assert!(told.contains(expected), "{told}");
+        }
+    }
+
+    #[test]
     fn one_death_counts_once_however_many_calls_it_took_along() {
         let breaker = breaker(2, LONG);
         let trials: Vec<_> = (0..10).map(|_| breaker.admit().unwrap()).collect();

@@ -88,11 +88,11 @@ pub struct Answer {
     pub result: Raw,
 }
 
-/// Seconds for a person: how long a wait was, without the noise of the clock.
 fn counted(failures: usize) -> String {
     if failures == 1 { "1 failure".to_owned() } else { format!("{failures} failures") }
 }
 
+/// Seconds for a person: how long a wait was, without the noise of the clock.
 fn hundredths(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100.0).round() / 100.0
 }

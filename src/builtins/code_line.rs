@@ -1,6 +1,7 @@
 //! One line of control of a script in code mode, as far as it shows here: what it calls, in its order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use starlark::eval::Evaluator;
 
@@ -10,7 +11,7 @@ use super::{code_branch, search_call};
 use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
 use crate::model::error_result;
-use crate::sandbox::{Done, Ending, Event, Run};
+use crate::sandbox::{Ending, Event, LastWord, Run, Want};
 use crate::script::{Context, convert, error_message};
 
 /// More than anybody reads.
@@ -20,7 +21,7 @@ const MOST_RESULTS: usize = 50;
 pub(super) enum Outcome {
     /// It was one of several, and there is nothing more to it.
     End,
-    Done(Done),
+    Done(LastWord),
     Ended(Ending),
 }
 
@@ -39,10 +40,13 @@ pub(super) fn serve<'v>(
             Ok(event) => event,
             Err(ending) => return Ok(Outcome::Ended(ending)),
         };
-        let (at, value) = match event {
+        let (at, want) = match event {
             Event::End => return Ok(Outcome::End),
-            Event::Done(done) => return Ok(Outcome::Done(done)),
-            Event::Fork { at, count, limit } => {
+            Event::Done(last) => return Ok(Outcome::Done(last)),
+            Event::Want { at, want } => (at, want),
+        };
+        let value = match want {
+            Want::Fork { count, limit } => {
                 let branches = code_branch::branches(run, &at, count, tools, limits, eval.heap());
                 match context.parallel("run_script", eval, &branches, limit) {
                     Ok(_) => continue,
@@ -53,36 +57,42 @@ pub(super) fn serve<'v>(
                     },
                 }
             }
-            Event::Call { at, tool, arguments } => {
+            Want::Call { tool, arguments } => {
                 let timeout = limits.tool_call_timeout.min(run.time_left());
-                (at, called(&tool, &arguments, timeout, tools, eval)?)
+                called(&tool, &arguments, timeout, tools, eval)?
             }
-            Event::Search { at, query, limit } => (at, searched(&query, limit, tools, eval)?),
+            Want::Search { query, limit } => searched(&query, limit, tools, eval)?,
         };
         context.wait(|| host.wait_for(run.answer(&at, &value)))?;
     }
 }
 
-/// Calls a tool for the script. What goes wrong is an error result, unless it ends the run.
+/// Calls a tool for the script, which gets so much time and no more, whatever it is made of. What goes wrong is an error
+/// result, unless it ends the run.
 fn called<'v>(
     name: &str,
     arguments: &RawRef,
-    timeout: std::time::Duration,
+    timeout: Duration,
     tools: &CodeTools<'v>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Raw> {
     let Some(tool) = tools.get(name) else { return Ok(error_result(&tools.unknown(name))) };
     let context = Context::of(eval)?;
-    let heap = eval.heap();
-    let result = convert::text_to_starlark(arguments.get(), heap)
-        .map_err(starlark::Error::from)
-        .and_then(|arguments| search_call::call_within(tool, arguments, Some(timeout), eval))
-        .and_then(|result| Ok(convert::to_json(result, heap)?));
-    match result {
-        Ok(result) => Ok(crate::json::raw(&result)),
-        Err(error) if context.is_final(&error) => Err(error),
-        Err(error) => Ok(error_result(&error_message(&error))),
-    }
+    let result = context.nested_function("call_tool", &[name, arguments.get()], eval, |eval| {
+        let called = Context::of(eval)?.within_time(timeout, eval, |eval| {
+            let heap = eval.heap();
+            let arguments = convert::text_to_starlark(arguments.get(), heap)?;
+            let result = search_call::call(tool, arguments, eval)?;
+            Ok(crate::json::raw(&convert::to_json(result, heap)?))
+        });
+        match called {
+            Ok(Some(result)) => Ok(result),
+            Ok(None) => Ok(error_result(&format!("`{name}` did not answer within {} s", timeout.as_secs_f32()))),
+            Err(error) if Context::of(eval)?.is_final(&error) => Err(error),
+            Err(error) => Ok(error_result(&error_message(&error))),
+        }
+    })?;
+    Ok(RawRef::to_owned(&result))
 }
 
 fn searched<'v>(

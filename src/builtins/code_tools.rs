@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
 use super::search_index::{parts_of, tool_of};
 use super::world::World;
-use crate::diagnostic::nearest;
 use crate::model::Definition;
+use crate::sandbox::{found_tool, no_such_tool};
 use crate::script::Complaint;
 use crate::search::{SharedIndex, Shelf, Tool};
-use crate::signature::{identifiers, signature};
+use crate::signature::identifiers;
 
 pub(super) struct CodeTools<'v> {
     /// As they were given.
@@ -65,12 +65,7 @@ impl<'v> CodeTools<'v> {
 
     /// What a script is told of a name that is none.
     pub(super) fn unknown(&self, name: &str) -> String {
-        let shown: String = name.chars().take(128).collect();
-        let hint = match nearest(name, self.definitions().map(Definition::key)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`search_tools(\"what it should do\")` finds those that there are".to_owned(),
-        };
-        format!("there is no tool `{shown}`; {hint}")
+        no_such_tool(name, self.definitions().map(Definition::key))
     }
 
     /// The tools that fit best, as a script gets them. Blocks while the index is in the making.
@@ -84,11 +79,7 @@ impl<'v> CodeTools<'v> {
         let found = index.search(query, limit).into_iter().map(|hit| {
             let definition = &index.tools()[hit.tool].definition;
             let function = self.positions.get(definition.key()).and_then(|position| functions[*position].as_deref());
-            json!({
-                "name": definition.key(),
-                "description": definition.text("description"),
-                "signature": signature(definition, function),
-            })
+            found_tool(definition, function)
         });
         Json::Array(found.collect())
     }

@@ -39,14 +39,14 @@ pub fn register_log(builder: &mut GlobalsBuilder) {
         Ok(NoneType)
     }
 
-    /// Writes its arguments to the log, separated by spaces.
+    /// Writes its arguments to the log, separated by spaces; at the prompt of `proxy repl` to the terminal.
     fn print<'v>(
         #[starlark(args)] arguments: UnpackTuple<Value<'v>>,
         #[starlark(require = named, default = " ")] sep: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let words: Vec<String> = arguments.items.iter().map(|value| value.to_str()).collect();
-        Context::of(eval)?.log(LogLevel::Info, &words.join(sep), Map::new())?;
+        Context::of(eval)?.print(&words.join(sep))?;
         Ok(NoneType)
     }
 }

@@ -12,7 +12,7 @@ use super::metadata::Metadata;
 use super::world::World;
 use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
 use crate::catalog::Snapshot;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::Visitor;
 use crate::sandbox::Workers;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
@@ -53,7 +53,7 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
         paths: Paths::Full,
         collects: true,
     })
-    .map_err(|failure| with_log(failure, &context))?;
+    .map_err(|failure| with_log(with_servers(failure, &world), &context))?;
     let mut plan = Plan::default();
     if let Some(collected) = done.module.owned_extra_value() {
         take_published(&collected, &world, &mut plan);
@@ -81,6 +81,22 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
 fn mentions_run_script(text: &str, files: &[PathBuf]) -> bool {
     let calls = |text: &str| text.contains("run_script(");
     calls(text) || files.iter().any(|file| std::fs::read_to_string(file).is_ok_and(|text| calls(&text)))
+}
+
+/// The engine knows keys of dicts; that this one is the name of a server is known here.
+fn with_servers(mut failure: Failure, world: &World) -> Failure {
+    let key = failure.message.strip_prefix("Key `\"").and_then(|rest| rest.strip_suffix("\"` was not found"));
+    let place = failure.diagnostic.place.as_ref();
+    let pointed_at = place.and_then(|place| place.source.get(place.span.clone())).unwrap_or_default();
+    if let (Some(key), true) = (key, pointed_at.starts_with("backends()[")) {
+        let names: Vec<&str> = world.snapshot.backends.iter().map(|backend| &*backend.name).collect();
+        failure.diagnostic.hint = Some(match nearest(key, names.iter().copied()) {
+            Some(near) => format!("no server has that name; did you mean `{near}`?"),
+            None if names.is_empty() => "there are no servers".to_owned(),
+            None => format!("no server has that name; there are `{}`", names.join("`, `")),
+        });
+    }
+    failure
 }
 
 /// Who debugs with `print()` needs the lines most when the script fails.

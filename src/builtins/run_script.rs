@@ -15,7 +15,7 @@ use super::world::World;
 use crate::config::CodeMode;
 use crate::json::Raw;
 use crate::model::error_result;
-use crate::sandbox::{Job, Workers};
+use crate::sandbox::{Ending, Job, Workers};
 use crate::script::{Context, complain, convert};
 use crate::signature::signatures;
 
@@ -86,14 +86,16 @@ fn run<'v>(
 ) -> starlark::Result<Raw> {
     let context = Context::of(eval)?;
     let host = context.host_for("`run_script()`")?;
-    let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits)))?;
+    let owner = host.request().and_then(|request| request.owner.as_ref());
+    let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits, owner)))?;
     let run = match started {
         Ok(run) => Arc::new(run),
         Err(ending) => return Ok(error_result(&ending.told(limits))),
     };
-    Ok(match serve(&run, "", tools, limits, eval)? {
-        Outcome::Done(done) => done.into_result(),
-        Outcome::Ended(ending) => error_result(&ending.told(limits)),
-        Outcome::End => error_result("the worker of the script was ended: it came to an end of nothing"),
-    })
+    let end = match serve(&run, "", tools, limits, eval)? {
+        Outcome::Done(last) => Ok(last),
+        Outcome::Ended(ending) => Err(ending),
+        Outcome::End => Err(Ending::Confused("it came to an end of nothing")),
+    };
+    Ok(run.result(end, limits))
 }

@@ -1,7 +1,5 @@
 //! A tool of a search index, called as if the client had named it.
 
-use std::time::Duration;
-
 use serde_json::Value as Json;
 use starlark::eval::Evaluator;
 use starlark::values::tuple::TupleRef;
@@ -15,25 +13,12 @@ use crate::json::{Raw, Schema};
 use crate::model::{error_result, shaped};
 use crate::script::{Context, complain, convert, error_message};
 
-/// The shortest time that can be given, in seconds.
-const MOMENT: f64 = 0.001;
-
 /// How many names are suggested for one that does not exist.
 const SUGGESTED: usize = 3;
 
 pub fn call<'v>(
     tool: Value<'v>,
     arguments: Value<'v>,
-    eval: &mut Evaluator<'v, '_, '_>,
-) -> starlark::Result<Value<'v>> {
-    call_within(tool, arguments, None, eval)
-}
-
-/// The same; a tool of a server gets so much time and no more.
-pub fn call_within<'v>(
-    tool: Value<'v>,
-    arguments: Value<'v>,
-    timeout: Option<Duration>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Value<'v>> {
     let pair = TupleRef::from_value(tool).map(TupleRef::content);
@@ -58,8 +43,7 @@ pub fn call_within<'v>(
     }
     // A server checks for itself.
     if handler.downcast_ref::<BackendHandler>().is_some() {
-        let named = timeout.map(|timeout| ("timeout", eval.heap().alloc(timeout.as_secs_f64().max(MOMENT))));
-        return context.invoke(eval, *handler, &[arguments], named.as_slice());
+        return context.invoke(eval, *handler, &[arguments], &[]);
     }
     if let Err(mismatch) = check(metadata, "inputSchema", &given) {
         return failed(&format!("invalid arguments for `{name}`: {mismatch}"), eval);

@@ -14,14 +14,14 @@ use super::failure::Failure;
 use super::output;
 use super::setup::{self, Source};
 use crate::config::CodeMode;
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::gateway::Gateway;
 use crate::json::Raw;
 use crate::model::{Definition, Principal, error_result};
-use crate::sandbox::{Done, Ending, Event, Job, Run, Workers};
+use crate::sandbox::{Ending, Event, Job, LastWord, Run, Want, Workers, found_tool, no_such_tool};
 use crate::server::Identity;
 use crate::session::Surface;
-use crate::signature::{identifiers, signature};
+use crate::signature::identifiers;
 
 /// The tool of code mode: where it is published, the script goes through it.
 const TOOL: &str = "execute_tool_script";
@@ -75,18 +75,15 @@ fn text_of(script: &str) -> Result<String, Failure> {
 
 async fn execute(script: &str, data: &Value, limits: &CodeMode, gateway: &Arc<Gateway>, surface: &Arc<Surface>) -> Raw {
     let definitions = surface.tools().map(|entry| entry.definition.as_ref());
-    let outcome = async {
-        let run = Workers::shared().start(Job::new(script, data, definitions, limits), limits).await?;
-        serve(&run, String::new(), limits, gateway, surface).await
+    let run = match Workers::shared().start(Job::new(script, data, definitions, limits), limits, None).await {
+        Ok(run) => run,
+        Err(ending) => return error_result(&ending.told(limits)),
     };
-    match outcome.await {
-        Ok(Some(done)) => done.into_result(),
-        Ok(None) => error_result("the script came to an end of nothing"),
-        Err(ending) => error_result(&ending.told(limits)),
-    }
+    let end = serve(&run, String::new(), limits, gateway, surface).await;
+    run.result(end.and_then(|last| last.ok_or(Ending::Confused("it came to an end of nothing"))), limits)
 }
 
-type Served<'a> = Pin<Box<dyn Future<Output = Result<Option<Done>, Ending>> + 'a>>;
+type Served<'a> = Pin<Box<dyn Future<Output = Result<Option<LastWord>, Ending>> + 'a>>;
 
 /// Serves a line of control of the script to its end, and those that come from it at the same time.
 fn serve<'a>(
@@ -98,21 +95,24 @@ fn serve<'a>(
 ) -> Served<'a> {
     Box::pin(async move {
         loop {
-            let (at, value) = match run.next(&line).await? {
-                Event::Done(done) => return Ok(Some(done)),
+            let (at, want) = match run.next(&line).await? {
+                Event::Done(last) => return Ok(Some(last)),
                 Event::End => return Ok(None),
-                Event::Fork { at, count, .. } => {
+                Event::Want { at, want } => (at, want),
+            };
+            let value = match want {
+                Want::Fork { count, .. } => {
                     let branches =
                         (0..count).map(|number| serve(run, format!("{at}.{number}."), limits, gateway, surface));
                     futures::future::try_join_all(branches).await?;
                     continue;
                 }
-                Event::Call { at, tool, arguments } => {
+                Want::Call { tool, arguments } => {
                     let arguments = serde_json::from_str(arguments.get()).unwrap_or_default();
                     let timeout = limits.tool_call_timeout.min(run.time_left());
-                    (at, called(gateway, surface, &tool, arguments, timeout).await)
+                    called(gateway, surface, &tool, arguments, timeout).await
                 }
-                Event::Search { at, query, limit } => (at, searched(surface, query, limit).await),
+                Want::Search { query, limit } => searched(surface, query, limit).await,
             };
             run.answer(&at, &value).await;
         }
@@ -127,9 +127,7 @@ async fn called(
     timeout: Duration,
 ) -> Raw {
     if surface.tool(tool).is_none() {
-        let near = nearest(tool, surface.tools().map(|entry| entry.definition.key()));
-        let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        return error_result(&format!("there is no tool `{tool}`{hint}"));
+        return error_result(&no_such_tool(tool, surface.tools().map(|entry| entry.definition.key())));
     }
     let called = async { used(gateway, surface, local_user()?, tool, &arguments, Some(timeout)).await };
     match called.await {
@@ -153,11 +151,7 @@ async fn searched(surface: &Arc<Surface>, query: String, limit: usize) -> Raw {
         let functions = identifiers(index.tools().iter().map(|tool| tool.definition.key()));
         let found = index.search(&query, limit).into_iter().map(|hit| {
             let definition: &Definition = &index.tools()[hit.tool].definition;
-            json!({
-                "name": definition.key(),
-                "description": definition.text("description"),
-                "signature": signature(definition, functions[hit.tool].as_deref()),
-            })
+            found_tool(definition, functions[hit.tool].as_deref())
         });
         crate::json::raw(&found.collect::<Vec<_>>())
     });

@@ -85,7 +85,7 @@ pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let usual = match arguments.command {
         Command::Serve(_) => "info",
-        // What a line says with `print()` is for the person who typed it.
+        // What a line says with `log()` is for the person who typed it.
         Command::Repl(_) => "error,script=info",
         _ => "error",
     };

@@ -41,19 +41,11 @@ pub fn too_deep(text: &[u8]) -> bool {
 }
 
 fn nests_too_deep(text: &[u8]) -> bool {
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for byte in text {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
-        }
+    let (mut depth, mut at) = (0usize, 0);
+    while let Some(byte) = text.get(at) {
+        at += 1;
         match byte {
-            b'"' => in_string = true,
+            b'"' => at = behind_string(text, at),
             b'[' | b'{' => {
                 depth += 1;
                 if depth > MAX_DEPTH {
@@ -65,6 +57,18 @@ fn nests_too_deep(text: &[u8]) -> bool {
         }
     }
     false
+}
+
+/// Where the string ends that has begun before. In leaps: most of a long message is one.
+fn behind_string(text: &[u8], mut at: usize) -> usize {
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
 }
 
 /// The text with every line break replaced by a space, as line framing and event streams need it. A raw control
@@ -107,8 +111,14 @@ mod tests {
 
     #[test]
     fn depth_counts_brackets_outside_strings() {
-        assert!(!too_deep(format!("\"{}\"", "[".repeat(500)).as_bytes()));
+        for beginning in ["", "\\\"", "\\\\\\\""] {
+            assert!(!too_deep(format!("\"{beginning}{}\"", "[".repeat(500)).as_bytes()), "{beginning}");
+        }
+        assert!(too_deep(format!("\"\\\\\"{}", "[".repeat(500)).as_bytes()));
         assert!(!too_deep("[],".repeat(500).as_bytes()));
+        // What is no JSON is looked at all the same.
+        assert!(!too_deep(b"\"never closed ["));
+        assert!(!too_deep(b"\"\\"));
         assert!(!too_deep(format!("{}{}", "[".repeat(128), "]".repeat(128)).as_bytes()));
         assert!(too_deep(format!("{}{}", "[".repeat(129), "]".repeat(129)).as_bytes()));
     }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::message::{Done, Fault, Function, Job};
+use super::message::{Fault, Function, Job};
 use crate::config::CodeMode;
-use crate::json::Raw;
+use crate::json::{Raw, RawRef};
 use crate::model::{Definition, error_result};
 use crate::signature::identifiers;
 
@@ -27,37 +27,40 @@ impl Job {
     }
 }
 
-impl Done {
-    /// What was returned as `result`, and `printed` where something was; or what went wrong.
-    pub fn into_result(self) -> Raw {
-        let printed = self.printed;
-        let value = match self.outcome {
-            Ok(value) => value,
-            Err(fault) => return error_result(&fault.told(&printed)),
-        };
-        let value: Value = serde_json::from_str(value.get()).unwrap_or_default();
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let mut content = vec![json!({"type": "text", "text": text})];
-        let mut structured = Map::from_iter([("result".to_owned(), value)]);
-        if !printed.is_empty() {
-            content.push(json!({"type": "text", "text": format!("printed:\n{printed}")}));
-            structured.insert("printed".to_owned(), printed.into());
-        }
-        crate::json::raw(&json!({"content": content, "structuredContent": structured}))
+/// Of what a failed script printed so much is told, the end of it.
+const MOST_TOLD: usize = 16 << 10;
+
+/// What a script returned, as `result`, and `printed` where something was.
+pub(super) fn returned(value: &RawRef, printed: String) -> Raw {
+    let value: Value = serde_json::from_str(value.get()).unwrap_or_default();
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut content = vec![json!({"type": "text", "text": text})];
+    let mut structured = Map::from_iter([("result".to_owned(), value)]);
+    if !printed.is_empty() {
+        content.push(json!({"type": "text", "text": format!("printed:\n{printed}")}));
+        structured.insert("printed".to_owned(), printed.into());
     }
+    crate::json::raw(&json!({"content": content, "structuredContent": structured}))
+}
+
+/// Why there is nothing to return, and what was printed before that.
+pub(super) fn failed(mut reason: String, printed: &str) -> Raw {
+    if !printed.is_empty() {
+        let start = printed.ceil_char_boundary(printed.len().saturating_sub(MOST_TOLD));
+        let cut = if start > 0 { format!(" (the last {} bytes of it)", printed.len() - start) } else { String::new() };
+        reason.push_str(&format!("\nprinted before{cut}:\n{}", &printed[start..]));
+    }
+    error_result(&reason)
 }
 
 impl Fault {
-    fn told(&self, printed: &str) -> String {
+    pub(super) fn told(&self) -> String {
         let mut text = match self.line {
             Some(line) => format!("{} (line {line} of the script)", self.message),
             None => self.message.clone(),
         };
         if let Some(hint) = &self.hint {
             text.push_str(&format!("\nhint: {hint}"));
-        }
-        if !printed.is_empty() {
-            text.push_str(&format!("\nprinted before:\n{printed}"));
         }
         text
     }

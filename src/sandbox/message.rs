@@ -46,35 +46,39 @@ pub(super) enum ToWorker {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToParent {
-    Call {
+    Want {
         at: String,
-        tool: String,
-        arguments: Raw,
-    },
-    Search {
-        at: String,
-        query: String,
-        limit: usize,
-    },
-    /// The line of that position divides into so many, of which so many run at once.
-    Fork {
-        at: String,
-        count: usize,
-        limit: usize,
+        want: Want,
     },
     /// A line that came from a fork has ended.
     End {
         line: String,
     },
-    Done(Done),
+    /// More of what the script printed.
+    Printed(String),
+    Done(LastWord),
 }
 
-/// How a script ended by itself.
+/// What a line of control of a script wants at a position.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Done {
-    pub outcome: Result<Raw, Fault>,
-    pub printed: String,
+pub enum Want {
+    Call {
+        tool: String,
+        arguments: Raw,
+    },
+    Search {
+        query: String,
+        limit: usize,
+    },
+    /// From here on so many lines go on beside each other, at most `limit` at once; this one waits for them.
+    Fork {
+        count: usize,
+        limit: usize,
+    },
 }
+
+/// How a script ended by itself: what it returned, or what went wrong in it.
+pub type LastWord = Result<Raw, Fault>;
 
 /// What went wrong in a script.
 #[derive(Debug, Serialize, Deserialize)]
@@ -155,15 +159,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_hostile_worker_is_heard_only_within_bounds() {
-        let deep = format!(r#"{{"Call":{{"at":"0","tool":"t","arguments":{}{}}}}}"#, "[".repeat(200), "]".repeat(200));
-        let nonsense: [&[u8]; 5] = [b"", b"{}", b"\xff\xfe", br#"{"Call":{"at":0}}"#, deep.as_bytes()];
+        let call = |arguments: &str| {
+            format!(r#"{{"Want":{{"at":"0","want":{{"Call":{{"tool":"t","arguments":{arguments}}}}}}}}}"#)
+        };
+        let deep = call(&format!("{}{}", "[".repeat(200), "]".repeat(200)));
+        let nonsense: [&[u8]; 5] = [b"", b"{}", b"\xff\xfe", br#"{"Want":{"at":0}}"#, deep.as_bytes()];
         for text in nonsense {
             assert!(matches!(listen(&framed(text)[..], 1000).await, Heard::Nonsense(_)), "{text:?}");
         }
         assert!(matches!(listen(&u32::MAX.to_be_bytes()[..], 1000).await, Heard::Nonsense(_)));
         assert!(matches!(listen(&framed(b"{}")[..5], 1000).await, Heard::Gone));
-        let call = br#"{"Call":{"at":"0","tool":"t","arguments":{"n":1.10}}}"#;
-        let Heard::Message(ToParent::Call { arguments, .. }) = listen(&framed(call)[..], 1000).await else {
+        let call = framed(call(r#"{"n":1.10}"#).as_bytes());
+        let Heard::Message(ToParent::Want { want: Want::Call { arguments, .. }, .. }) = listen(&call[..], 1000).await
+        else {
             panic!("it is a call")
         };
         assert_eq!(arguments.get(), r#"{"n":1.10}"#);

@@ -7,17 +7,20 @@ mod job;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod message;
+mod places;
 mod pool;
 mod process;
 mod reader;
 mod run;
+mod tools;
 mod worker;
 
 pub use ending::Ending;
 pub use heap::Allocator;
-pub use message::{Done, Job};
+pub use message::{Job, LastWord, Want};
 pub use pool::Workers;
 pub use run::{Event, Run};
+pub use tools::{found_tool, no_such_tool};
 pub use worker::run as run_worker;
 
 /// The first argument that makes the binary a worker.

@@ -1,21 +1,20 @@
 //! All workers of this process: how many there may be, and one that waits ready.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tokio::net::UnixStream;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::message::{Job, ToWorker};
+use super::places::Places;
 use super::process::{Process, Started, Starter};
 use super::run::Run;
 use super::{Ending, MAX_SOURCE};
 use crate::config::CodeMode;
-
-/// Scripts that run at once; others queue.
-const MOST: usize = 64;
+use crate::model::Owner;
 
 pub struct Workers {
-    places: Arc<Semaphore>,
+    places: Places,
     starter: std::io::Result<Starter>,
     /// A worker that is ready, or on its way to be.
     spare: Mutex<Option<oneshot::Receiver<Started>>>,
@@ -23,11 +22,8 @@ pub struct Workers {
 
 impl Workers {
     pub fn shared() -> &'static Workers {
-        static SHARED: LazyLock<Workers> = LazyLock::new(|| Workers {
-            places: Arc::new(Semaphore::new(MOST)),
-            starter: Starter::new(),
-            spare: Mutex::new(None),
-        });
+        static SHARED: LazyLock<Workers> =
+            LazyLock::new(|| Workers { places: Places::new(), starter: Starter::new(), spare: Mutex::new(None) });
         &SHARED
     }
 
@@ -39,13 +35,13 @@ impl Workers {
         }
     }
 
-    /// Starts a script, when there is a place for it.
-    pub async fn start(&self, job: Job, limits: &CodeMode) -> Result<Run, Ending> {
+    /// Starts a script of somebody, when there is a place for it.
+    pub async fn start(&self, job: Job, limits: &CodeMode, owner: Option<&Owner>) -> Result<Run, Ending> {
         if job.source.len() > MAX_SOURCE {
             return Err(Ending::Source(job.source.len()));
         }
         let gone = || Ending::NotStarted("the proxy is ending".to_owned());
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| gone())?;
+        let place = self.places.take(owner).await.ok_or_else(gone)?;
         let (process, stream) = self.worker().await?;
         let run = Run::new(process, stream, place, limits);
         run.tell(&ToWorker::Job(Box::new(job))).await;

@@ -7,7 +7,7 @@ use tokio::net::unix::OwnedReadHalf;
 use tokio::time::{Instant, timeout_at};
 
 use super::Ending;
-use super::message::{Heard, MOST_BRANCHES, ToParent, listen};
+use super::message::{Heard, MOST_BRANCHES, ToParent, Want, listen};
 use super::process::Process;
 use super::run::{Board, Event};
 use crate::config::CodeMode;
@@ -47,7 +47,7 @@ impl Reader {
                     return;
                 }
                 Ok(Heard::Nonsense(why)) => break Ending::Confused(why),
-                Ok(Heard::Message(ToParent::Done(done))) => return self.board.add("", Event::Done(done)),
+                Ok(Heard::Message(ToParent::Done(last))) => return self.board.add("", Event::Done(last)),
                 Ok(Heard::Message(message)) => {
                     if let Err(ending) = self.take(message) {
                         break ending;
@@ -61,41 +61,40 @@ impl Reader {
     }
 
     fn take(&mut self, message: ToParent) -> Result<(), Ending> {
-        let confused = |why| Err(Ending::Confused(why));
         match message {
-            ToParent::Call { at, tool, arguments } => {
-                let line = self.called(&at)?;
-                self.board.add(&line, Event::Call { at, tool, arguments });
-            }
-            ToParent::Search { at, query, limit } => {
-                let line = self.called(&at)?;
-                self.board.add(&line, Event::Search { at, query, limit });
-            }
-            ToParent::Fork { at, count, limit } => {
+            ToParent::Want { at, want } => {
                 let line = self.place(&at)?;
-                self.branches = self.branches.saturating_add(count);
-                if self.branches > MOST_BRANCHES || limit == 0 {
-                    return confused("it asked for more branches than there can be");
-                }
-                self.board.add(&line, Event::Fork { at, count, limit });
+                self.count(&want)?;
+                self.board.add(&line, Event::Want { at, want });
             }
             ToParent::End { line } => {
                 if line.is_empty() || !self.seen.insert(line.clone()) {
-                    return confused("it ended a branch that it cannot end");
+                    return Err(Ending::Confused("it ended a branch that it cannot end"));
                 }
                 self.board.add(&line, Event::End);
             }
+            ToParent::Printed(text) => self.board.print(&text, self.limits.max_output)?,
             ToParent::Done(_) => {}
         }
         Ok(())
     }
 
-    fn called(&mut self, at: &str) -> Result<String, Ending> {
-        self.calls += 1;
-        if self.calls > self.limits.max_calls {
-            return Err(Ending::Calls);
+    fn count(&mut self, want: &Want) -> Result<(), Ending> {
+        match want {
+            Want::Call { .. } | Want::Search { .. } => {
+                self.calls += 1;
+                if self.calls > self.limits.max_calls {
+                    return Err(Ending::Calls);
+                }
+            }
+            Want::Fork { count, limit } => {
+                self.branches = self.branches.saturating_add(*count);
+                if self.branches > MOST_BRANCHES || *limit == 0 {
+                    return Err(Ending::Confused("it asked for more branches than there can be"));
+                }
+            }
         }
-        self.place(at)
+        Ok(())
     }
 
     /// The line of a position. Each is come to once.

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::Ending;
-use super::message::{Done, ToWorker, tell};
+use super::message::{LastWord, ToWorker, Want, tell};
+use super::places::Place;
 use super::process::Process;
 use super::reader::Reader;
+use super::{Ending, job};
 use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
 
@@ -23,32 +24,20 @@ pub struct Run {
     writer: tokio::sync::Mutex<OwnedWriteHalf>,
     reader: JoinHandle<()>,
     deadline: Instant,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
-/// What one line of control of a script wants next.
+/// What comes next of one line of control of a script.
 #[derive(Debug)]
 pub enum Event {
-    Call {
+    Want {
         at: String,
-        tool: String,
-        arguments: Raw,
-    },
-    Search {
-        at: String,
-        query: String,
-        limit: usize,
-    },
-    /// From here on so many lines go on beside each other, at most `limit` at once; this one waits for them.
-    Fork {
-        at: String,
-        count: usize,
-        limit: usize,
+        want: Want,
     },
     /// This line has come to its end.
     End,
     /// The whole script has.
-    Done(Done),
+    Done(LastWord),
 }
 
 /// What was heard of a worker and has not been looked at.
@@ -62,6 +51,8 @@ pub(super) struct Board {
 struct State {
     events: HashMap<String, VecDeque<Event>>,
     ending: Option<Ending>,
+    /// By all lines, as it came.
+    printed: String,
 }
 
 impl Board {
@@ -72,6 +63,13 @@ impl Board {
     pub(super) fn add(&self, line: &str, event: Event) {
         self.lock().events.entry(line.to_owned()).or_default().push_back(event);
         self.news.notify_waiters();
+    }
+
+    /// More that the script printed; all of it may have so many bytes.
+    pub(super) fn print(&self, text: &str, limit: u64) -> Result<(), Ending> {
+        let mut state = self.lock();
+        state.printed.push_str(text);
+        if state.printed.len() as u64 > limit { Err(Ending::Output) } else { Ok(()) }
     }
 
     pub(super) fn end(&self, ending: Ending) {
@@ -100,7 +98,7 @@ impl Board {
 }
 
 impl Run {
-    pub(super) fn new(process: Process, stream: UnixStream, place: OwnedSemaphorePermit, limits: &CodeMode) -> Self {
+    pub(super) fn new(process: Process, stream: UnixStream, place: Place, limits: &CodeMode) -> Self {
         let board = Arc::new(Board::default());
         let deadline = Instant::now() + limits.timeout;
         let (read, write) = stream.into_split();
@@ -114,7 +112,11 @@ impl Run {
         self.board.next(line).await
     }
 
+    /// One whose time is over gets no more answers: what is told of it is that, and not what a call came to because of it.
     pub async fn answer(&self, at: &str, value: &RawRef) {
+        if self.time_left().is_zero() {
+            return;
+        }
         self.tell(&ToWorker::Answer { at: at.to_owned(), value: value.to_owned() }).await;
     }
 
@@ -128,6 +130,17 @@ impl Run {
     /// How long it may still go on.
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// The result of the tool that ran it: what the script returned as `result`, and `printed` where something was; or
+    /// what went wrong, with all that was printed until then.
+    pub fn result(&self, end: Result<LastWord, Ending>, limits: &CodeMode) -> Raw {
+        let printed = std::mem::take(&mut self.board.lock().printed);
+        match end {
+            Ok(Ok(value)) => job::returned(&value, printed),
+            Ok(Err(fault)) => job::failed(fault.told(), &printed),
+            Err(ending) => job::failed(ending.told(limits), &printed),
+        }
     }
 
     /// Why it ended, if it was not by its own last word.

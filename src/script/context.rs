@@ -84,6 +84,12 @@ impl Context {
         }
     }
 
+    /// For a part of the same run, before another host and with limits of its own.
+    pub(super) fn part(&self, host: Option<Arc<dyn Host>>, meter: Meter) -> Self {
+        let line = self.line.borrow().clone();
+        Context { host, meter, depth: self.depth, at_prompt: self.at_prompt, ..self.branch(line) }
+    }
+
     /// For a line that a person tries.
     pub fn prompt(world: Arc<dyn Any + Send + Sync>, host: Arc<dyn Host>, limits: &Limits) -> Self {
         Context { at_prompt: true, ..Context::handler(world, host, limits) }
@@ -138,6 +144,13 @@ impl Context {
         }
         self.log.borrow_mut().push(LogLine { level, message: message.to_owned(), fields });
         Ok(())
+    }
+
+    pub fn print(&self, text: &str) -> starlark::Result<()> {
+        if self.host.is_some() {
+            return self.tell("print", |host| host.print(text));
+        }
+        self.log(LogLevel::Info, text, Map::new())
     }
 
     /// Waits for somebody else: the time is not the script's own, and a stop ends the run whatever the script does.

@@ -25,6 +25,12 @@ pub fn hint(message: &str, pointed_at: &str, line: &str) -> Option<String> {
             format!("`{name}` holds a value here; if you mean the built-in function, give the variable another name")
         });
     }
+    if message.starts_with("Operation `+` not supported") && message.contains("`string`") {
+        return Some("`str(x)` makes text of a value".into());
+    }
+    if message.starts_with("Object of type `NoneType` has no attribute") {
+        return Some("it is None here; test `x != None` first, or ask for a default: `d.get(key, {})`".into());
+    }
     if message.starts_with("Parse error") && looks_like_generator(line) {
         return Some("Starlark has no generator expressions; write a list: `[x for x in items]`".into());
     }

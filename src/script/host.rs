@@ -30,6 +30,11 @@ pub trait Host: Send + Sync {
 
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>);
 
+    /// A line for whoever wrote the script; where nobody reads along it goes to the log.
+    fn print(&self, text: &str) {
+        self.log(LogLevel::Info, text, &Map::new());
+    }
+
     /// Asked now and then while the script computes.
     fn stopped(&self) -> Option<Stop>;
 

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Host, Limits, Stop};
 
@@ -35,6 +35,15 @@ pub struct Meter {
     asked: Cell<bool>,
     /// An error has said that the run must end.
     said: Cell<bool>,
+    /// When a part of the run must end that this line of control is in.
+    part: Option<Rc<Part>>,
+}
+
+/// A part of a run that has a deadline of its own: the run goes on without it.
+#[derive(Debug)]
+struct Part {
+    until: Instant,
+    is_late: Cell<bool>,
 }
 
 /// What all lines of control of a run share.
@@ -57,12 +66,32 @@ impl Meter {
             limits: limits.clone(),
             ended: Cell::new(None),
         };
-        Meter { run: Rc::new(run), in_branch: false, asked: Cell::new(false), said: Cell::new(false) }
+        Meter { run: Rc::new(run), in_branch: false, asked: Cell::new(false), said: Cell::new(false), part: None }
     }
 
     /// For a line of control that runs beside others of the same run.
     pub fn branch(&self) -> Self {
-        Meter { run: Rc::clone(&self.run), in_branch: true, asked: Cell::new(false), said: Cell::new(false) }
+        Meter { in_branch: true, ..self.fresh(self.part.clone()) }
+    }
+
+    /// For a part of the same run, on this line of control, that must end by then.
+    pub fn part(&self, until: Instant) -> Self {
+        self.fresh(Some(Rc::new(Part { until, is_late: Cell::new(false) })))
+    }
+
+    fn fresh(&self, part: Option<Rc<Part>>) -> Self {
+        let run = Rc::clone(&self.run);
+        Meter { run, in_branch: self.in_branch, asked: Cell::new(false), said: Cell::new(false), part }
+    }
+
+    /// Whether the part that this is of was not done in time.
+    pub fn is_late(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.is_late.get())
+    }
+
+    /// Whether somebody has to answer before this line of control can go on.
+    pub fn has_asked(&self) -> bool {
+        self.asked.get()
     }
 
     pub fn limits(&self) -> &Limits {
@@ -92,6 +121,8 @@ impl Meter {
         self.said.set(true);
         if why == Why::Stopped(Stop::Input) {
             self.asked.set(true);
+        } else if let (Why::Stopped(Stop::Deadline), Some(part)) = (why, &self.part) {
+            part.is_late.set(true);
         } else if self.run.ended.get().is_none() {
             self.run.ended.set(Some(why));
         }
@@ -102,9 +133,9 @@ impl Meter {
         self.ended().or_else(|| self.asked.get().then_some(Why::Stopped(Stop::Input)))
     }
 
-    /// Why the whole run must end.
+    /// Why the whole run must end, or the part of it that this is in.
     pub fn ended(&self) -> Option<Why> {
-        self.run.ended.get()
+        self.run.ended.get().or_else(|| self.is_late().then_some(Why::Stopped(Stop::Deadline)))
     }
 
     /// The engine also asks at the end of every function that a built-in calls; that is not a thousand steps.
@@ -130,7 +161,10 @@ impl Meter {
         if run.ended.get().is_none() {
             run.ended.set(self.verdict(host, memory));
         }
-        run.ended.get().is_some() && !self.said.replace(true)
+        if let Some(part) = self.part.as_ref().filter(|part| Instant::now() >= part.until) {
+            part.is_late.set(true);
+        }
+        self.ended().is_some() && !self.said.replace(true)
     }
 
     fn verdict(&self, host: Option<&Arc<dyn Host>>, memory: usize) -> Option<Why> {

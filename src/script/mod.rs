@@ -21,6 +21,7 @@ mod meter;
 mod nesting;
 mod oversize;
 mod parse;
+mod part;
 mod pool;
 mod prompt;
 mod report;

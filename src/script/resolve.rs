@@ -22,6 +22,7 @@ pub enum Paths {
 }
 
 const SHIPPED: &str = "@proxy//";
+const WHERE: &str = "`//x.star` is a file below the folder of the config, `x.star` one beside this file";
 
 /// The file that `id` means in a `load()` of `from`. The root must be canonical.
 pub fn resolve(
@@ -50,8 +51,7 @@ pub fn resolve(
     let path = match relative.strip_prefix("//") {
         Some(below) => root.join(below.trim_start_matches('/')),
         None if Path::new(&relative).is_absolute() => {
-            return Err(Complaint::new(format!("cannot load `{id}`: absolute paths are not allowed"))
-                .hint("`//x.star` is a file below the folder of the config, `x.star` one beside this file"));
+            return Err(Complaint::new(format!("cannot load `{id}`: absolute paths are not allowed")).hint(WHERE));
         }
         None => from.path.as_deref().and_then(Path::parent).unwrap_or(root).join(&relative),
     };
@@ -70,12 +70,11 @@ fn shipped(name: &str, embedded: &[Embedded]) -> Result<Source, Complaint> {
 }
 
 fn read(id: &str, path: &Path, root: &Path) -> Result<Source, Complaint> {
-    let failed = |error: std::io::Error| {
-        let reason = match error.kind() {
-            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            _ => error.to_string(),
-        };
-        Complaint::new(format!("cannot load `{id}`: {reason}"))
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Complaint::new(format!("cannot load `{id}`: there is no such file")).hint(WHERE)
+        }
+        _ => Complaint::new(format!("cannot load `{id}`: {error}")),
     };
     // Links are followed first, so that what is checked is what is read.
     let real: PathBuf = path.canonicalize().map_err(failed)?;

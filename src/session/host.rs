@@ -101,6 +101,12 @@ impl Host for RequestHost {
         }
     }
 
+    fn print(&self, text: &str) {
+        if !self.surroundings.as_ref().is_some_and(|surroundings| surroundings.print(text)) {
+            self.log(LogLevel::Info, text, &Map::new());
+        }
+    }
+
     fn stopped(&self) -> Option<Stop> {
         self.cancel.is_cancelled().then_some(Stop::Cancelled)
     }

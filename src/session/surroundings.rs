@@ -13,6 +13,11 @@ pub trait Surroundings: Send + Sync {
 
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>);
 
+    /// Whether somebody has read what a script prints; otherwise it is logged.
+    fn print(&self, _text: &str) -> bool {
+        false
+    }
+
     /// What is said in the world's place.
     fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>>;
 }

@@ -98,6 +98,29 @@ async fn names_are_offered_also_those_of_servers_and_tools() {
 }
 
 #[tokio::test]
+async fn a_load_is_offered_the_files_of_the_project() {
+    let proxy = ["policy.star", "lib.star", "lib_test.star", "scripts/deep/more.star", ".hidden/no.star", "notes.txt"]
+        .into_iter()
+        .fold(seen().await, |proxy, name| proxy.file(name, ""));
+    let (mut client, uri) = editor(&proxy).await;
+    let text = "load(\"";
+    client.open(&uri, text).await;
+    let items = client.at("textDocument/completion", &uri, text, text).await;
+    let offered =
+        ["lib.star", "scripts/deep/more.star", "//lib.star", "//scripts/deep/more.star", "@proxy//lib@1.star"];
+    assert_eq!(labels(&items), offered);
+    // From another folder, and when the name is half there.
+    let (text, uri) = ("load(\"//s", uri.replace("policy.star", "scripts/other.star"));
+    client.open(&uri, text).await;
+    let items = client.at("textDocument/completion", &uri, text, text).await;
+    assert_eq!(labels(&items), ["//scripts/deep/more.star"]);
+    let text = "load(\"d";
+    client.open(&uri, text).await;
+    let items = client.at("textDocument/completion", &uri, text, text).await;
+    assert_eq!(labels(&items), ["deep/more.star"]);
+}
+
+#[tokio::test]
 async fn the_way_to_a_definition() {
     let proxy = seen().await.file("lib.star", "LIMIT = 1\n\ndef wrap(call):\n    return call\n");
     let (mut client, uri) = editor(&proxy).await;

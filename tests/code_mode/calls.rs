@@ -211,19 +211,95 @@ return [before] + both + [ask(what = 'c')]
 }
 
 #[tokio::test]
-async fn on_request_is_asked_before_every_call_of_a_script() {
+async fn on_request_is_asked_before_every_call_of_a_script_in_the_name_of_its_client() {
     let script = "
 tools = backends()['fake'].tools()
 publish(metadata('run', '', {'type': 'object'}, {}), lambda args: run_script(args['script'], tools))
 
 def on_request(request):
-    if request.name == 'echo' and request.arguments.get('n') == 2:
+    if request.arguments.get('n') == 2:
         fail('not two')
+    if request.arguments.get('n') == 3:
+        return {'result': [request.method, request.name, request.user.sub, request.client.name]}
 ";
-    let mut proxy = started(scripted("echo", script)).await;
-    let source = "return [echo(n = 1)['n'], attempt(echo, n = 2).error]";
-    let answer = proxy.client.call("run", &json!({"script": source}).to_string()).await;
-    let value = returned(&answer);
-    assert_eq!(value[0], 1);
-    assert!(value[1].as_str().expect("text").contains("not two"), "{value}");
+    let config = Config::new()
+        .server("fake", &fake_backend(["--only", "echo"]))
+        .section("auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}")
+        .section("sessionInit: { scriptFile: policy.star }");
+    let proxy = Proxy::new(&config).file("policy.star", script).http().await;
+    let source = "return [echo(n = 1)['n'], attempt(echo, n = 2).error, echo(n = 3)]";
+    let arguments = json!({ "script": source }).to_string();
+    for (token, user) in [("secret-a", "ann"), ("secret-b", "bob")] {
+        let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
+        client.initialize("2025-11-25").await.result();
+        let value = returned(&client.call("run", &arguments).await);
+        assert_eq!(value[0], 1);
+        assert_eq!(value[1], "`echo`: not two");
+        assert_eq!(value[2], json!(["tools/call", "echo", user, "test-client"]));
+    }
+}
+
+#[tokio::test]
+async fn no_call_of_a_script_takes_longer_than_it_may_whatever_the_tool_is_made_of() {
+    let script = "
+def slow_handler(args):
+    sleep(600)
+
+def caught(args):
+    return attempt(sleep, 600).error
+
+def branches(args):
+    return parallel([lambda: sleep(600), lambda: 1])
+
+def waits_for_a_server(args):
+    return backends()['fake'].tools()[0][1]({'ms': 600000})
+
+def computes(args):
+    for i in range(1000000000):
+        pass
+
+handlers = {'slow_handler': slow_handler, 'caught': caught, 'branches': branches, 'waits_for_a_server': waits_for_a_server, 'computes': computes}
+tools = [(metadata(name, '', {}, {}), handler) for name, handler in handlers.items()]
+tools += backends()['fake'].tools() + backends()['sleepy'].tools() + [(metadata('quick', '', {}, {}), lambda args: 'here')]
+publish(metadata('run', '', {'type': 'object'}, {}), lambda args: run_script(args['script'], tools))
+
+def on_request(request):
+    if request.name == 'quick' and request.arguments.get('held'):
+        sleep(600)
+";
+    let sleepy = "
+def nap(params):
+    sleep(600)
+
+def describe_extension():
+    return Extension(name = 'sleepy', version = '1.0.0', tools = [Tool(name = 'nap', description = '', handler = nap)])
+";
+    let config = Config::new()
+        .server("fake", &fake_backend(["--only", "slow"]))
+        .section("sessionInit: { scriptFile: policy.star }")
+        .section("extensions: { paths: [tools] }")
+        .section("codeMode: { toolCallTimeout: 100ms, timeout: 60s, maxCalls: 20 }");
+    let mut proxy = started(Proxy::new(&config).file("policy.star", script).file("tools/sleepy.star", sleepy)).await;
+    for (call, expected) in [
+        ("slow_handler", "`slow_handler`: `slow_handler` did not answer within 0.1 s"),
+        ("caught", "`caught`: `caught` did not answer within 0.1 s"),
+        ("branches", "`branches`: `branches` did not answer within 0.1 s"),
+        ("computes", "`computes`: `computes` did not answer within 0.1 s"),
+        ("slow, ms = 600000", "`slow`: "),
+        ("nap", "`nap`: "),
+        ("quick, held = True", "`quick`: `quick` did not answer within 0.1 s"),
+    ] {
+        // The script goes on, and so does the call it is in.
+        let source = format!("late = attempt({call}).error\nreturn [late, quick()]");
+        let value = returned(&proxy.client.call("run", &json!({ "script": source }).to_string()).await);
+        let late = value[0].as_str().expect("text");
+        // What notices it first says so: the tool, the server it calls, or who called the tool.
+        let noticed = ["did not answer within 0.1 s", "the call's deadline has passed"];
+        assert!(late.starts_with(expected) && noticed.iter().any(|text| late.contains(text)), "{call}: {value}");
+        assert_eq!(value[1], "here", "{call}");
+    }
+    // A handler that learns of it from the server can say so itself.
+    let source = "return attempt(waits_for_a_server).error";
+    let value = returned(&proxy.client.call("run", &json!({ "script": source }).to_string()).await);
+    assert!(value.as_str().expect("text").contains("did not answer within 0.1 s"), "{value}");
 }

@@ -88,6 +88,7 @@ async fn one_that_is_killed_is_an_error_of_its_call_and_the_next_call_has_anothe
     }
     let text = failure(&proxy.client.response(&call).await);
     assert!(text.starts_with("the worker of the script was lost (signal: 9"), "{text}");
+    assert!(text.ends_with("; run it again\nprinted before:\nx\n"), "{text}");
     assert_eq!(returned(&run(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
 }
 

@@ -258,3 +258,63 @@ async fn an_optimizer_that_hides_nothing_says_why() {
         checked.stderr
     );
 }
+
+#[tokio::test]
+async fn a_mistake_is_told_with_its_place_and_its_cure() {
+    let config = Config::new()
+        .server("one", &fake_backend(["--only", "echo"]))
+        .section("sessionInit: { scriptFile: policy.star }");
+    let mut proxy = Proxy::new(&config);
+    for (script, place, message, hint) in [
+        ("publsh(1, 2)", "1:1", "there is no `publsh`", "did you mean `publish`?"),
+        (
+            "x = 1\npublish(metadata('x', '', {}, {}, titel = 'T'), None)",
+            "2:9",
+            "extra named parameter",
+            "did you mean `title`? it is `metadata(name, description,",
+        ),
+        ("publish(metadata('x', '', {}, {}))", "1:1", "Missing parameter `handler`", "it is `publish(meta, handler)`"),
+        (
+            "for meta, call in aggregate(backends()):\n    publish(meta, call)",
+            "1:19",
+            "there is no `aggregate`",
+            "`load(\"@proxy//lib@1.star\", \"aggregate\")`",
+        ),
+        (
+            "load('lib.star', 'wrap')\nwrap()",
+            "1:6",
+            "cannot load `lib.star`: there is no such file",
+            "`x.star` one beside this file",
+        ),
+        ("print(backends()['ome'])", "1:7", "Key `\"ome\"` was not found", "did you mean `one`?"),
+        ("print(backends()['a quite other one'])", "1:7", "was not found", "there are `one`"),
+        ("print('a' + len('b'))", "1:7", "Operation `+` not supported", "`str(x)` makes text of a value"),
+        ("print(config().get('nothing').get('x'))", "1:7", "has no attribute `get`", "it is None here"),
+    ] {
+        proxy = proxy.file("policy.star", &format!("{script}\n"));
+        let checked = proxy.run(["check", "--json"]).await.expect(1).json();
+        let first = &checked["problems"][0];
+        let found = format!("{}:{}", first["line"], first["column"]);
+        assert_eq!((first["file"].as_str(), found.as_str()), (Some("policy.star"), place), "{script}: {first}");
+        assert!(first["message"].as_str().is_some_and(|text| text.contains(message)), "{script}: {first}");
+        assert!(first["hint"].as_str().is_some_and(|text| text.contains(hint)), "{script}: {first}");
+    }
+}
+
+#[tokio::test]
+async fn a_mistake_in_an_extension_or_a_test_is_told_as_short() {
+    let proxy = Proxy::with_config_text("extensions: { paths: [x.star, lib.star] }\n")
+        .file("x.star", "def describe_extension():\n    return Extension(name = 'x', version = '1')\n")
+        .file("lib.star", "def helper():\n    return 1\n")
+        .file("x_test.star", "def test_it():\n    testing.eqq(1, 1)\n");
+    let checked = proxy.run(["check", "--json"]).await.expect(0).json();
+    let told: Vec<String> = checked["problems"]
+        .as_array()
+        .expect("they are listed")
+        .iter()
+        .map(|problem| format!("{}: {}", problem["message"].as_str().unwrap_or_default(), problem["hint"]))
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.iter().any(|text| text == "this module has no `eqq`: \"did you mean `eq`?\""), "{told:?}");
+    assert!(told.iter().any(|text| text.starts_with("`lib.star` offers nothing")), "{told:?}");
+}

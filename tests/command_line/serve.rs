@@ -58,6 +58,17 @@ error: `0.0.0.0:0` can be reached by others, and nobody has to authenticate
 }
 
 #[tokio::test]
+async fn a_port_alone_is_one_of_this_machine_only() {
+    let proxy = empty();
+    for address in ["0", ":0"] {
+        let (program, url) = Program::start_server(proxy.command(["serve", "--http", address])).await;
+        assert!(url.starts_with("http://127.0.0.1:"), "{address}: {url}");
+        let mut client = HttpClient::new(&url, program.stderr.clone());
+        client.initialize("2025-11-25").await.result();
+    }
+}
+
+#[tokio::test]
 async fn of_a_server_and_an_extension_with_one_name_the_server_stays() {
     let config =
         Config::new().server("ping", &fake_backend(["--only", "echo"])).section("extensions: { paths: [ping.star] }");

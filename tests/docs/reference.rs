@@ -4,7 +4,7 @@
 use std::fs;
 
 use starlark_mcp_proxy::author::reference::{Entry, Group, When, entries, page};
-use starlark_mcp_proxy::script::{Limits, Source};
+use starlark_mcp_proxy::script::Source;
 
 use super::{root, scripts};
 use crate::support::config::Config;
@@ -161,20 +161,67 @@ async fn every_example_of_a_handler_runs() {
     }
 }
 
-#[test]
-fn every_example_of_an_extension_loads() {
-    for example in examples().iter().filter(|example| example.entry.group == Group::Extension) {
-        let whole = example.text.contains("def describe_extension");
-        let text = if whole {
-            example.text.clone()
-        } else {
-            let body = indented(&example.text);
-            format!(
-                "def greet(params):\n    return \"hello\"\n\ndef example(params):\n{body}    return None\n\ndef describe_extension():\n    return Extension(name = \"x\", version = \"1\", tools = [Tool(name = \"example\", description = \"\", handler = example)])\n"
-            )
-        };
-        let source = Source::new(example.name.clone(), text);
-        let loaded = starlark_mcp_proxy::extension::load(&source, &Limits::SESSION_SCRIPT, &scripts::reach());
-        assert!(loaded.unwrap_or_else(|error| panic!("{error}")).is_some(), "{}", example.name);
+/// What the examples of extensions reach out for.
+const WORLD: &str = r#"
+    testing.exec({"git status --short": " M lib.star"})
+    testing.http({
+        "https://api.example.com/items*": {"json": [{"name": "tea"}]},
+        "POST https://api.example.com/items": {"status_code": 201, "json": {"name": "tea"}},
+    })
+"#;
+
+/// What the examples of tests speak of without making it.
+const TESTED: &str = r#"
+    s = testing.session(preset = "default", backends = {"db": testing.backend(tools = [testing.tool("db_drop")])})
+    parse = lambda text: fail("not a number: " + text)
+"#;
+
+/// An example of an extension as the whole of one: as it stands, or as the handler of a tool `example`.
+fn extension(example: &Example) -> String {
+    if example.text.contains("def describe_extension") {
+        return example.text.clone();
     }
+    let body = indented(&example.text);
+    format!(
+        "def example(params):\n{body}    return \"ran\"\n\ndef describe_extension():\n    return Extension(name = \"x\", version = \"1\", allowed_exec = [\"git\"], tools = [Tool(name = \"example\", description = \"\", handler = example)])\n"
+    )
+}
+
+#[tokio::test]
+async fn every_example_of_an_extension_and_of_a_test_runs() {
+    let examples = examples();
+    let mut proxy = Proxy::with_config_text("");
+    let mut tests = String::new();
+    let (mut extensions, mut others) = (0, 0);
+    for (number, example) in examples.iter().enumerate() {
+        match example.entry.group {
+            Group::Extension => {
+                let file = format!("example_{number}.star");
+                proxy = proxy.file(&file, &extension(example));
+                let call = if example.text.contains("def describe_extension") {
+                    r#"unwrap(s.call("add", {"a": 1, "b": 2})), {"sum": 3}"#
+                } else {
+                    r#"unwrap(s.call("example", {})), "ran""#
+                };
+                tests.push_str(&format!(
+                    "# {}\ndef test_{number}():{WORLD}    s = testing.extension(\"{file}\")\n    testing.eq({call})\n\n",
+                    example.name
+                ));
+                extensions += 1;
+            }
+            Group::Test => {
+                tests.push_str(&format!(
+                    "# {}\ndef test_{number}():{TESTED}{}\n",
+                    example.name,
+                    indented(&example.text)
+                ));
+                others += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(extensions >= 5 && others >= 5, "only {extensions} and {others} examples were found");
+    let finished = proxy.file("examples_test.star", &tests).run(["test", "examples_test.star"]).await;
+    assert_eq!(finished.code, 0, "{tests}\n{}\n{}", finished.stdout, finished.stderr);
+    assert!(finished.stdout.contains(&format!("{} tests, all passed", extensions + others)), "{}", finished.stdout);
 }

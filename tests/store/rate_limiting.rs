@@ -76,6 +76,24 @@ async fn through_call_tool_a_request_counts_once_and_as_the_tool_it_calls() {
 }
 
 #[tokio::test]
+async fn calls_of_a_script_count_for_who_sent_it_and_a_refusal_can_be_caught() {
+    let limits = "rateLimiting: {tools: [{name: echo, perUser: {maxTokens: 2, refillPeriod: 1h}}]}";
+    let proxy = world("code-mode", limits).http().await;
+    let (mut ann, mut bob) = (session_of(&proxy, "secret-a").await, session_of(&proxy, "secret-b").await);
+    let script = "return [attempt(echo, n = n).error for n in range(3)]";
+    let script = json!({ "script": script }).to_string();
+    let refusal = r#"`echo`: too many requests: try again in 1800 s {"retryAfterSeconds":1800}"#;
+    for client in [&mut ann, &mut bob] {
+        let answer = client.call("execute_tool_script", &script).await;
+        assert_eq!(answer.value()["result"]["structuredContent"]["result"], json!(["", "", refusal]), "{}", answer.raw);
+    }
+    // Not caught it ends the script.
+    let answer = ann.call("execute_tool_script", r#"{"script":"return echo()"}"#).await;
+    assert_eq!(answer.value()["result"]["isError"], true, "{}", answer.raw);
+    assert!(answer.text().starts_with(refusal), "{}", answer.text());
+}
+
+#[tokio::test]
 async fn prompts_and_resources_are_refused_with_protocol_errors() {
     let limits = "rateLimiting:\n  prompts: [{name: '*', perUser: {maxTokens: 1, refillPeriod: 1m}}]\n  \
                   resources: [{name: '*', perUser: {maxTokens: 1, refillPeriod: 20s}}]";

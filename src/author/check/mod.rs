@@ -1,5 +1,6 @@
 //! Is everything right: the scripts as they are written, what they would publish, and how that differs from what is served.
 
+mod cures;
 mod gaps;
 pub mod scripts;
 
@@ -43,7 +44,7 @@ pub struct Item {
 impl Report {
     /// Takes problems, but none twice: a fault that was seen in the text is met again when it runs.
     pub fn add(&mut self, problems: impl IntoIterator<Item = Diagnostic>) {
-        for problem in problems {
+        for problem in problems.into_iter().map(cures::cured) {
             let again = |known: &Diagnostic| {
                 known == &problem || (known.is_error() && known.place.is_some() && known.place == problem.place)
             };

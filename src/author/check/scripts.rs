@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Report;
 use crate::author::lint::{self, Role, is_test};
-use crate::config::{Config, SessionScript};
+use crate::config::{Config, ExtensionPath, SessionScript};
 use crate::diagnostic::Diagnostic;
 use crate::extension;
 use crate::gateway;
@@ -29,6 +29,7 @@ impl Report {
                 self.add_text(&test, Role::Test, &mut seen);
             }
         }
+        self.add(config.extensions.iter().filter_map(no_extension));
         // A path that cannot be read is told by the loading itself.
         let paths = config.extensions.iter().filter_map(|extension| extension::candidates(&extension.path).ok());
         for file in paths.flatten() {
@@ -46,6 +47,20 @@ impl Report {
             Err(problem) => self.add([problem]),
         }
     }
+}
+
+/// In a folder a file may be there for others to load; one that is named must be an extension itself.
+fn no_extension(named: &ExtensionPath) -> Option<Diagnostic> {
+    let text = named.path.is_file().then(|| std::fs::read_to_string(&named.path).ok())??;
+    if text.contains("describe_extension") {
+        return None;
+    }
+    let mut problem =
+        Diagnostic::warning(format!("`{}` offers nothing: it has no function `describe_extension`", named.written))
+            .rule("no-extension")
+            .hint("`def describe_extension(): return Extension(name = \"...\", version = \"1.0.0\", tools = [...])`");
+    problem.place.clone_from(&named.place);
+    Some(problem)
 }
 
 pub fn read(file: &Path) -> Result<Source, Diagnostic> {

@@ -4,6 +4,7 @@ use starlark::analysis::{AstModuleLint, Lint};
 use starlark::syntax::AstModule;
 
 use super::Role;
+use crate::builtins::presets;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::script::place;
 
@@ -57,10 +58,20 @@ fn undefined(name: &str, role: Role) -> Diagnostic {
     if let Some(place) = role.elsewhere(name) {
         return diagnostic.hint(format!("`{name}` is for {place} only"));
     }
+    if let (Role::Session | Role::Library, Some(file)) = (role, shipped(name)) {
+        return diagnostic.hint(format!("it is in a shipped file: `load(\"@proxy//{file}\", \"{name}\")`"));
+    }
     match nearest(name, role.names().iter().map(String::as_str)) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic,
     }
+}
+
+/// The shipped file that makes that name for others.
+fn shipped(name: &str) -> Option<&'static str> {
+    let definition = format!("\ndef {name}(");
+    let file = presets::LIBRARY.iter().find(|file| !name.starts_with('_') && file.text.contains(&definition))?;
+    Some(file.name)
 }
 
 /// A whole block would hide the message; its first line shows where it begins.

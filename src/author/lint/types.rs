@@ -6,7 +6,7 @@ use starlark::syntax::AstModule;
 use starlark::typing::{AstModuleTypecheck, Interface};
 
 use super::Role;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, nearest};
 use crate::script::diagnose;
 
 const RULE: &str = "type";
@@ -21,7 +21,18 @@ pub(super) fn check(
     let advice = errors.iter().filter(|error| !silenced(error)).map(|error| {
         let mut advice = diagnose(error).rule(RULE);
         advice.severity = Severity::Warning;
-        advice
+        shortened(advice)
     });
     (advice.collect(), interface)
+}
+
+/// A module is told with all of its members and their types: pages of them. What matters is the one that is meant.
+fn shortened(mut advice: Diagnostic) -> Diagnostic {
+    const MODULE: &str = "` is not available on the type `namespace(";
+    let Some((before, members)) = advice.message.split_once(MODULE) else { return advice };
+    let name = before.rsplit('`').next().unwrap_or_default().to_owned();
+    let known = members.split(" = def(").filter_map(|part| part.rsplit([' ', '(']).next());
+    advice.hint = nearest(&name, known).map(|near| format!("did you mean `{near}`?"));
+    advice.message = format!("this module has no `{name}`");
+    advice
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::document::{Document, range};
+use super::loadable::loadable;
 use super::text;
 use super::world::World;
 use crate::author::lint::Role;
@@ -26,7 +27,7 @@ pub fn complete(document: &Document, offset: usize, world: &World) -> Vec<Value>
     if let Some(start) = text::open_string(before) {
         let typed = &before[start..];
         let edited = range(&document.text, &(line + start..offset));
-        let mut items = in_string(&before[..start - 1], typed, world);
+        let mut items = in_string(&before[..start - 1], document, world);
         items.retain(|(name, ..)| name.starts_with(typed));
         return items
             .into_iter()
@@ -50,14 +51,17 @@ pub fn complete(document: &Document, offset: usize, world: &World) -> Vec<Value>
 
 type Item = (String, u8, String, String);
 
-/// Names of servers and tools; in a `load()` the files that are shipped.
-fn in_string(before: &str, _typed: &str, world: &World) -> Vec<Item> {
+/// Names of servers and tools; in a `load()` files, those of the project and those that are shipped.
+fn in_string(before: &str, document: &Document, world: &World) -> Vec<Item> {
     let before = before.trim_end();
     if before.ends_with("load(") {
         let shipped = presets::LIBRARY
             .iter()
             .map(|file| (format!("@proxy//{}", file.name), FILE, "shipped".to_owned(), String::new()));
-        return shipped.collect();
+        let own = document.path();
+        let files = world.root(own.as_deref()).map(|root| loadable(root, own.as_deref())).unwrap_or_default();
+        let files = files.into_iter().map(|name| (name, FILE, "file".to_owned(), String::new()));
+        return files.chain(shipped).collect();
     }
     let servers_only = before.ends_with("backends()[") || before.ends_with("backends().get(");
     let names = world.names().into_iter().filter(|(_, kind, _)| !servers_only || kind == "server");

@@ -7,12 +7,14 @@ mod diagnose;
 mod document;
 mod frame;
 mod hover;
+mod loadable;
 mod text;
 mod world;
 mod worker;
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
@@ -129,7 +131,7 @@ impl Server {
             "capabilities": {
                 "positionEncoding": "utf-16",
                 "textDocumentSync": {"openClose": true, "change": 1, "save": true},
-                "completionProvider": {"triggerCharacters": [".", "\"", "'"]},
+                "completionProvider": {"triggerCharacters": [".", "\"", "'", "/"]},
                 "hoverProvider": true,
                 "definitionProvider": true,
             },
@@ -189,9 +191,11 @@ impl Server {
 }
 
 /// The names that could be meant at the end of a line, and where the typed part begins.
-pub fn completions(line: &str, snapshot: Arc<Snapshot>, names: &[String]) -> (usize, Vec<String>) {
+pub fn completions(line: &str, snapshot: Arc<Snapshot>, root: &Path, names: &[String]) -> (usize, Vec<String>) {
     let world = world::World { config: None, snapshot: Some(snapshot) };
-    let document = Document { uri: String::new(), version: None, text: line.into() };
+    // As if it were a line of a file there.
+    let uri = document::uri_of(&root.join("prompt.star"));
+    let document = Document { uri, version: None, text: line.into() };
     let items = complete::complete(&document, line.len(), &world);
     let typed = match text::open_string(line) {
         Some(start) => start,

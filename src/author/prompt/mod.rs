@@ -2,9 +2,11 @@
 
 mod pieces;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use pieces::Pieces;
@@ -14,9 +16,10 @@ use crate::author::reference;
 use crate::builtins::{self, Settings, presets};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
+use crate::json::{Raw, RawRef};
 use crate::model::Visitor;
-use crate::script::{self, Context, Failure, Limits, Paths, Program, Source, converse, on_big_stack};
-use crate::session::Caller;
+use crate::script::{self, Context, Failure, Limits, LogLevel, Paths, Program, Source, converse, on_big_stack};
+use crate::session::{Caller, Calls, Surroundings};
 
 /// What a prompt needs.
 pub struct Setting {
@@ -27,6 +30,8 @@ pub struct Setting {
     pub caller: Caller,
     /// Ends the line that is running.
     pub interrupt: Interrupt,
+    /// Shows what a line prints.
+    pub print: fn(&str),
     pub runtime: tokio::runtime::Handle,
 }
 
@@ -105,7 +110,11 @@ fn run(
     let visitor = Visitor { principal: setting.caller.principal.clone(), client: Arc::clone(&setting.caller.client) };
     let world = builtins::world(setting.gateway.snapshot(), Arc::clone(&setting.settings), visitor);
     let caller = Caller { cancel: setting.interrupt.fresh(), ..setting.caller.clone() };
-    let host = setting.gateway.calls().host(&caller, "repl", setting.runtime.clone());
+    let calls = Calls {
+        surroundings: Some(Arc::new(AtPrompt { print: setting.print })),
+        ..Calls::clone(&setting.gateway.calls())
+    };
+    let host = calls.host(&caller, "repl", setting.runtime.clone());
     let context = Context::prompt(world, host, &limits);
     prompt.run(&Program {
         source: &source,
@@ -117,6 +126,30 @@ fn run(
         paths: Paths::Full,
         collects: false,
     })
+}
+
+/// This machine's own, but for what lines print: that is for the person who typed them.
+struct AtPrompt {
+    print: fn(&str),
+}
+
+impl Surroundings for AtPrompt {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
+        level.record(message, fields);
+    }
+
+    fn print(&self, text: &str) -> bool {
+        (self.print)(text);
+        true
+    }
+
+    fn stands_in(&self, _kind: &str, _request: &RawRef) -> Option<Result<Raw, String>> {
+        None
+    }
 }
 
 /// What is said to the prompt itself: something to show, or the wish to end.
@@ -159,6 +192,6 @@ fn document(name: &str) -> Shown {
 }
 
 /// The names that could be meant at the end of what is typed, and where the typed part begins.
-pub fn completions(line: &str, gateway: &Gateway, names: &[String]) -> (usize, Vec<String>) {
-    lsp::completions(line, gateway.snapshot(), names)
+pub fn completions(line: &str, gateway: &Gateway, root: &Path, names: &[String]) -> (usize, Vec<String>) {
+    lsp::completions(line, gateway.snapshot(), root, names)
 }

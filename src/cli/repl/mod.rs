@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use super::setup::{self, Loaded, Source};
-use super::spinner;
+use super::{output, spinner};
 use crate::author::prompt::{Interrupt, Setting, talk};
 use crate::gateway::{self, Gateway};
 use crate::server::Identity;
@@ -59,11 +59,12 @@ async fn converse(loaded: &Loaded) -> Result<(), Failure> {
             patient: false,
         },
         interrupt: interrupt.clone(),
+        print: output::out,
         runtime: tokio::runtime::Handle::current(),
     };
     let talking = tokio::task::spawn_blocking(move || {
         if std::io::stdin().is_terminal() {
-            let mut terminal = terminal::Terminal::open(Arc::clone(&setting.gateway))?;
+            let mut terminal = terminal::Terminal::open(Arc::clone(&setting.gateway), setting.root.clone())?;
             talk(&setting, &mut terminal).map_err(|failure| Failure::failed(*failure.diagnostic))?;
             terminal.close();
             return Ok(());

@@ -29,11 +29,11 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    pub(super) fn open(gateway: Arc<Gateway>) -> Result<Self, Failure> {
+    pub(super) fn open(gateway: Arc<Gateway>, root: PathBuf) -> Result<Self, Failure> {
         let config = Config::builder().max_history_size(REMEMBERED).map_err(broken)?.auto_add_history(true).build();
         let mut editor = Editor::with_config(config).map_err(broken)?;
         let names: Arc<Mutex<Vec<String>>> = Arc::default();
-        editor.set_helper(Some(Helping { gateway, names: Arc::clone(&names) }));
+        editor.set_helper(Some(Helping { gateway, root, names: Arc::clone(&names) }));
         let history = setup::state_folder().and_then(|folder| prepared(folder).ok());
         if let Some(history) = &history {
             // The first time there is none.
@@ -92,6 +92,8 @@ impl Person for Terminal {
 
 struct Helping {
     gateway: Arc<Gateway>,
+    /// Where `load("//...")` begins.
+    root: PathBuf,
     names: Arc<Mutex<Vec<String>>>,
 }
 
@@ -100,7 +102,7 @@ impl Completer for Helping {
 
     fn complete(&self, line: &str, place: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(completions(&line[..place], &self.gateway, &names))
+        Ok(completions(&line[..place], &self.gateway, &self.root, &names))
     }
 }
 

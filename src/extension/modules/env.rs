@@ -15,6 +15,10 @@ use super::look;
 pub fn members(builder: &mut GlobalsBuilder) {
     /// A variable, or `default` where it is not set. If `allowed_env` of the extension names variables, all others are
     /// an error.
+    ///
+    /// ```python
+    /// region = env.get("REGION", "eu-west-1")
+    /// ```
     fn get<'v>(
         name: &str,
         #[starlark(default = "")] default: &str,

@@ -16,12 +16,18 @@ use crate::reach::command::{self, Command};
 /// through a shell: an argument is an argument, whatever is in it.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// Runs a command and waits for its end: `exec.run("git", ["status", "--short"])`. A dict with `stdout`, `stderr`,
-    /// `exit_code`, `success`, `timed_out` and `truncated`.
+    /// Runs a command and waits for its end. A dict with `stdout`, `stderr`, `exit_code`, `success`, `timed_out` and
+    /// `truncated`.
     ///
     /// The command gets a small environment (`PATH`, `HOME` and the like) and what `env` adds; `cwd` is relative to the
     /// extension's folder. After `timeout` seconds, and when the call is cancelled, it is ended with everything that it
     /// has started, daemons too. One that ends by itself takes its process group with it. Of each stream the first MiB is kept.
+    ///
+    /// ```python
+    /// done = exec.run("git", ["status", "--short"], timeout = 5)
+    /// if not done["success"]:
+    ///     return error(done["stderr"])
+    /// ```
     fn run<'v>(
         command: &str,
         #[starlark(default = NoneOr::None)] args: NoneOr<UnpackList<Value<'v>>>,

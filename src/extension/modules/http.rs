@@ -22,8 +22,12 @@ use crate::script::{complain, convert};
 /// `body` and, when the body parses, `json`. An answer with an error status is an answer; no answer at all is an error.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// `http.get("https://api.example.com/items", params = {"q": "x"}, headers = {"Accept": "application/json"})`.
     /// `params` are added to the URL, `auth` is `(user, password)`, `timeout` in seconds is for all of it.
+    ///
+    /// ```python
+    /// answer = http.get("https://api.example.com/items", params = {"q": "x"}, headers = {"Accept": "application/json"})
+    /// names = [item["name"] for item in answer["json"]]
+    /// ```
     fn get<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -75,6 +79,12 @@ pub fn members(builder: &mut GlobalsBuilder) {
     }
 
     /// Sends a body: text in `body`, a value in `json_body`, or a dict in `form_body`; one of them.
+    ///
+    /// ```python
+    /// made = http.post("https://api.example.com/items", json_body = {"name": "tea"}, timeout = 5)
+    /// if not made["success"]:
+    ///     return error("the shop says " + made["body"])
+    /// ```
     fn post<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,

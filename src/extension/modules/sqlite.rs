@@ -14,8 +14,13 @@ use crate::reach::{Statement, Wants, sqlite};
 /// load_extension() are refused. `:memory:` is an empty database for one statement.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// The rows a statement gives, as a list of dicts:
-    /// `sqlite.query("shop.db", "SELECT * FROM orders WHERE total > ?", [100])`.
+    /// The rows a statement gives, as a list of dicts.
+    ///
+    /// ```python
+    /// sqlite.execute("shop.db", "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, total REAL)")
+    /// sqlite.execute("shop.db", "INSERT INTO orders (total) VALUES (:total)", {"total": 120})
+    /// large = sqlite.query("shop.db", "SELECT * FROM orders WHERE total > ?", [100])
+    /// ```
     fn query<'v>(
         path: &str,
         sql: &str,

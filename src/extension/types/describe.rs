@@ -23,6 +23,19 @@ pub fn register_extension(builder: &mut GlobalsBuilder) {
     /// files outside of the extension's folder are closed unless `allowed_exec` (names of commands), `allowed_hosts` and
     /// `allowed_paths` (folders) name them. The environment and public hosts are open unless `allowed_env` and
     /// `allowed_hosts` are given: then only what they name is.
+    ///
+    /// ```python
+    /// def add(params):
+    ///     return {"sum": params["a"] + params["b"]}
+    ///
+    /// def describe_extension():
+    ///     number = lambda name: ToolParameter(name = name, param_type = "number", required = True)
+    ///     return Extension(
+    ///         name = "sums",
+    ///         version = "1.0.0",
+    ///         tools = [Tool(name = "add", description = "Adds two numbers.", handler = add, parameters = [number("a"), number("b")])],
+    ///     )
+    /// ```
     fn Extension<'v>(
         name: &str,
         version: &str,

@@ -12,7 +12,7 @@ use starlark::values::Value;
 use super::line::Line;
 use super::link::Link;
 use super::script::LIMITS;
-use crate::sandbox::message::ToParent;
+use crate::sandbox::message::{ToParent, Want};
 use crate::script::{Complaint, Context, prepare};
 
 /// Comparing deep values recurses natively; only touched pages cost.
@@ -90,7 +90,8 @@ pub(super) fn run<'v>(
     eval: &Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Vec<Value<'v>>> {
     let position = Line::position();
-    link.send(&ToParent::Fork { at: position.clone(), count: callables.len(), limit: at_once });
+    let want = Want::Fork { count: callables.len(), limit: at_once };
+    link.send(&ToParent::Want { at: position.clone(), want });
     let mut outcomes: Vec<Option<Outcome<'v>>> = callables.iter().map(|_| None).collect();
     let mut coming = callables.iter().enumerate();
     let mut live: Vec<Branch<'v>> = Vec::new();

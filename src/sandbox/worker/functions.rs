@@ -21,7 +21,7 @@ use super::line::Line;
 use super::link::Link;
 use crate::json::Raw;
 use crate::model::payload;
-use crate::sandbox::message::{MOST_BRANCHES, ToParent};
+use crate::sandbox::message::{MOST_BRANCHES, Want};
 use crate::script::{Complaint, Context, complain, convert};
 
 /// Branches of branches, and so on.
@@ -110,12 +110,16 @@ impl Tool {
 
 /// Calls a tool, and gives what its result holds; an error result is raised.
 fn call<'v>(tool: &str, arguments: Map<String, Json>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-    let at = Line::position();
-    let question = ToParent::Call { at: at.clone(), tool: tool.to_owned(), arguments: crate::json::raw(&arguments) };
-    let result = Board::of(eval)?.link.ask(&at, &question);
+    let want = Want::Call { tool: tool.to_owned(), arguments: crate::json::raw(&arguments) };
+    let result = Board::of(eval)?.link.ask(want);
     let members: Map<String, Json> =
         serde_json::from_str(result.get()).map_err(|_| complain(format!("`{tool}` gave no result")))?;
-    let value = payload(members).map_err(|reason| complain(format!("`{tool}`: {reason}")))?;
+    let data = members.get("structuredContent").filter(|data| !data.is_null()).map(Json::to_string);
+    let value = payload(members).map_err(|reason| {
+        // A script may act on what comes beside the words, such as how long to wait.
+        let data = data.filter(|data| !reason.contains(data)).map(|data| format!(" {data}")).unwrap_or_default();
+        complain(format!("`{tool}`: {reason}{data}"))
+    })?;
     Ok(convert::to_starlark(&value, eval.heap())?)
 }
 
@@ -140,8 +144,7 @@ pub(super) fn register(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Value<'v>> {
         let board = Board::of(eval)?;
         let limit = usize::try_from(limit).map_err(|_| complain(format!("`limit` must be 0 or more, not {limit}")))?;
-        let at = Line::position();
-        let found: Raw = board.link.ask(&at, &ToParent::Search { at: at.clone(), query: query.to_owned(), limit });
+        let found: Raw = board.link.ask(Want::Search { query: query.to_owned(), limit });
         Ok(convert::text_to_starlark(found.get(), eval.heap())?)
     }
 

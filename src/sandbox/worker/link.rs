@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::branches;
+use super::line::Line;
 use crate::json::Raw;
 use crate::sandbox::ending::Exit;
-use crate::sandbox::message::{Done, ToParent, send};
+use crate::sandbox::message::{LastWord, ToParent, Want, send};
 
 pub(super) struct Link {
     pipe: Arc<File>,
@@ -20,12 +22,30 @@ pub(super) struct Link {
     printed: Mutex<Printed>,
 }
 
+/// What the script prints goes out as it comes, so that it is known however the script ends; who prints very much has it
+/// sent in larger pieces, so that the parent is not kept busy with it.
 #[derive(Default)]
 struct Printed {
+    /// Not sent yet.
     text: String,
-    /// Its length as JSON.
+    /// The length of all of it, as JSON.
     length: u64,
     limit: u64,
+    /// How often, and when last, something was sent.
+    sent: u32,
+    last: Option<Instant>,
+}
+
+/// So many lines go out alone.
+const ALONE: u32 = 100;
+/// Later ones together with others: when they are so long, or so late.
+const PIECE: usize = 4 << 10;
+const LATE: Duration = Duration::from_millis(10);
+
+impl Printed {
+    fn is_due(&self) -> bool {
+        self.sent < ALONE || self.text.len() >= PIECE || self.last.is_none_or(|last| last.elapsed() >= LATE)
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -45,10 +65,11 @@ impl Link {
     }
 
     /// Asks the parent, and waits; other branches go on meanwhile.
-    pub(super) fn ask(&self, at: &str, question: &ToParent) -> Raw {
-        self.send(question);
+    pub(super) fn ask(&self, want: Want) -> Raw {
+        let at = Line::position();
+        self.send(&ToParent::Want { at: at.clone(), want });
         loop {
-            if let Some(value) = lock(&self.kept).remove(at) {
+            if let Some(value) = lock(&self.kept).remove(&at) {
                 return value;
             }
             self.pause();
@@ -74,29 +95,50 @@ impl Link {
         let mut printed = lock(&self.printed);
         printed.length += crate::json::quote(line).len() as u64;
         if printed.length > printed.limit {
+            self.send_printed(&mut printed);
             Exit::Output.now();
         }
         printed.text.push_str(line);
         printed.text.push('\n');
+        if printed.is_due() {
+            self.send_printed(&mut printed);
+        }
+    }
+
+    fn send_printed(&self, printed: &mut Printed) {
+        if printed.text.is_empty() {
+            return;
+        }
+        printed.sent = printed.sent.saturating_add(1);
+        printed.last = Some(Instant::now());
+        self.write(&ToParent::Printed(std::mem::take(&mut printed.text)));
     }
 
     /// The script's last word, and the end of this process.
-    pub(super) fn finish(&self, mut done: Done, limit: u64) -> ! {
-        let printed = std::mem::take(&mut *lock(&self.printed));
-        let returned = done.outcome.as_ref().map_or(0, |value| value.get().len() as u64);
-        if returned + printed.length > limit {
+    pub(super) fn finish(&self, last: LastWord, limit: u64) -> ! {
+        let returned = last.as_ref().map_or(0, |value| value.get().len() as u64);
+        let printed = {
+            let mut printed = lock(&self.printed);
+            self.send_printed(&mut printed);
+            printed.length
+        };
+        if returned + printed > limit {
             Exit::Output.now();
         }
-        done.printed = printed.text;
-        self.send(&ToParent::Done(done));
+        self.write(&ToParent::Done(last));
         // The parent ends the process when it has heard enough; until then it may still read.
         loop {
             std::thread::park();
         }
     }
 
-    /// Tells the parent something that needs no answer.
+    /// Tells the parent something, and first what was printed before.
     pub(super) fn send(&self, message: &ToParent) {
+        self.send_printed(&mut lock(&self.printed));
+        self.write(message);
+    }
+
+    fn write(&self, message: &ToParent) {
         if send(&*self.pipe, message).is_err() {
             Exit::Parent.now();
         }

@@ -50,8 +50,8 @@ fn work(jobs: &Receiver<Box<Job>>, builtins: fn() -> GlobalsBuilder, link: &Arc<
     let _ = ready.send(());
     let Ok(job) = jobs.recv() else { Exit::Parent.now() };
     heap::limit(job.memory);
-    let done = script::run(&job, &globals, link);
-    link.finish(done, job.output);
+    let last = script::run(&job, &globals, link);
+    link.finish(last, job.output);
 }
 
 /// Hands on what the parent says until it is gone; a script that still computes then is of no use to anybody.

@@ -14,17 +14,17 @@ use super::wrapped::{FUNCTION, LINES_ADDED, wrapped};
 use crate::diagnostic::Diagnostic;
 use crate::json::Raw;
 use crate::sandbox::ending::Exit;
-use crate::sandbox::message::{Done, Fault, Job};
+use crate::sandbox::message::{Fault, Job, LastWord};
 use crate::script::{Context, Failure, Limits, Source, convert, parse, prepare};
 
 /// Time is kept by the parent and memory by the allocator; steps are the job's own.
 pub(super) const LIMITS: Limits = Limits { steps: u64::MAX, time: Duration::MAX, memory: usize::MAX, stack: 200 };
 
-pub(super) fn run(job: &Job, globals: &Globals, link: &Arc<Link>) -> Done {
+pub(super) fn run(job: &Job, globals: &Globals, link: &Arc<Link>) -> LastWord {
     link.limit_output(job.output);
     let outcome =
         catch_unwind(AssertUnwindSafe(|| evaluate(job, globals, link))).unwrap_or_else(|payload| Err(broken(payload)));
-    Done { outcome: outcome.map_err(fault), printed: String::new() }
+    outcome.map_err(fault)
 }
 
 /// The engine breaks down over values too large for it: that is a limit as any other.
@@ -47,7 +47,8 @@ pub(super) fn warm_up(globals: &Globals, link: &Arc<Link>) {
         output: 1000,
         branches: 1,
     };
-    run(&job, globals, link);
+    // What comes of it is known.
+    let _ = run(&job, globals, link);
 }
 
 fn evaluate(job: &Job, globals: &Globals, link: &Arc<Link>) -> Result<Raw, Failure> {
