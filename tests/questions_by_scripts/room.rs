@@ -1,9 +1,9 @@
-//! The room that calls take while they wait for answers, in the memory of the proxy.
+//! The room that calls take while they wait for answers, in the memory of the proxy. That of stateless calls is the
+//! store's, whose bound is tested there.
 
 use serde_json::{Value, json};
 
 use super::{accept, client, text};
-use crate::questions::accepted;
 use crate::support::message;
 
 /// Has done 7 MB of things when it asks: nine of these fit into 64 MiB.
@@ -22,28 +22,7 @@ fn call() -> Value {
 }
 
 #[tokio::test]
-async fn a_stateless_call_that_does_not_fit_is_refused_until_another_is_answered() {
-    let mut client = client(SCRIPT, true).await;
-    client.modern_call(&json!({"name": "prepare", "arguments": {}})).await.result();
-    let mut open = Vec::new();
-    for _ in 0..FITS {
-        open.push(client.modern_call(&call()).await.value());
-    }
-    let refused = client.modern_call(&call()).await;
-    assert_eq!(refused.value()["result"]["isError"], true, "{}", refused.raw);
-    assert_eq!(
-        refused.text(),
-        "the question cannot be asked: the store is full: the journals of calls that wait for an answer may take 64 MiB \
-         together in memory"
-    );
-    let oldest = accepted(&call(), &open[0]);
-    assert_eq!(client.modern_call(&oldest).await.text(), "accept", "those that wait are not touched");
-    let next = client.modern_call(&call()).await.value();
-    assert_eq!(client.modern_call(&accepted(&call(), &next)).await.text(), "accept");
-}
-
-#[tokio::test]
-async fn a_call_of_a_session_that_does_not_fit_is_refused_until_another_is_answered() {
+async fn a_call_that_does_not_fit_is_refused_until_others_are_answered() {
     let client = &mut client(SCRIPT, false).await.proxy.client;
     client.call("prepare", "{}").await.result();
     let mut calls = Vec::new();
@@ -61,7 +40,7 @@ async fn a_call_of_a_session_that_does_not_fit_is_refused_until_another_is_answe
         client.send(&message::result(question, &accept().to_string())).await;
     }
     for call in calls {
-        assert_eq!(text(&client.response(&call).await.value()), "accept");
+        assert_eq!(text(&client.response(&call).await.value()), "accept", "those that wait are not touched");
     }
     let again = client.begin("tools/call", &call().to_string()).await;
     let question = client.expect_notification("elicitation/create").await.id().expect("a request has an id");
