@@ -67,7 +67,7 @@ mod tests {
     fn the_last_column_ends_where_the_screen_does() {
         assert_eq!(
             fitted(&["TOOL", "DESCRIPTION"], &rows(), Some(40)),
-            "TOOL       DESCRIPTION\nread_file  Reads a file and says what…\nls         Lists"
+            "TOOL       DESCRIPTION\nread_file  Reads a file and says what i…\nls         Lists"
         );
     }
 
