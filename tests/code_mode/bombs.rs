@@ -17,6 +17,7 @@ const OUTPUT: &str =
     "the script used more than its limit of 1 MiB of output, returned and printed (`codeMode.maxOutput`)";
 const STEPS: &str = "the script used more than its limit of 1000000 steps";
 const CALLS: &str = "the script used more than its limit of 5 tool calls (`codeMode.maxCalls`)";
+const NESTED: &str = "this is nested too deeply: more than 1000";
 const FRAMES: &str = "the script used more than its limit of 200 nested calls";
 const DEPTH: &str = "the script, or a value of it, is nested too deeply";
 const SOURCE: &str = "bytes; it may have 65536";
@@ -56,11 +57,11 @@ fn bombs() -> Vec<(String, Vec<&'static str>)> {
     ];
     let deep = [
         (format!("return {}", vec!["1"; 100_000].join("+")), vec![SOURCE]),
-        (format!("return {}", vec!["1"; 30_000].join("+")), vec![DEPTH]),
+        (format!("return {}", vec!["1"; 30_000].join("+")), vec![NESTED]),
         (format!("return {}{}", "[".repeat(1_000_000), "]".repeat(1_000_000)), vec![SOURCE]),
-        (format!("return {}{}", "[".repeat(30_000), "]".repeat(30_000)), vec![DEPTH]),
-        (format!("return {}1", "-".repeat(60_000)), vec![DEPTH]),
-        (format!("return {}1", "not ".repeat(16_000)), vec![DEPTH]),
+        (format!("return {}{}", "[".repeat(30_000), "]".repeat(30_000)), vec![NESTED]),
+        (format!("return {}1", "-".repeat(60_000)), vec![NESTED]),
+        (format!("return {}1", "not ".repeat(16_000)), vec![NESTED]),
     ];
     plain.into_iter().map(|(script, expected)| (script.to_owned(), expected)).chain(deep).collect()
 }
