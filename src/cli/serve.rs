@@ -189,7 +189,7 @@ async fn serve_http(config: &Config, server: Server, listener: Listener) -> Resu
     let stop = CancellationToken::new();
     let mut serving = std::pin::pin!(listener.serve(Arc::clone(&front), stop.clone()));
     tokio::select! {
-        outcome = &mut serving => return Ok(outcome?),
+        () = &mut serving => return Ok(()),
         () = asked_to_end() => {}
     }
     stop.cancel();

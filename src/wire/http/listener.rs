@@ -10,7 +10,6 @@ use std::time::Duration;
 use axum::body::Body as AxumBody;
 use axum::extract::Request;
 use axum::response::Response;
-use axum::serve::ListenerExt;
 use bytes::Bytes;
 use futures::stream;
 use http::header::{self, HeaderName, HeaderValue};
@@ -19,12 +18,15 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Guard;
 use super::body::{self, BodyError};
+use super::{Guard, accept};
 use crate::wire::{RpcError, encode, sse};
 
 /// How long a stream may be silent before a comment is sent on it.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// How long a client may take to say what it wants, also between two requests.
+const HEAD_TIME: Duration = Duration::from_secs(90);
 
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(60);
@@ -113,23 +115,15 @@ impl Listener {
     }
 
     /// Serves until `stop`, then lets running replies finish.
-    pub async fn serve<S: HttpService>(self, service: Arc<S>, stop: CancellationToken) -> io::Result<()> {
+    pub async fn serve<S: HttpService>(self, service: Arc<S>, stop: CancellationToken) {
         let front = Front { service, path: self.path, guard: self.guard, max_body: self.max_body };
         let front = Arc::new(front);
         // One path, told apart in `reply`: a router would only add to every request.
-        let service = tower::service_fn(move |request: Request| {
+        let reply = move |request: Request| {
             let front = Arc::clone(&front);
-            async move { Ok::<_, std::convert::Infallible>(handle(&front, request).await) }
-        });
-        // Without TCP_NODELAY a small event waits some 40 ms for the acknowledgment of the headers before it.
-        let socket = self.socket.tap_io(|stream| {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "TCP_NODELAY");
-            }
-        });
-        axum::serve(socket, tower::make::Shared::new(service))
-            .with_graceful_shutdown(async move { stop.cancelled().await })
-            .await
+            async move { handle(&front, request).await }
+        };
+        accept::serve(self.socket, HEAD_TIME, stop, reply).await;
     }
 }
 

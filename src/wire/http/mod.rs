@@ -1,5 +1,6 @@
 //! HTTP on both sides: the listener clients come to, and the client for servers we go to.
 
+mod accept;
 mod body;
 mod client;
 mod guard;
