@@ -13,6 +13,7 @@ use crate::control;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, Options, View};
 use crate::model::{BackendKind, BackendView, Status, Visitor};
+use crate::script;
 use crate::server::Identity;
 use crate::session::Surface;
 
@@ -144,7 +145,8 @@ pub(super) fn variables() -> Vec<(String, String)> {
 /// One thread for all that waits: handing a message from thread to thread costs more than reading it. Handlers have
 /// threads of their own.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+    script::rests_aloud();
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().on_thread_park(script::before_rest).build()?)
 }
 
 /// How every server is once it is up or has failed.

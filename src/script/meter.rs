@@ -49,7 +49,9 @@ struct Part {
 /// What all lines of control of a run share.
 #[derive(Debug)]
 struct Run {
-    started: Duration,
+    /// When the time began to be measured: most handlers never compute for so long that it matters, and the clock is
+    /// a call of the system.
+    started: Cell<Option<Duration>>,
     waited: Cell<Duration>,
     checks: Cell<u64>,
     limits: Limits,
@@ -60,7 +62,7 @@ struct Run {
 impl Meter {
     pub fn new(limits: &Limits) -> Self {
         let run = Run {
-            started: computed(),
+            started: Cell::new(None),
             waited: Cell::new(Duration::ZERO),
             checks: Cell::new(0),
             limits: limits.clone(),
@@ -108,7 +110,7 @@ impl Meter {
 
     /// From now on the time is not the run's own, until it comes back.
     pub fn leave(&self) -> Option<Duration> {
-        (!self.in_branch).then(computed)
+        (!self.in_branch && self.run.started.get().is_some()).then(computed)
     }
 
     pub fn come_back(&self, left: Option<Duration>) {
@@ -176,10 +178,22 @@ impl Meter {
             Some(Why::Steps)
         } else if memory > run.limits.memory {
             Some(Why::Memory)
-        } else if computed().saturating_sub(run.started + run.waited.get()) > run.limits.time {
+        } else if steps > 0 && self.computed() > run.limits.time {
             Some(Why::Time)
         } else {
             None
+        }
+    }
+
+    /// How long this run has computed, since it was first asked.
+    fn computed(&self) -> Duration {
+        let (run, now) = (&self.run, computed());
+        match run.started.get() {
+            Some(started) => now.saturating_sub(started + run.waited.get()),
+            None => {
+                run.started.set(Some(now));
+                Duration::ZERO
+            }
         }
     }
 }

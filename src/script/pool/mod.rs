@@ -4,6 +4,8 @@
 
 mod branches;
 mod fiber;
+mod later;
+mod wakes;
 mod worker;
 
 use std::collections::VecDeque;
@@ -15,6 +17,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 pub use branches::Branches;
 pub use fiber::{give_way, is_over_slice, wait, wait_for_others, wait_here};
+pub use later::later;
+pub use wakes::{before_rest, rests_aloud};
 use worker::Worker;
 
 /// Workers started because all others were in the middle of one long operation.
@@ -58,11 +62,16 @@ impl Pool {
         let (sender, mut receiver) = oneshot::channel();
         self.0.queue.push(Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(job)).map_err(|payload| PoolError::Panicked(text_of(&*payload)));
-            // Nobody waits any more: the result is nobody's.
-            let _ = sender.send(result);
-            drop(place);
+            later(move || {
+                // If nobody waits any more the result is nobody's.
+                let _ = sender.send(result);
+                drop(place);
+            });
         }));
-        self.wake_one()?;
+        // The first worker is started at once, so that whoever asked hears if there can be none.
+        if !self.has_workers() || !wakes::put_off(self) {
+            self.wake_one()?;
+        }
         loop {
             match tokio::time::timeout(worker::STUCK, &mut receiver).await {
                 Ok(result) => return result.unwrap_or_else(|_| Err(gone())),
@@ -72,10 +81,32 @@ impl Pool {
         }
     }
 
+    fn is(&self, other: &Pool) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    fn workers(&self) -> MutexGuard<'_, Vec<Worker>> {
+        self.0.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_workers(&self) -> bool {
+        !self.workers().is_empty()
+    }
+
+    /// Sees to it that somebody takes so many jobs.
+    fn wake_for(&self, jobs: usize) {
+        if let Err(error) = self.wake_one() {
+            tracing::warn!(%error, "waking the workers");
+        }
+        if jobs > 1 {
+            self.workers().iter().for_each(Worker::wake);
+        }
+    }
+
     /// Sees to it that somebody takes the job: a worker that has nothing to do right now, a new one, or the one with
     /// the fewest handlers.
     fn wake_one(&self) -> Result<(), PoolError> {
-        let mut workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = self.workers();
         if let Some(free) = workers.iter().find(|worker| worker.is_free()) {
             free.wake();
             return Ok(());
@@ -102,7 +133,7 @@ impl Pool {
 
     /// Jobs are waiting though time has passed: workers may be stuck in operations that nothing can interrupt.
     fn rescue(&self) -> Result<(), PoolError> {
-        let mut workers = self.0.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = self.workers();
         if workers.iter().all(Worker::is_stuck) && workers.len() < MAX_WORKERS {
             workers.push(Worker::start(Arc::clone(&self.0.queue), Handle::current())?);
         }

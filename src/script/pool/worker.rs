@@ -1,19 +1,20 @@
 //! A thread that runs fibers.
 
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures::executor::LocalPool;
-use futures::task::LocalSpawnExt;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-use super::Queue;
 use super::fiber::Fiber;
+use super::{Queue, later};
 
 /// The worker's own loop needs little; fibers have their own stacks.
 const STACK: usize = 256 << 10;
@@ -91,29 +92,38 @@ impl Drop for Worker {
 /// Runs until the pool is gone and every fiber has ended.
 fn work(runtime: &Handle, queue: &Queue, state: &Arc<State>) {
     let _context = runtime.enter();
-    let mut fibers = LocalPool::new();
-    let spawner = fibers.spawner();
-    fibers.run_until(async {
-        while !state.closed.load(Ordering::Acquire) {
+    later::begin(runtime);
+    let mut fibers = FuturesUnordered::new();
+    let mut woken = pin!(state.wake.notified());
+    futures::executor::block_on(poll_fn(|context| {
+        loop {
+            let closed = state.closed.load(Ordering::Acquire);
             // One job, then a turn for the fibers: a worker that took all at once would keep the rest from the others if
             // the first of them got stuck.
-            if let Some(job) = queue.pop() {
-                match Fiber::new(job) {
-                    Ok(fiber) => {
-                        state.load.fetch_add(1, Ordering::Relaxed);
-                        // It fails only when the pool of fibers is gone, and with it this loop.
-                        let _ = spawner.spawn_local(Timed { fiber, state: Arc::clone(state) });
-                    }
-                    // Dropping the job tells whoever waits for it.
-                    Err(error) => tracing::error!(%error, "no stack for a handler"),
+            let job = if closed { None } else { queue.pop() };
+            let begun = job.is_some();
+            match job.map(Fiber::new) {
+                None => {}
+                Some(Ok(fiber)) => {
+                    state.load.fetch_add(1, Ordering::Relaxed);
+                    fibers.push(Timed { fiber, state: Arc::clone(state) });
                 }
-                tokio::task::yield_now().await;
+                // Dropping the job has told whoever waits for it.
+                Some(Err(error)) => tracing::error!(%error, "no stack for a handler"),
+            }
+            if matches!(fibers.poll_next_unpin(context), Poll::Ready(Some(()))) || begun {
                 continue;
             }
-            state.wake.notified().await;
+            later::flush();
+            if closed && fibers.is_empty() {
+                return Poll::Ready(());
+            }
+            if woken.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            woken.set(state.wake.notified());
         }
-    });
-    fibers.run();
+    }));
 }
 
 /// A fiber that says when it is at work.
@@ -126,6 +136,7 @@ impl Future for Timed {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        later::flush_if_old();
         self.state.busy_since.store(self.state.now(), Ordering::Relaxed);
         let outcome = Pin::new(&mut self.fiber).poll(context);
         self.state.busy_since.store(0, Ordering::Relaxed);
