@@ -15,7 +15,7 @@ use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
-use crate::script::later;
+use crate::script::hand_over;
 use crate::wire::{Id, Line, LineReader, LineSender, encode, line_writer};
 
 /// How long a child gets to end by itself once its input is closed, and again once it was asked to terminate.
@@ -76,7 +76,7 @@ impl StdioLink {
         let mut guard = CancelOnDrop { link: self, id: outgoing.id, armed: true, notify: false };
         let line = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
         let Ok(place) = self.writer.clone().reserve_owned().await else { return Err(self.lost()) };
-        later(move || drop(place.send(line)));
+        hand_over(move || drop(place.send(line)));
         // While it waited for a place in the queue the server knew nothing of it, and there was nothing to cancel.
         guard.notify = outgoing.cancellable;
         let outcome = answer.await.unwrap_or_else(|_| Err(self.lost()));
@@ -128,7 +128,7 @@ impl Drop for CancelOnDrop<'_> {
         let line = encode::notification("notifications/cancelled", Some(&params));
         let writer = self.link.writer.clone();
         // Behind the request itself.
-        later(move || {
+        hand_over(move || {
             if let Err(mpsc::error::TrySendError::Full(line)) = writer.try_send(line) {
                 tokio::spawn(async move { writer.send(line).await });
             }

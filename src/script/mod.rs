@@ -40,7 +40,7 @@ pub use journal::{Journal, Line, Past, Question};
 pub use limits::Limits;
 pub use meter::Why;
 pub use parse::parse;
-pub use pool::{Pool, PoolError, before_rest, later, rests_aloud, wait};
+pub use pool::{Pool, PoolError, before_rest, hand_over, rests_aloud, wait};
 pub use prompt::{Prompt, converse};
 pub use report::{diagnose, message as error_message, place};
 pub use resolve::{Embedded, Paths, resolve};

@@ -3,8 +3,8 @@
 //! that waits, or computes for long, lets the others go on.
 
 mod branches;
+mod courier;
 mod fiber;
-mod later;
 mod wakes;
 mod worker;
 
@@ -16,8 +16,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
 pub use branches::Branches;
+pub use courier::hand_over;
 pub use fiber::{give_way, is_over_slice, wait, wait_for_others, wait_here};
-pub use later::later;
 pub use wakes::{before_rest, rests_aloud};
 use worker::Worker;
 
@@ -62,7 +62,7 @@ impl Pool {
         let (sender, mut receiver) = oneshot::channel();
         self.0.queue.push(Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(job)).map_err(|payload| PoolError::Panicked(text_of(&*payload)));
-            later(move || {
+            hand_over(move || {
                 // If nobody waits any more the result is nobody's.
                 let _ = sender.send(result);
                 drop(place);

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::fiber::Fiber;
-use super::{Queue, later};
+use super::{Queue, courier};
 
 /// The worker's own loop needs little; fibers have their own stacks.
 const STACK: usize = 256 << 10;
@@ -92,7 +92,7 @@ impl Drop for Worker {
 /// Runs until the pool is gone and every fiber has ended.
 fn work(runtime: &Handle, queue: &Queue, state: &Arc<State>) {
     let _context = runtime.enter();
-    later::begin(runtime);
+    courier::begin(runtime);
     let mut fibers = FuturesUnordered::new();
     let mut woken = pin!(state.wake.notified());
     futures::executor::block_on(poll_fn(|context| {
@@ -114,7 +114,6 @@ fn work(runtime: &Handle, queue: &Queue, state: &Arc<State>) {
             if matches!(fibers.poll_next_unpin(context), Poll::Ready(Some(()))) || begun {
                 continue;
             }
-            later::flush();
             if closed && fibers.is_empty() {
                 return Poll::Ready(());
             }
@@ -136,7 +135,6 @@ impl Future for Timed {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        later::flush_if_old();
         self.state.busy_since.store(self.state.now(), Ordering::Relaxed);
         let outcome = Pin::new(&mut self.fiber).poll(context);
         self.state.busy_since.store(0, Ordering::Relaxed);
