@@ -16,7 +16,7 @@ use crate::json::{Object, Raw, RawRef, digest, quote};
 use crate::model::{ItemKind, error_result};
 use crate::script::Past;
 use crate::session::{CallFault, Surface};
-use crate::wire::{ClientMeta, Request, Revision, RpcError, carried_meta, code, key};
+use crate::wire::{ClientMeta, Request, Revision, RpcError, between_readings, carried_meta, code, key};
 
 /// How long the state of a stateless server stays good in the client's hands.
 const STATE_GOOD_FOR: std::time::Duration = std::time::Duration::from_secs(60 * 60);
@@ -47,6 +47,7 @@ impl Server {
             Ok(used) => used,
             Err(error) => return Some(Err(error)),
         };
+        between_readings(Some(&used.params)).await;
         let (revision, sees_urls) = (asked.client.revision, asked.client.abilities.url);
         let (key, client) = (used.key.clone(), asked.client);
         let outcome = match self.surface(client).await {

@@ -21,6 +21,7 @@ use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ClientInfo, ItemKind, Principal, Request};
 use crate::script::{Host, Journal, Line, Past, Pool};
 use crate::store::Store;
+use crate::wire::between_readings;
 
 /// Who calls, and what is known of the request.
 #[derive(Clone, Debug)]
@@ -138,6 +139,7 @@ impl Calls {
                 self.forward(&target.backend, kind.use_method(), params, caller).await
             }
             Handler::Script(function) => {
+                between_readings(Some(&params)).await;
                 let job = Job::new(surface, kind, key, Work::Script(function.clone()), &params, &caller)?;
                 self.handle(job, caller).await?.ok_or_else(nothing_ran)
             }

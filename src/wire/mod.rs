@@ -12,6 +12,7 @@ mod revision;
 mod severity;
 pub mod sse;
 mod stdio;
+mod turns;
 
 pub use error::{RpcError, code};
 pub use lines::{Line, LineReader, LineSender, line_writer};
@@ -20,3 +21,4 @@ pub use meta::{ClientMeta, RESERVED, carried_meta, key, without_reserved};
 pub use revision::Revision;
 pub use severity::Severity;
 pub use stdio::standard_streams;
+pub use turns::between_readings;
