@@ -30,8 +30,16 @@ type Message = Request<Full<Bytes>>;
 #[derive(Debug)]
 pub(super) struct Direct {
     address: (String, u16),
+    kept: Mutex<Kept>,
+}
+
+/// The connections that wait for a request.
+#[derive(Debug, Default)]
+struct Kept {
     /// Longest idle first.
-    kept: Mutex<Vec<(Box<Line>, Instant)>>,
+    lines: Vec<(Box<Line>, Instant)>,
+    /// Whether somebody looks after them already.
+    tidied: bool,
 }
 
 impl Direct {
@@ -62,21 +70,22 @@ impl Direct {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(Box<Line>, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The one used last: it is the least likely to have been closed.
     fn take(&self) -> Option<Box<Line>> {
-        self.lock().pop().map(|(line, _)| line)
+        self.lock().lines.pop().map(|(line, _)| line)
     }
 
     fn keep(self: &Arc<Self>, line: Box<Line>) {
         let mut kept = self.lock();
-        kept.push((line, Instant::now()));
-        if kept.len() > KEPT {
-            kept.remove(0);
-        } else if kept.len() == 1 {
+        kept.lines.push((line, Instant::now()));
+        if kept.lines.len() > KEPT {
+            kept.lines.remove(0);
+        }
+        if !std::mem::replace(&mut kept.tidied, true) {
             tokio::spawn(tidy(Arc::downgrade(self)));
         }
     }
@@ -84,12 +93,13 @@ impl Direct {
     /// Closes what was idle for so long: whether anything is left.
     fn prune(&self, idle: Duration) -> bool {
         let mut kept = self.lock();
-        kept.retain(|(_, since)| since.elapsed() < idle);
-        !kept.is_empty()
+        kept.lines.retain(|(_, since)| since.elapsed() < idle);
+        kept.tidied = !kept.lines.is_empty();
+        kept.tidied
     }
 }
 
-/// Looks after the connections of a server as long as it has any. Another one may begin meanwhile; both find less to do.
+/// Looks after the connections of a server as long as it has any.
 async fn tidy(server: Weak<Direct>) {
     loop {
         tokio::time::sleep(IDLE).await;
@@ -331,6 +341,7 @@ mod tests {
             stream
         };
         let (_, mut stream) = tokio::join!(ask(&server), other_side);
+        assert!(server.lock().tidied);
         assert!(server.prune(IDLE), "it has just been used");
         assert!(!server.prune(Duration::ZERO), "nothing is left");
         assert_eq!(stream.read(&mut [0; 16]).await.unwrap(), 0, "closed from the other side");
