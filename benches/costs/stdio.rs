@@ -3,20 +3,25 @@
 use std::process::Stdio;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use crate::cpu;
 
-/// CPU microseconds the program itself spends per call.
-pub async fn cost(program: &[String], in_flight: usize, calls: usize) -> f64 {
-    let mut child = Command::new(&program[0])
+/// A program that is spoken to through its standard streams.
+pub fn start(program: &[String]) -> Child {
+    Command::new(&program[0])
         .args(&program[1..])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// CPU microseconds the program itself spends per call.
+pub async fn cost(program: &[String], in_flight: usize, calls: usize) -> f64 {
+    let mut child = start(program);
     let pid = child.id().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::with_capacity(65536, child.stdout.take().unwrap());

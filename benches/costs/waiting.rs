@@ -1,11 +1,12 @@
 //! A thousand handlers that wait for a slow server at once: how long all of them take, and what calls that wait for
 //! nobody notice of it.
 
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout};
+
+use crate::stdio;
 
 /// How long the slow server takes for a call.
 pub const DELAY: Duration = Duration::from_millis(50);
@@ -32,14 +33,7 @@ pub struct Measured {
 }
 
 pub async fn measure(program: &[String]) -> Measured {
-    let mut child = Command::new(&program[0])
-        .args(&program[1..])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
+    let mut child = stdio::start(program);
     let mut client = Client {
         input: child.stdin.take().unwrap(),
         output: BufReader::with_capacity(65536, child.stdout.take().unwrap()),

@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::{oneshot, watch};
 
+use super::agreement::Agreement;
 use super::http_listener;
 use super::inbound::{self, Inbound};
 use super::link::{LinkError, Outgoing, UnexpectedAnswer};
@@ -15,7 +16,7 @@ use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::{Raw, RawRef};
 use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
-use crate::wire::{Id, Revision, batch, code, encode, headers};
+use crate::wire::{Id, Revision, batch, encode, headers};
 
 /// Where a server does not say how long to wait before its stream is taken up again.
 pub(super) const RESUME_AFTER: Duration = Duration::from_secs(1);
@@ -24,32 +25,6 @@ const RESUME_LIMIT: u32 = 5;
 /// How long the server may take to accept a message that has no answer. Nobody waits for it, and it must not hold up
 /// what comes behind it.
 const ASIDE: Duration = Duration::from_secs(5);
-
-/// What was agreed with the server, and the headers that say so.
-#[derive(Clone, Debug)]
-pub(super) struct Agreement {
-    revision: Option<Revision>,
-    pub(super) session: Option<HeaderValue>,
-    pub(super) headers: HeaderMap,
-}
-
-impl Agreement {
-    fn new(client: &HttpClient, revision: Option<Revision>, session: Option<HeaderValue>) -> Self {
-        let mut headers = client.headers();
-        if let Some(session) = &session {
-            headers.insert(headers::SESSION_ID.clone(), session.clone());
-        }
-        if let Some(revision) = revision.filter(|revision| *revision >= Revision::V2025_06_18) {
-            let version = HeaderValue::from_static(revision.as_str());
-            headers.insert(headers::PROTOCOL_VERSION.clone(), version);
-        }
-        Agreement { revision, session, headers }
-    }
-
-    fn is_stateless(&self) -> bool {
-        self.revision.is_some_and(Revision::is_stateless)
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct HttpLink {
@@ -229,7 +204,7 @@ impl Inner {
         let body = answer.body().await?;
         match inbound::sort(&self.name, &self.pending.signals, &body) {
             Ok(Inbound::Answer(response)) => response.outcome.map_err(|error| {
-                let misfit = is_misfit(self.agreed().revision, status, error.code());
+                let misfit = self.agreed().is_broken_by(status, error.code());
                 if misfit { LinkError::Misfit(error) } else { LinkError::Rpc(error) }
             }),
             _ => Err(failure),
@@ -352,17 +327,6 @@ fn take_progress(outgoing: &Outgoing<'_>, params: &RawRef) {
 /// An error may come without id where the server could not read ours; on this stream it can only mean us.
 fn answers(id: Option<&Id>, ours: u64) -> bool {
     id.is_none() || inbound::number(id) == Some(ours)
-}
-
-/// Whether a server with which this was agreed would not answer so: a stateless one misses what belongs to every request
-/// of its own era, a session-based one misses the session; and one of the older transport has nothing to post to here.
-fn is_misfit(agreed: Option<Revision>, status: u16, code: i64) -> bool {
-    let modern = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION].contains(&code);
-    match agreed {
-        None => matches!(status, 400 | 404 | 405) && !modern,
-        Some(revision) if revision.is_stateless() => status == 400 && !modern && code != code::INVALID_PARAMS,
-        Some(_) => status == 400 && [code::HEADER_MISMATCH, code::INVALID_PARAMS].contains(&code),
-    }
 }
 
 /// What a server asks for, within reason: neither a tight loop nor a pause without end.

@@ -1,5 +1,6 @@
 //! The servers we call: one supervised handle each. Either era becomes one internal call.
 
+mod agreement;
 mod assemble;
 mod breaker;
 mod cache;

@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Party, Question};
 use crate::diagnostic::Diagnostic;
-use crate::json::{Raw, RawRef, raw};
+use crate::json::{Raw, raw};
 use crate::model::{Abilities, Owner};
-use crate::wire::{RpcError, Severity};
+use crate::wire::RpcError;
 
 const ELICIT: &str = "elicitation/create";
 
@@ -90,45 +89,11 @@ impl Party for Person {
         self.abilities
     }
 
-    fn askable(&self) -> Abilities {
-        self.abilities
-    }
-
-    fn declared(&self) -> Option<&RawRef> {
-        None
-    }
-
-    fn wants_progress(&self) -> bool {
-        false
-    }
-
-    fn log_level(&self) -> Option<Severity> {
-        None
-    }
-
-    fn understands_url_error(&self) -> bool {
-        false
-    }
-
-    fn progress(&self, _: &RawRef) {}
-
-    fn log(&self, _: &RawRef) {}
-
-    fn tell(&self, _: &str, _: Option<&RawRef>) {}
-
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         Box::pin(std::future::ready(self.answer(&question)))
     }
 
     fn takes_form(&self, _: &Question) -> bool {
         self.abilities.form
-    }
-
-    fn between_calls(&self) -> Option<Arc<dyn Party>> {
-        None
-    }
-
-    fn gone(&self) -> Option<CancellationToken> {
-        None
     }
 }

@@ -10,12 +10,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Party, Question};
 use crate::json::{Raw, RawRef, raw};
 use crate::model::{Abilities, Owner};
-use crate::wire::{RpcError, Severity};
+use crate::wire::RpcError;
 use dialog::Dialog;
 use line::Line;
 
@@ -58,33 +57,13 @@ impl Party for Person {
         self.abilities
     }
 
-    fn askable(&self) -> Abilities {
-        self.abilities
-    }
-
-    fn declared(&self) -> Option<&RawRef> {
-        None
-    }
-
     fn wants_progress(&self) -> bool {
         true
-    }
-
-    fn log_level(&self) -> Option<Severity> {
-        None
-    }
-
-    fn understands_url_error(&self) -> bool {
-        false
     }
 
     fn progress(&self, params: &RawRef) {
         self.line.show(params);
     }
-
-    fn log(&self, _: &RawRef) {}
-
-    fn tell(&self, _: &str, _: Option<&RawRef>) {}
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let (sender, receiver) = oneshot::channel();
@@ -103,14 +82,6 @@ impl Party for Person {
 
     fn takes_form(&self, _: &Question) -> bool {
         self.abilities.form
-    }
-
-    fn between_calls(&self) -> Option<Arc<dyn Party>> {
-        None
-    }
-
-    fn gone(&self) -> Option<CancellationToken> {
-        None
     }
 }
 

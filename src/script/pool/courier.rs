@@ -2,7 +2,7 @@
 //! system call for each, and that thread then writes one line at a time. So there is one who is woken, and does all that
 //! has come until then.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -11,7 +11,7 @@ type Act = Box<dyn FnOnce() + Send>;
 
 thread_local! {
     /// The way from this worker to the other thread; none on threads that are no workers.
-    static WAY: RefCell<Option<mpsc::UnboundedSender<Act>>> = const { RefCell::new(None) };
+    static WAY: OnceCell<mpsc::UnboundedSender<Act>> = const { OnceCell::new() };
 }
 
 /// From now on what this thread hands over is done by the runtime's.
@@ -22,17 +22,17 @@ pub(super) fn begin(runtime: &Handle) {
             act();
         }
     });
-    WAY.with(|slot| slot.replace(Some(way)));
+    // A thread is a worker once.
+    let _ = WAY.with(|slot| slot.set(way));
 }
 
 /// Does something that is for others to notice: from a worker over there, in the order it was asked for; elsewhere here.
 pub fn hand_over(act: impl FnOnce() + Send + 'static) {
-    let way = WAY.with(|slot| slot.borrow().clone());
-    match way {
+    WAY.with(|way| match way.get() {
         None => act(),
         // If there is nobody any more to do it, nobody waits for it either.
         Some(way) => drop(way.send(Box::new(act))),
-    }
+    });
 }
 
 #[cfg(test)]

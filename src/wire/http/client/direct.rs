@@ -16,6 +16,7 @@ use hyper::body::{Body, Frame, Incoming};
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 
 use super::HttpError;
 
@@ -85,8 +86,10 @@ impl Direct {
         if kept.lines.len() > KEPT {
             kept.lines.remove(0);
         }
-        if !std::mem::replace(&mut kept.tidied, true) {
-            tokio::spawn(tidy(Arc::downgrade(self)));
+        // An answer may be dropped where nothing can be begun any more.
+        if let (false, Ok(runtime)) = (kept.tidied, Handle::try_current()) {
+            kept.tidied = true;
+            runtime.spawn(tidy(Arc::downgrade(self)));
         }
     }
 
