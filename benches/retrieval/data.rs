@@ -44,7 +44,7 @@ fn set(folder: &Path) -> Result<Set, String> {
         let schema = if line["inputSchema"].is_object() { line["inputSchema"].clone() } else { json!({}) };
         let definition =
             json!({"name": text("name"), "description": text("description"), "inputSchema": schema}).to_string();
-        let raw = serde_json::value::RawValue::from_string(definition).map_err(|error| error.to_string())?;
+        let raw = starlark_mcp_proxy::json::valid(definition).map_err(|error| error.to_string())?;
         let definition = Definition::parse(ItemKind::Tool, raw).map_err(|error| error.to_string())?;
         places.entry(format!("{}/{}", text("server"), text("name"))).or_default().push(tools.len());
         tools.push(Tool { server: text("server").into(), definition: Arc::new(definition) });

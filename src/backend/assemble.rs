@@ -41,9 +41,8 @@ pub(super) fn params(body: &RawRef, additions: &Additions) -> String {
         return without_rounds(body);
     }
     // Params that are no object (an array, say) cannot carry `_meta`; the backend will say what it thinks of them.
-    let body = if additions.stateless.is_some() { body.get().to_owned() } else { without_rounds(body) };
-    let Ok(object) = Object::parse(&body) else { return body };
-    let meta = match object.get(key::META).map(|meta| Object::parse(meta.get())) {
+    let Ok(object) = Object::of(body) else { return body.get().to_owned() };
+    let meta = match object.get(key::META).map(Object::of) {
         Some(Ok(meta)) => {
             let mut edit = meta.edit();
             for (name, value) in members {
@@ -57,7 +56,11 @@ pub(super) fn params(body: &RawRef, additions: &Additions) -> String {
             format!("{{{}}}", members.join(","))
         }
     };
-    object.edit().set(key::META, meta).finish()
+    let mut edit = object.edit();
+    if additions.stateless.is_none() {
+        edit.remove("inputResponses").remove("requestState");
+    }
+    edit.set(key::META, meta).finish()
 }
 
 /// Only stateless servers know of rounds.
@@ -68,7 +71,7 @@ fn without_rounds(body: &RawRef) -> String {
     if !RESPONSES.is_in(text) && !STATE.is_in(text) {
         return text.to_owned();
     }
-    match Object::parse(text) {
+    match Object::of(body) {
         Ok(object) => object.edit().remove("inputResponses").remove("requestState").finish(),
         _ => text.to_owned(),
     }

@@ -282,7 +282,7 @@ impl Connection {
     }
 
     fn headers(&self, method: &str, body: &RawRef) -> Vec<(HeaderName, String)> {
-        let (Some(member), Ok(object)) = (headers::name_member(method), Object::parse(body.get())) else {
+        let (Some(member), Ok(object)) = (headers::name_member(method), Object::of(body)) else {
             return Vec::new();
         };
         let Some(name) = object.string(member) else { return Vec::new() };

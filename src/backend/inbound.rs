@@ -47,11 +47,11 @@ pub(super) fn sort(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbou
 }
 
 fn token(params: &Raw) -> Option<u64> {
-    Object::parse(params.get()).ok()?.get(key::PROGRESS_TOKEN)?.get().parse().ok()
+    Object::of(params).ok()?.get(key::PROGRESS_TOKEN)?.get().parse().ok()
 }
 
 fn taken_back(params: &Raw) -> Option<Id> {
-    Id::parse(Object::parse(params.get()).ok()?.get("requestId")?.get())
+    Id::parse(Object::of(params).ok()?.get("requestId")?.get())
 }
 
 /// The number of one of our ids.

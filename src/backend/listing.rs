@@ -62,7 +62,7 @@ pub(super) async fn list(connection: &Connection, kind: ItemKind) -> Result<List
 
 /// What a page says about being kept. What it does not say, or says wrongly, counts as the least there is.
 fn hints(page: &RawRef) -> Keeping {
-    let Ok(page) = Object::parse(page.get()) else { return Keeping::default() };
+    let Ok(page) = Object::of(page) else { return Keeping::default() };
     let ttl = page.get("ttlMs").and_then(|ttl| ttl.get().parse().ok()).unwrap_or_default();
     Keeping { ttl: Duration::from_millis(ttl), public: page.string("cacheScope").as_deref() == Some("public") }
 }
@@ -102,7 +102,7 @@ fn take_page(
 ) -> Result<Option<String>, LinkError> {
     let (method, member) = (kind.list_method(), kind.list_member());
     let protocol = |reason: String| LinkError::Protocol(format!("`{method}`: {reason}"));
-    let object = Object::parse(page.get()).map_err(|error| protocol(error.to_string()))?;
+    let object = Object::of(page).map_err(|error| protocol(error.to_string()))?;
     let list = object.get(member).ok_or_else(|| protocol(format!("the result has no `{member}`")))?;
     let list: Vec<&RawRef> = Deserialize::deserialize(&mut serde_json::Deserializer::from_str(list.get()))
         .map_err(|error| protocol(error.to_string()))?;

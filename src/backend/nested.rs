@@ -84,7 +84,7 @@ async fn ask(request: &Request, asker: Result<Asker, Nobody>, terms: Terms) -> R
 
 /// Whether a client with these abilities may be asked this.
 pub(super) fn permitted(abilities: Abilities, method: &str, params: &RawRef) -> Result<(), RpcError> {
-    let object = Object::parse(params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let object = Object::of(params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let refused = |what: &str| Err(RpcError::invalid_params(&format!("the client did not declare {what}")));
     match method {
         ELICITATION if abilities.form || abilities.url => match object.string("mode").as_deref() {

@@ -84,7 +84,7 @@ impl Handle {
     }
 
     pub(super) async fn ask_all(&self, asked: &Asked, call: &Call, rounds: &mut Rounds) -> Result<Answers, CallError> {
-        let address = |params: &Raw| Object::parse(params.get()).ok().and_then(|params| params.string("url"));
+        let address = |params: &Raw| Object::of(params).ok().and_then(|params| params.string("url"));
         let pending: Vec<_> = asked.questions.iter().filter_map(|(_, _, params)| address(params)).collect();
         let only_waiting =
             pending.len() == asked.questions.len() && pending.iter().all(|url| rounds.visited.contains(url));
@@ -163,8 +163,7 @@ fn asks_urls(party: Option<&Arc<dyn Party>>) -> bool {
 pub fn wants_more(result: &RawRef) -> bool {
     static INPUT_REQUIRED: Word = Word::new("input_required");
     INPUT_REQUIRED.is_in(result.get())
-        && Object::parse(result.get())
-            .is_ok_and(|object| object.string("resultType").as_deref() == Some("input_required"))
+        && Object::of(result).is_ok_and(|object| object.string("resultType").as_deref() == Some("input_required"))
 }
 
 /// What a client with these abilities is asked in a result though it must not be.
@@ -187,13 +186,13 @@ impl Asked {
 
     /// A task may wait for answers that it was given already, and ask nothing new.
     pub(super) fn of_task(result: &RawRef) -> Result<Self, String> {
-        let object = Object::parse(result.get()).map_err(|error| error.to_string())?;
+        let object = Object::of(result).map_err(|error| error.to_string())?;
         let state = object.get("requestState").map(RawRef::to_owned);
         let mut questions = Vec::new();
         if let Some(requests) = object.get("inputRequests") {
-            let requests = Object::parse(requests.get()).map_err(|error| format!("`inputRequests`: {error}"))?;
+            let requests = Object::of(requests).map_err(|error| format!("`inputRequests`: {error}"))?;
             for (key, request) in requests.iter() {
-                let request = Object::parse(request.get()).map_err(|error| format!("`inputRequests`: {error}"))?;
+                let request = Object::of(request).map_err(|error| format!("`inputRequests`: {error}"))?;
                 let method = request.string("method").ok_or("an entry of `inputRequests` has no method")?;
                 let params = request.get("params").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned);
                 questions.push((key.to_owned(), method, params));
@@ -221,12 +220,12 @@ fn declined(answers: &Answers) -> Option<String> {
 
 /// What a person chose to do.
 fn action(answer: &RawRef) -> String {
-    Object::parse(answer.get()).ok().and_then(|answer| answer.string("action")).unwrap_or_else(|| "nothing".to_owned())
+    Object::of(answer).ok().and_then(|answer| answer.string("action")).unwrap_or_else(|| "nothing".to_owned())
 }
 
 /// An answer without what only an envelope or an era needs.
 fn bare(answer: &RawRef) -> Raw {
-    match Object::parse(answer.get()) {
+    match Object::of(answer) {
         Ok(object) => object.edit().remove(key::META).remove("resultType").finish_raw(),
         Err(_) => answer.to_owned(),
     }
@@ -234,7 +233,7 @@ fn bare(answer: &RawRef) -> Raw {
 
 /// The call as it is made again.
 fn again(original: &RawRef, answers: &Answers, state: Option<&RawRef>) -> Raw {
-    let Ok(object) = Object::parse(original.get()) else { return original.to_owned() };
+    let Ok(object) = Object::of(original) else { return original.to_owned() };
     let mut edit = object.edit();
     edit.remove("requestState");
     let answers: Vec<String> = answers.iter().map(|(key, answer)| format!("{}:{answer}", quote(key))).collect();

@@ -39,7 +39,7 @@ impl Signals {
     pub(super) fn take(&self, method: &str, params: Option<&RawRef>) -> bool {
         let bits = match method {
             "notifications/resources/updated" => {
-                if let Some(uri) = params.and_then(|params| Object::parse(params.get()).ok()?.string("uri")) {
+                if let Some(uri) = params.and_then(|params| Object::of(params).ok()?.string("uri")) {
                     self.subscriptions.tell(&uri);
                 }
                 return true;
@@ -68,11 +68,11 @@ impl Signals {
     }
 
     fn acknowledged(&self, params: &RawRef) -> Option<()> {
-        let params = Object::parse(params.get()).ok()?;
-        let meta = Object::parse(params.get(key::META)?.get()).ok()?;
+        let params = Object::of(params).ok()?;
+        let meta = Object::of(params.get(key::META)?).ok()?;
         let id = Id::parse(meta.get(key::SUBSCRIPTION_ID)?.get())?.as_number()?;
         let waiting = self.acknowledgments.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)?;
-        let honoured = Object::parse(params.get("notifications")?.get()).ok()?;
+        let honoured = Object::of(params.get("notifications")?).ok()?;
         let resources = honoured.get("resourceSubscriptions").and_then(|uris| serde_json::from_str(uris.get()).ok());
         waiting.send(resources.unwrap_or_default()).ok()
     }
@@ -87,7 +87,7 @@ impl Signals {
     }
 
     fn ended(&self, params: &RawRef) -> Option<()> {
-        let id = Id::parse(Object::parse(params.get()).ok()?.get("requestId")?.get())?.as_number()?;
+        let id = Id::parse(Object::of(params).ok()?.get("requestId")?.get())?.as_number()?;
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)?.send(()).ok()
     }
 

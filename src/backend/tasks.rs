@@ -41,14 +41,14 @@ pub(super) fn begun(call: &Call, result: &RawRef) -> Option<Task> {
     if !TASK_ID.is_in(result.get()) {
         return None;
     }
-    let object = Object::parse(result.get()).ok()?;
+    let object = Object::of(result).ok()?;
     if object.string("resultType").as_deref() == Some("task") {
         let working = object.string("status").as_deref() == Some("working");
         let pause = if working { pause(&object) } else { Duration::ZERO };
         return Some(Task { id: object.string("taskId")?, stateless: true, pause });
     }
-    Object::parse(call.params.get()).ok()?.get("task")?;
-    let id = Object::parse(object.get("task")?.get()).ok()?.string("taskId")?;
+    Object::of(&call.params).ok()?.get("task")?;
+    let id = Object::of(object.get("task")?).ok()?.string("taskId")?;
     Some(Task { id, stateless: false, pause: Duration::ZERO })
 }
 
@@ -80,7 +80,7 @@ impl Handle {
         if !view.info.has_session_tasks() {
             return None;
         }
-        let params = Object::parse(call.params.get()).ok()?;
+        let params = Object::of(&call.params).ok()?;
         let name = params.string("name")?;
         let tool = view.lists.of(ItemKind::Tool).iter().find(|tool| tool.key() == name)?;
         let required = tool.member("execution")?["taskSupport"] == "required";
@@ -127,7 +127,7 @@ impl Handle {
                 return Err(CallError::Timeout { backend: Arc::clone(&self.name), after: self.limit(call.timeout) });
             }
             let answer = self.deliver(&about("tasks/get", &task.id, call)).await?;
-            let now = Object::parse(answer.result.get()).map_err(|error| protocol(error.to_string()))?;
+            let now = Object::of(&answer.result).map_err(|error| protocol(error.to_string()))?;
             let status = now.string("status").ok_or_else(|| protocol("no status".to_owned()))?;
             match status.as_str() {
                 "completed" => {

@@ -75,7 +75,7 @@ fn unavailable(choice: &str) -> Result<Raw, String> {
 }
 
 fn told<'v>(answer: &RawRef, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-    let object = Object::parse(answer.get()).map_err(|error| complain(error.to_string()))?;
+    let object = Object::of(answer).map_err(|error| complain(error.to_string()))?;
     let action = object.string("action").unwrap_or_default();
     let content = match object.get("content") {
         Some(content) => convert::text_to_starlark(content.get(), heap)?,

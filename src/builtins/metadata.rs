@@ -50,7 +50,7 @@ impl Metadata {
 
     pub fn has_original_schema(&self) -> bool {
         let schema = |definition: &Definition| {
-            let object = Object::parse(definition.raw().get()).ok()?;
+            let object = Object::of(definition.raw()).ok()?;
             object.get("inputSchema").map(|schema| schema.get().to_owned())
         };
         self.origin.is_some() && schema(&self.definition) == schema(&self.original)

@@ -72,9 +72,9 @@ pub fn check_schema(metadata: &Metadata) -> Result<(), Complaint> {
         Complaint::new(format!("the parameters of `{}` are not an object schema: {what}", definition.key()))
             .hint("a tool's schema has the form `{\"type\": \"object\", \"properties\": {...}}`")
     };
-    let object = Object::parse(definition.raw().get()).map_err(|error| fault(&error.to_string()))?;
+    let object = Object::of(definition.raw()).map_err(|error| fault(&error.to_string()))?;
     let schema = object.get("inputSchema").ok_or_else(|| fault("there are none"))?;
-    let members = Object::parse(schema.get()).map_err(|error| fault(&error.to_string()))?;
+    let members = Object::of(schema).map_err(|error| fault(&error.to_string()))?;
     match members.get("type").map(|kind| kind.get()) {
         Some("\"object\"") => Ok(()),
         None if metadata.has_original_schema() => Ok(()),

@@ -73,7 +73,7 @@ impl ExtensionBackend {
         let Some(kind) = kinds.into_iter().next() else {
             return Err(CallError::Rpc(RpcError::method_not_found(&call.method)));
         };
-        let object = Object::parse(call.params.get()).map_err(|error| invalid(&error.to_string()))?;
+        let object = Object::of(&call.params).map_err(|error| invalid(&error.to_string()))?;
         let key = object.string(kind.use_member()).unwrap_or_default();
         let item = self.find(kind, &key).ok_or_else(|| unknown(kind, &key))?.clone();
         let arguments = match item.kind {

@@ -3,15 +3,13 @@
 
 mod canonical;
 mod object;
+mod raw;
+mod scan;
 mod schema;
 mod text;
 
 pub use canonical::{canonical, digest};
 pub use object::{Edit, Object, ObjectError};
+pub use raw::{Raw, RawRef};
 pub use schema::{Schema, SchemaError};
 pub use text::{MAX_DEPTH, Word, one_line, quote, raw, too_deep, valid};
-
-/// A JSON value kept as the bytes that came in.
-pub type Raw = Box<serde_json::value::RawValue>;
-/// A borrowed one.
-pub type RawRef = serde_json::value::RawValue;

@@ -1,11 +1,10 @@
 //! An object read shallowly: its members stay raw, and an edit changes one member and nothing else.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-
+use super::raw::owned;
+use super::scan::{behind_space, behind_string, behind_value};
 use super::{Raw, RawRef, quote};
 
 #[derive(Debug, thiserror::Error)]
@@ -26,13 +25,18 @@ pub struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// Reads the members. A member that occurs twice is refused: parsers differ about which one counts, and what
-    /// policy saw must be what the other side acts on.
+    /// The members of what should be an object.
     pub fn parse(text: &'a str) -> Result<Self, ObjectError> {
         if !text.trim_start().starts_with('{') {
             return Err(ObjectError::NotAnObject);
         }
-        let Members(members) = serde_json::from_str(text)?;
+        Self::of(serde_json::from_str(text)?)
+    }
+
+    /// The members of a value. A member that occurs twice is refused: parsers differ about which one counts, and what
+    /// policy saw must be what the other side acts on.
+    pub fn of(value: &'a RawRef) -> Result<Self, ObjectError> {
+        let members = members(value.get())?;
         // Quadratic, but the objects read here have a handful of members; long ones go by a set.
         if members.len() <= 16 {
             for (index, (key, _)) in members.iter().enumerate() {
@@ -48,7 +52,7 @@ impl<'a> Object<'a> {
                 }
             }
         }
-        Ok(Object { text, members })
+        Ok(Object { text: value.get(), members })
     }
 
     pub fn get(&self, key: &str) -> Option<&'a RawRef> {
@@ -57,7 +61,7 @@ impl<'a> Object<'a> {
 
     /// A member that must be a string; `None` if it is absent or something else.
     pub fn string(&self, key: &str) -> Option<String> {
-        serde_json::from_str(self.get(key)?.get()).ok()
+        self.get(key)?.text().map(Cow::into_owned)
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &str> {
@@ -153,58 +157,36 @@ impl Edit<'_> {
         out
     }
 
+    /// The same as a value. What was set must be JSON.
     pub fn finish_raw(&self) -> Raw {
-        super::valid(self.finish()).unwrap_or_else(|_| RawRef::NULL.to_owned())
+        owned(self.finish())
     }
 }
 
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawRef)>);
+type Members<'a> = Vec<(Cow<'a, str>, &'a RawRef)>;
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::with_capacity(8);
-                while let Some((key, value)) = map.next_entry::<Key<'de>, &'de RawRef>()? {
-                    members.push((key.0, value));
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(MembersVisitor)
+fn members(text: &str) -> Result<Members<'_>, ObjectError> {
+    let bytes = text.as_bytes();
+    if bytes.first() != Some(&b'{') {
+        return Err(ObjectError::NotAnObject);
     }
-}
-
-/// A key, borrowed where it has no escapes.
-struct Key<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'de> Visitor<'de> for KeyVisitor {
-            type Value = Key<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor)
+    let mut members = Vec::with_capacity(8);
+    let mut at = behind_space(bytes, 1);
+    while bytes.get(at) == Some(&b'"') {
+        let behind = behind_string(bytes, at + 1);
+        let key = &text[at + 1..behind - 1];
+        let key = match memchr::memchr(b'\\', key.as_bytes()) {
+            None => Cow::Borrowed(key),
+            Some(_) => Cow::Owned(serde_json::from_str(&text[at..behind])?),
+        };
+        let colon = behind_space(bytes, behind);
+        let start = behind_space(bytes, colon + 1);
+        let end = behind_value(bytes, start);
+        members.push((key, RawRef::of(&text[start..end])));
+        let comma = behind_space(bytes, end);
+        at = behind_space(bytes, comma + 1);
     }
+    Ok(members)
 }
 
 #[cfg(test)]
@@ -228,6 +210,21 @@ mod tests {
         assert_eq!(object.edit().remove("a").remove("b").remove("c").finish(), "{ }");
         assert_eq!(object.edit().remove("a").remove("b").remove("c").set("d", "4").finish(), r#"{"d":4 }"#);
         assert_eq!(Object::parse("{}").unwrap().edit().set("d", "4").finish(), r#"{"d":4}"#);
+    }
+
+    #[test]
+    fn members_are_found_whatever_stands_around_them() {
+        let text = "{\n \"a\" :\t[1, {\"x\":\"]}\"}] ,\"\\u0062\":\"\\\"\",\"\":-1.5e3\r}";
+        let object = Object::parse(text).unwrap();
+        let members: Vec<_> = object.iter().map(|(key, value)| (key, value.get())).collect();
+        assert_eq!(members, [("a", "[1, {\"x\":\"]}\"}]"), ("b", "\"\\\"\""), ("", "-1.5e3")]);
+        assert_eq!(Object::parse(" { } ").unwrap().len(), 0);
+        for text in ["[1]", "", "1", "\"{\""] {
+            assert!(matches!(Object::parse(text), Err(ObjectError::NotAnObject)), "{text}");
+        }
+        for text in ["{\"a\":}", "{\"a\":1,}", "{\"a\":1", "{\"\\ud800\":1}"] {
+            assert!(matches!(Object::parse(text), Err(ObjectError::Invalid(_))), "{text}");
+        }
     }
 
     #[test]

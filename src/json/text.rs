@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use memchr::memmem::Finder;
 
+use super::raw::owned;
+use super::scan::behind_string;
 use super::{Raw, RawRef};
 
 /// Deeper nesting than this is refused: somebody's recursive parser behind us would fall over.
@@ -11,12 +13,13 @@ pub const MAX_DEPTH: usize = 128;
 
 /// A value serialised once and then carried. Falls back to `null` for what JSON cannot say (a map with odd keys).
 pub fn raw(value: &impl serde::Serialize) -> Raw {
-    serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawRef::NULL.to_owned())
+    serde_json::to_string(value).map_or_else(|_| RawRef::NULL.to_owned(), owned)
 }
 
-/// Text that is known to be JSON, checked all the same.
+/// Text that should be JSON.
 pub fn valid(text: String) -> Result<Raw, serde_json::Error> {
-    RawRef::from_string(text)
+    let checked: &RawRef = serde_json::from_str(&text)?;
+    Ok(if checked.get().len() == text.len() { owned(text) } else { checked.to_owned() })
 }
 
 /// A string as a JSON string.
@@ -57,18 +60,6 @@ fn nests_too_deep(text: &[u8]) -> bool {
         }
     }
     false
-}
-
-/// Where the string ends that has begun before. In leaps: most of a long message is one.
-fn behind_string(text: &[u8], mut at: usize) -> usize {
-    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if text[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    text.len()
 }
 
 /// The text with every line break replaced by a space, as line framing and event streams need it. A raw control

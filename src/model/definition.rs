@@ -100,7 +100,7 @@ pub struct Definition {
 
 impl Definition {
     pub fn parse(kind: ItemKind, raw: Raw) -> Result<Self, DefinitionError> {
-        let object = Object::parse(raw.get()).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
+        let object = Object::of(&raw).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
         let member = kind.key_member();
         let key = object.string(member).ok_or(DefinitionError::NoKey(member))?;
         if kind == ItemKind::Tool {
@@ -123,7 +123,7 @@ impl Definition {
 
     /// A member as a value; `None` where it is absent or `null`.
     pub fn member(&self, name: &str) -> Option<Value> {
-        let object = Object::parse(self.raw.get()).ok()?;
+        let object = Object::of(&self.raw).ok()?;
         let value: Value = serde_json::from_str(object.get(name)?.get()).ok()?;
         (!value.is_null()).then_some(value)
     }
@@ -138,8 +138,7 @@ impl Definition {
     /// A copy in which those members are replaced (or, for `None`, gone) and all others are the same bytes.
     pub fn with(&self, kind: ItemKind, changes: &[(&str, Option<Raw>)]) -> Result<Self, DefinitionError> {
         let text = {
-            let object =
-                Object::parse(self.raw.get()).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
+            let object = Object::of(&self.raw).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
             let mut edit = object.edit();
             for (member, value) in changes {
                 match value {

@@ -76,7 +76,7 @@ fn only(members: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
 
 /// An answer to a form, as scripts get it: `action` and `content`. Otherwise why it is none.
 pub fn checked_answer(schema: &RawRef, answer: &RawRef) -> Result<Raw, String> {
-    let object = Object::parse(answer.get()).map_err(|error| error.to_string())?;
+    let object = Object::of(answer).map_err(|error| error.to_string())?;
     let action = object.string("action").ok_or("it has no `action`")?;
     if action != "accept" {
         if !["decline", "cancel"].contains(&action.as_str()) {

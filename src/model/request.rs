@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Owner, Principal};
-use crate::json::{Object, Raw, RawRef};
+use crate::json::{Object, Raw};
 
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -52,7 +52,7 @@ impl ClientInfo {
     }
 
     fn text(&self, member: &str) -> String {
-        let object = self.implementation.as_deref().map(RawRef::get).and_then(|text| Object::parse(text).ok());
+        let object = self.implementation.as_deref().and_then(|raw| Object::of(raw).ok());
         let text = object.and_then(|object| object.string(member)).unwrap_or_default();
         text.chars().take(MOST_TEXT).collect()
     }

@@ -4,7 +4,9 @@
 mod child;
 mod environment;
 mod tree;
+mod turns;
 pub mod watchdog;
 
 pub use child::{Child, Launch, MARK};
 pub use environment::base_environment;
+pub use turns::prefer_long_turns;

@@ -1,6 +1,7 @@
 //! What Linux can do to hold a process: it needs nothing of the system but memory, its pipe and its own end.
 
 use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, Scope};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
@@ -16,6 +17,20 @@ pub(super) fn without_files_and_network() {
         .and_then(Ruleset::create);
     // A kernel without it has the filter below all the same.
     let _ = ruleset.and_then(landlock::RulesetCreated::restrict_self);
+}
+
+/// Leaves processors to those who serve clients. A low priority alone is not enough: whoever wakes up while all of them
+/// compute for scripts may still wait for the next tick of the clock, which is milliseconds.
+pub(super) fn on_half_of_the_processors() {
+    // With one processor, or where one may not choose, priority is all there is.
+    let _ = sched_getaffinity(None).map(|allowed| {
+        let numbers: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number)).collect();
+        let mut half = CpuSet::new();
+        for number in &numbers[numbers.len() / 2..] {
+            half.set(*number);
+        }
+        sched_setaffinity(None, &half)
+    });
 }
 
 /// From here on every thread computes, allocates, and talks over descriptors it has; all else is refused.

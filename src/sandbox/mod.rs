@@ -1,5 +1,5 @@
-//! Scripts that a model wrote, each in a process of its own: our own binary in a mode that may compute and talk to its
-//! parent over one pipe, and nothing else. Here are both sides; the parent believes nothing that a worker says.
+//! Scripts that a model wrote, each in a process of its own: our own binary in a mode that may compute and talk to the
+//! proxy over one pipe, and nothing else. Here are both sides; the parent believes nothing that a worker says.
 
 mod ending;
 mod heap;
@@ -7,6 +7,7 @@ mod job;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod message;
+mod nursery;
 mod places;
 mod pool;
 mod process;
@@ -18,12 +19,12 @@ mod worker;
 pub use ending::Ending;
 pub use heap::Allocator;
 pub use message::{Job, LastWord, Want};
+pub use nursery::run as run_nursery;
 pub use pool::Workers;
 pub use run::{Event, Run};
 pub use tools::{found_tool, no_such_tool};
-pub use worker::run as run_worker;
 
-/// The first argument that makes the binary a worker.
+/// The first argument that makes the binary the one that workers come from.
 pub const ARGUMENT: &str = "__sandbox";
 
 /// Longer scripts are refused: no model means to write them, and the parser's stack grows with them.

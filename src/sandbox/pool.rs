@@ -1,13 +1,14 @@
 //! All workers of this process: how many there may be, and one that waits ready.
 
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 
 use super::message::{Job, ToWorker};
+use super::nursery::{Nursery, Started};
 use super::places::Places;
-use super::process::{Process, Started, Starter};
+use super::process::{Process, is_there};
 use super::run::Run;
 use super::{Ending, MAX_SOURCE};
 use crate::config::CodeMode;
@@ -15,7 +16,7 @@ use crate::model::Owner;
 
 pub struct Workers {
     places: Places,
-    starter: std::io::Result<Starter>,
+    nursery: std::io::Result<Arc<Nursery>>,
     /// A worker that is ready, or on its way to be.
     spare: Mutex<Option<oneshot::Receiver<Started>>>,
 }
@@ -23,15 +24,15 @@ pub struct Workers {
 impl Workers {
     pub fn shared() -> &'static Workers {
         static SHARED: LazyLock<Workers> =
-            LazyLock::new(|| Workers { places: Places::new(), starter: Starter::new(), spare: Mutex::new(None) });
+            LazyLock::new(|| Workers { places: Places::new(), nursery: Nursery::new(), spare: Mutex::new(None) });
         &SHARED
     }
 
     /// Sees to it that a worker is ready when the first script comes.
     pub fn warm_up(&self) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (None, Ok(starter)) = (&*spare, &self.starter) {
-            *spare = Some(starter.order());
+        if let (None, Ok(nursery)) = (&*spare, &self.nursery) {
+            *spare = Some(nursery.order());
         }
     }
 
@@ -51,12 +52,12 @@ impl Workers {
     /// The spare one, or a new one where that has died meanwhile; then there is another spare.
     async fn worker(&self) -> Result<(Process, UnixStream), Ending> {
         let not_started = |error: &std::io::Error| Ending::NotStarted(error.to_string());
-        let starter = self.starter.as_ref().map_err(not_started)?;
+        let nursery = self.nursery.as_ref().map_err(not_started)?;
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut worker = None;
         if let Some(spare) = spare
-            && let Ok(Ok((mut process, stream))) = spare.await
-            && process.is_alive()
+            && let Ok(Ok((process, stream))) = spare.await
+            && is_there(&stream)
         {
             worker = Some((process, stream));
         }
@@ -64,7 +65,7 @@ impl Workers {
             Some(worker) => worker,
             None => {
                 let gone = |_| Ending::NotStarted("the thread that starts them is gone".to_owned());
-                starter.order().await.map_err(gone)?.map_err(|error| not_started(&error))?
+                nursery.order().await.map_err(gone)?.map_err(|error| not_started(&error))?
             }
         };
         self.warm_up();

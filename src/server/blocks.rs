@@ -32,16 +32,16 @@ pub(super) fn has_links(result: &RawRef) -> bool {
 }
 
 fn in_tool_result(revision: Revision, result: &RawRef) -> Option<Raw> {
-    let object = Object::parse(result.get()).ok()?;
+    let object = Object::of(result).ok()?;
     let content = in_list(revision, object.get("content")?)?;
     Some(object.edit().set("content", content).finish_raw())
 }
 
 fn in_prompt(revision: Revision, result: &RawRef) -> Option<Raw> {
-    let object = Object::parse(result.get()).ok()?;
+    let object = Object::of(result).ok()?;
     let messages: Vec<&RawRef> = serde_json::from_str(object.get("messages")?.get()).ok()?;
     let message = |(index, raw): (usize, &&RawRef)| {
-        let message = Object::parse(raw.get()).ok()?;
+        let message = Object::of(raw).ok()?;
         let content = message.get("content")?;
         let told = in_list(revision, content).or_else(|| block(revision, index, content))?;
         Some(message.edit().set("content", told).finish())
@@ -68,7 +68,7 @@ fn replaced(items: &[&RawRef], change: impl Fn((usize, &&RawRef)) -> Option<Stri
 
 /// One block; none if it stays as it is.
 fn block(revision: Revision, index: usize, raw: &RawRef) -> Option<String> {
-    let block = Object::parse(raw.get()).ok()?;
+    let block = Object::of(raw).ok()?;
     match block.string("type")?.as_str() {
         "resource_link" if revision < Revision::V2025_06_18 => Some(link_as_text(&block)),
         "audio" if revision < Revision::V2025_03_26 => audio_as_resource(&block, index),

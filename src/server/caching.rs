@@ -7,7 +7,7 @@ use crate::wire::{Revision, RpcError};
 
 /// A list, with what holds for all of its parts.
 pub(super) fn list(revision: Revision, body: &RawRef, keeping: Keeping) -> Result<Raw, RpcError> {
-    let object = Object::parse(body.get()).map_err(|error| RpcError::internal(&error.to_string()))?;
+    let object = Object::of(body).map_err(|error| RpcError::internal(&error.to_string()))?;
     let scope = if keeping.public { "\"public\"" } else { "\"private\"" };
     let mut edit = object.edit();
     edit.set("ttlMs", keeping.ttl.as_millis().to_string()).set("cacheScope", scope);
@@ -20,7 +20,7 @@ pub(super) fn contents(revision: Revision, body: Raw) -> Result<Raw, RpcError> {
     if !revision.is_stateless() {
         return tell::result(revision, body);
     }
-    let Ok(object) = Object::parse(body.get()) else { return tell::result(revision, body) };
+    let Ok(object) = Object::of(&body) else { return tell::result(revision, body) };
     let kind = object.get("resultType").map(|_| object.string("resultType").unwrap_or_default());
     let mut edit = object.edit();
     match kind.as_deref() {

@@ -40,9 +40,9 @@ impl Server {
         let invalid = |message: &str| RpcError::invalid_params(message);
         let params = asked.request.params.as_deref().ok_or_else(|| invalid("`ref` is missing"))?;
         let params = without_reserved(params);
-        let object = Object::parse(params.get()).map_err(|error| invalid(&error.to_string()))?;
+        let object = Object::of(&params).map_err(|error| invalid(&error.to_string()))?;
         let reference = object.get("ref").ok_or_else(|| invalid("`ref` is missing"))?;
-        let reference = Object::parse(reference.get()).map_err(|error| invalid(&error.to_string()))?;
+        let reference = Object::of(reference).map_err(|error| invalid(&error.to_string()))?;
         let (kind, member) = match reference.string("type").as_deref() {
             Some("ref/prompt") => (ItemKind::Prompt, "name"),
             Some("ref/resource") => (ItemKind::ResourceTemplate, "uri"),
@@ -74,8 +74,8 @@ fn within_limit(result: Raw) -> Raw {
 }
 
 fn shortened(result: &RawRef) -> Option<Raw> {
-    let object = Object::parse(result.get()).ok()?;
-    let completion = Object::parse(object.get("completion")?.get()).ok()?;
+    let object = Object::of(result).ok()?;
+    let completion = Object::of(object.get("completion")?).ok()?;
     let values: Vec<&RawRef> = serde_json::from_str(completion.get("values")?.get()).ok()?;
     if values.len() <= LIMIT {
         return None;

@@ -161,7 +161,7 @@ impl Conversation {
 
 /// The params of a question without what only its own era needs.
 fn bare(params: &Raw) -> String {
-    match Object::parse(params.get()) {
+    match Object::of(params) {
         Ok(object) => object.edit().remove(key::META).remove("task").remove("elicitationId").finish(),
         Err(_) => params.get().to_owned(),
     }

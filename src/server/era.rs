@@ -2,7 +2,7 @@
 
 use ::http::HeaderMap;
 
-use crate::json::{Object, Word};
+use crate::json::Object;
 use crate::wire::{Request, Revision, headers, key};
 
 /// A request is stateless if it carries the modern `_meta`, names a modern version in its headers, or is the method
@@ -13,14 +13,9 @@ pub(super) fn is_stateless(request: &Request, headers: Option<&HeaderMap>) -> bo
 
 fn has_modern_meta(request: &Request) -> bool {
     let Some(params) = &request.params else { return false };
-    // Most requests of the older era have no such text at all: no need to parse them for this.
-    static VERSION: Word = Word::new("protocolVersion");
-    if !VERSION.is_in(params.get()) && memchr::memchr(b'\\', params.get().as_bytes()).is_none() {
-        return false;
-    }
-    let Ok(params) = Object::parse(params.get()) else { return false };
+    let Ok(params) = Object::of(params) else { return false };
     let Some(meta) = params.get(key::META) else { return false };
-    Object::parse(meta.get()).is_ok_and(|meta| meta.get(key::PROTOCOL_VERSION).is_some())
+    Object::of(meta).is_ok_and(|meta| meta.get(key::PROTOCOL_VERSION).is_some())
 }
 
 fn names_modern_version(headers: &HeaderMap) -> bool {

@@ -13,7 +13,7 @@ use crate::gateway::View;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{ItemKind, is_protocol_method};
 use crate::session::CallFault;
-use crate::wire::{ClientMeta, Notification, Request, RpcError, code, without_reserved};
+use crate::wire::{ClientMeta, Notification, Request, RpcError, code, key, without_reserved};
 
 /// Notifications on their way at once; more are dropped. Nobody waits for them.
 static PLACES: Semaphore = Semaphore::const_new(64);
@@ -116,6 +116,6 @@ fn params(params: Option<&RawRef>) -> Raw {
 /// Under which the client wants progress, as it was written.
 fn progress_token(request: &Request) -> Result<Option<Raw>, RpcError> {
     let Some(params) = &request.params else { return Ok(None) };
-    let object = Object::parse(params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-    Ok(ClientMeta::read(&object)?.progress_token)
+    let object = Object::of(params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    object.get(key::META).map_or(Ok(None), ClientMeta::progress_token)
 }

@@ -42,7 +42,7 @@ impl InFlight {
 
     /// Acts on `notifications/cancelled`; an id that is not there is ignored.
     fn cancel(&self, params: Option<&RawRef>) {
-        let Some(Ok(params)) = params.map(|params| Object::parse(params.get())) else { return };
+        let Some(Ok(params)) = params.map(Object::of) else { return };
         let id = params.get("requestId").and_then(|id| Id::parse(id.get()));
         if let Some(token) = id.and_then(|id| self.lock().get(&id).cloned()) {
             token.cancel();

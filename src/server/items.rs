@@ -31,6 +31,8 @@ pub(super) struct Use {
     /// With which the client comes back to a question.
     ticket: Option<String>,
     token: Option<Raw>,
+    /// Whether it says something of a task: one is wanted, or none.
+    task: Option<bool>,
     /// The server of a resource that is not published by itself.
     unlisted: Option<Arc<str>>,
     /// Whether a task is an answer too.
@@ -54,13 +56,14 @@ impl Server {
             Ok(surface) => {
                 let unlisted = self.owner_of_unlisted(&surface, kind, &key, client);
                 let takes_tasks = match kind {
-                    ItemKind::Tool => match tasks::taken(&surface, &key, &used.params, client) {
+                    ItemKind::Tool => match tasks::taken(&surface, &key, used.task == Some(true), client) {
                         Ok(takes_tasks) => takes_tasks,
                         Err(error) => return Some(Err(error)),
                     },
                     _ => false,
                 };
-                let params = if takes_tasks && !stateless { used.params } else { tasks::without(used.params) };
+                let stays = used.task.is_none() || takes_tasks && !stateless;
+                let params = if stays { used.params } else { tasks::without(used.params) };
                 let outcome = self.carry_out(&surface, Use { unlisted, takes_tasks, params, ..used }, asked).await;
                 let returned = outcome.map(|outcome| self.returned(&surface, kind, &key, client, outcome));
                 match returned {
@@ -156,8 +159,8 @@ impl Server {
     ) -> Result<Result<Raw, CallFault>, RpcError> {
         let unknown = || RpcError::invalid_params("`requestState`: the call it belongs to has ended");
         let mut conversation = self.conversations.take(number).ok_or_else(unknown)?;
-        let object = Object::parse(used.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-        let answers = object.get("inputResponses").and_then(|answers| Object::parse(answers.get()).ok());
+        let object = Object::of(&used.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let answers = object.get("inputResponses").and_then(|answers| Object::of(answers).ok());
         conversation.party.goes_on_in(asked.client, asked.outlet, used.token.clone());
         conversation.take(answers.as_ref());
         self.take_turn(conversation, surface, used, asked).await
@@ -198,7 +201,7 @@ impl Server {
         if let Some(reason) = asks_too_much(result, client.abilities) {
             return Ok(Err(CallFault::Backend(CallError::Unanswered { backend, reason })));
         }
-        let Ok(object) = Object::parse(result.get()) else { return Ok(outcome) };
+        let Ok(object) = Object::of(result) else { return Ok(outcome) };
         // Where the server gave none the client sends none.
         let Some(state) = object.get("requestState") else { return Ok(outcome) };
         let (backend, name) = (backend.to_string(), name.to_string());
@@ -213,26 +216,27 @@ impl Use {
         let member = kind.use_member();
         let missing = || RpcError::invalid_params(&format!("`{member}` is missing or not a string"));
         let invalid = |error: crate::json::ObjectError| RpcError::invalid_params(&error.to_string());
-        let body = request.params.as_deref().ok_or_else(missing)?;
-        let sent = Object::parse(body.get()).map_err(invalid)?;
+        let body = request.params.as_ref().ok_or_else(missing)?;
+        let sent = Object::of(body).map_err(invalid)?;
         let name = sent.string(member).ok_or_else(missing)?;
         if sent.get("arguments").is_some_and(|arguments| !arguments.get().starts_with('{')) {
             return Err(RpcError::invalid_params("`arguments` must be an object"));
         }
         let ticket = if stateless { ticket(&sent)? } else { None };
         let (params, token) = match sent.get(key::META) {
-            None => (body.to_owned(), None),
+            None => (Raw::clone(body), None),
             Some(meta) => {
                 let token = ClientMeta::progress_token(meta)?;
                 let params = match carried_meta(meta) {
-                    Some(Cow::Borrowed(_)) => body.to_owned(),
+                    Some(Cow::Borrowed(_)) => Raw::clone(body),
                     Some(Cow::Owned(rest)) => sent.edit().set(key::META, rest).finish_raw(),
                     None => sent.edit().remove(key::META).finish_raw(),
                 };
                 (params, token)
             }
         };
-        Ok(Use { kind, key: name, ticket, token, params, takes_tasks: false, unlisted: None, admitted: false })
+        let task = sent.get("task").map(|task| task.get() != "null");
+        Ok(Use { kind, key: name, ticket, token, params, task, takes_tasks: false, unlisted: None, admitted: false })
     }
 
     /// The server that is called, and how it calls what is used; none for a handler of a script.
@@ -246,7 +250,7 @@ impl Use {
 
     /// What the client is doing, for its ticket. Arguments that mean the same are the same.
     pub(super) fn errand(&self) -> Result<Errand, RpcError> {
-        let object = Object::parse(self.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let object = Object::of(&self.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let arguments = object.get("arguments").map_or("{}", RawRef::get);
         let arguments: Value =
             serde_json::from_str(arguments).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
@@ -259,7 +263,7 @@ impl Use {
         if !target.is_some_and(|(its_backend, its_name)| *its_backend == *backend && *its_name == *name) {
             return Err(RpcError::invalid_params("`requestState`: what it belongs to is no longer published"));
         }
-        let object = Object::parse(self.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let object = Object::of(&self.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let params = object.edit().set("requestState", state).finish_raw();
         Ok(Use { params, admitted: true, ..self })
     }
@@ -270,8 +274,8 @@ impl Use {
 fn ticket(sent: &Object<'_>) -> Result<Option<String>, RpcError> {
     let Some(state) = sent.get("requestState") else { return Ok(None) };
     if let Some(answers) = sent.get("inputResponses") {
-        let answers = Object::parse(answers.get())
-            .map_err(|error| RpcError::invalid_params(&format!("`inputResponses`: {error}")))?;
+        let answers =
+            Object::of(answers).map_err(|error| RpcError::invalid_params(&format!("`inputResponses`: {error}")))?;
         if answers.iter().any(|(_, answer)| !answer.get().starts_with('{')) {
             return Err(RpcError::invalid_params("`inputResponses`: every answer must be an object"));
         }

@@ -105,8 +105,8 @@ impl Server {
         let content = taken.and_then(|sealed| self.sealer.open_bytes(Purpose::Journal, &open.id, &sealed));
         let mut past = content.and_then(|content| Past::from_bytes(&content).ok()).ok_or_else(spent)?;
         self.held.take(&open.id);
-        let params = Object::parse(used.params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-        let answers = params.get("inputResponses").and_then(|answers| Object::parse(answers.get()).ok());
+        let params = Object::of(&used.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let answers = params.get("inputResponses").and_then(|answers| Object::of(answers).ok());
         let keys: Vec<String> = past.questions().into_iter().map(|(key, _)| key).collect();
         for key in keys {
             let answer: Option<&RawRef> = answers.as_ref().and_then(|answers| answers.get(&key));

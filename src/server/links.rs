@@ -62,19 +62,19 @@ impl Links {
 
 /// The URIs in the blocks of a tool's or prompt's result.
 fn uris(result: &RawRef) -> Vec<String> {
-    let Ok(result) = Object::parse(result.get()) else { return Vec::new() };
+    let Ok(result) = Object::of(result) else { return Vec::new() };
     let list = |member: &str| -> Vec<&RawRef> {
         result.get(member).and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default()
     };
-    let messages = list("messages").into_iter().filter_map(|message| Object::parse(message.get()).ok()?.get("content"));
+    let messages = list("messages").into_iter().filter_map(|message| Object::of(message).ok()?.get("content"));
     list("content").into_iter().chain(messages).filter_map(uri).collect()
 }
 
 fn uri(block: &RawRef) -> Option<String> {
-    let block = Object::parse(block.get()).ok()?;
+    let block = Object::of(block).ok()?;
     match block.string("type")?.as_str() {
         "resource_link" => block.string("uri"),
-        "resource" => Object::parse(block.get("resource")?.get()).ok()?.string("uri"),
+        "resource" => Object::of(block.get("resource")?).ok()?.string("uri"),
         _ => None,
     }
 }

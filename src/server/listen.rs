@@ -97,8 +97,8 @@ impl Server {
 
 /// The part of what the client asks for that the proxy will tell: lists, and the resources it names, each once.
 fn filter(request: &Request) -> Result<(Map<String, Value>, Vec<String>), RpcError> {
-    let body = request.params.as_deref().map_or("{}", RawRef::get);
-    let object = Object::parse(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+    let object = Object::of(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let wanted: Option<Map<String, Value>> =
         object.get("notifications").and_then(|raw| serde_json::from_str(raw.get()).ok());
     let wanted = wanted.ok_or_else(|| RpcError::invalid_params("`notifications` must be an object"))?;

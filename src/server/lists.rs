@@ -59,8 +59,8 @@ fn owner(principal: &Principal) -> String {
 }
 
 fn cursor(request: &Request) -> Result<Option<String>, RpcError> {
-    let body = request.params.as_deref().map_or("{}", RawRef::get);
-    let params = Object::parse(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+    let params = Object::of(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let Some(cursor) = params.get("cursor") else { return Ok(None) };
     match serde_json::from_str(cursor.get()) {
         Ok(Value::String(cursor)) => Ok(Some(cursor)),

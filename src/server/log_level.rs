@@ -50,8 +50,8 @@ impl Level {
 impl Server {
     /// `logging/setLevel`: for all that comes in this session from now on.
     pub(super) fn set_level(&self, asked: &Asked<'_>) -> Outcome {
-        let body = asked.request.params.as_deref().map_or("{}", RawRef::get);
-        let wanted = Object::parse(body).ok().and_then(|params| params.string("level"));
+        let body = asked.request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+        let wanted = Object::of(body).ok().and_then(|params| params.string("level"));
         let severity = wanted.as_deref().and_then(Severity::parse);
         let (Some(severity), Level::Session(level)) = (severity, &asked.client.level) else {
             let known: Vec<&str> = Severity::ALL.into_iter().map(Severity::as_str).collect();

@@ -19,7 +19,7 @@ pub(super) fn told(revision: Revision, question: &Question) -> Result<Raw, RpcEr
 
 /// A person sent to an address is followed by an id, which stateless servers do not give.
 fn with_id(params: &Raw) -> Raw {
-    let Ok(object) = Object::parse(params.get()) else { return params.clone() };
+    let Ok(object) = Object::of(params) else { return params.clone() };
     if object.string("mode").as_deref() != Some("url") || object.get("elicitationId").is_some() {
         return params.clone();
     }
@@ -33,7 +33,7 @@ fn with_id(params: &Raw) -> Raw {
 /// The first revision with forms knows no modes, no titles of choices but `enumNames`, and no choice of several.
 fn older_form(params: &Raw) -> Result<Raw, RpcError> {
     let refuse = |what: &str| RpcError::invalid_params(&format!("the client's protocol version has no {what}"));
-    let object = Object::parse(params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let object = Object::of(params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     if object.string("mode").is_some_and(|mode| mode != "form") {
         return Err(refuse("other elicitation mode than `form`"));
     }
@@ -71,7 +71,7 @@ fn older_property(property: &mut Value) {
 
 /// Until 2025-11-25 a message had one block; several become several messages of the same role.
 fn older_sampling(params: &Raw) -> Raw {
-    let Ok(object) = Object::parse(params.get()) else { return params.clone() };
+    let Ok(object) = Object::of(params) else { return params.clone() };
     let Some(messages) = object.get("messages").and_then(|raw| serde_json::from_str::<Vec<Value>>(raw.get()).ok())
     else {
         return params.clone();

@@ -119,7 +119,7 @@ impl Party for ClientParty {
 
     /// Values that do not increase are not passed on: the protocol wants them to.
     fn progress(&self, params: &RawRef) {
-        let Ok(object) = Object::parse(params.get()) else { return };
+        let Ok(object) = Object::of(params) else { return };
         let value = object.get("progress").and_then(|value| value.get().parse::<f64>().ok());
         let mut news = self.news();
         let Some(value) = value.filter(|value| *value > news.last) else { return };
@@ -133,7 +133,7 @@ impl Party for ClientParty {
     }
 
     fn log(&self, params: &RawRef) {
-        let Ok(object) = Object::parse(params.get()) else { return };
+        let Ok(object) = Object::of(params) else { return };
         let severity = object.string("level").and_then(|level| Severity::parse(&level));
         let news = self.news();
         if severity.is_none_or(|severity| !news.client.level.takes(severity)) {

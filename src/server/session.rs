@@ -47,8 +47,8 @@ impl Default for Handshake {
 }
 
 pub(super) fn negotiated(request: &Request) -> Result<Handshake, RpcError> {
-    let body = request.params.as_deref().map_or("{}", RawRef::get);
-    let object = Object::parse(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+    let object = Object::of(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let wanted = object
         .string("protocolVersion")
         .ok_or_else(|| RpcError::invalid_params("`protocolVersion` is missing or not a string"))?;

@@ -61,19 +61,20 @@ pub(super) fn admit(
     principal: Principal,
     on: Option<Owner>,
 ) -> Result<Client, Refusal> {
-    let body = request.params.as_deref().map_or("{}", RawRef::get);
-    let object = Object::parse(body).map_err(|error| Refusal::bad(code::INVALID_PARAMS, &error.to_string()))?;
+    let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+    let object = Object::of(body).map_err(|error| Refusal::bad(code::INVALID_PARAMS, &error.to_string()))?;
     let meta = ClientMeta::read(&object).map_err(|error| Refusal { status: StatusCode::BAD_REQUEST, error })?;
-    let version = required_text(meta.version.as_deref(), key::PROTOCOL_VERSION)?;
-    match &meta.capabilities {
+    let text = meta.version.and_then(RawRef::text);
+    let version = text.as_deref().ok_or_else(|| missing(key::PROTOCOL_VERSION, "a string"))?;
+    match meta.capabilities {
         Some(capabilities) if capabilities.get().starts_with('{') => {}
         _ => return Err(missing(key::CLIENT_CAPABILITIES, "an object")),
     }
     if let Some(sent) = sent {
-        check_version_header(sent, &version)?;
+        check_version_header(sent, version)?;
     }
-    let revision = Revision::parse(&version).filter(|revision| revision.is_stateless());
-    let Some(revision) = revision else { return Err(unsupported(&version)) };
+    let revision = Revision::parse(version).filter(|revision| revision.is_stateless());
+    let Some(revision) = revision else { return Err(unsupported(version)) };
     if let Some(sent) = sent {
         check_standard_headers(sent, request, &object)?;
     }
@@ -81,10 +82,10 @@ pub(super) fn admit(
     if !METHODS.contains(&request.method.as_str()) && is_protocol_method(&request.method) {
         return Err(Refusal { status: StatusCode::NOT_FOUND, error: RpcError::method_not_found(&request.method) });
     }
-    let level = match &meta.log_level {
+    let level = match meta.log_level {
         None => None,
         Some(level) => {
-            let level: Option<String> = serde_json::from_str(level.get()).ok();
+            let level = level.text();
             let unknown = || Refusal::bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL));
             Some(level.as_deref().and_then(Severity::parse).ok_or_else(unknown)?)
         }
@@ -96,8 +97,8 @@ pub(super) fn admit(
     };
     let info = Arc::new(ClientInfo {
         protocol_version: revision.as_str(),
-        implementation: meta.client_info,
-        capabilities: meta.capabilities,
+        implementation: meta.client_info.map(RawRef::to_owned),
+        capabilities: meta.capabilities.map(RawRef::to_owned),
     });
     Ok(Client {
         revision,
@@ -122,10 +123,6 @@ fn abilities(declared: Option<&RawRef>) -> Abilities {
         None | Some("{}") => Abilities::default(),
         Some(text) => Abilities::read(&serde_json::from_str(text).unwrap_or_default()),
     }
-}
-
-fn required_text(value: Option<&RawRef>, name: &str) -> Result<String, Refusal> {
-    value.and_then(|raw| serde_json::from_str(raw.get()).ok()).ok_or_else(|| missing(name, "a string"))
 }
 
 fn missing(name: &str, kind: &str) -> Refusal {
@@ -221,7 +218,7 @@ impl Server {
         if !surface.has_marks() {
             return Ok(());
         }
-        let Ok(object) = Object::parse(body.get()) else { return Ok(()) };
+        let Ok(object) = Object::of(body) else { return Ok(()) };
         let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
         if entry.marked().is_empty() {
             return Ok(());

@@ -109,7 +109,7 @@ fn named<'a>(asked: &Asked<'a>) -> Result<(String, &'a Subscriptions), RpcError>
 }
 
 fn uri(request: &Request) -> Result<String, RpcError> {
-    let body = request.params.as_deref().map_or("{}", RawRef::get);
-    let object = Object::parse(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+    let object = Object::of(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     object.string("uri").ok_or_else(|| RpcError::invalid_params("`uri` is missing or not a string"))
 }

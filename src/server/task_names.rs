@@ -36,16 +36,16 @@ fn related(body: &RawRef) -> Option<String> {
     if !RELATED.is_in(body.get()) {
         return None;
     }
-    let body = Object::parse(body.get()).ok()?;
-    let meta = Object::parse(body.get(key::META)?.get()).ok()?;
-    Object::parse(meta.get(key::RELATED_TASK)?.get()).ok()?.string("taskId")
+    let body = Object::of(body).ok()?;
+    let meta = Object::of(body.get(key::META)?).ok()?;
+    Object::of(meta.get(key::RELATED_TASK)?).ok()?.string("taskId")
 }
 
 /// The same, saying which task it belongs to.
 pub(super) fn with_related(body: &RawRef, id: &str) -> Raw {
-    let Ok(object) = Object::parse(body.get()) else { return body.to_owned() };
+    let Ok(object) = Object::of(body) else { return body.to_owned() };
     let related = format!("{{\"taskId\":{}}}", quote(id));
-    let meta = match object.get(key::META).map(|meta| Object::parse(meta.get())) {
+    let meta = match object.get(key::META).map(Object::of) {
         Some(Ok(meta)) => meta.edit().set(key::RELATED_TASK, related).finish(),
         _ => format!("{{{}:{related}}}", quote(key::RELATED_TASK)),
     };
@@ -56,7 +56,7 @@ impl TaskNames {
     /// How the task stands, as its server tells unasked; none if it is another task's.
     pub(super) fn status(&self, params: &RawRef) -> Option<Raw> {
         let clean = without_reserved(params);
-        let object = Object::parse(clean.get()).ok()?;
+        let object = Object::of(&clean).ok()?;
         (object.string("taskId")? == self.theirs).then(|| object.edit().set("taskId", quote(&self.ours)).finish_raw())
     }
 }

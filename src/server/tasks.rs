@@ -10,7 +10,7 @@ use super::task_names::{TaskNames, with_related};
 use super::{Server, tell};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
-use crate::json::{Object, Raw, RawRef, Word, quote};
+use crate::json::{Object, Raw, Word, quote};
 use crate::model::ItemKind;
 use crate::seal::Purpose;
 use crate::session::{CallFault, Surface};
@@ -50,17 +50,17 @@ fn needs_declaration() -> RpcError {
 
 /// Why a subscription is refused: it names tasks and does not say that tasks are known.
 pub(super) fn undeclared(asked: &Asked<'_>) -> Option<RpcError> {
-    let params = Object::parse(asked.request.params.as_deref()?.get()).ok()?;
-    let wanted = Object::parse(params.get("notifications")?.get()).ok()?;
+    let params = Object::of(asked.request.params.as_deref()?).ok()?;
+    let wanted = Object::of(params.get("notifications")?).ok()?;
     (wanted.get("taskIds").is_some() && !declares_tasks(asked.client)).then(needs_declaration)
 }
 
 /// Whether a task is an answer to this call. One that must not be asked for is refused.
-pub(super) fn taken(surface: &Surface, tool: &str, params: &RawRef, client: &Client) -> Result<bool, RpcError> {
+pub(super) fn taken(surface: &Surface, tool: &str, asked_for: bool, client: &Client) -> Result<bool, RpcError> {
     if client.revision.is_stateless() {
         return Ok(declares_tasks(client));
     }
-    if client.revision != Revision::V2025_11_25 || !asks_for_task(params) {
+    if client.revision != Revision::V2025_11_25 || !asked_for {
         return Ok(false);
     }
     let entry = surface.find(ItemKind::Tool, tool);
@@ -76,22 +76,9 @@ pub(super) fn taken(surface: &Surface, tool: &str, params: &RawRef, client: &Cli
     }
 }
 
-static TASK: Word = Word::new("\"task\"");
-
-fn asks_for_task(params: &RawRef) -> bool {
-    TASK.is_in(params.get())
-        && Object::parse(params.get()).is_ok_and(|params| params.get("task").is_some_and(|task| task.get() != "null"))
-}
-
 /// The params of a call without the wish for a task, which other revisions do not have.
 pub(super) fn without(params: Raw) -> Raw {
-    if !TASK.is_in(params.get()) {
-        return params;
-    }
-    match Object::parse(params.get()) {
-        Ok(object) if object.get("task").is_some() => object.edit().remove("task").finish_raw(),
-        _ => params,
-    }
+    Object::of(&params).map(|object| object.edit().remove("task").finish_raw()).unwrap_or(params)
 }
 
 impl Server {
@@ -110,7 +97,7 @@ impl Server {
         let Some(Handler::Backend(target)) = surface.find(ItemKind::Tool, tool).map(|entry| &entry.handler) else {
             return Ok(result);
         };
-        let Ok(object) = Object::parse(result.get()) else { return Ok(result) };
+        let Ok(object) = Object::of(&result) else { return Ok(result) };
         let sealed = |id: String| {
             let stateless = client.revision.is_stateless();
             let content = Sealed { backend: target.backend.to_string(), id, stateless };
@@ -125,7 +112,7 @@ impl Server {
             let Some(id) = object.string("taskId").filter(|_| is_task) else { return Ok(result) };
             return Ok(object.edit().set("taskId", sealed(id)?).finish_raw());
         }
-        let Some(task) = object.get("task").and_then(|task| Object::parse(task.get()).ok()) else { return Ok(result) };
+        let Some(task) = object.get("task").and_then(|task| Object::of(task).ok()) else { return Ok(result) };
         let Some(id) = task.string("taskId") else { return Ok(result) };
         let task = task.edit().set("taskId", sealed(id)?).finish();
         Ok(object.edit().set("task", task).finish_raw())
@@ -168,7 +155,7 @@ impl Server {
     fn opened(&self, asked: &Asked<'_>) -> Result<(String, Sealed, Raw), RpcError> {
         let missing = || RpcError::invalid_params("`taskId` is missing or not a string");
         let params = without_reserved(asked.request.params.as_deref().ok_or_else(missing)?);
-        let object = Object::parse(params.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let object = Object::of(&params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let id = object.string("taskId").ok_or_else(missing)?;
         let content = self.sealer.open(Purpose::Task, &asked.client.principal.holder(), &id);
         let task: Sealed =
@@ -187,7 +174,7 @@ fn unknown_task() -> RpcError {
 
 /// What a server said about a task, under the id the client knows it by.
 fn told(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw, RpcError> {
-    let result = match Object::parse(result.get()) {
+    let result = match Object::of(&result) {
         Ok(object) if method != "tasks/result" => {
             let mut edit = object.edit();
             if object.get("taskId").is_some() {

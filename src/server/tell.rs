@@ -23,7 +23,7 @@ pub(super) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
         return Ok(result);
     }
     let clean = without_reserved(&result);
-    let object = Object::parse(clean.get()).map_err(|_| no_result())?;
+    let object = Object::of(&clean).map_err(|_| no_result())?;
     match result_type(&object).as_deref() {
         None if !has_other_structure(&object) => Ok(own(clean)),
         kind @ (None | Some("complete")) => Ok(older(&object, kind.is_some())),
@@ -35,7 +35,7 @@ pub(super) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
 }
 
 fn stateless(result: &RawRef) -> Result<Raw, RpcError> {
-    let object = Object::parse(result.get()).map_err(|_| no_result())?;
+    let object = Object::of(result).map_err(|_| no_result())?;
     match result_type(&object).as_deref() {
         None | Some("complete" | "input_required" | "task") => Ok(stamped(&object, &key::RESERVED)),
         Some(other) => Err(unknown_type(other)),
@@ -69,9 +69,8 @@ fn older(object: &Object<'_>, marked: bool) -> Raw {
         edit.remove("structuredContent");
         let content = object.get("content").map_or("[]", RawRef::get);
         let blocks: Vec<&RawRef> = serde_json::from_str(content).unwrap_or_default();
-        let is_text = |block: &&RawRef| {
-            Object::parse(block.get()).is_ok_and(|block| block.string("type").as_deref() == Some("text"))
-        };
+        let is_text =
+            |block: &&RawRef| Object::of(block).is_ok_and(|block| block.string("type").as_deref() == Some("text"));
         if !blocks.iter().any(is_text) {
             let text = format!("{{\"type\":\"text\",\"text\":{}}}", quote(structured.get()));
             let all: Vec<&str> = blocks.iter().map(|block| block.get()).chain([text.as_str()]).collect();
@@ -97,7 +96,7 @@ fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
     }
     static INFO: LazyLock<String> = LazyLock::new(|| server_info().to_string());
     let info = INFO.as_str();
-    match object.get(key::META).map(|meta| Object::parse(meta.get())) {
+    match object.get(key::META).map(Object::of) {
         Some(Ok(meta)) => {
             let mut kept = meta.edit();
             for name in without {
@@ -113,9 +112,7 @@ fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
 /// The result that ends a subscription: its own mark in `_meta` stays.
 pub(super) fn listen_result(revision: Revision, result: &RawRef) -> Result<Raw, RpcError> {
     debug_assert!(revision.is_stateless(), "only that era has subscriptions");
-    Object::parse(result.get())
-        .map(|object| stamped(&object, &[]))
-        .map_err(|error| RpcError::internal(&error.to_string()))
+    Object::of(result).map(|object| stamped(&object, &[])).map_err(|error| RpcError::internal(&error.to_string()))
 }
 
 fn own(raw: Cow<'_, RawRef>) -> Raw {

@@ -95,10 +95,10 @@ impl Apps {
 
 /// The URI of a tool's interface, as servers write it now or wrote it earlier.
 fn interface(tool: &Definition) -> Option<String> {
-    let text = tool.raw().get();
-    memchr::memmem::find(text.as_bytes(), b"resourceUri")?;
-    let tool = Object::parse(text).ok()?;
-    let meta = Object::parse(tool.get("_meta")?.get()).ok()?;
-    let nested = meta.get("ui").and_then(|ui| Object::parse(ui.get()).ok()?.string("resourceUri"));
+    let raw = tool.raw();
+    memchr::memmem::find(raw.get().as_bytes(), b"resourceUri")?;
+    let tool = Object::of(raw).ok()?;
+    let meta = Object::of(tool.get("_meta")?).ok()?;
+    let nested = meta.get("ui").and_then(|ui| Object::of(ui).ok()?.string("resourceUri"));
     nested.or_else(|| meta.string("ui/resourceUri"))
 }

@@ -17,11 +17,10 @@ use super::surface::Surface;
 use super::surroundings::Surroundings;
 use crate::backend::{Call, CallError, Party};
 use crate::builtins::Handler;
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, Raw, quote};
 use crate::model::{ClientInfo, ItemKind, Principal, Request};
 use crate::script::{Host, Journal, Line, Past, Pool};
 use crate::store::Store;
-use crate::wire::between_readings;
 
 /// Who calls, and what is known of the request.
 #[derive(Clone, Debug)]
@@ -125,22 +124,17 @@ impl Calls {
                 let params = if original == key {
                     params
                 } else {
-                    Object::parse(params.get())
-                        .map_err(malformed)?
-                        .edit()
-                        .set(kind.use_member(), quote(original))
-                        .finish_raw()
+                    Object::of(&params).map_err(malformed)?.edit().set(kind.use_member(), quote(original)).finish_raw()
                 };
                 if runs_here {
                     let work = Work::Local(target.clone(), params.clone());
-                    let job = Job::new(surface, kind, key, work, &params, &caller)?;
+                    let job = Job::new(surface, kind, key, work, params, &caller);
                     return Box::pin(self.handle(job, caller)).await?.ok_or_else(nothing_ran);
                 }
                 self.forward(&target.backend, kind.use_method(), params, caller).await
             }
             Handler::Script(function) => {
-                between_readings(Some(&params)).await;
-                let job = Job::new(surface, kind, key, Work::Script(function.clone()), &params, &caller)?;
+                let job = Job::new(surface, kind, key, Work::Script(function.clone()), params, &caller);
                 self.handle(job, caller).await?.ok_or_else(nothing_ran)
             }
         }
@@ -168,13 +162,13 @@ impl Calls {
         surface: &Arc<Surface>,
         kind: ItemKind,
         key: &str,
-        params: &RawRef,
+        params: &Raw,
         caller: &Caller,
     ) -> Result<Option<Raw>, CallFault> {
         if caller.admitted || surface.on_request().is_none() {
             return Ok(None);
         }
-        let job = Job::new(surface, kind, key, Work::Hook, params, caller)?;
+        let job = Job::new(surface, kind, key, Work::Hook, Raw::clone(params), caller);
         Box::pin(self.handle(job, caller.clone())).await
     }
 

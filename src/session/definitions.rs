@@ -37,14 +37,14 @@ fn tool_for(revision: Revision, text: &str) -> Cow<'_, str> {
 }
 
 fn describes_object(schema: &RawRef) -> bool {
-    Object::parse(schema.get()).is_ok_and(|schema| schema.string("type").as_deref() == Some("object"))
+    Object::of(schema).is_ok_and(|schema| schema.string("type").as_deref() == Some("object"))
 }
 
 /// The annotations with the tool's title in them, unless they have one or there is none.
 fn titled(tool: &Object<'_>) -> Option<String> {
     let title = quote(&tool.string("title")?);
     let Some(annotations) = tool.get("annotations") else { return Some(format!("{{\"title\":{title}}}")) };
-    let annotations = Object::parse(annotations.get()).ok()?;
+    let annotations = Object::of(annotations).ok()?;
     annotations.get("title").is_none().then(|| annotations.edit().set("title", title).finish())
 }
 

@@ -178,7 +178,7 @@ fn params(target: &ItemRef, arguments: &RawRef) -> Result<Raw, String> {
             format!("{{\"name\":{},\"arguments\":{}}}", quote(&target.name), arguments.get())
         }
         ItemKind::Resource | ItemKind::ResourceTemplate => {
-            let object = Object::parse(arguments.get()).map_err(|error| error.to_string())?;
+            let object = Object::of(arguments).map_err(|error| error.to_string())?;
             let uri = object.string("uri").ok_or("a resource is read with {\"uri\": ...}")?;
             // A plain resource has one URI, whatever name the script gave it.
             let uri = if target.kind == ItemKind::Resource { target.name.to_string() } else { uri };
@@ -190,7 +190,7 @@ fn params(target: &ItemRef, arguments: &RawRef) -> Result<Raw, String> {
 
 /// A script sees final results only: without the marks of an era, and with a reason where it is an error.
 fn final_result(result: Raw) -> Raw {
-    let Ok(object) = Object::parse(result.get()) else {
+    let Ok(object) = Object::of(&result) else {
         return error_result("the server answered with something that is not a result");
     };
     if object.string("resultType").is_some_and(|kind| kind != "complete") {

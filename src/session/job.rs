@@ -22,7 +22,7 @@ pub(super) struct Job {
     pub(super) kind: ItemKind,
     pub(super) key: String,
     work: Work,
-    arguments: Option<Raw>,
+    params: Raw,
     objects_only: bool,
 }
 
@@ -41,12 +41,11 @@ impl Job {
         kind: ItemKind,
         key: &str,
         work: Work,
-        params: &RawRef,
+        params: Raw,
         caller: &Caller,
-    ) -> Result<Self, CallFault> {
-        let arguments = Object::parse(params.get()).map_err(malformed)?.get("arguments").map(RawRef::to_owned);
+    ) -> Self {
         let (surface, key) = (Arc::clone(surface), key.to_owned());
-        Ok(Job { surface, kind, key, work, arguments, objects_only: caller.objects_only })
+        Job { surface, kind, key, work, params, objects_only: caller.objects_only }
     }
 
     /// None if `on_request` alone was asked, and lets it go on.
@@ -69,18 +68,19 @@ impl Job {
     }
 
     fn script(&self, function: Option<&Function>, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
-        let entry = self.surface.find(self.kind, &self.key);
+        let params = Object::of(&self.params).map_err(malformed)?;
+        let (entry, given) = (self.surface.find(self.kind, &self.key), params.get("arguments"));
         let hook = self.surface.on_request();
         let checked = match (function, entry) {
             (Some(function), Some(entry)) => {
-                handler_arguments(entry, &self.key, self.arguments.as_deref()).map(|checked| Some((function, checked)))
+                handler_arguments(entry, &self.key, given).map(|checked| Some((function, checked)))
             }
             _ => Ok(None),
         };
         let (function, arguments) = match (&checked, hook) {
             (Ok(Some((function, arguments))), None) => ((*function).clone(), arguments.clone()),
             (Ok(Some((function, arguments))), Some(hook)) => (hook.before((*function).clone()), arguments.clone()),
-            (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.named_arguments()),
+            (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.named_arguments(given)),
             (Ok(None), None) => return Ok(None),
             (Err(reason), None) => return failed(self.kind, reason.clone(), None).map(Some),
         };
@@ -93,16 +93,16 @@ impl Job {
     }
 
     /// What `on_request` sees of a use whose arguments nobody has looked at.
-    fn named_arguments(&self) -> Raw {
+    fn named_arguments(&self, given: Option<&RawRef>) -> Raw {
         match self.kind {
-            ItemKind::Tool | ItemKind::Prompt => self.arguments.clone().unwrap_or_else(|| crate::json::raw(&json!({}))),
+            ItemKind::Tool | ItemKind::Prompt => given.unwrap_or(RawRef::EMPTY_OBJECT).to_owned(),
             ItemKind::Resource | ItemKind::ResourceTemplate => crate::json::raw(&json!({ "uri": self.key })),
         }
     }
 }
 
-fn local(target: &ItemRef, params: &RawRef, host: &RequestHost) -> Result<Raw, CallFault> {
-    match host.dispatch(target, params.to_owned(), None, host.line()) {
+fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, CallFault> {
+    match host.dispatch(target, Raw::clone(params), None, host.line()) {
         Ok(answer) => Ok(answer.result),
         Err(CallError::Cancelled) => Err(CallFault::Cancelled),
         Err(CallError::Asks) => Err(CallFault::Asks(Past::default())),

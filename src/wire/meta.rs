@@ -35,44 +35,39 @@ pub mod key {
 
 /// What the reserved keys of a request say about its sender.
 #[derive(Clone, Debug, Default)]
-pub struct ClientMeta {
-    pub version: Option<Raw>,
-    pub capabilities: Option<Raw>,
-    pub client_info: Option<Raw>,
-    pub log_level: Option<Raw>,
-    pub progress_token: Option<Raw>,
+pub struct ClientMeta<'a> {
+    pub version: Option<&'a RawRef>,
+    pub capabilities: Option<&'a RawRef>,
+    pub client_info: Option<&'a RawRef>,
+    pub log_level: Option<&'a RawRef>,
 }
 
-impl ClientMeta {
+impl<'a> ClientMeta<'a> {
     /// Reads `_meta` of a request's params.
-    pub fn read(params: &Object<'_>) -> Result<Self, RpcError> {
+    pub fn read(params: &Object<'a>) -> Result<Self, RpcError> {
         let Some(meta) = params.get(key::META) else { return Ok(Self::default()) };
-        let meta = Object::parse(meta.get()).map_err(|error| RpcError::invalid_params(&format!("`_meta`: {error}")))?;
-        let take = |name: &str| meta.get(name).map(RawRef::to_owned);
+        let meta = Object::of(meta).map_err(|error| RpcError::invalid_params(&format!("`_meta`: {error}")))?;
         Ok(ClientMeta {
-            version: take(key::PROTOCOL_VERSION),
-            capabilities: take(key::CLIENT_CAPABILITIES),
-            client_info: take(key::CLIENT_INFO),
-            log_level: take(key::LOG_LEVEL),
-            progress_token: take(key::PROGRESS_TOKEN),
+            version: meta.get(key::PROTOCOL_VERSION),
+            capabilities: meta.get(key::CLIENT_CAPABILITIES),
+            client_info: meta.get(key::CLIENT_INFO),
+            log_level: meta.get(key::LOG_LEVEL),
         })
     }
-}
 
-impl ClientMeta {
     /// Under which progress is wanted, as it was written.
     pub fn progress_token(meta: &RawRef) -> Result<Option<Raw>, RpcError> {
         if !PROGRESS_TOKEN.is_in(meta.get()) && memchr::memchr(b'\\', meta.get().as_bytes()).is_none() {
             return Ok(None);
         }
-        let meta = Object::parse(meta.get()).map_err(|error| RpcError::invalid_params(&format!("`_meta`: {error}")))?;
+        let meta = Object::of(meta).map_err(|error| RpcError::invalid_params(&format!("`_meta`: {error}")))?;
         Ok(meta.get(key::PROGRESS_TOKEN).map(RawRef::to_owned))
     }
 }
 
 /// `_meta` without the reserved keys; `None` if nothing is left of it.
 pub fn carried_meta(meta: &RawRef) -> Option<Cow<'_, str>> {
-    let object = Object::parse(meta.get()).ok()?;
+    let object = Object::of(meta).ok()?;
     let mut edit = object.edit();
     for name in key::RESERVED {
         edit.remove(name);
@@ -94,7 +89,7 @@ pub fn without_reserved(body: &RawRef) -> Cow<'_, RawRef> {
     if !suspicious {
         return Cow::Borrowed(body);
     }
-    let Ok(object) = Object::parse(text) else { return Cow::Borrowed(body) };
+    let Ok(object) = Object::of(body) else { return Cow::Borrowed(body) };
     let Some(meta) = object.get(key::META) else { return Cow::Borrowed(body) };
     match carried_meta(meta) {
         Some(Cow::Borrowed(_)) => Cow::Borrowed(body),

@@ -113,7 +113,7 @@ fn is_token_byte(byte: u8) -> bool {
 fn lookup(arguments: Option<&RawRef>, path: &[String]) -> Result<Option<Value>, String> {
     let Some(mut raw) = arguments else { return Ok(None) };
     for key in path {
-        let found = match Object::parse(raw.get()) {
+        let found = match Object::of(raw) {
             Ok(object) => object.get(key),
             Err(ObjectError::NotAnObject) => None,
             Err(error) => return Err(error.to_string()),

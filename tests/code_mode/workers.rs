@@ -14,18 +14,29 @@ use crate::support::program::is_gone;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
 
-/// The workers of a proxy, at this moment, oldest first: those that run scripts, and then the spare one.
-fn workers(proxy: u32) -> Vec<u32> {
+/// The processes of a proxy that are there for scripts, at this moment, oldest first.
+fn processes(proxy: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").expect("there is /proc").flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_worker = |id: &u32| {
+    let is_one = |id: &u32| {
         let arguments = fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
         let words: Vec<&str> = arguments.split('\0').collect();
         words.get(1) == Some(&"__sandbox") && words.get(2) == Some(&proxy.to_string().as_str())
     };
-    let mut workers: Vec<u32> = ids.filter(is_worker).collect();
-    workers.sort_by_key(|id| (field(*id, 22), *id));
-    workers
+    let mut processes: Vec<u32> = ids.filter(is_one).collect();
+    processes.sort_by_key(|id| (field(*id, 22), *id));
+    processes
+}
+
+/// Those that run scripts, and then the spare one.
+fn workers(proxy: u32) -> Vec<u32> {
+    let parent = |id: &u32| u32::try_from(field(*id, 4)).ok();
+    processes(proxy).into_iter().filter(|id| parent(id) != Some(proxy)).collect()
+}
+
+/// The one they are copies of.
+fn nursery(proxy: u32) -> u32 {
+    processes(proxy).into_iter().find(|id| field(*id, 4) == i64::from(proxy)).expect("it was needed already")
 }
 
 /// A number of `/proc/ID/stat`, counted from 1 as the manual does.
@@ -93,6 +104,29 @@ async fn one_that_is_killed_is_an_error_of_its_call_and_the_next_call_has_anothe
 }
 
 #[tokio::test]
+async fn the_process_they_come_from_may_be_killed_too() {
+    let mut proxy = started(beside()).await;
+    let (call, worker) = waiting(&mut proxy).await;
+    kill(nursery(proxy.client.program.id()));
+    let text = failure(&proxy.client.response(&call).await);
+    assert!(text.starts_with("the worker of the script was lost ("), "{text}");
+    is_gone(worker, proxy.client.stderr()).await;
+    assert_eq!(returned(&run(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
+}
+
+#[tokio::test]
+async fn half_of_the_processors_are_left_to_others() {
+    let mut proxy = started(beside()).await;
+    let (_, worker) = waiting(&mut proxy).await;
+    let processors = |id: u32| {
+        let pid = Pid::from_raw(id.cast_signed()).expect("a process id");
+        let allowed = rustix::thread::sched_getaffinity(Some(pid)).expect("it runs");
+        (0..rustix::thread::CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number)).count()
+    };
+    assert_eq!(processors(worker), processors(proxy.client.program.id()).div_ceil(2));
+}
+
+#[tokio::test]
 async fn a_cancelled_call_ends_its_worker() {
     let mut proxy = started(beside()).await;
     let (call, worker) = waiting(&mut proxy).await;
@@ -119,13 +153,13 @@ async fn no_worker_outlives_the_proxy_however_it_ends() {
                 }
             };
             within("a worker", proxy.client.stderr(), started).await;
-            let all = workers(proxy_id);
+            let all = processes(proxy_id);
             let id = Pid::from_raw(proxy_id.cast_signed()).expect("a process id");
             kill_process(id, end).expect("it runs");
             proxy.client.program.exit().await;
             // One may have been on its way when the list was made.
-            for worker in all.into_iter().chain(workers(proxy_id)) {
-                is_gone(worker, proxy.client.stderr()).await;
+            for process in all.into_iter().chain(processes(proxy_id)) {
+                is_gone(process, proxy.client.stderr()).await;
             }
         }
     }

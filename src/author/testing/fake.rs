@@ -95,8 +95,7 @@ impl FakeBackend {
         let Some(kind) = ItemKind::ALL.into_iter().find(|kind| kind.use_method() == call.method) else {
             return Err(refused(RpcError::method_not_found(&call.method)));
         };
-        let params =
-            Object::parse(call.params.get()).map_err(|error| refused(RpcError::invalid_params(&error.to_string())))?;
+        let params = Object::of(&call.params).map_err(|error| refused(RpcError::invalid_params(&error.to_string())))?;
         let key = params.string(kind.use_member()).unwrap_or_default();
         let arguments = params.get("arguments").and_then(|raw| serde_json::from_str(raw.get()).ok());
         let arguments: Json = arguments.unwrap_or_else(|| json!({}));

@@ -1,54 +1,66 @@
-//! How a worker gives up what it does not need, before it has seen a script.
+//! How the nursery, and then a worker, gives up what it does not need, before it has seen a script.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 
 use crate::sandbox::ADDRESS_SPACE;
 
 /// Behind everybody who serves a client.
 pub(in crate::sandbox) const NICENESS: i32 = 15;
 
-/// Leaves it with one descriptor, its pipe; with little memory; and with no way to outlive its parent.
-pub(super) fn prepare() -> io::Result<File> {
-    end_with_parent()?;
-    let pipe = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    close_all_but(&pipe);
+/// The nursery's share, which its workers have from it: it is left with one descriptor, its line to the proxy, and with
+/// no way to outlive that.
+pub(in crate::sandbox) fn enter() -> io::Result<OwnedFd> {
+    end_with(std::env::args().nth(2).and_then(|text| text.parse().ok()).and_then(Pid::from_raw))?;
+    let line = io::stdin().as_fd().try_clone_to_owned()?;
+    close_all_but(&line);
     rustix::process::setpriority_process(None, NICENESS)?;
+    crate::process::prefer_long_turns();
     #[cfg(target_os = "linux")]
     {
-        // If memory runs out, this is the process to do without. Not everywhere may one say so.
+        // If memory runs out, these are the processes to do without. Not everywhere may one say so.
         let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-        super::super::kernel::without_files_and_network();
+        crate::sandbox::kernel::on_half_of_the_processors();
+        crate::sandbox::kernel::without_files_and_network();
     }
-    for (resource, most) in
-        [(Resource::As, ADDRESS_SPACE), (Resource::Core, 0), (Resource::Fsize, 0), (Resource::Nofile, 0)]
-    {
-        // What was allowed less stays so.
-        let most = rustix::process::getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    limit(&[(Resource::Core, 0), (Resource::Fsize, 0)])?;
+    Ok(line)
+}
+
+/// The worker's share: one descriptor, its pipe; and little memory.
+pub(super) fn shut_in(pipe: &File, parent: Pid) -> io::Result<()> {
+    end_with(Some(parent))?;
+    close_all_but(pipe);
+    limit(&[(Resource::As, ADDRESS_SPACE), (Resource::Nofile, 0)])
+}
+
+/// What was allowed less stays so.
+fn limit(limits: &[(Resource, u64)]) -> io::Result<()> {
+    for (resource, most) in limits {
+        let most = rustix::process::getrlimit(*resource).maximum.map_or(*most, |maximum| maximum.min(*most));
+        setrlimit(*resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
-    Ok(pipe)
+    Ok(())
 }
 
 /// The last step: nothing can be undone behind it.
 pub(super) fn shut() {
     #[cfg(target_os = "linux")]
-    super::super::kernel::few_calls_only();
+    crate::sandbox::kernel::few_calls_only();
 }
 
 /// Two ways, because either has a hole: the pipe says nothing while the script computes on every thread, the signal
 /// comes from Linux only.
-fn end_with_parent() -> io::Result<()> {
+fn end_with(parent: Option<Pid>) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Signal, getppid, set_parent_process_death_signal};
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        let wanted = std::env::args().nth(2).and_then(|text| text.parse().ok());
         // It may have gone before the signal was asked for.
-        if getppid().map(|id| id.as_raw_nonzero().get()) != wanted {
+        if getppid() != parent {
             return Err(io::Error::other("the parent is gone"));
         }
     }
@@ -57,12 +69,11 @@ fn end_with_parent() -> io::Result<()> {
 
 /// Whatever was left open by whoever started the proxy is none of a script's business.
 #[expect(unsafe_code, reason = "no safe function closes descriptors by number")]
-fn close_all_but(pipe: &File) {
-    use std::os::fd::AsRawFd;
-    let kept = pipe.as_raw_fd();
+fn close_all_but(kept: &impl AsRawFd) {
+    let kept = kept.as_raw_fd();
     for descriptor in 0..HIGHEST_DESCRIPTOR {
         if descriptor != kept {
-            // SAFETY: nothing in this process uses a descriptor yet but the pipe. One that is not open is no harm.
+            // SAFETY: nothing in this process uses another descriptor. One that is not open is no harm.
             unsafe { libc::close(descriptor) };
         }
     }

@@ -2,7 +2,7 @@
 
 mod branches;
 mod functions;
-mod jail;
+pub(super) mod jail;
 mod line;
 mod link;
 mod script;
@@ -13,6 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use rustix::process::Pid;
 use starlark::environment::{Globals, GlobalsBuilder};
 
 use super::ending::Exit;
@@ -25,32 +26,47 @@ pub(super) use jail::NICENESS;
 /// The parser, and whatever walks over a value, recurse; only touched pages cost.
 const STACK: usize = 64 << 20;
 
-/// Runs this process as a worker. `builtins` is what its scripts can use beside their tools: nothing of it may act on
-/// anything outside of the script.
-pub fn run(builtins: fn() -> GlobalsBuilder) -> io::Result<()> {
-    std::panic::set_hook(Box::new(|_| {}));
-    let pipe = Arc::new(jail::prepare()?);
-    let link = Arc::new(Link::new(Arc::clone(&pipe)));
-    let (jobs, receiver) = channel();
-    let own = Arc::clone(&link);
-    let (ready, is_ready) = channel();
-    std::thread::Builder::new().stack_size(STACK).spawn(move || work(&receiver, builtins, &own, &ready))?;
-    // A thread needs more of the system to begin than to go on.
-    is_ready.recv().map_err(io::Error::other)?;
-    jail::shut();
-    listen(&pipe, &link, |job| jobs.send(job).is_ok())
+/// All that a worker needs before it has a script.
+pub(super) struct Ready(Globals);
+
+impl Ready {
+    /// `builtins` is what scripts can use beside their tools.
+    pub(super) fn new(builtins: fn() -> GlobalsBuilder) -> Self {
+        let mut builder = builtins();
+        functions::register(&mut builder);
+        let globals = builder.build();
+        script::warm_up(&globals);
+        Ready(globals)
+    }
+
+    /// Lives as a worker that `parent` made, with this pipe.
+    pub(super) fn live(self, pipe: File, parent: Pid) -> ! {
+        // Whoever listens at the pipe learns that it is closed.
+        let _ = self.work(pipe, parent);
+        Exit::Parent.now()
+    }
+
+    fn work(self, pipe: File, parent: Pid) -> io::Result<()> {
+        jail::shut_in(&pipe, parent)?;
+        let pipe = Arc::new(pipe);
+        let link = Arc::new(Link::new(Arc::clone(&pipe)));
+        let (jobs, receiver) = channel();
+        let (ready, is_ready) = channel();
+        let own = Arc::clone(&link);
+        std::thread::Builder::new().stack_size(STACK).spawn(move || work(&receiver, &self.0, &own, &ready))?;
+        // A thread needs more of the system to begin than to go on.
+        is_ready.recv().map_err(io::Error::other)?;
+        jail::shut();
+        listen(&pipe, &link, |job| jobs.send(job).is_ok())
+    }
 }
 
-fn work(jobs: &Receiver<Box<Job>>, builtins: fn() -> GlobalsBuilder, link: &Arc<Link>, ready: &Sender<()>) {
-    let mut builder = builtins();
-    functions::register(&mut builder);
-    let globals: Globals = builder.build();
-    script::warm_up(&globals, link);
+fn work(jobs: &Receiver<Box<Job>>, globals: &Globals, link: &Arc<Link>, ready: &Sender<()>) {
     // Who waits for it cannot have gone.
     let _ = ready.send(());
     let Ok(job) = jobs.recv() else { Exit::Parent.now() };
     heap::limit(job.memory);
-    let last = script::run(&job, &globals, link);
+    let last = script::run(&job, globals, link);
     link.finish(last, job.output);
 }
 

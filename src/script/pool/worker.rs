@@ -53,10 +53,11 @@ impl Worker {
             closed: AtomicBool::new(false),
         });
         let inside = Arc::clone(&state);
-        std::thread::Builder::new()
-            .name("handlers".into())
-            .stack_size(STACK)
-            .spawn(move || work(&runtime, &queue, &inside))?;
+        std::thread::Builder::new().name("handlers".into()).stack_size(STACK).spawn(move || {
+            // Whoever serves clients has less to do at a time.
+            crate::process::prefer_long_turns();
+            work(&runtime, &queue, &inside);
+        })?;
         Ok(Worker { state })
     }
 

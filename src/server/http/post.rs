@@ -11,7 +11,9 @@ use crate::server::era;
 use crate::server::methods::view_of;
 use crate::server::session::Session;
 use crate::wire::http::{HttpReply, HttpRequest};
-use crate::wire::{Message, Notification, Request, Revision, RpcError, batch, between_readings, encode, headers};
+use crate::wire::{
+    Message, Notification, Request, Revision, RpcError, batch, between_readings, encode, headers, parse,
+};
 
 impl HttpFront {
     pub(super) async fn post(self: Arc<Self>, request: HttpRequest, principal: Principal) -> HttpReply {
@@ -28,7 +30,7 @@ impl HttpFront {
         if let Some(items) = batch(&body) {
             return self.post_batch(items, &headers, &principal).await;
         }
-        match Message::parse(&body) {
+        match parse(body).await {
             Err(fault) => HttpReply::json(StatusCode::BAD_REQUEST, encode::error(fault.id.as_ref(), &fault.error)),
             Ok(Message::Request(request)) => self.post_request(request, headers, accepts, principal).await,
             Ok(Message::Notification(notification)) => self.post_notification(&notification, &headers, &principal),

@@ -1,6 +1,6 @@
 //! The body of a request, up to a limit.
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 
@@ -16,12 +16,21 @@ pub(super) enum BodyError {
 /// Reads a body. One that is too large is read on for a while without keeping it: a sender that is cut off in the
 /// middle sees a broken connection and never the answer that says why.
 pub(super) async fn read(mut body: Body, limit: usize) -> Result<Bytes, BodyError> {
+    let whole = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
     let (mut kept, mut length) = (BytesMut::new(), 0usize);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| BodyError::Broken)?;
         let Ok(data) = frame.into_data() else { continue };
+        if whole == Some(data.len()) && data.len() <= limit {
+            // Most come in one piece, which need not be copied.
+            return Ok(data);
+        }
         length = length.saturating_add(data.len());
         if length <= limit {
+            if kept.is_empty() {
+                // What is only announced costs address space and no memory.
+                kept.reserve(whole.unwrap_or_default().min(limit));
+            }
             kept.extend_from_slice(&data);
         } else if length > limit.saturating_mul(PATIENCE) {
             break;

@@ -1,0 +1,99 @@
+//! Finding the way through JSON that has been checked: where a value ends, and no more than that. What is no JSON after
+//! all is never looked at behind its end.
+
+/// Longer strings are searched in leaps, which take some time to begin.
+const SHORT: usize = 24;
+
+/// Where the string ends that has begun before: the place behind its last quote.
+pub(super) fn behind_string(text: &[u8], mut from: usize) -> usize {
+    let mut at = from;
+    loop {
+        let found = if at - from < SHORT {
+            match text.get(at) {
+                None => return text.len(),
+                Some(b'"' | b'\\') => 0,
+                Some(_) => {
+                    at += 1;
+                    continue;
+                }
+            }
+        } else {
+            match text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+                None => return text.len(),
+                Some(found) => found,
+            }
+        };
+        at += found;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+        // One escape is often followed by others.
+        from = at;
+    }
+}
+
+/// Where the value ends that begins here.
+pub(super) fn behind_value(text: &[u8], at: usize) -> usize {
+    match text.get(at) {
+        Some(b'"') => behind_string(text, at + 1),
+        Some(b'{' | b'[') => behind_brackets(text, at),
+        _ => {
+            let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+            text.get(at..).and_then(|rest| rest.iter().position(ends)).map_or(text.len(), |length| at + length)
+        }
+    }
+}
+
+fn behind_brackets(text: &[u8], mut at: usize) -> usize {
+    let mut depth = 0usize;
+    while let Some(byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'"' => at = behind_string(text, at),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// The next place that is no white space.
+pub(super) fn behind_space(text: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\n' | b'\r') = text.get(at) {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_ends_where_it_ends() {
+        let long = format!("\"{}\\\\\\\"[\"", "x".repeat(100));
+        let values =
+            ["1", "-1.5e+10", "null", "\"\"", "\"a\\\"]}\"", &long, "[]", "{\"a\":[1,\"]\"],\"b\":{}}", "[[[]]]"];
+        for value in values {
+            for behind in ["", ",1", "}", "]", " ,", "\n}"] {
+                assert_eq!(behind_value(format!("{value}{behind}").as_bytes(), 0), value.len(), "{value}{behind}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_ends_with_the_text() {
+        let long = format!("\"{}\\", "x".repeat(100));
+        for text in ["", "\"", "\"\\", "[", "{\"a", "[\"\\\"", &long] {
+            let at = behind_value(text.as_bytes(), 0);
+            assert!(at >= text.len() && at <= text.len() + 1, "{text}: {at}");
+        }
+    }
+}
