@@ -42,11 +42,10 @@ impl Breaker {
 
     /// Whether a call would be refused now.
     pub(super) fn check(&self) -> Result<(), CallError> {
-        let (circuit, now) = (self.lock(), Instant::now());
-        match circuit.open_until {
-            Some(until) if now < until || circuit.trying => Err(self.refusal(&circuit, until, now)),
-            _ => Ok(()),
-        }
+        let circuit = self.lock();
+        let Some(until) = circuit.open_until else { return Ok(()) };
+        let now = Instant::now();
+        if now < until || circuit.trying { Err(self.refusal(&circuit, until, now)) } else { Ok(()) }
     }
 
     pub(super) fn admit(&self) -> Result<Trial<'_>, CallError> {

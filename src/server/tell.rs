@@ -94,17 +94,18 @@ fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
     if object.get("resultType").is_none() {
         edit.set("resultType", "\"complete\"");
     }
-    static INFO: LazyLock<String> = LazyLock::new(|| server_info().to_string());
-    let info = INFO.as_str();
     match object.get(key::META).map(Object::of) {
         Some(Ok(meta)) => {
             let mut kept = meta.edit();
             for name in without {
                 kept.remove(name);
             }
-            edit.set(key::META, kept.set(key::SERVER_INFO, info).finish())
+            edit.set(key::META, kept.set(key::SERVER_INFO, server_info().to_string()).finish())
         }
-        _ => edit.set(key::META, format!("{{{}:{info}}}", quote(key::SERVER_INFO))),
+        _ => {
+            static ALONE: LazyLock<String> = LazyLock::new(|| json!({key::SERVER_INFO: server_info()}).to_string());
+            edit.set(key::META, ALONE.as_str())
+        }
     };
     edit.finish_raw()
 }

@@ -3,8 +3,9 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::Body as AxumBody;
@@ -18,6 +19,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::beat::Beat;
 use super::body::{self, BodyError};
 use super::{Guard, accept};
 use crate::wire::{RpcError, encode, sse};
@@ -101,6 +103,7 @@ struct Front<S> {
     path: String,
     guard: Guard,
     max_body: usize,
+    beat: Beat,
 }
 
 impl Listener {
@@ -116,18 +119,23 @@ impl Listener {
 
     /// Serves until `stop`, then lets running replies finish.
     pub async fn serve<S: HttpService>(self, service: Arc<S>, stop: CancellationToken) {
-        let front = Front { service, path: self.path, guard: self.guard, max_body: self.max_body };
-        let front = Arc::new(front);
+        let (path, guard, max_body, beat) = (self.path, self.guard, self.max_body, Beat::default());
+        let front = Arc::new(Front { service, path, guard, max_body, beat });
+        let beating = Arc::clone(&front);
         // One path, told apart in `reply`: a router would only add to every request.
         let reply = move |request: Request| {
             let front = Arc::clone(&front);
             async move { handle(&front, request).await }
         };
-        accept::serve(self.socket, HEAD_TIME, stop, reply).await;
+        tokio::select! {
+            () = accept::serve(self.socket, HEAD_TIME, stop, reply) => {}
+            () = beating.beat.run() => {}
+        }
     }
 }
 
 async fn handle<S: HttpService>(front: &Front<S>, request: Request) -> Response {
+    front.beat.note();
     let (parts, body) = request.into_parts();
     let origin = front.guard.allowed_origin(&parts.headers).cloned();
     let reply = front.reply(parts, body).await;
@@ -148,8 +156,13 @@ impl<S: HttpService> Front<S> {
         if let Some(refusal) = self.service.refuse(&parts.headers) {
             return refusal;
         }
-        let body = tokio::time::timeout(BODY_TIME, body::read(body, self.max_body)).await;
-        match body.unwrap_or(Err(BodyError::Broken)) {
+        let mut reading = pin!(body::read(body, self.max_body));
+        let body = match futures::poll!(&mut reading) {
+            // Most come with their head.
+            Poll::Ready(body) => body,
+            Poll::Pending => tokio::time::timeout(BODY_TIME, reading).await.unwrap_or(Err(BodyError::Broken)),
+        };
+        match body {
             Ok(body) => {
                 let request = HttpRequest { method: parts.method, headers: parts.headers, body };
                 Arc::clone(&self.service).handle(request).await

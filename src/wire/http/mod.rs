@@ -1,6 +1,7 @@
 //! HTTP on both sides: the listener clients come to, and the client for servers we go to.
 
 mod accept;
+mod beat;
 mod body;
 mod client;
 mod guard;
