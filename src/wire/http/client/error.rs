@@ -23,12 +23,6 @@ impl From<reqwest::Error> for HttpError {
     }
 }
 
-impl From<hyper::Error> for HttpError {
-    fn from(error: hyper::Error) -> Self {
-        HttpError::Broken(root_cause(&error))
-    }
-}
-
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut current = error;
     while let Some(source) = current.source() {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HOST, LOCATION, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Request, Uri};
-use http_body_util::Full;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Method, Uri};
 
 use super::HttpError;
 use super::answer::Response;
-use super::direct::{Direct, Reply};
+use super::direct::{Direct, Reply, request};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const AGENT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));
@@ -118,14 +118,12 @@ async fn send_local(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, HttpError> {
-    let mut target = path(uri);
+    let mut elsewhere = None;
     for _ in 0..REDIRECTS {
-        let mut request = Request::new(Full::new(body.clone()));
-        (*request.method_mut(), *request.uri_mut()) = (method.clone(), target.clone());
-        *request.headers_mut() = headers.clone();
-        let reply = server.send(request).await?;
+        let target = path(elsewhere.as_ref().unwrap_or(uri));
+        let reply = server.send(&request(&method, target, &headers, &body)).await?;
         match redirect(&reply, uri) {
-            Some(next) => target = next,
+            Some(next) => elsewhere = Some(next),
             None => return Ok(Response::Local(Box::new(reply))),
         }
     }
@@ -133,8 +131,8 @@ async fn send_local(
 }
 
 /// What is asked for at an address.
-fn path(uri: &Uri) -> Uri {
-    uri.path_and_query().cloned().map(Uri::from).unwrap_or_default()
+fn path(uri: &Uri) -> &str {
+    uri.path_and_query().map_or("/", PathAndQuery::as_str)
 }
 
 /// Where an answer sends us on to, within the same origin.
@@ -147,7 +145,7 @@ fn redirect(answer: &Reply, from: &Uri) -> Option<Uri> {
         Some(authority) => to.scheme() == from.scheme() && Some(authority) == from.authority(),
         None => true,
     };
-    same.then(|| path(&to))
+    same.then_some(to)
 }
 
 #[cfg(test)]

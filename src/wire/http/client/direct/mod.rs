@@ -2,30 +2,26 @@
 //! its connection himself: with a task per connection every request would be handed over and every answer handed back,
 //! which costs more than the exchange.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+mod framing;
+mod head;
+mod line;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::HeaderValue;
-use http::{HeaderMap, Request, StatusCode, Uri};
-use http_body_util::Full;
-use hyper::body::{Body, Frame, Incoming};
-use hyper::client::conn::http1::{self, Connection, SendRequest};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use http::{HeaderMap, StatusCode, Uri};
 use tokio::runtime::Handle;
 
 use super::HttpError;
+use head::Head;
+pub(super) use head::request;
+use line::Line;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many connections wait for the next request, and how long.
 const KEPT: usize = 64;
 const IDLE: Duration = Duration::from_secs(90);
-
-type Message = Request<Full<Bytes>>;
 
 /// One server on this machine.
 #[derive(Debug)]
@@ -38,7 +34,7 @@ pub(super) struct Direct {
 #[derive(Debug, Default)]
 struct Kept {
     /// Longest idle first.
-    lines: Vec<(Box<Line>, Instant)>,
+    lines: Vec<(Line, Instant)>,
     /// Whether somebody looks after them already.
     tidied: bool,
 }
@@ -55,32 +51,27 @@ impl Direct {
         HeaderValue::from_str(uri.authority()?.as_str()).ok()
     }
 
-    pub(super) async fn send(self: &Arc<Self>, mut message: Message) -> Result<Reply, HttpError> {
-        while let Some(line) = self.take() {
-            match line.exchange(message).await {
-                Ok((line, response)) => return Ok(Reply::new(self, line, response)),
-                // The server closed it while it was idle and never saw this request.
-                Err(Failure::Unsent(back)) => message = *back,
-                Err(Failure::Broken(error)) => return Err(error),
-            }
-        }
-        match Line::open(&self.address).await?.exchange(message).await {
-            Ok((line, response)) => Ok(Reply::new(self, line, response)),
-            Err(Failure::Unsent(_)) => Err(HttpError::Broken("the server closed it at once".to_owned())),
-            Err(Failure::Broken(error)) => Err(error),
-        }
+    /// Sends a request, as [`request`] writes it.
+    pub(super) async fn send(self: &Arc<Self>, request: &[u8]) -> Result<Reply, HttpError> {
+        let mut line = match self.take() {
+            Some(line) => line,
+            None => Line::open(&self.address).await?,
+        };
+        let head = line.exchange(request).await?;
+        Ok(Reply { server: Arc::clone(self), line: Some(line), head })
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The one used last: it is the least likely to have been closed.
-    fn take(&self) -> Option<Box<Line>> {
-        self.lock().lines.pop().map(|(line, _)| line)
+    /// The one used last: it is the least likely to have been closed. One that was never saw this request.
+    fn take(&self) -> Option<Line> {
+        let mut kept = self.lock();
+        std::iter::from_fn(|| kept.lines.pop()).map(|(line, _)| line).find(Line::is_fresh)
     }
 
-    fn keep(self: &Arc<Self>, line: Box<Line>) {
+    fn keep(self: &Arc<Self>, line: Line) {
         let mut kept = self.lock();
         kept.lines.push((line, Instant::now()));
         if kept.lines.len() > KEPT {
@@ -112,129 +103,38 @@ async fn tidy(server: Weak<Direct>) {
     }
 }
 
-enum Failure {
-    Unsent(Box<Message>),
-    Broken(HttpError),
-}
-
-/// One connection. It is large and changes hands, so it stays where it is.
-#[derive(Debug)]
-struct Line {
-    sender: SendRequest<Full<Bytes>>,
-    connection: Connection<TokioIo<TcpStream>, Full<Bytes>>,
-    ended: bool,
-}
-
-impl Line {
-    async fn open((host, port): &(String, u16)) -> Result<Box<Self>, HttpError> {
-        let refused = |error: std::io::Error| HttpError::Connect(error.to_string());
-        let opened = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((host.as_str(), *port))).await;
-        let late = |_| HttpError::Connect(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()));
-        let stream = opened.map_err(late)?.map_err(refused)?;
-        stream.set_nodelay(true).map_err(refused)?;
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        Ok(Box::new(Line { sender, connection, ended: false }))
-    }
-
-    /// Moves what can be moved. How it ended, if it did, is told by what waits for the answer.
-    fn drive(&mut self, context: &mut Context<'_>) {
-        self.ended = self.ended || self.connection.poll_without_shutdown(context).is_ready();
-    }
-
-    /// Sends a request and waits for the head of its answer.
-    async fn exchange(mut self: Box<Self>, message: Message) -> Result<(Box<Self>, http::Response<Incoming>), Failure> {
-        let ready = poll_fn(|context| {
-            self.drive(context);
-            match self.sender.poll_ready(&mut unwoken()) {
-                Poll::Pending if self.ended => Poll::Ready(false),
-                ready => ready.map(|ready| ready.is_ok()),
-            }
-        });
-        if !ready.await {
-            return Err(Failure::Unsent(Box::new(message)));
-        }
-        let mut answer = pin!(self.sender.try_send_request(message));
-        let answered = poll_fn(|context| {
-            self.drive(context);
-            match answer.as_mut().poll(&mut unwoken()) {
-                Poll::Pending if self.ended => Poll::Ready(None),
-                answered => answered.map(Some),
-            }
-        });
-        match answered.await {
-            Some(Ok(response)) => Ok((self, response)),
-            Some(Err(mut failure)) => Err(match failure.take_message() {
-                Some(message) => Failure::Unsent(Box::new(message)),
-                None => Failure::Broken(failure.into_error().into()),
-            }),
-            None => Err(Failure::Broken(HttpError::Broken("connection closed".to_owned()))),
-        }
-    }
-}
-
-/// For what only driving the connection can bring about: whoever drives it looks afterwards anyway, and must not wake
-/// itself.
-fn unwoken() -> Context<'static> {
-    Context::from_waker(Waker::noop())
-}
-
 /// An answer that is being read. Its connection goes back when all of it was, and is closed otherwise, which cancels
 /// the request.
 #[derive(Debug)]
 pub(super) struct Reply {
     server: Arc<Direct>,
-    line: Option<Box<Line>>,
-    response: http::Response<Incoming>,
-    read: bool,
+    line: Option<Line>,
+    head: Head,
 }
 
 impl Reply {
-    fn new(server: &Arc<Direct>, line: Box<Line>, response: http::Response<Incoming>) -> Self {
-        Reply { server: Arc::clone(server), line: Some(line), response, read: false }
-    }
-
     pub(super) fn status(&self) -> StatusCode {
-        self.response.status()
+        self.head.status
     }
 
     pub(super) fn headers(&self) -> &HeaderMap {
-        self.response.headers()
+        &self.head.headers
     }
 
     /// The next piece of the body.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
-        loop {
-            match poll_fn(|context| self.poll_frame(context)).await.transpose()? {
-                None => {
-                    self.read = true;
-                    return Ok(None);
-                }
-                // Trailers carry nothing for us.
-                Some(frame) => {
-                    if let Ok(data) = frame.into_data() {
-                        return Ok(Some(data));
-                    }
-                }
-            }
+        match &mut self.line {
+            Some(line) => line.piece(&mut self.head.body).await,
+            None => Ok(None),
         }
-    }
-
-    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let body = self.response.body_mut();
-        // Asking for a piece is what makes the connection read one.
-        let mut frame = Pin::new(&mut *body).poll_frame(&mut unwoken());
-        if let (Poll::Pending, Some(line)) = (&frame, &mut self.line) {
-            line.drive(context);
-            frame = Pin::new(body).poll_frame(&mut unwoken());
-        }
-        frame
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        if (self.read || self.response.body().is_end_stream())
-            && let Some(line) = self.line.take().filter(|line| !line.ended)
+        if self.head.stays
+            && self.head.body.is_done()
+            && let Some(line) = self.line.take()
         {
             self.server.keep(line);
         }
@@ -243,8 +143,9 @@ impl Drop for Reply {
 
 #[cfg(test)]
 mod tests {
+    use http::Method;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 
@@ -266,7 +167,7 @@ mod tests {
     }
 
     async fn ask(server: &Arc<Direct>) -> Result<String, HttpError> {
-        let mut reply = server.send(Request::new(Full::default())).await?;
+        let mut reply = server.send(&request(&Method::POST, "/mcp", &HeaderMap::new(), b"{}")).await?;
         let mut text = String::new();
         while let Some(chunk) = reply.chunk().await? {
             text.push_str(std::str::from_utf8(&chunk).unwrap());
@@ -313,7 +214,7 @@ mod tests {
             stream
         };
         let asking = async {
-            let mut reply = server.send(Request::new(Full::default())).await.unwrap();
+            let mut reply = server.send(&request(&Method::POST, "/mcp", &HeaderMap::new(), b"{}")).await.unwrap();
             assert_eq!(reply.chunk().await.unwrap().unwrap(), "ok");
         };
         let (mut stream, ()) = tokio::join!(other_side, asking);
@@ -333,6 +234,40 @@ mod tests {
         drop(listener);
         let refused = ask(&server).await;
         assert!(matches!(refused, Err(HttpError::Connect(_))), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_may_come_before_all_of_a_long_request_was_read() {
+        let (listener, server) = server().await;
+        let other_side = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            answer(&mut stream, "HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno").await;
+            stream
+        };
+        let long = request(&Method::POST, "/mcp", &HeaderMap::new(), &vec![b'x'; 64 << 20]);
+        let asking = async {
+            let mut reply = server.send(&long).await.unwrap();
+            (reply.status(), reply.chunk().await.unwrap().unwrap())
+        };
+        let (_stream, (status, body)) = tokio::join!(other_side, asking);
+        assert_eq!((status, &body[..]), (StatusCode::PAYLOAD_TOO_LARGE, &b"no"[..]));
+        assert!(server.take().is_none(), "the rest of the request is still on its way");
+    }
+
+    #[tokio::test]
+    async fn who_says_something_unasked_is_not_believed() {
+        let (listener, server) = server().await;
+        let other_side = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            answer(&mut stream, &format!("{WHOLE}{WHOLE}")).await;
+            let (mut second, _) = listener.accept().await.unwrap();
+            answer(&mut second, CHUNKED).await;
+        };
+        let asking = async {
+            assert_eq!(ask(&server).await.unwrap(), "ok");
+            assert_eq!(ask(&server).await.unwrap(), "ok");
+        };
+        tokio::join!(other_side, asking);
     }
 
     #[tokio::test]

@@ -1,0 +1,106 @@
+//! One connection: requests go out on it and answers come back, one after the other.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::AsyncWrite;
+use tokio::net::TcpStream;
+use tokio_util::io::poll_read_buf;
+
+use super::framing::{Framing, Piece};
+use super::head::Head;
+use crate::wire::http::HttpError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// What is read at once, at least.
+const ROOM: usize = 8 << 10;
+
+#[derive(Debug)]
+pub(super) struct Line {
+    stream: TcpStream,
+    /// What has come and was not looked at.
+    buffer: BytesMut,
+}
+
+impl Line {
+    pub(super) async fn open((host, port): &(String, u16)) -> Result<Self, HttpError> {
+        let refused = |error: std::io::Error| HttpError::Connect(error.to_string());
+        let opened = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((host.as_str(), *port))).await;
+        let late = |_| HttpError::Connect(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()));
+        let stream = opened.map_err(late)?.map_err(refused)?;
+        stream.set_nodelay(true).map_err(refused)?;
+        Ok(Line { stream, buffer: BytesMut::new() })
+    }
+
+    /// Whether the other side still keeps it, and has said nothing unasked.
+    pub(super) fn is_fresh(&self) -> bool {
+        let looked = self.stream.try_read(&mut [0; 1]);
+        self.buffer.is_empty() && looked.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    }
+
+    /// Sends a request and waits for the head of its answer. That may come before all was sent: then nobody wants the
+    /// rest, and the connection is of no more use.
+    pub(super) async fn exchange(&mut self, request: &[u8]) -> Result<Head, HttpError> {
+        let (mut sent, mut failed) = (0, None);
+        poll_fn(|context| {
+            while sent < request.len() && failed.is_none() {
+                match Pin::new(&mut self.stream).poll_write(context, &request[sent..]) {
+                    Poll::Ready(Ok(0)) => failed = Some("the connection takes no more".to_owned()),
+                    Poll::Ready(Ok(length)) => sent += length,
+                    // It may have said why before it closed the connection.
+                    Poll::Ready(Err(error)) => failed = Some(error.to_string()),
+                    Poll::Pending => break,
+                }
+            }
+            loop {
+                match self.poll_read(context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(0)) => {
+                        let why = failed.take().unwrap_or_else(|| "it was closed before the answer".to_owned());
+                        return Poll::Ready(Err(HttpError::Broken(why)));
+                    }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(failed.take().map_or(error, HttpError::Broken))),
+                    Poll::Ready(Ok(_)) => {}
+                }
+                if let Some(mut head) = Head::take(&mut self.buffer)? {
+                    head.stays &= sent == request.len();
+                    return Poll::Ready(Ok(head));
+                }
+            }
+        })
+        .await
+    }
+
+    /// The next piece of a body.
+    pub(super) async fn piece(&mut self, body: &mut Framing) -> Result<Option<Bytes>, HttpError> {
+        poll_fn(|context| {
+            loop {
+                match body.take(&mut self.buffer)? {
+                    Piece::Data(data) => return Poll::Ready(Ok(Some(data))),
+                    Piece::End => return Poll::Ready(Ok(None)),
+                    Piece::Wait => {}
+                }
+                match self.poll_read(context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(0)) if body.may_end() => return Poll::Ready(Ok(None)),
+                    Poll::Ready(Ok(0)) => {
+                        return Poll::Ready(Err(HttpError::Broken("it was closed within the answer".to_owned())));
+                    }
+                    Poll::Ready(Ok(_)) => {}
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Reads what there is into the buffer.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<usize, HttpError>> {
+        self.buffer.reserve(ROOM);
+        let read = poll_read_buf(Pin::new(&mut self.stream), context, &mut self.buffer);
+        read.map_err(|error| HttpError::Broken(error.to_string()))
+    }
+}
