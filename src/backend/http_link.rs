@@ -190,7 +190,7 @@ impl Inner {
 
     async fn request(self: &Arc<Self>, outgoing: &Outgoing<'_>) -> Result<Raw, LinkError> {
         let body = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
-        let answer = self.post(outgoing.method, &outgoing.headers, body).await?;
+        let mut answer = self.post(outgoing.method, &outgoing.headers, body).await?;
         if outgoing.method == "initialize"
             && let Some(session) = answer.header(&headers::SESSION_ID)
         {
@@ -200,14 +200,13 @@ impl Inner {
             return self.follow(outgoing, answer.events()).await;
         }
         let status = answer.status().as_u16();
-        let failure = unexpected(status, &answer);
         let body = answer.body().await?;
         match inbound::sort(&self.name, &self.pending.signals, &body) {
             Ok(Inbound::Answer(response)) => response.outcome.map_err(|error| {
                 let misfit = self.agreed().is_broken_by(status, error.code());
                 if misfit { LinkError::Misfit(error) } else { LinkError::Rpc(error) }
             }),
-            _ => Err(failure),
+            _ => Err(unexpected(status, &answer)),
         }
     }
 

@@ -65,7 +65,7 @@ impl Remote {
     async fn post(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
         let told = |error: HttpError| format!("the embedding server cannot be reached: {error}");
         let body = shape::request(&self.embedding, texts).to_string();
-        let answer = self.client.post(self.client.headers(), body).await.map_err(told)?;
+        let mut answer = self.client.post(self.client.headers(), body).await.map_err(told)?;
         let status = answer.status();
         if !status.is_success() {
             return Err(format!("the embedding server answered {status}"));

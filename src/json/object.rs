@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::raw::owned;
-use super::scan::{behind_space, behind_string, behind_value};
+use super::scan::{behind_space, behind_value, string};
 use super::{Raw, RawRef, quote};
 
 #[derive(Debug, thiserror::Error)]
@@ -173,11 +173,11 @@ fn members(text: &str) -> Result<Members<'_>, ObjectError> {
     let mut members = Vec::with_capacity(8);
     let mut at = behind_space(bytes, 1);
     while bytes.get(at) == Some(&b'"') {
-        let behind = behind_string(bytes, at + 1);
-        let key = &text[at + 1..behind - 1];
-        let key = match memchr::memchr(b'\\', key.as_bytes()) {
-            None => Cow::Borrowed(key),
-            Some(_) => Cow::Owned(serde_json::from_str(&text[at..behind])?),
+        let (behind, escaped) = string(bytes, at + 1);
+        let key = if escaped {
+            Cow::Owned(serde_json::from_str(&text[at..behind])?)
+        } else {
+            Cow::Borrowed(&text[at + 1..behind - 1])
         };
         let colon = behind_space(bytes, behind);
         let start = behind_space(bytes, colon + 1);

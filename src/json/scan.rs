@@ -6,15 +6,20 @@ const SHORT: usize = 64;
 
 /// Where the string ends that has begun before: the place behind its last quote.
 pub(super) fn behind_string(text: &[u8], from: usize) -> usize {
-    let (mut at, mut near) = (from, from + SHORT);
+    string(text, from).0
+}
+
+/// The same, and whether it has escapes.
+pub(super) fn string(text: &[u8], from: usize) -> (usize, bool) {
+    let (mut at, mut near, mut escaped) = (from, from + SHORT, false);
     while let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk) {
         let marked = marked(u64::from_le_bytes(*chunk));
         if marked != 0 {
             at += marked.trailing_zeros() as usize / 8;
             if text[at] == b'"' {
-                return at + 1;
+                return (at + 1, escaped);
             }
-            at += 2;
+            (at, escaped) = (at + 2, true);
             // One escape is often followed by others.
             near = at + SHORT;
         } else if at < near {
@@ -22,18 +27,21 @@ pub(super) fn behind_string(text: &[u8], from: usize) -> usize {
         } else {
             match memchr::memchr2(b'"', b'\\', &text[at..]) {
                 Some(found) => at += found,
-                None => return text.len(),
+                None => return (text.len(), escaped),
             }
         }
     }
     while let Some(byte) = text.get(at) {
         at += match byte {
-            b'"' => return at + 1,
-            b'\\' => 2,
+            b'"' => return (at + 1, escaped),
+            b'\\' => {
+                escaped = true;
+                2
+            }
             _ => 1,
         };
     }
-    text.len()
+    (text.len(), escaped)
 }
 
 /// The lowest bit set in the highest place of a byte tells the first byte that is a quote or a backslash.
@@ -57,20 +65,29 @@ pub(super) fn behind_value(text: &[u8], at: usize) -> usize {
     }
 }
 
+/// What a byte means between strings: most mean nothing here.
+const MEANING: [u8; 256] = {
+    let mut meaning = [0; 256];
+    meaning[b'"' as usize] = 1;
+    (meaning[b'{' as usize], meaning[b'[' as usize]) = (2, 2);
+    (meaning[b'}' as usize], meaning[b']' as usize]) = (3, 3);
+    meaning
+};
+
 fn behind_brackets(text: &[u8], mut at: usize) -> usize {
     let mut depth = 0usize;
     while let Some(byte) = text.get(at) {
         at += 1;
-        match byte {
-            b'"' => at = behind_string(text, at),
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
+        match MEANING[usize::from(*byte)] {
+            0 => {}
+            1 => at = behind_string(text, at),
+            2 => depth += 1,
+            _ => {
                 depth = depth.saturating_sub(1);
                 if depth == 0 {
                     return at;
                 }
             }
-            _ => {}
         }
     }
     text.len()

@@ -168,7 +168,7 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
     let Some(member) = headers::name_member(&request.method) else { return Ok(()) };
     let value = single(sent, &headers::NAME, "Mcp-Name")?
         .ok_or_else(|| Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Name` is missing"))?;
-    if headers::decode(value) == object.string(member) {
+    if headers::decode(value) == object.get(member).and_then(RawRef::text) {
         return Ok(());
     }
     Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `Mcp-Name` differs from `params.{member}`")))

@@ -1,5 +1,7 @@
 //! Header names of the protocol, and values that may hold any text.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderName;
@@ -24,13 +26,13 @@ pub fn encode(text: &str) -> String {
 }
 
 /// The text of a header value; `None` if it claims to be base64 and is not, or is not text.
-pub fn decode(value: &[u8]) -> Option<String> {
+pub fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(value).ok()?.trim_matches([' ', '\t']);
     if !is_wrapped(text) {
-        return Some(text.to_owned());
+        return Some(text.into());
     }
     let inner = &text[OPEN.len()..text.len() - CLOSE.len()];
-    String::from_utf8(STANDARD.decode(inner).ok()?).ok()
+    String::from_utf8(STANDARD.decode(inner).ok()?).ok().map(Cow::from)
 }
 
 fn is_wrapped(text: &str) -> bool {

@@ -70,7 +70,7 @@ impl Answer {
     }
 
     /// The whole body, up to the cap.
-    pub async fn body(mut self) -> Result<Bytes, HttpError> {
+    pub async fn body(&mut self) -> Result<Bytes, HttpError> {
         let first = self.response.chunk().await?.unwrap_or_default();
         let Some(second) = self.response.chunk().await? else {
             // Most answers come in one piece, and need no copy.
