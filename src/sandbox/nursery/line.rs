@@ -30,7 +30,7 @@ pub(super) enum Report {
 }
 
 impl Order {
-    /// Never waits: a nursery that does not listen is as good as none.
+    /// Never waits: where there is no room for it, that is an error.
     pub(super) fn send(&self, line: &UnixStream) -> io::Result<()> {
         let (kind, number) = match self {
             Order::Start(number, _) => (b'+', number),

@@ -37,6 +37,8 @@ struct State {
     ordered: BTreeMap<u32, Ordered>,
     /// Those whose end is wanted.
     ending: HashMap<u32, oneshot::Sender<ExitStatus>>,
+    /// Orders to end one that the line has no room for: it is behind, and is told with its next report.
+    waiting: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -90,8 +92,10 @@ impl Nursery {
     pub(in crate::sandbox) fn end(&self, number: u32) -> oneshot::Receiver<ExitStatus> {
         let (told, receiver) = oneshot::channel();
         let mut state = self.lock();
-        if state.send(&Order::End(number)) {
+        if state.line.is_some() {
             state.ending.insert(number, told);
+            state.waiting.push(number);
+            state.send_waiting();
         }
         receiver
     }
@@ -130,6 +134,7 @@ impl Nursery {
     }
 
     fn heard(self: &Arc<Self>, report: Report) {
+        self.lock().send_waiting();
         match report {
             Report::Started(number) => {
                 let ordered = self.lock().ordered.remove(&number);
@@ -151,6 +156,7 @@ impl Nursery {
     fn is_lost(&self, why: &io::Error) {
         let mut state = self.lock();
         let (ordered, ending) = (std::mem::take(&mut state.ordered), std::mem::take(&mut state.ending));
+        state.waiting.clear();
         state.line = None;
         drop(state);
         for ordered in ordered.into_values() {
@@ -171,18 +177,34 @@ impl State {
             .filter_map(|(number, ordered)| Some((*number, ordered.theirs.take()?)))
             .collect();
         for (number, theirs) in unsent {
-            self.send(&Order::Start(number, theirs));
+            if !self.send(&Order::Start(number, theirs))
+                && let Some(ordered) = self.ordered.remove(&number)
+            {
+                let _ = ordered.told.send(Err(io::Error::other("too many are wanted at once")));
+            }
         }
     }
 
-    fn send(&self, order: &Order) -> bool {
-        let Some(line) = &self.line else { return false };
-        let sent = order.send(line).is_ok();
-        if !sent {
-            // Its listener learns of it, and clears up.
-            let _ = line.shutdown(Shutdown::Both);
+    fn send_waiting(&mut self) {
+        while let Some(number) = self.waiting.last()
+            && self.send(&Order::End(*number))
+        {
+            self.waiting.pop();
         }
-        sent
+    }
+
+    /// False if there is no room for it.
+    fn send(&self, order: &Order) -> bool {
+        let Some(line) = &self.line else { return true };
+        match order.send(line) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Err(_) => {
+                // Its listener learns of it, and clears up.
+                let _ = line.shutdown(Shutdown::Both);
+                true
+            }
+            Ok(()) => true,
+        }
     }
 }
 
@@ -210,4 +232,34 @@ fn start() -> io::Result<(Child, UnixStream)> {
 /// This very program, also if the file was replaced since.
 fn executable() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nursery_that_is_behind_is_told_later_what_to_end() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let nursery = Arc::new(Nursery::default());
+        nursery.lock().line = Some(ours);
+        let told: Vec<_> = (0..10_000).map(|number| nursery.end(number)).collect();
+        assert!(!nursery.lock().waiting.is_empty(), "there is no room for so many");
+        for _ in 0..told.len() {
+            let Ok(Some(Order::End(number))) = Order::receive(&theirs) else { panic!("it is to end one") };
+            nursery.heard(Report::Ended(number, 0));
+        }
+        for mut told in told {
+            assert!(told.try_recv().expect("each is told").success());
+        }
+    }
+
+    #[test]
+    fn who_waits_for_a_nursery_that_is_lost_is_told_so() {
+        let nursery = Arc::new(Nursery::default());
+        let mut ordered = nursery.order();
+        nursery.is_lost(&io::Error::other("no such program"));
+        assert_eq!(ordered.try_recv().unwrap().unwrap_err().to_string(), "no such program");
+        assert!(nursery.end(0).try_recv().is_err());
+    }
 }
