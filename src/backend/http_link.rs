@@ -16,7 +16,7 @@ use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::{Raw, RawRef};
 use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
-use crate::wire::{Id, Revision, batch, encode, headers};
+use crate::wire::{Id, Response, Revision, batch, encode, headers};
 
 /// Where a server does not say how long to wait before its stream is taken up again.
 pub(super) const RESUME_AFTER: Duration = Duration::from_secs(1);
@@ -202,10 +202,12 @@ impl Inner {
         let status = answer.status().as_u16();
         let body = answer.body().await?;
         match inbound::sort(&self.name, &self.pending.signals, &body) {
-            Ok(Inbound::Answer(response)) => response.outcome.map_err(|error| {
-                let misfit = self.agreed().is_broken_by(status, error.code());
-                if misfit { LinkError::Misfit(error) } else { LinkError::Rpc(error) }
-            }),
+            Ok(Inbound::Answer(response)) if !is_of_another(&response, outgoing.id) => {
+                response.outcome.map_err(|error| {
+                    let misfit = self.agreed().is_broken_by(status, error.code());
+                    if misfit { LinkError::Misfit(error) } else { LinkError::Rpc(error) }
+                })
+            }
             _ => Err(unexpected(status, &answer)),
         }
     }
@@ -324,6 +326,12 @@ fn take_progress(outgoing: &Outgoing<'_>, params: &RawRef) {
 }
 
 /// An error may come without id where the server could not read ours; on this stream it can only mean us.
+/// Whether what came back alone is the answer to another request of ours. A server that is careless with ids is not
+/// thereby wrong: it was asked one thing.
+fn is_of_another(response: &Response, ours: u64) -> bool {
+    inbound::number(response.id.as_ref()).is_some_and(|number| number != ours)
+}
+
 fn answers(id: Option<&Id>, ours: u64) -> bool {
     id.is_none() || inbound::number(id) == Some(ours)
 }

@@ -20,6 +20,7 @@ use crate::config::{Config, Token};
 use crate::diagnostic::Diagnostic;
 use crate::model::Abilities;
 use crate::process::watchdog;
+use crate::process::{below, is_served_above};
 use crate::reach::Reach;
 use crate::script::Pool;
 use crate::session::{Calls, Dispatcher, WaitingRoom};
@@ -65,6 +66,15 @@ impl Gateway {
     /// Starts everything and returns at once. What is wrong with the config is told now, all of it; what is wrong with
     /// single extensions keeps nobody else out, see `extension_problems`.
     pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
+        if let Some(path) = config.path.as_deref().filter(|path| is_served_above(&options.variables, path)) {
+            return Err(vec![
+                Diagnostic::error(format!(
+                    "`{}` starts itself: a server in it is a proxy with this config",
+                    path.display()
+                ))
+                .hint("give that server a config of its own: `args: [serve, --config, OTHER.yaml]`"),
+            ]);
+        }
         let http = http::Pool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
         let pool = Pool::new(HANDLERS);
         let reach = options.reach();
@@ -74,7 +84,10 @@ impl Gateway {
             pool: http,
             cache: Cache::at(options.cache_folder.clone()),
             executable: options.executable.clone(),
-            variables: options.variables.clone(),
+            variables: match &config.path {
+                Some(path) => below(&options.variables, path),
+                None => options.variables.clone(),
+            },
             changes: Arc::clone(&changes),
             sole_client: Arc::default(),
         };

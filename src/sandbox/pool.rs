@@ -65,7 +65,11 @@ impl Workers {
             Some(worker) => worker,
             None => {
                 let gone = |_| Ending::NotStarted("the thread that starts them is gone".to_owned());
-                nursery.order().await.map_err(gone)?.map_err(|error| not_started(&error))?
+                match nursery.order().await.map_err(gone)? {
+                    Ok(worker) => worker,
+                    // It may have gone to a nursery that was just dying. There is another then.
+                    Err(_) => nursery.order().await.map_err(gone)?.map_err(|error| not_started(&error))?,
+                }
             }
         };
         self.warm_up();

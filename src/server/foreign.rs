@@ -117,5 +117,6 @@ fn params(params: Option<&RawRef>) -> Raw {
 fn progress_token(request: &Request) -> Result<Option<Raw>, RpcError> {
     let Some(params) = &request.params else { return Ok(None) };
     let object = Object::of(params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    ClientMeta::read(&object)?;
     object.get(key::META).map_or(Ok(None), ClientMeta::progress_token)
 }

@@ -42,6 +42,19 @@ async fn a_required_server_that_is_not_there_ends_it() {
 }
 
 #[tokio::test]
+async fn a_config_that_starts_itself_does_so_once_and_says_why_no_more() {
+    let mut itself = std::process::Command::new("proxy");
+    itself.args(["serve", "--config", "proxy.yaml"]);
+    let config = Config::new().server("one", &fake_backend(["--only", "echo"])).server("itself", &itself);
+    let proxy = Proxy::new(&config);
+    let mut client = StdioClient::start(proxy.serve_command());
+    client.stderr().line("starts itself: a server in it is a proxy with this config").await;
+    client.initialize("2025-11-25").await.result();
+    assert_eq!(client.call("echo", r#"{"n":1}"#).await.text(), r#"{"n":1}"#, "the other server is not concerned");
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn an_address_that_others_reach_needs_authentication() {
     let proxy = empty();
     let finished = proxy.run(["serve", "--http", "0.0.0.0:0"]).await.expect(2);

@@ -33,6 +33,8 @@ struct State {
     /// To the nursery of now.
     line: Option<UnixStream>,
     next: u32,
+    /// The first that can be of the nursery of now: what went before it has ended with another.
+    first: u32,
     /// Workers that were ordered and not heard of, oldest first.
     ordered: BTreeMap<u32, Ordered>,
     /// Those whose end is wanted.
@@ -51,18 +53,11 @@ struct Ordered {
 
 impl Nursery {
     /// Starts the thread that tends it; the process itself is started by the first order. That process ends with the
-    /// thread that started it, so that is one that stays; and it is a slow one, so that what it starts is slow from the
-    /// first moment.
+    /// thread that started it, so that is one that stays.
     pub(in crate::sandbox) fn new() -> io::Result<Arc<Self>> {
         let nursery = Arc::new(Nursery::default());
         let tended = Arc::clone(&nursery);
-        std::thread::Builder::new().name("sandbox".into()).stack_size(256 << 10).spawn(move || {
-            #[cfg(target_os = "linux")]
-            // Of this thread alone, on Linux. Where it fails the nursery does it for itself.
-            let _ =
-                rustix::process::setpriority_process(Some(rustix::thread::gettid()), crate::sandbox::worker::NICENESS);
-            tended.tend();
-        })?;
+        std::thread::Builder::new().name("sandbox".into()).stack_size(256 << 10).spawn(move || tended.tend())?;
         Ok(nursery)
     }
 
@@ -92,7 +87,7 @@ impl Nursery {
     pub(in crate::sandbox) fn end(&self, number: u32) -> oneshot::Receiver<ExitStatus> {
         let (told, receiver) = oneshot::channel();
         let mut state = self.lock();
-        if state.line.is_some() {
+        if state.line.is_some() && number >= state.first {
             state.ending.insert(number, told);
             state.waiting.push(number);
             state.send_waiting();
@@ -157,7 +152,7 @@ impl Nursery {
         let mut state = self.lock();
         let (ordered, ending) = (std::mem::take(&mut state.ordered), std::mem::take(&mut state.ending));
         state.waiting.clear();
-        state.line = None;
+        (state.line, state.first) = (None, state.next);
         drop(state);
         for ordered in ordered.into_values() {
             let _ = ordered.told.send(Err(io::Error::new(why.kind(), why.to_string())));
@@ -197,15 +192,19 @@ impl State {
     fn send(&self, order: &Order) -> bool {
         let Some(line) = &self.line else { return true };
         match order.send(line) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
-            Err(_) => {
+            Err(error) if is_gone(&error) => {
                 // Its listener learns of it, and clears up.
                 let _ = line.shutdown(Shutdown::Both);
                 true
             }
-            Ok(()) => true,
+            sent => sent.is_ok(),
         }
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected)
 }
 
 /// Standard library sockets are closed on exec, so no other child holds one of these open.
@@ -260,6 +259,9 @@ mod tests {
         let mut ordered = nursery.order();
         nursery.is_lost(&io::Error::other("no such program"));
         assert_eq!(ordered.try_recv().unwrap().unwrap_err().to_string(), "no such program");
-        assert!(nursery.end(0).try_recv().is_err());
+        let (_theirs, ours) = UnixStream::pair().unwrap();
+        nursery.lock().line = Some(ours);
+        assert!(nursery.end(0).try_recv().is_err(), "the next nursery never knew it");
+        assert!(nursery.lock().ending.is_empty());
     }
 }

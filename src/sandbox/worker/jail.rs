@@ -9,7 +9,7 @@ use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 use crate::sandbox::ADDRESS_SPACE;
 
 /// Behind everybody who serves a client.
-pub(in crate::sandbox) const NICENESS: i32 = 15;
+const NICENESS: i32 = 15;
 
 /// The nursery's share, which its workers have from it: it is left with one descriptor, its line to the proxy, and with
 /// no way to outlive that.
@@ -17,23 +17,25 @@ pub(in crate::sandbox) fn enter() -> io::Result<OwnedFd> {
     end_with(std::env::args().nth(2).and_then(|text| text.parse().ok()).and_then(Pid::from_raw))?;
     let line = io::stdin().as_fd().try_clone_to_owned()?;
     close_all_but(&line);
-    rustix::process::setpriority_process(None, NICENESS)?;
-    crate::process::prefer_long_turns();
     #[cfg(target_os = "linux")]
     {
         // If memory runs out, these are the processes to do without. Not everywhere may one say so.
         let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-        crate::sandbox::kernel::on_half_of_the_processors();
         crate::sandbox::kernel::without_files_and_network();
     }
     limit(&[(Resource::Core, 0), (Resource::Fsize, 0)])?;
     Ok(line)
 }
 
-/// The worker's share: one descriptor, its pipe; and little memory.
+/// The worker's share: one descriptor, its pipe; little memory; and a place behind others. The nursery has none of that:
+/// it must get through to end those who compute.
 pub(super) fn shut_in(pipe: &File, parent: Pid) -> io::Result<()> {
     end_with(Some(parent))?;
     close_all_but(pipe);
+    rustix::process::setpriority_process(None, NICENESS)?;
+    crate::process::prefer_long_turns();
+    #[cfg(target_os = "linux")]
+    crate::sandbox::kernel::on_half_of_the_processors();
     limit(&[(Resource::As, ADDRESS_SPACE), (Resource::Nofile, 0)])
 }
 

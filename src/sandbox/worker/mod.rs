@@ -21,8 +21,6 @@ use super::heap;
 use super::message::{Job, ToWorker, receive};
 use link::Link;
 
-pub(super) use jail::NICENESS;
-
 /// The parser, and whatever walks over a value, recurse; only touched pages cost.
 const STACK: usize = 64 << 20;
 

@@ -1,6 +1,7 @@
 //! The shared connections. Servers on this machine are reached directly: no TLS, no proxy, no compression, and so none
 //! of what those cost on every call. All others go through `reqwest`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,7 +122,7 @@ async fn send_local(
     let mut elsewhere = None;
     for _ in 0..REDIRECTS {
         let target = path(elsewhere.as_ref().unwrap_or(uri));
-        let reply = server.send(&request(&method, target, &headers, &body)).await?;
+        let reply = server.send(request(&method, &target, &headers, &body)).await?;
         match redirect(&reply, uri) {
             Some(next) => elsewhere = Some(next),
             None => return Ok(Response::Local(Box::new(reply))),
@@ -131,8 +132,13 @@ async fn send_local(
 }
 
 /// What is asked for at an address.
-fn path(uri: &Uri) -> &str {
-    uri.path_and_query().map_or("/", PathAndQuery::as_str)
+fn path(uri: &Uri) -> Cow<'_, str> {
+    match uri.path_and_query().map(PathAndQuery::as_str) {
+        None => "/".into(),
+        Some(path) if path.starts_with('/') => path.into(),
+        // A query alone.
+        Some(rest) => format!("/{rest}").into(),
+    }
 }
 
 /// Where an answer sends us on to, within the same origin.
@@ -170,6 +176,17 @@ mod tests {
                 assert!(told.contains("another server") && !told.contains("/m"), "{told}");
             }
             assert!(message("http://").is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_begins_with_a_slash() {
+        for (url, asked) in [
+            ("http://localhost", "/"),
+            ("http://localhost:1/mcp?a=b", "/mcp?a=b"),
+            ("http://localhost:1?token=x", "/?token=x"),
+        ] {
+            assert_eq!(path(&url.parse().unwrap()), asked);
         }
     }
 

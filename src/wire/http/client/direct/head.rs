@@ -8,7 +8,7 @@ use super::framing::Framing;
 use crate::wire::http::HttpError;
 
 /// A longer head is nobody's who means well.
-const LONGEST: usize = 256 << 10;
+const LONGEST: usize = 64 << 10;
 const MOST_HEADERS: usize = 128;
 
 /// A request, head and body, as it is sent.

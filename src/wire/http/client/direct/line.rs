@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
 use tokio_util::io::poll_read_buf;
@@ -23,6 +23,10 @@ pub(super) struct Line {
     stream: TcpStream,
     /// What has come and was not looked at.
     buffer: BytesMut,
+    /// What is still to be sent of the request.
+    unsent: Bytes,
+    /// Why it cannot be.
+    failed: Option<String>,
 }
 
 impl Line {
@@ -32,7 +36,7 @@ impl Line {
         let late = |_| HttpError::Connect(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()));
         let stream = opened.map_err(late)?.map_err(refused)?;
         stream.set_nodelay(true).map_err(refused)?;
-        Ok(Line { stream, buffer: BytesMut::new() })
+        Ok(Line { stream, buffer: BytesMut::new(), unsent: Bytes::new(), failed: None })
     }
 
     /// Whether the other side still keeps it, and has said nothing unasked.
@@ -41,32 +45,43 @@ impl Line {
         self.buffer.is_empty() && looked.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
     }
 
-    /// Sends a request and waits for the head of its answer. That may come before all was sent: then nobody wants the
-    /// rest, and the connection is of no more use.
-    pub(super) async fn exchange(&mut self, request: &[u8]) -> Result<Head, HttpError> {
-        let (mut sent, mut failed) = (0, None);
-        poll_fn(|context| {
-            while sent < request.len() && failed.is_none() {
-                match Pin::new(&mut self.stream).poll_write(context, &request[sent..]) {
-                    Poll::Ready(Ok(0)) => failed = Some("the connection takes no more".to_owned()),
-                    Poll::Ready(Ok(length)) => sent += length,
-                    // It may have said why before it closed the connection.
-                    Poll::Ready(Err(error)) => failed = Some(error.to_string()),
-                    Poll::Pending => break,
-                }
+    /// Whether all of the request was taken.
+    pub(super) fn is_sent(&self) -> bool {
+        self.unsent.is_empty()
+    }
+
+    /// Sends what can be sent now. Where that fails the other side may still have said why before it closed the
+    /// connection.
+    fn send(&mut self, context: &mut Context<'_>) {
+        while !self.unsent.is_empty() && self.failed.is_none() {
+            match Pin::new(&mut self.stream).poll_write(context, &self.unsent) {
+                Poll::Ready(Ok(0)) => self.failed = Some("the connection takes no more".to_owned()),
+                Poll::Ready(Ok(length)) => self.unsent.advance(length),
+                Poll::Ready(Err(error)) => self.failed = Some(error.to_string()),
+                Poll::Pending => return,
             }
+        }
+    }
+
+    /// Sends a request and waits for the head of its answer. That may come before all was sent; the rest goes out while
+    /// the answer is read.
+    pub(super) async fn exchange(&mut self, request: Vec<u8>) -> Result<Head, HttpError> {
+        self.unsent = request.into();
+        poll_fn(|context| {
+            self.send(context);
             loop {
                 match self.poll_read(context) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Ok(0)) => {
-                        let why = failed.take().unwrap_or_else(|| "it was closed before the answer".to_owned());
+                        let why = self.failed.take().unwrap_or_else(|| "it was closed before the answer".to_owned());
                         return Poll::Ready(Err(HttpError::Broken(why)));
                     }
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(failed.take().map_or(error, HttpError::Broken))),
+                    Poll::Ready(Err(error)) => {
+                        return Poll::Ready(Err(self.failed.take().map_or(error, HttpError::Broken)));
+                    }
                     Poll::Ready(Ok(_)) => {}
                 }
-                if let Some(mut head) = Head::take(&mut self.buffer)? {
-                    head.stays &= sent == request.len();
+                if let Some(head) = Head::take(&mut self.buffer)? {
                     return Poll::Ready(Ok(head));
                 }
             }
@@ -77,6 +92,7 @@ impl Line {
     /// The next piece of a body.
     pub(super) async fn piece(&mut self, body: &mut Framing) -> Result<Option<Bytes>, HttpError> {
         poll_fn(|context| {
+            self.send(context);
             loop {
                 match body.take(&mut self.buffer)? {
                     Piece::Data(data) => return Poll::Ready(Ok(Some(data))),

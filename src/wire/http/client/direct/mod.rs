@@ -52,7 +52,7 @@ impl Direct {
     }
 
     /// Sends a request, as [`request`] writes it.
-    pub(super) async fn send(self: &Arc<Self>, request: &[u8]) -> Result<Reply, HttpError> {
+    pub(super) async fn send(self: &Arc<Self>, request: Vec<u8>) -> Result<Reply, HttpError> {
         let mut line = match self.take() {
             Some(line) => line,
             None => Line::open(&self.address).await?,
@@ -134,7 +134,7 @@ impl Drop for Reply {
     fn drop(&mut self) {
         if self.head.stays
             && self.head.body.is_done()
-            && let Some(line) = self.line.take()
+            && let Some(line) = self.line.take().filter(Line::is_sent)
         {
             self.server.keep(line);
         }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     async fn ask(server: &Arc<Direct>) -> Result<String, HttpError> {
-        let mut reply = server.send(&request(&Method::POST, "/mcp", &HeaderMap::new(), b"{}")).await?;
+        let mut reply = server.send(request(&Method::POST, "/mcp", &HeaderMap::new(), b"{}")).await?;
         let mut text = String::new();
         while let Some(chunk) = reply.chunk().await? {
             text.push_str(std::str::from_utf8(&chunk).unwrap());
@@ -214,7 +214,7 @@ mod tests {
             stream
         };
         let asking = async {
-            let mut reply = server.send(&request(&Method::POST, "/mcp", &HeaderMap::new(), b"{}")).await.unwrap();
+            let mut reply = server.send(request(&Method::POST, "/mcp", &HeaderMap::new(), b"{}")).await.unwrap();
             assert_eq!(reply.chunk().await.unwrap().unwrap(), "ok");
         };
         let (mut stream, ()) = tokio::join!(other_side, asking);
@@ -246,7 +246,7 @@ mod tests {
         };
         let long = request(&Method::POST, "/mcp", &HeaderMap::new(), &vec![b'x'; 64 << 20]);
         let asking = async {
-            let mut reply = server.send(&long).await.unwrap();
+            let mut reply = server.send(long).await.unwrap();
             (reply.status(), reply.chunk().await.unwrap().unwrap())
         };
         let (_stream, (status, body)) = tokio::join!(other_side, asking);
