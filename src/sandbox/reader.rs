@@ -55,7 +55,7 @@ impl Reader {
                 }
             }
         };
-        // First the process: who reads of the end may count on it.
+        // First the order to end it: who reads of the end may count on that.
         drop(self.process);
         self.board.end(ending);
     }
