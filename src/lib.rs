@@ -1,12 +1,13 @@
-//! The MCP proxy that you program: many servers in front, one Starlark script in the middle, one client behind.
+//! A programmable MCP proxy: clients connect to one endpoint, and a Starlark script decides what each of them sees of
+//! the servers behind it.
 //!
 //! The modules, lowest layer first. A module uses lower layers only, and modules of one layer do not use each other.
 
 // Layer 0
 pub mod control;
 pub mod diagnostic;
+pub mod fiber;
 pub mod json;
-pub mod private_file;
 pub mod process;
 pub mod seal;
 pub mod watch;
@@ -14,29 +15,28 @@ pub mod watch;
 // Layer 1
 pub mod model;
 pub mod store;
-pub mod reach;
+pub mod host_io;
 
 // Layer 2
 pub mod wire;
-pub mod search;
 pub mod script;
 pub mod config;
-pub mod signature;
+pub mod typings;
 
 // Layer 3
 pub mod backend;
-pub mod embedding;
 pub mod sandbox;
+pub mod search;
 
 // Layer 4
-pub mod catalog;
-
-// Layer 5
 pub mod builtins;
 
-// Layer 6
+// Layer 5
 pub mod extension;
-pub mod session;
+pub mod surface;
+
+// Layer 6
+pub mod calls;
 
 // Layer 7
 pub mod gateway;

@@ -448,7 +448,7 @@ async fn a_server_gets_a_small_environment_its_own_folder_and_a_place_in_the_log
     assert_eq!((&environment["COLOUR"], &environment["LC_ALL"]), (&json!("teal"), &json!("C")));
     assert!(environment["PATH"].is_string() && environment["HOME"].is_string());
     // The last is how a proxy among the servers knows that it was started by its own config.
-    let allowed = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ", "SHELL", "TERM", "COLOUR", "PROXY_ABOVE"];
+    let allowed = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ", "SHELL", "TERM", "COLOUR", "PROXY_ANCESTORS"];
     for name in environment.as_object().expect("variables").keys() {
         let usual = name.starts_with("LC_") || name.starts_with("XDG_");
         assert!(usual || allowed.contains(&name.as_str()), "{name} was handed on");

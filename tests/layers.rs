@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 /// A module uses lower layers only, and modules of one layer do not use each other.
 const LAYERS: [&[&str]; 10] = [
-    &["control", "diagnostic", "json", "private_file", "process", "seal", "watch"],
-    &["model", "store", "reach"],
-    &["wire", "search", "script", "config", "signature"],
-    &["backend", "embedding", "sandbox"],
-    &["catalog"],
+    &["control", "diagnostic", "fiber", "json", "process", "seal", "watch"],
+    &["model", "store", "host_io"],
+    &["wire", "script", "config", "typings"],
+    &["backend", "sandbox", "search"],
     &["builtins"],
-    &["extension", "session"],
+    &["extension", "surface"],
+    &["calls"],
     &["gateway"],
     &["server", "author"],
     &["cli"],
@@ -139,10 +139,10 @@ fn the_document_has_the_same_layers() {
 fn a_breach_is_named_with_file_and_line() {
     let upward = file("src/wire/message.rs", "use crate::json::Raw;\n\nuse crate::server::Server;\n");
     assert_eq!(breaches(&upward), ["src/wire/message.rs:3: `wire` (layer 2) uses `server` (layer 8)"]);
-    let sideways = file("src/session/call.rs", "fn f() { crate::extension::load() } // crate::cli\n");
-    assert_eq!(breaches(&sideways), ["src/session/call.rs:1: `session` (layer 6) uses `extension` (layer 6)"]);
-    let list = file("src/backend/call.rs", "use crate::{json::Raw, catalog};\npub(crate) fn f() {}\n");
-    assert_eq!(breaches(&list), ["src/backend/call.rs:1: `backend` (layer 3) uses `catalog` (layer 4)"]);
+    let sideways = file("src/surface/build.rs", "fn f() { crate::extension::load() } // crate::cli\n");
+    assert_eq!(breaches(&sideways), ["src/surface/build.rs:1: `surface` (layer 5) uses `extension` (layer 5)"]);
+    let list = file("src/backend/call.rs", "use crate::{json::Raw, builtins};\npub(crate) fn f() {}\n");
+    assert_eq!(breaches(&list), ["src/backend/call.rs:1: `backend` (layer 3) uses `builtins` (layer 4)"]);
     let own = file("src/cli/call.rs", "use crate::cli::output;\nuse crate::server::Identity;\n");
     assert_eq!(breaches(&own), [""; 0]);
 }
@@ -180,12 +180,13 @@ fn only_the_script_side_names_the_starlark_crate() {
 
 #[test]
 fn only_the_edges_name_transports() {
-    let edges = ["wire", "backend", "reach", "cli", "config", "server"];
-    let found =
-        mentions(&["reqwest::", "axum::", "StdioLink", "HttpLink"], |file| edges.contains(&file.module.as_str()));
+    let edges = ["wire", "backend", "host_io", "cli", "config", "server"];
+    let found = mentions(&["reqwest::", "axum::", "StdioTransport", "HttpTransport"], |file| {
+        edges.contains(&file.module.as_str())
+    });
     assert!(found.is_empty(), "\n{}", found.join("\n"));
     let libraries =
-        mentions(&["reqwest::", "axum::"], |file| ["wire", "backend", "reach"].contains(&file.module.as_str()));
+        mentions(&["reqwest::", "axum::"], |file| ["wire", "backend", "host_io"].contains(&file.module.as_str()));
     assert!(libraries.is_empty(), "\n{}", libraries.join("\n"));
 }
 

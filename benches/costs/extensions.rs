@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use starlark_mcp_proxy::extension::{candidates, open, read};
-use starlark_mcp_proxy::reach::Reach;
-use starlark_mcp_proxy::script::Pool;
+use starlark_mcp_proxy::fiber::Pool;
+use starlark_mcp_proxy::host_io::Reach;
 
 /// One with a tool that does nothing but answer.
 pub const TRIVIAL: &str = r#"

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use starlark_mcp_proxy::builtins::{Handler, Settings, run_session_script};
-use starlark_mcp_proxy::catalog::Snapshot;
 use starlark_mcp_proxy::json::{Raw, RawRef, raw};
-use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, Visitor};
-use starlark_mcp_proxy::script::{Function, Host, Journal, Limits, Line, LogLevel, Past, Question, Source, Stop};
+use starlark_mcp_proxy::model::Snapshot;
+use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, SurfaceKey};
+use starlark_mcp_proxy::script::{
+    Function, Host, Journal, JournalCursor, JournalSnapshot, Limits, LogLevel, Question, Source, Stop,
+};
 
 const SCRIPT: &str = r#"
 call = backends()["b"].tools()[0][1]
@@ -25,10 +27,10 @@ publish(metadata("x", "", {}, {}), handler)
 "#;
 const ROUNDS: u32 = 200;
 
-struct Client(Line);
+struct Client(JournalCursor);
 
 impl Host for Client {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<Line>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Ok(raw(&json!({"content": [{"type": "text", "text": "x".repeat(1000)}]})))
     }
 
@@ -42,7 +44,7 @@ impl Host for Client {
         Err(Stop::Cancelled)
     }
 
-    fn line(&self) -> Option<Line> {
+    fn line(&self) -> Option<JournalCursor> {
         Some(self.0.clone())
     }
 
@@ -51,8 +53,8 @@ impl Host for Client {
     }
 }
 
-fn run(function: &Function, past: Past) -> (bool, Past) {
-    let line = Line::first(Journal::of(past));
+fn run(function: &Function, past: JournalSnapshot) -> (bool, JournalSnapshot) {
+    let line = JournalCursor::first(Journal::of(past));
     let outcome = function.call(&raw(&json!({})), Arc::new(Client(line.clone())), &Limits::HANDLER);
     (outcome.is_ok(), line.journal().into_past())
 }
@@ -74,17 +76,23 @@ pub fn cost() -> f64 {
     let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: vec![Arc::new(backend)] });
     let settings = Arc::new(Settings::default());
     let source = Source::new("policy.star", SCRIPT);
-    let plan =
-        run_session_script(&source, Path::new("."), snapshot, settings, Visitor::anonymous(), &Limits::SESSION_SCRIPT)
-            .unwrap();
+    let plan = run_session_script(
+        &source,
+        Path::new("."),
+        snapshot,
+        settings,
+        SurfaceKey::anonymous(),
+        &Limits::SESSION_SCRIPT,
+    )
+    .unwrap();
     let Handler::Script(function) = &plan.tools[0].handler else { panic!("it is a handler of the script") };
-    let (_, mut past) = run(function, Past::default());
+    let (_, mut past) = run(function, JournalSnapshot::default());
     let key = past.questions()[0].0.clone();
     past.answer(&key, raw(&json!({"action": "accept", "content": {}})));
     let kept = past.to_bytes().unwrap();
     let start = Instant::now();
     for _ in 0..ROUNDS {
-        let (done, _) = run(function, Past::from_bytes(&kept).unwrap());
+        let (done, _) = run(function, JournalSnapshot::from_bytes(&kept).unwrap());
         assert!(done);
     }
     start.elapsed().as_secs_f64() * 1000.0 / f64::from(ROUNDS)

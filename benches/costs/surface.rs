@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use starlark_mcp_proxy::catalog::Snapshot;
 use starlark_mcp_proxy::config::Config;
-use starlark_mcp_proxy::gateway::recipe;
+use starlark_mcp_proxy::gateway::script_source;
 use starlark_mcp_proxy::json;
+use starlark_mcp_proxy::model::Snapshot;
 use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status};
 
 /// Ten servers with a hundred tools each.
@@ -38,11 +38,11 @@ pub fn servers() -> Vec<Arc<BackendView>> {
 /// Milliseconds from a snapshot of them to a surface; the best of several.
 pub fn cost() -> f64 {
     let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: servers() });
-    let recipe = recipe(&Config::default_for(std::path::Path::new(".")), None).unwrap();
+    let script_source = script_source(&Config::default_for(std::path::Path::new(".")), None).unwrap();
     (0..10)
         .map(|_| {
             let started = Instant::now();
-            let surface = recipe.build(&snapshot).unwrap();
+            let surface = script_source.build(&snapshot).unwrap();
             assert_eq!(surface.listed(ItemKind::Tool), 1000);
             started.elapsed().as_secs_f64() * 1e3
         })

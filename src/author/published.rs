@@ -13,8 +13,8 @@ use crate::config::Config;
 use crate::gateway::Current;
 use crate::json::Raw;
 use crate::model::ItemKind;
-use crate::private_file;
-use crate::session::Surface;
+use crate::process::atomic_file;
+use crate::surface::Surface;
 
 /// The file for one config.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl Record {
         let kept =
             Kept(ItemKind::ALL.into_iter().map(|kind| (kind.list_member().to_owned(), raws(surface, kind))).collect());
         let saved =
-            serde_json::to_vec(&kept).map_err(Into::into).and_then(|bytes| private_file::replace(&self.0, &bytes));
+            serde_json::to_vec(&kept).map_err(Into::into).and_then(|bytes| atomic_file::replace(&self.0, &bytes));
         if let Err(error) = saved {
             tracing::debug!(%error, "what is published was not kept");
         }

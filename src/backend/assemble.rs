@@ -1,6 +1,6 @@
 //! A request's params with the `_meta` a backend's era needs.
 
-use crate::json::{Object, RawRef, Word, quote};
+use crate::json::{Needle, Object, RawRef, quote};
 use crate::wire::{Revision, Severity, key};
 
 /// What goes into `_meta` beside what the client's own `_meta` carried.
@@ -66,8 +66,8 @@ pub(super) fn params(body: &RawRef, additions: &Additions) -> String {
 /// Only stateless servers know of rounds.
 fn without_rounds(body: &RawRef) -> String {
     let text = body.get();
-    static RESPONSES: Word = Word::new("inputResponses");
-    static STATE: Word = Word::new("requestState");
+    static RESPONSES: Needle = Needle::new("inputResponses");
+    static STATE: Needle = Needle::new("requestState");
     if !RESPONSES.is_in(text) && !STATE.is_in(text) {
         return text.to_owned();
     }

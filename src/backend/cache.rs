@@ -9,10 +9,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::listing::Taken;
-use crate::config::{Server, Transport};
+use crate::config::{ServerConfig, TransportConfig};
 use crate::json::Raw;
 use crate::model::{Definition, ItemKind, Lists, ServerInfo};
-use crate::private_file;
+use crate::process::atomic_file;
 
 /// The folder. `None` keeps nothing.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ impl Cache {
     }
 
     /// The last known state of a server, if there is one that can be read.
-    pub fn load(&self, name: &str, server: &Server) -> Option<(ServerInfo, Lists)> {
+    pub fn load(&self, name: &str, server: &ServerConfig) -> Option<(ServerInfo, Lists)> {
         let text = std::fs::read_to_string(self.path(name, server)?).ok()?;
         let entry: Entry = serde_json::from_str(&text).ok()?;
         let mut lists = Lists::default();
@@ -65,7 +65,7 @@ impl Cache {
     }
 
     /// Replaces what is known, in one step, readable by the user only.
-    pub fn save(&self, name: &str, server: &Server, info: &ServerInfo, lists: &Lists) -> io::Result<()> {
+    pub fn save(&self, name: &str, server: &ServerConfig, info: &ServerInfo, lists: &Lists) -> io::Result<()> {
         let Some(path) = self.path(name, server) else { return Ok(()) };
         let raws = |kind| lists.of(kind).iter().map(|item| item.raw().to_owned()).collect();
         let entry = Entry {
@@ -82,14 +82,14 @@ impl Cache {
             resource_templates: raws(ItemKind::ResourceTemplate),
             prompts: raws(ItemKind::Prompt),
         };
-        private_file::replace(&path, serde_json::to_string(&entry)?.as_bytes())
+        atomic_file::replace(&path, serde_json::to_string(&entry)?.as_bytes())
     }
 
     /// One file per server and way to reach it: another command under the same name is another server.
-    fn path(&self, name: &str, server: &Server) -> Option<PathBuf> {
+    fn path(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
         let identity = match &server.transport {
-            Transport::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),
-            Transport::Http { url, .. } => url.clone(),
+            TransportConfig::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),
+            TransportConfig::Http { url, .. } => url.clone(),
         };
         let digest = Sha256::digest(format!("{name}\0{identity}"));
         let short: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::freshness::Keeping;
-use super::party::Party;
+use super::freshness::CacheHint;
+use super::peer::Peer;
 use super::subscriber;
 use super::subscriptions::{Follower, Listener, Subscription};
 use crate::json::Raw;
@@ -32,8 +32,8 @@ pub trait Backend: Send + Sync {
     }
 
     /// How long its list may be kept by who asks now.
-    fn keeping(&self, _: ItemKind) -> Keeping {
-        Keeping::default()
+    fn cache_hint(&self, _: ItemKind) -> CacheHint {
+        CacheHint::default()
     }
 
     /// Lists again what is older than the backend said it may become.
@@ -58,7 +58,7 @@ pub trait Backend: Send + Sync {
 
     /// The same call from a handler, which waits for it.
     fn call_blocking(&self, call: Call, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
-        crate::script::wait(self.call(call), runtime)
+        crate::fiber::wait(self.call(call), runtime)
     }
 }
 
@@ -71,7 +71,7 @@ pub struct Call {
     pub timeout: Option<Duration>,
     pub cancel: CancellationToken,
     /// For whom it is made; none if the proxy makes it for itself, and nobody can be told or asked anything.
-    pub party: Option<Arc<dyn Party>>,
+    pub peer: Option<Arc<dyn Peer>>,
     /// Whether a stateless backend's questions are the caller's to carry on, instead of being asked from here.
     pub passes_questions_on: bool,
     /// Whether a task is an answer to the caller; for all others the proxy waits until it has ended.

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::assemble::{self, Additions, Stateless};
 use super::call::{Answer, Call, CallError};
 use super::handshake::{self, Settled};
-use super::link::{Link, LinkError, Outgoing, Pulse};
+use super::link::{Activity, Outgoing, Transport, TransportError};
 use super::listing;
-use super::party::Party;
+use super::peer::Peer;
 use super::signals::Signals;
 use super::tasks::TASKS_EXTENSION;
 use crate::json::{Object, Raw, RawRef};
@@ -57,7 +57,7 @@ pub(super) enum Failure {
 #[derive(Debug)]
 pub(super) struct Connection {
     name: Arc<str>,
-    link: Link,
+    link: Transport,
     revision: Revision,
     info: Arc<ServerInfo>,
     signals: Arc<Signals>,
@@ -70,7 +70,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(name: &Arc<str>, link: Link, settled: Settled, signals: Arc<Signals>) -> Self {
+    pub(super) fn new(name: &Arc<str>, link: Transport, settled: Settled, signals: Arc<Signals>) -> Self {
         Connection {
             name: Arc::clone(name),
             link,
@@ -106,7 +106,7 @@ impl Connection {
 
     /// Whether marked arguments must be sent as headers, and badly marked tools left out.
     pub(super) fn sends_headers(&self) -> bool {
-        self.revision.is_stateless() && matches!(self.link, Link::Http(_))
+        self.revision.is_stateless() && matches!(self.link, Transport::Http(_))
     }
 
     /// Whether the server tells of updates of single resources.
@@ -121,7 +121,7 @@ impl Connection {
 
     /// Whether another server may answer in this one's place without the connection ending.
     pub(super) fn may_be_replaced(&self) -> bool {
-        matches!(self.link, Link::Http(_))
+        matches!(self.link, Transport::Http(_))
     }
 
     pub(super) async fn closed(&self) -> String {
@@ -148,7 +148,7 @@ impl Connection {
     }
 
     /// A request of the proxy's own, without anybody waiting in front.
-    pub(super) async fn ask(&self, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
+    pub(super) async fn ask(&self, method: &str, body: &RawRef) -> Result<Raw, TransportError> {
         self.ask_under(self.next_id(), method, body).await
     }
 
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     /// The same under an id that somebody must know before there is an answer.
-    pub(super) async fn ask_under(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, LinkError> {
+    pub(super) async fn ask_under(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, TransportError> {
         let params = assemble::params(body, &self.additions(None, None, false));
         let mut outgoing = Outgoing::plain(id, method, params);
         outgoing.cancellable = true;
@@ -165,7 +165,7 @@ impl Connection {
     }
 
     /// A listen, until either side ends it.
-    pub(super) async fn listen_under(&self, id: u64, body: &RawRef) -> Result<(), LinkError> {
+    pub(super) async fn listen_under(&self, id: u64, body: &RawRef) -> Result<(), TransportError> {
         let ended = self.signals.end_of(id);
         tokio::select! {
             outcome = self.ask_under(id, "subscriptions/listen", body) => outcome.map(drop),
@@ -174,20 +174,20 @@ impl Connection {
     }
 
     /// Tells the server something that has no answer.
-    pub(super) async fn tell(&self, method: &str, params: Option<&RawRef>) -> Result<(), LinkError> {
+    pub(super) async fn tell(&self, method: &str, params: Option<&RawRef>) -> Result<(), TransportError> {
         self.link.notify(method, params.map(RawRef::get)).await
     }
 
-    fn additions(&self, token: Option<u64>, party: Option<&dyn Party>, declares_tasks: bool) -> Additions {
+    fn additions(&self, token: Option<u64>, peer: Option<&dyn Peer>, declares_tasks: bool) -> Additions {
         let Some(revision) = Some(self.revision).filter(|revision| revision.is_stateless()) else {
             return Additions { progress_token: token, stateless: None };
         };
-        let capabilities = party.map(|party| match party.declared() {
+        let capabilities = peer.map(|peer| match peer.declared() {
             Some(declared) => declared.get().to_owned(),
-            None => party.askable().to_capabilities().to_string(),
+            None => peer.askable().to_capabilities().to_string(),
         });
         let capabilities = if declares_tasks { Some(with_tasks(capabilities.as_deref())) } else { capabilities };
-        let log_level = party.and_then(Party::log_level);
+        let log_level = peer.and_then(Peer::log_level);
         Additions { progress_token: token, stateless: Some(Stateless { revision, capabilities, log_level }) }
     }
 
@@ -211,7 +211,7 @@ impl Connection {
     }
 
     pub(super) async fn call(&self, call: &Call, patience: Patience) -> Result<Answer, Failure> {
-        let pulse = Pulse::since(patience.since);
+        let pulse = Activity::since(patience.since);
         let outcome = tokio::select! {
             biased;
             // First, so that a call that was cancelled before it came here is not sent at all.
@@ -233,19 +233,19 @@ impl Connection {
         }
     }
 
-    async fn send(&self, call: &Call, pulse: &Arc<Pulse>) -> Result<Raw, LinkError> {
-        if let Some(party) = &call.party {
-            self.want_level(party.log_level()).await;
+    async fn send(&self, call: &Call, pulse: &Arc<Activity>) -> Result<Raw, TransportError> {
+        if let Some(peer) = &call.peer {
+            self.want_level(peer.log_level()).await;
         }
         let outcome = self.send_once(call, pulse).await;
-        if let (Link::Http(link), Err(error)) = (&self.link, &outcome)
+        if let (Transport::Http(link), Err(error)) = (&self.link, &outcome)
             && self.doubts(error)
             && handshake::has_changed_from(link, self.revision).await
         {
             link.abandon("it speaks another era of the protocol now");
-            return Err(LinkError::SessionExpired);
+            return Err(TransportError::SessionExpired);
         }
-        let mismatch = matches!(&outcome, Err(LinkError::Rpc(error)) if error.code() == code::HEADER_MISMATCH);
+        let mismatch = matches!(&outcome, Err(TransportError::Rpc(error)) if error.code() == code::HEADER_MISMATCH);
         if !mismatch || !self.sends_headers() {
             return outcome;
         }
@@ -255,16 +255,16 @@ impl Connection {
         self.send_once(call, pulse).await
     }
 
-    async fn send_once(&self, call: &Call, pulse: &Arc<Pulse>) -> Result<Raw, LinkError> {
+    async fn send_once(&self, call: &Call, pulse: &Arc<Activity>) -> Result<Raw, TransportError> {
         let id = self.link.next_id();
-        let party = call.party.as_deref();
+        let peer = call.peer.as_deref();
         // Where nobody minds what is sent it is always asked for: it keeps a long call alive.
-        let token = party.is_none_or(Party::wants_progress).then_some(id);
+        let token = peer.is_none_or(Peer::wants_progress).then_some(id);
         let outgoing = Outgoing {
             id,
             method: &call.method,
-            params: assemble::params(&call.params, &self.additions(token, party, call.declares_tasks)),
-            party: call.party.clone(),
+            params: assemble::params(&call.params, &self.additions(token, peer, call.declares_tasks)),
+            peer: call.peer.clone(),
             pulse: Some(Arc::clone(pulse)),
             headers: if self.sends_headers() { self.headers(&call.method, &call.params) } else { Vec::new() },
             cancellable: true,
@@ -273,10 +273,10 @@ impl Connection {
     }
 
     /// Whether an error looks as if a server of the other era answered here now.
-    fn doubts(&self, error: &LinkError) -> bool {
+    fn doubts(&self, error: &TransportError) -> bool {
         match error {
-            LinkError::Misfit(_) => true,
-            LinkError::Unexpected(answer) => answer.status == 400 && self.revision.is_stateless(),
+            TransportError::Misfit(_) => true,
+            TransportError::Unexpected(answer) => answer.status == 400 && self.revision.is_stateless(),
             _ => false,
         }
     }
@@ -293,9 +293,9 @@ impl Connection {
         out
     }
 
-    pub(super) fn failure(&self, error: LinkError) -> Failure {
+    pub(super) fn failure(&self, error: TransportError) -> Failure {
         let backend = Arc::clone(&self.name);
-        if let (Link::Http(link), LinkError::Rpc(error)) = (&self.link, &error)
+        if let (Transport::Http(link), TransportError::Rpc(error)) = (&self.link, &error)
             && error.code() == code::UNSUPPORTED_VERSION
         {
             // Another version of the server answers here now; on a pipe it is the same process as ever.
@@ -303,13 +303,13 @@ impl Connection {
             return Failure::Stale;
         }
         Failure::Final(match error {
-            LinkError::SessionExpired => return Failure::Stale,
-            LinkError::Rpc(error) | LinkError::Misfit(error) => CallError::Rpc(error),
-            LinkError::Closed(reason) => CallError::Lost { backend, reason },
-            LinkError::TooLarge(limit) => CallError::TooLarge { backend, limit },
-            LinkError::Unexpected(answer) => CallError::Protocol { backend, reason: answer.to_string() },
-            LinkError::Protocol(reason) => CallError::Protocol { backend, reason },
-            LinkError::OlderTransport => CallError::Protocol { backend, reason: error.to_string() },
+            TransportError::SessionExpired => return Failure::Stale,
+            TransportError::Rpc(error) | TransportError::Misfit(error) => CallError::Rpc(error),
+            TransportError::Closed(reason) => CallError::Lost { backend, reason },
+            TransportError::TooLarge(limit) => CallError::TooLarge { backend, limit },
+            TransportError::Unexpected(answer) => CallError::Protocol { backend, reason: answer.to_string() },
+            TransportError::Protocol(reason) => CallError::Protocol { backend, reason },
+            TransportError::OlderTransport => CallError::Protocol { backend, reason: error.to_string() },
         })
     }
 
@@ -324,7 +324,7 @@ impl Connection {
         loop {
             let started = Instant::now();
             match self.listen_under(self.next_id(), &body).await {
-                Err(LinkError::Rpc(error)) if error.code() == code::METHOD_NOT_FOUND => return,
+                Err(TransportError::Rpc(error)) if error.code() == code::METHOD_NOT_FOUND => return,
                 outcome => tracing::debug!(server = %self.name, ?outcome, "the subscription ended"),
             }
             if started.elapsed() > Duration::from_secs(30) {
@@ -339,7 +339,7 @@ impl Connection {
 
     /// Opens the stream on which a session-based server speaks unasked, where it has anything to say there.
     pub(super) async fn open_ear(&self) {
-        if let Link::Http(link) = &self.link
+        if let Transport::Http(link) = &self.link
             && (self.filter().is_some() || self.offers_subscriptions() || self.declared.any())
             && tokio::time::timeout(EAR, link.listen()).await.is_err()
         {

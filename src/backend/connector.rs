@@ -8,16 +8,16 @@ use std::time::Instant;
 use indexmap::IndexMap;
 
 use super::connection::Connection;
-use super::flips::Flips;
+use super::flips::EraFlapping;
 use super::handshake::{self, Declared, HandshakeError, Memory, Settled};
-use super::http_link::HttpLink;
-use super::link::{Link, LinkError};
-use super::party::Party;
+use super::http_link::HttpTransport;
+use super::link::{Transport, TransportError};
+use super::peer::Peer;
 use super::signals::Signals;
-use super::sse_link::SseLink;
-use super::stdio_link::{LastWords, StdioLink};
+use super::sse_link::SseTransport;
+use super::stdio_link::{LastWords, StdioTransport};
 use super::supervisor::Environment;
-use crate::config::{Server, Transport};
+use crate::config::{ServerConfig, TransportConfig};
 use crate::model::Secret;
 use crate::process::{Launch, base_environment};
 use crate::wire::Revision;
@@ -26,12 +26,12 @@ use crate::wire::http::HttpClient;
 #[derive(Debug)]
 pub(super) struct Connector {
     pub(super) name: Arc<str>,
-    pub(super) server: Server,
+    pub(super) server: ServerConfig,
     pub(super) environment: Environment,
     pub(super) last_words: LastWords,
     /// It was found to speak HTTP+SSE.
     older_transport: AtomicBool,
-    flips: Mutex<Flips>,
+    flips: Mutex<EraFlapping>,
 }
 
 /// What a new connection is for.
@@ -40,7 +40,7 @@ pub(super) struct Purpose {
     pub(super) declared: Declared,
     pub(super) signals: Arc<Signals>,
     /// The client whose own it is, if it is one client's.
-    pub(super) client: Option<Arc<dyn Party>>,
+    pub(super) client: Option<Arc<dyn Peer>>,
 }
 
 /// Why the older transport does not work either.
@@ -51,7 +51,7 @@ struct Failed {
 }
 
 impl Connector {
-    pub(super) fn new(name: &Arc<str>, server: &Server, environment: &Environment) -> Self {
+    pub(super) fn new(name: &Arc<str>, server: &ServerConfig, environment: &Environment) -> Self {
         Connector {
             name: Arc::clone(name),
             server: server.clone(),
@@ -72,11 +72,11 @@ impl Connector {
     }
 
     async fn try_connect(&self, memory: &mut Memory, purpose: Purpose) -> Result<Arc<Connection>, String> {
-        if let Transport::Http { url, headers, sse } = &self.server.transport {
+        if let TransportConfig::Http { url, headers, sse } = &self.server.transport {
             return self.reach(url, headers, *sse, memory, purpose).await;
         }
         loop {
-            let link = Link::Stdio(self.start(&purpose.signals)?);
+            let link = Transport::Stdio(self.start(&purpose.signals)?);
             Self::agree(&link, &purpose);
             match handshake::settle(&link, &self.server, &purpose.declared, memory).await {
                 Ok(settled) => return Ok(self.connection(link, settled, purpose)),
@@ -92,20 +92,20 @@ impl Connector {
         }
     }
 
-    fn connection(&self, link: Link, settled: Settled, purpose: Purpose) -> Arc<Connection> {
+    fn connection(&self, link: Transport, settled: Settled, purpose: Purpose) -> Arc<Connection> {
         Arc::new(Connection::new(&self.name, link, settled, purpose.signals))
     }
 
     /// Of whom something may be asked while no call runs: settled before the handshake, because a server may ask as soon
     /// as that is over.
-    fn agree(link: &Link, purpose: &Purpose) {
+    fn agree(link: &Transport, purpose: &Purpose) {
         if let Some(client) = &purpose.client {
             link.belongs_to(client);
         }
     }
 
-    fn start(&self, signals: &Arc<Signals>) -> Result<StdioLink, String> {
-        let Transport::Stdio { command, args, env, cwd } = &self.server.transport else {
+    fn start(&self, signals: &Arc<Signals>) -> Result<StdioTransport, String> {
+        let TransportConfig::Stdio { command, args, env, cwd } = &self.server.transport else {
             return Err("it has no command".to_owned());
         };
         let mut variables = base_environment(self.environment.variables.iter().cloned());
@@ -113,7 +113,7 @@ impl Connector {
         let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
         self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        StdioLink::start(&self.name, &launch, self.cap(), Arc::clone(signals), Arc::clone(&self.last_words))
+        StdioTransport::start(&self.name, &launch, self.cap(), Arc::clone(signals), Arc::clone(&self.last_words))
             .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
     }
 
@@ -143,7 +143,7 @@ impl Connector {
             }
         }
         memory.prefer_older = self.flips().prefers_older();
-        let link = Link::Http(HttpLink::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
+        let link = Transport::Http(HttpTransport::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
         Self::agree(&link, &purpose);
         match handshake::settle(&link, &self.server, &purpose.declared, memory).await {
             Ok(settled) => {
@@ -164,13 +164,13 @@ impl Connector {
         }
     }
 
-    async fn reach_by_sse(&self, client: &HttpClient, purpose: &Purpose) -> Result<(Link, Settled), Failed> {
+    async fn reach_by_sse(&self, client: &HttpClient, purpose: &Purpose) -> Result<(Transport, Settled), Failed> {
         let signals = Arc::clone(&purpose.signals);
-        let opened = SseLink::open(&self.name, client, self.cap(), signals, self.server.probe_timeout).await;
-        let link = opened.map(Link::Sse).map_err(|error| Failed {
+        let opened = SseTransport::open(&self.name, client, self.cap(), signals, self.server.probe_timeout).await;
+        let link = opened.map(Transport::Sse).map_err(|error| Failed {
             is_verdict: match &error {
-                LinkError::Unexpected(answer) => !handshake::says_nothing(answer.status),
-                LinkError::Protocol(_) => true,
+                TransportError::Unexpected(answer) => !handshake::says_nothing(answer.status),
+                TransportError::Protocol(_) => true,
                 _ => false,
             },
             reason: error.to_string(),
@@ -185,7 +185,7 @@ impl Connector {
         }
     }
 
-    fn flips(&self) -> std::sync::MutexGuard<'_, Flips> {
+    fn flips(&self) -> std::sync::MutexGuard<'_, EraFlapping> {
         self.flips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -6,13 +6,13 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// Two changes within a minute, and the older era is preferred from then on: both kinds are likely to know it.
 #[derive(Debug, Default)]
-pub(super) struct Flips {
+pub(super) struct EraFlapping {
     stateless: Option<bool>,
     last: Option<Instant>,
     settled: bool,
 }
 
-impl Flips {
+impl EraFlapping {
     pub(super) fn prefers_older(&self) -> bool {
         self.settled
     }
@@ -37,7 +37,7 @@ mod tests {
     fn two_changes_within_a_minute_decide_and_slower_ones_do_not() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut slow = Flips::default();
+        let mut slow = EraFlapping::default();
         for (stateless, seconds) in [(false, 0), (true, 10), (true, 20), (false, 71), (true, 140)] {
             assert!(!slow.note(stateless, at(seconds)), "after {seconds} s");
         }

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
-use super::link::LinkError;
+use super::link::TransportError;
 use super::listing::{self, Listing};
 use super::signals::Signals;
 use super::supervisor::Supervisor;
@@ -108,7 +108,7 @@ impl Shown {
                         self.failures = 0;
                     }
                     *self.lists.of_mut(*kind) = listing.items;
-                    fresh.push((*kind, listing.keeping));
+                    fresh.push((*kind, listing.cache_hint));
                     listing.reports
                 }
                 // Tools are what a server is for; a server that fails at the rest is still of use.
@@ -127,8 +127,8 @@ impl Shown {
         connection.remember(&self.lists.tools);
         let reports = ItemKind::ALL.iter().filter_map(|kind| self.reports.get(kind)).flatten().cloned().collect();
         owner.show(connection.info(), self.lists.clone(), reports).await;
-        for (kind, keeping) in fresh {
-            owner.handle.freshness.listed(kind, keeping, connection.announces(kind));
+        for (kind, cache_hint) in fresh {
+            owner.handle.freshness.listed(kind, cache_hint, connection.announces(kind));
         }
         Ok(failed)
     }
@@ -160,7 +160,7 @@ async fn list_in_time(connection: &Connection, kind: ItemKind, limit: Duration) 
         Ok(Err(error)) => Err(Failure {
             // Not having the method is an answer that will not change; only tools were there before.
             try_again: kind == ItemKind::Tool
-                || !matches!(&error, LinkError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND),
+                || !matches!(&error, TransportError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND),
             reason: format!("`{method}` failed: {error}"),
         }),
         Err(_) => Err(Failure { reason: format!("`{method}` was not answered in time"), try_again: true }),

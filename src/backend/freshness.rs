@@ -11,23 +11,23 @@ use crate::model::{ItemKind, Status};
 
 /// For how long something may be kept, and by whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Keeping {
+pub struct CacheHint {
     pub ttl: Duration,
     /// Whether it is the same for everybody.
     pub public: bool,
 }
 
-impl Keeping {
+impl CacheHint {
     /// What holds for a whole whose parts these are.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Keeping { ttl: self.ttl.min(other.ttl), public: self.public && other.public }
+        CacheHint { ttl: self.ttl.min(other.ttl), public: self.public && other.public }
     }
 }
 
 #[derive(Debug)]
 struct Listed {
-    keeping: Keeping,
+    cache_hint: CacheHint,
     at: Instant,
     /// The server says when it changes, and is listed again then.
     followed: bool,
@@ -35,13 +35,13 @@ struct Listed {
 
 impl Listed {
     fn is_stale(&self) -> bool {
-        !self.followed && !self.keeping.ttl.is_zero() && self.at.elapsed() >= self.keeping.ttl
+        !self.followed && !self.cache_hint.ttl.is_zero() && self.at.elapsed() >= self.cache_hint.ttl
     }
 
     /// What is left of it. A list that is followed is as good as new at any time.
-    fn left(&self) -> Keeping {
+    fn left(&self) -> CacheHint {
         let passed = if self.followed { Duration::ZERO } else { self.at.elapsed() };
-        Keeping { ttl: self.keeping.ttl.saturating_sub(passed), ..self.keeping }
+        CacheHint { ttl: self.cache_hint.ttl.saturating_sub(passed), ..self.cache_hint }
     }
 }
 
@@ -58,9 +58,9 @@ impl Freshness {
     }
 
     /// A listing came to its end; without a word on it, or after a failure, nothing may be kept.
-    pub(super) fn listed(&self, kind: ItemKind, keeping: Option<Keeping>, followed: bool) {
-        match keeping {
-            Some(keeping) => self.lock().insert(kind, Listed { keeping, at: Instant::now(), followed }),
+    pub(super) fn listed(&self, kind: ItemKind, cache_hint: Option<CacheHint>, followed: bool) {
+        match cache_hint {
+            Some(cache_hint) => self.lock().insert(kind, Listed { cache_hint, at: Instant::now(), followed }),
             None => self.lock().remove(&kind),
         };
         self.listings.send_modify(|count| *count += 1);
@@ -70,14 +70,14 @@ impl Freshness {
         self.lock().get(&kind).is_some_and(Listed::is_stale)
     }
 
-    fn left(&self, kind: ItemKind) -> Keeping {
+    fn left(&self, kind: ItemKind) -> CacheHint {
         self.lock().get(&kind).map(Listed::left).unwrap_or_default()
     }
 }
 
 /// What is said of a server's list at this moment. A server that is away may come back with another one any time.
-pub(super) fn keeping(handle: &Handle, kind: ItemKind) -> Keeping {
-    if handle.view.load().status == Status::Ready { handle.freshness.left(kind) } else { Keeping::default() }
+pub(super) fn cache_hint(handle: &Handle, kind: ItemKind) -> CacheHint {
+    if handle.view.load().status == Status::Ready { handle.freshness.left(kind) } else { CacheHint::default() }
 }
 
 /// Lists again what has become old, and waits for the end of that.
@@ -97,21 +97,21 @@ mod tests {
 
     #[test]
     fn a_whole_is_kept_as_its_least_part() {
-        let long = Keeping { ttl: Duration::from_secs(60), public: true };
-        let short = Keeping { ttl: Duration::from_secs(5), public: true };
+        let long = CacheHint { ttl: Duration::from_secs(60), public: true };
+        let short = CacheHint { ttl: Duration::from_secs(5), public: true };
         assert_eq!(long.and(short), short);
-        assert_eq!(long.and(Keeping::default()), Keeping::default());
+        assert_eq!(long.and(CacheHint::default()), CacheHint::default());
     }
 
     #[test]
     fn a_list_gets_older_unless_it_is_followed() {
-        let keeping = Keeping { ttl: Duration::from_secs(60), public: true };
+        let cache_hint = CacheHint { ttl: Duration::from_secs(60), public: true };
         let at = Instant::now() - Duration::from_secs(50);
-        let aged = Listed { keeping, at, followed: false };
+        let aged = Listed { cache_hint, at, followed: false };
         assert!(aged.left().ttl <= Duration::from_secs(10) && !aged.is_stale());
-        assert_eq!(Listed { keeping, at, followed: true }.left(), keeping);
+        assert_eq!(Listed { cache_hint, at, followed: true }.left(), cache_hint);
         let at = Instant::now() - Duration::from_secs(70);
-        assert!(Listed { keeping, at, followed: false }.is_stale());
-        assert!(!Listed { keeping, at, followed: true }.is_stale());
+        assert!(Listed { cache_hint, at, followed: false }.is_stale());
+        assert!(!Listed { cache_hint, at, followed: true }.is_stale());
     }
 }

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::breaker::Breaker;
 use super::call::{Answer, Backend, Call, CallError};
 use super::connection::{Connection, Failure, Patience};
-use super::freshness::{self, Freshness, Keeping};
-use super::party::Party;
-use super::sides::{Client, Key, Sides, Unopened};
+use super::freshness::{self, CacheHint, Freshness};
+use super::peer::Peer;
+use super::sides::{Client, Key, SideConnections, Unopened};
 use super::subscriber;
 use super::subscriptions::{Follower, Listener, Subscription, Subscriptions};
 use super::tasks;
@@ -45,7 +45,7 @@ pub struct Handle {
     pub(super) name: Arc<str>,
     pub(super) view: Arc<ArcSwap<BackendView>>,
     pub(super) state: watch::Receiver<State>,
-    pub(super) kick: Arc<Notify>,
+    pub(super) reconnect_now: Arc<Notify>,
     pub(super) patience: Limits,
     /// First come, first served.
     pub(super) turns: Arc<Semaphore>,
@@ -54,7 +54,7 @@ pub struct Handle {
     pub(super) input_timeout: Duration,
     /// Whether every client has a connection of its own.
     pub(super) session_scoped: bool,
-    pub(super) sides: Arc<Sides>,
+    pub(super) sides: Arc<SideConnections>,
     pub(super) stop: CancellationToken,
     pub(super) stopped: CancellationToken,
     pub(super) subscriptions: Arc<Subscriptions>,
@@ -138,8 +138,8 @@ impl Handle {
                 Some(live) => live,
                 None => Box::pin(self.connection(&call.cancel, patience, stale.as_ref())).await?,
             };
-            let side = match call.party.as_deref() {
-                Some(party) => self.side(party.owner(), party.abilities(), &main)?,
+            let side = match call.peer.as_deref() {
+                Some(peer) => self.side(peer.owner(), peer.abilities(), &main)?,
                 None => None,
             };
             let connection = match &side {
@@ -195,9 +195,9 @@ impl Handle {
         main: &Connection,
         patience: Patience,
     ) -> Result<Arc<Connection>, CallError> {
-        let party = call.party.as_deref();
-        let between_calls = party.filter(|_| key.owner.is_some()).and_then(Party::between_calls);
-        let client = Client { gone: party.and_then(Party::gone), between_calls };
+        let peer = call.peer.as_deref();
+        let between_calls = peer.filter(|_| key.owner.is_some()).and_then(Peer::between_calls);
+        let client = Client { gone: peer.and_then(Peer::gone), between_calls };
         tokio::select! {
             biased;
             opened = self.sides.get(key, &client, main.signals()) => opened.map_err(|unopened| self.unopened(unopened)),
@@ -210,7 +210,7 @@ impl Handle {
     /// A server that is refused for its failures comes back the sooner for having been asked for.
     fn wake(&self) {
         if self.live(None).is_none() {
-            self.kick.notify_one();
+            self.reconnect_now.notify_one();
         }
     }
 
@@ -226,7 +226,7 @@ impl Handle {
         }
         let mut state = self.state.clone();
         let failures = state.borrow_and_update().failures;
-        self.kick.notify_one();
+        self.reconnect_now.notify_one();
         let wait = async {
             loop {
                 if let Some(connection) = self.live(stale) {
@@ -286,8 +286,8 @@ impl Backend for Handle {
         Box::pin(subscriber::subscribe(self, uri, follower, listener))
     }
 
-    fn keeping(&self, kind: ItemKind) -> Keeping {
-        freshness::keeping(self, kind)
+    fn cache_hint(&self, kind: ItemKind) -> CacheHint {
+        freshness::cache_hint(self, kind)
     }
 
     fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {

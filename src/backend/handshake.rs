@@ -7,10 +7,10 @@ use arc_swap::ArcSwapOption;
 use serde_json::{Value, json};
 
 use super::assemble::{self, Additions, Stateless};
-use super::http_link::HttpLink;
-use super::link::{Link, LinkError, Outgoing};
+use super::http_link::HttpTransport;
+use super::link::{Outgoing, Transport, TransportError};
 use super::nested::Terms;
-use crate::config::{ProtocolChoice, Server};
+use crate::config::{ProtocolChoice, ServerConfig};
 use crate::model::{Abilities, ServerInfo};
 use crate::wire::{Revision, code, key};
 
@@ -47,8 +47,8 @@ pub(super) enum HandshakeError {
     Failed(String),
 }
 
-impl From<LinkError> for HandshakeError {
-    fn from(error: LinkError) -> Self {
+impl From<TransportError> for HandshakeError {
+    fn from(error: TransportError) -> Self {
         HandshakeError::Failed(error.to_string())
     }
 }
@@ -74,23 +74,23 @@ impl Declared {
 
 /// A link, what its server will be told of the clients, and how long they may take to answer it.
 struct Handshake<'a> {
-    link: &'a Link,
+    link: &'a Transport,
     declared: &'a Declared,
     patience: Duration,
 }
 
 impl std::ops::Deref for Handshake<'_> {
-    type Target = Link;
+    type Target = Transport;
 
-    fn deref(&self) -> &Link {
+    fn deref(&self) -> &Transport {
         self.link
     }
 }
 
 /// Settles the era. The probe is `server/discover`: harmless where it is not understood.
 pub(super) async fn settle(
-    link: &Link,
-    server: &Server,
+    link: &Transport,
+    server: &ServerConfig,
     declared: &Declared,
     memory: &mut Memory,
 ) -> Result<Settled, HandshakeError> {
@@ -117,7 +117,11 @@ pub(super) async fn settle(
 }
 
 /// Settles with a server over HTTP+SSE, which no stateless version has.
-pub(super) async fn settle_older(link: &Link, server: &Server, declared: &Declared) -> Result<Settled, HandshakeError> {
+pub(super) async fn settle_older(
+    link: &Transport,
+    server: &ServerConfig,
+    declared: &Declared,
+) -> Result<Settled, HandshakeError> {
     let revision = match &server.protocol {
         ProtocolChoice::Pinned(version) => Revision::parse(version).filter(|revision| !revision.is_stateless()),
         ProtocolChoice::Auto => None,
@@ -144,7 +148,7 @@ async fn probe(link: &Handshake<'_>, patience: Duration, memory: &mut Memory) ->
 /// The server may be slow to start rather than deaf: asks the other way too, and the first success decides.
 async fn ask_both_ways(
     link: &Handshake<'_>,
-    mut probe: std::pin::Pin<&mut impl Future<Output = Result<Value, LinkError>>>,
+    mut probe: std::pin::Pin<&mut impl Future<Output = Result<Value, TransportError>>>,
     memory: &mut Memory,
 ) -> Result<Settled, HandshakeError> {
     let mut handshake = std::pin::pin!(initialize(link, Revision::LATEST_SESSION));
@@ -168,11 +172,11 @@ async fn ask_both_ways(
 }
 
 /// Whether the answer to the probe shows a server of the stateless era.
-fn is_stateless(outcome: &Result<Value, LinkError>) -> bool {
+fn is_stateless(outcome: &Result<Value, TransportError>) -> bool {
     let newest = |versions: &Value| mutual(versions).first().is_some_and(|revision| revision.is_stateless());
     match outcome {
         Ok(result) => !result["supportedVersions"].is_array() || newest(&result["supportedVersions"]),
-        Err(LinkError::Rpc(error) | LinkError::Misfit(error)) => match error.code() {
+        Err(TransportError::Rpc(error) | TransportError::Misfit(error)) => match error.code() {
             code::UNSUPPORTED_VERSION => newest(&error.data().unwrap_or_default()["supported"]),
             code => matches!(code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY),
         },
@@ -180,10 +184,10 @@ fn is_stateless(outcome: &Result<Value, LinkError>) -> bool {
     }
 }
 
-async fn verdict(link: &Handshake<'_>, outcome: Result<Value, LinkError>) -> Result<Settled, HandshakeError> {
+async fn verdict(link: &Handshake<'_>, outcome: Result<Value, TransportError>) -> Result<Settled, HandshakeError> {
     match outcome {
         Ok(result) => chosen(link, &result).await,
-        Err(LinkError::Rpc(error) | LinkError::Misfit(error)) => match error.code() {
+        Err(TransportError::Rpc(error) | TransportError::Misfit(error)) => match error.code() {
             code::UNSUPPORTED_VERSION => {
                 let data = error.data().unwrap_or_default();
                 refused_version(link, &data["supported"]).await
@@ -196,26 +200,26 @@ async fn verdict(link: &Handshake<'_>, outcome: Result<Value, LinkError>) -> Res
             // Whatever the code: a server of the older era may say anything to a method it does not know.
             _ => fall_back(link, &error.to_string()).await,
         },
-        Err(LinkError::Unexpected(answer)) if !says_nothing(answer.status) => {
-            fall_back(link, &LinkError::Unexpected(answer).to_string()).await
+        Err(TransportError::Unexpected(answer)) if !says_nothing(answer.status) => {
+            fall_back(link, &TransportError::Unexpected(answer).to_string()).await
         }
-        Err(LinkError::Closed(_)) if matches!(link.link, Link::Stdio(_)) => Err(HandshakeError::DiedOfProbe),
-        Err(error @ LinkError::OlderTransport) => Err(HandshakeError::NothingToPostTo(error.to_string())),
+        Err(TransportError::Closed(_)) if matches!(link.link, Transport::Stdio(_)) => Err(HandshakeError::DiedOfProbe),
+        Err(error @ TransportError::OlderTransport) => Err(HandshakeError::NothingToPostTo(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Whether another era is spoken now where this revision was agreed on. Asked aside, so that nothing is given up for an
 /// error that only looks like it.
-pub(super) async fn has_changed_from(link: &HttpLink, agreed: Revision) -> bool {
-    let link = Link::Http(link.anew());
+pub(super) async fn has_changed_from(link: &HttpTransport, agreed: Revision) -> bool {
+    let link = Transport::Http(link.anew());
     let declared = Declared::These(Abilities::default());
     let link = Handshake { link: &link, declared: &declared, patience: Duration::ZERO };
     let outcome = tokio::time::timeout(SECOND_LOOK, discover(&link, Revision::LATEST)).await;
     let stateless = match outcome {
         Ok(outcome) if is_stateless(&outcome) => true,
-        Ok(Ok(_) | Err(LinkError::Rpc(_) | LinkError::Misfit(_))) => false,
-        Ok(Err(LinkError::Unexpected(answer))) if !says_nothing(answer.status) => false,
+        Ok(Ok(_) | Err(TransportError::Rpc(_) | TransportError::Misfit(_))) => false,
+        Ok(Err(TransportError::Unexpected(answer))) if !says_nothing(answer.status) => false,
         _ => return false,
     };
     stateless != agreed.is_stateless()
@@ -267,26 +271,29 @@ fn both(second: &str, first: &str) -> String {
     format!("{second} (and `server/discover`: {first})")
 }
 
-async fn discover(link: &Handshake<'_>, revision: Revision) -> Result<Value, LinkError> {
-    if let Link::Http(link) = link.link {
+async fn discover(link: &Handshake<'_>, revision: Revision) -> Result<Value, TransportError> {
+    if let Transport::Http(link) = link.link {
         link.agree(Some(revision));
     }
     let stateless = Stateless { revision, capabilities: None, log_level: None };
     let additions = Additions { stateless: Some(stateless), ..Additions::default() };
     let params = assemble::params(&crate::json::raw(&json!({})), &additions);
     let result = link.request(Outgoing::plain(link.next_id(), "server/discover", params)).await?;
-    let result: Value = serde_json::from_str(result.get()).map_err(|error| LinkError::Protocol(error.to_string()))?;
+    let result: Value =
+        serde_json::from_str(result.get()).map_err(|error| TransportError::Protocol(error.to_string()))?;
     if result.get("capabilities").is_some() {
         Ok(result)
     } else {
-        Err(LinkError::Rpc(crate::wire::RpcError::method_not_found("server/discover")))
+        Err(TransportError::Rpc(crate::wire::RpcError::method_not_found("server/discover")))
     }
 }
 
-fn refusal(error: LinkError) -> HandshakeError {
+fn refusal(error: TransportError) -> HandshakeError {
     match &error {
-        LinkError::Misfit(_) | LinkError::OlderTransport => HandshakeError::NothingToPostTo(error.to_string()),
-        LinkError::Unexpected(answer) if matches!(answer.status, 400 | 404 | 405) => {
+        TransportError::Misfit(_) | TransportError::OlderTransport => {
+            HandshakeError::NothingToPostTo(error.to_string())
+        }
+        TransportError::Unexpected(answer) if matches!(answer.status, 400 | 404 | 405) => {
             HandshakeError::NothingToPostTo(error.to_string())
         }
         _ => error.into(),
@@ -294,7 +301,7 @@ fn refusal(error: LinkError) -> HandshakeError {
 }
 
 async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled, HandshakeError> {
-    if let Link::Http(link) = link.link {
+    if let Transport::Http(link) = link.link {
         link.agree(None);
     }
     let client: Value = serde_json::from_str(assemble::CLIENT_INFO).unwrap_or_default();
@@ -315,9 +322,9 @@ async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled,
         HandshakeError::Failed(format!("it answered `initialize` with the protocol version `{version}`"))
     })?;
     match link.link {
-        Link::Http(link) => link.agree(Some(revision)),
-        Link::Sse(link) => link.agree(revision),
-        Link::Stdio(_) => {}
+        Transport::Http(link) => link.agree(Some(revision)),
+        Transport::Sse(link) => link.agree(revision),
+        Transport::Stdio(_) => {}
     }
     link.notify("notifications/initialized", None).await?;
     Ok(Settled { revision, info: described(&result, &result["serverInfo"], revision), declared })
@@ -325,7 +332,7 @@ async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled,
 
 /// Settles on the stateless era. An `initialize` asked meanwhile may have changed which headers the link sends.
 fn stateless(link: &Handshake<'_>, result: &Value, revision: Revision) -> Settled {
-    if let Link::Http(link) = link.link {
+    if let Transport::Http(link) = link.link {
         link.agree(Some(revision));
     }
     let info = described(result, &result["_meta"][key::SERVER_INFO], revision);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::call::{Answer, Backend, Call, CallError};
-use super::freshness::Keeping;
+use super::freshness::CacheHint;
 use super::handle::Handle;
 use super::subscriptions::{Follower, Listener, Subscription};
 use crate::json::Raw;
@@ -48,8 +48,8 @@ impl Backend for Held {
         self.0.subscribe(uri, follower, listener)
     }
 
-    fn keeping(&self, kind: ItemKind) -> Keeping {
-        self.0.keeping(kind)
+    fn cache_hint(&self, kind: ItemKind) -> CacheHint {
+        self.0.cache_hint(kind)
     }
 
     fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {

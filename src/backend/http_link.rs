@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use super::agreement::Agreement;
 use super::http_listener;
 use super::inbound::{self, Inbound};
-use super::link::{LinkError, Outgoing, UnexpectedAnswer};
+use super::link::{Outgoing, TransportError, UnexpectedAnswer};
 use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::{Raw, RawRef};
@@ -27,7 +27,7 @@ const RESUME_LIMIT: u32 = 5;
 const ASIDE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub(super) struct HttpLink {
+pub(super) struct HttpTransport {
     inner: Arc<Inner>,
     listener: Mutex<Option<tokio::task::JoinHandle<()>>>,
 }
@@ -43,7 +43,7 @@ pub(super) struct Inner {
     closed: watch::Sender<Option<String>>,
 }
 
-impl HttpLink {
+impl HttpTransport {
     pub(super) fn new(name: &Arc<str>, client: HttpClient, signals: Arc<Signals>) -> Self {
         let inner = Inner {
             name: Arc::clone(name),
@@ -53,7 +53,7 @@ impl HttpLink {
             pending: PendingTable::new(name, signals),
             closed: watch::Sender::new(None),
         };
-        HttpLink { inner: Arc::new(inner), listener: Mutex::new(None) }
+        HttpTransport { inner: Arc::new(inner), listener: Mutex::new(None) }
     }
 
     pub(super) fn pending(&self) -> &PendingTable {
@@ -61,8 +61,8 @@ impl HttpLink {
     }
 
     /// Another link to the same server, on which nothing is agreed.
-    pub(super) fn anew(&self) -> HttpLink {
-        HttpLink::new(&self.inner.name, self.inner.client.clone(), Arc::default())
+    pub(super) fn anew(&self) -> HttpTransport {
+        HttpTransport::new(&self.inner.name, self.inner.client.clone(), Arc::default())
     }
 
     pub(super) fn next_id(&self) -> u64 {
@@ -75,9 +75,9 @@ impl HttpLink {
         self.inner.agree(revision, session);
     }
 
-    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
+    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
         let stateless = self.inner.agreed().is_stateless();
-        let known = !stateless && outgoing.party.is_some();
+        let known = !stateless && outgoing.peer.is_some();
         if known {
             drop(self.inner.pending.enter(&outgoing)?);
         }
@@ -93,7 +93,7 @@ impl HttpLink {
         outcome
     }
 
-    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), LinkError> {
+    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
         self.inner.post(method, &[], encode::notification(method, params)).await.map(drop)
     }
 
@@ -133,7 +133,7 @@ impl HttpLink {
 }
 
 /// A link that nobody holds any more has nobody to listen for.
-impl Drop for HttpLink {
+impl Drop for HttpTransport {
     fn drop(&mut self) {
         if let Some(listener) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take() {
             listener.abort();
@@ -160,7 +160,7 @@ impl Inner {
         });
     }
 
-    async fn post(&self, method: &str, extra: &[(HeaderName, String)], body: String) -> Result<Answer, LinkError> {
+    async fn post(&self, method: &str, extra: &[(HeaderName, String)], body: String) -> Result<Answer, TransportError> {
         let agreed = self.agreed();
         let mut sent = agreed.headers.clone();
         if agreed.is_stateless() {
@@ -181,14 +181,14 @@ impl Inner {
         match answer.status().as_u16() {
             404 if agreed.session.is_some() => {
                 self.close("the server ended its session");
-                Err(LinkError::SessionExpired)
+                Err(TransportError::SessionExpired)
             }
             status @ (401 | 403) => Err(unexpected(status, &answer)),
             _ => Ok(answer),
         }
     }
 
-    async fn request(self: &Arc<Self>, outgoing: &Outgoing<'_>) -> Result<Raw, LinkError> {
+    async fn request(self: &Arc<Self>, outgoing: &Outgoing<'_>) -> Result<Raw, TransportError> {
         let body = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
         let mut answer = self.post(outgoing.method, &outgoing.headers, body).await?;
         if outgoing.method == "initialize"
@@ -205,7 +205,7 @@ impl Inner {
             Ok(Inbound::Answer(response)) if !is_of_another(&response, outgoing.id) => {
                 response.outcome.map_err(|error| {
                     let misfit = self.agreed().is_broken_by(status, error.code());
-                    if misfit { LinkError::Misfit(error) } else { LinkError::Rpc(error) }
+                    if misfit { TransportError::Misfit(error) } else { TransportError::Rpc(error) }
                 })
             }
             _ => Err(unexpected(status, &answer)),
@@ -213,7 +213,7 @@ impl Inner {
     }
 
     /// Reads a stream until the answer is there, taking it up again where the server closed it on purpose.
-    async fn follow(self: &Arc<Self>, outgoing: &Outgoing<'_>, mut stream: EventStream) -> Result<Raw, LinkError> {
+    async fn follow(self: &Arc<Self>, outgoing: &Outgoing<'_>, mut stream: EventStream) -> Result<Raw, TransportError> {
         let (mut last_id, mut tries) = (None::<String>, 0);
         loop {
             let ended = match stream.next().await {
@@ -231,7 +231,7 @@ impl Inner {
             last_id = stream.last_id().map(str::to_owned).or(last_id);
             let stateless = self.agreed().is_stateless();
             let Some(id) = last_id.clone().filter(|_| !stateless && tries < RESUME_LIMIT) else {
-                return Err(LinkError::Closed(ended));
+                return Err(TransportError::Closed(ended));
             };
             tries += 1;
             tokio::time::sleep(stream.retry().map_or(RESUME_AFTER, sensible)).await;
@@ -239,7 +239,7 @@ impl Inner {
         }
     }
 
-    async fn resume(&self, last_id: &str) -> Result<EventStream, LinkError> {
+    async fn resume(&self, last_id: &str) -> Result<EventStream, TransportError> {
         let mut sent = self.agreed().headers.clone();
         put(&mut sent, &headers::LAST_EVENT_ID, last_id)?;
         let answer = self.client.get(sent).await?;
@@ -251,10 +251,10 @@ impl Inner {
     }
 
     /// One event of a request's own stream; its outcome if this was the answer.
-    fn take(self: &Arc<Self>, outgoing: &Outgoing<'_>, kind: &str, data: &str) -> Option<Result<Raw, LinkError>> {
+    fn take(self: &Arc<Self>, outgoing: &Outgoing<'_>, kind: &str, data: &str) -> Option<Result<Raw, TransportError>> {
         match kind {
             "message" => {}
-            "endpoint" => return Some(Err(LinkError::OlderTransport)),
+            "endpoint" => return Some(Err(TransportError::OlderTransport)),
             _ => return None,
         }
         let items = match batch(data.as_bytes()) {
@@ -264,7 +264,7 @@ impl Inner {
         for item in items {
             match inbound::sort(&self.name, &self.pending.signals, item.get().as_bytes()) {
                 Ok(Inbound::Answer(response)) if answers(response.id.as_ref(), outgoing.id) => {
-                    return Some(response.outcome.map_err(LinkError::Rpc));
+                    return Some(response.outcome.map_err(TransportError::Rpc));
                 }
                 Ok(Inbound::Answer(_)) => {}
                 Ok(inbound) if self.agreed().is_stateless() => take_news(outgoing, inbound),
@@ -307,11 +307,11 @@ impl Inner {
 
 /// What a stateless server says on the stream of a request belongs to that, and is never a question.
 fn take_news(outgoing: &Outgoing<'_>, inbound: Inbound) {
-    let party = outgoing.party.as_ref();
-    match (inbound, party) {
+    let peer = outgoing.peer.as_ref();
+    match (inbound, peer) {
         (Inbound::Progress(token, params), _) if token == outgoing.id => take_progress(outgoing, &params),
-        (Inbound::Log(params), Some(party)) => party.log(&params),
-        (Inbound::Other(notification), Some(party)) => party.tell(&notification.method, notification.params.as_deref()),
+        (Inbound::Log(params), Some(peer)) => peer.log(&params),
+        (Inbound::Other(notification), Some(peer)) => peer.tell(&notification.method, notification.params.as_deref()),
         _ => {}
     }
 }
@@ -320,8 +320,8 @@ fn take_progress(outgoing: &Outgoing<'_>, params: &RawRef) {
     if let Some(pulse) = &outgoing.pulse {
         pulse.beat();
     }
-    if let Some(party) = outgoing.party.as_ref().filter(|party| party.wants_progress()) {
-        party.progress(params);
+    if let Some(peer) = outgoing.peer.as_ref().filter(|peer| peer.wants_progress()) {
+        peer.progress(params);
     }
 }
 
@@ -341,14 +341,14 @@ pub(super) fn sensible(retry: Duration) -> Duration {
     retry.clamp(Duration::from_millis(100), Duration::from_secs(60))
 }
 
-pub(super) fn put(headers: &mut HeaderMap, name: &HeaderName, value: &str) -> Result<(), LinkError> {
-    let bad = |_| LinkError::Protocol(format!("the header `{name}` cannot be sent"));
+pub(super) fn put(headers: &mut HeaderMap, name: &HeaderName, value: &str) -> Result<(), TransportError> {
+    let bad = |_| TransportError::Protocol(format!("the header `{name}` cannot be sent"));
     headers.insert(name.clone(), HeaderValue::from_str(value).map_err(bad)?);
     Ok(())
 }
 
-fn unexpected(status: u16, answer: &Answer) -> LinkError {
-    LinkError::Unexpected(UnexpectedAnswer { status, content_type: answer.content_type().to_owned() })
+fn unexpected(status: u16, answer: &Answer) -> TransportError {
+    TransportError::Unexpected(UnexpectedAnswer { status, content_type: answer.content_type().to_owned() })
 }
 
 struct CancelOnDrop<'a> {

@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 
 use http::HeaderName;
 
-use super::http_link::HttpLink;
+use super::http_link::HttpTransport;
 use super::nested::Terms;
-use super::party::Party;
+use super::peer::Peer;
 use super::pending::PendingTable;
-use super::sse_link::SseLink;
-use super::stdio_link::StdioLink;
+use super::sse_link::SseTransport;
+use super::stdio_link::StdioTransport;
 use crate::json::Raw;
 use crate::wire::RpcError;
 use crate::wire::http::HttpError;
 
 /// Why a request on a link has no result.
 #[derive(Clone, Debug, thiserror::Error)]
-pub(super) enum LinkError {
+pub(super) enum TransportError {
     #[error("{0}")]
     Rpc(RpcError),
     #[error("{0}")]
@@ -58,18 +58,18 @@ impl std::fmt::Display for UnexpectedAnswer {
     }
 }
 
-impl From<HttpError> for LinkError {
+impl From<HttpError> for TransportError {
     fn from(error: HttpError) -> Self {
         match error {
-            HttpError::TooLarge(limit) => LinkError::TooLarge(limit),
-            other => LinkError::Closed(other.to_string()),
+            HttpError::TooLarge(limit) => TransportError::TooLarge(limit),
+            other => TransportError::Closed(other.to_string()),
         }
     }
 }
 
 /// When a request last showed a sign of life, not counting the time a person was asked something.
 #[derive(Debug)]
-pub(super) struct Pulse {
+pub(super) struct Activity {
     started: Instant,
     state: Mutex<Beats>,
 }
@@ -84,10 +84,10 @@ struct Beats {
     asked: Duration,
 }
 
-impl Pulse {
+impl Activity {
     /// Of a request whose time has run since then.
     pub(super) fn since(started: Instant) -> Arc<Self> {
-        Arc::new(Pulse { started, state: Mutex::default() })
+        Arc::new(Activity { started, state: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Beats> {
@@ -133,7 +133,7 @@ impl Pulse {
 
 /// A person is being asked.
 #[derive(Debug)]
-pub(super) struct Paused(Arc<Pulse>);
+pub(super) struct Paused(Arc<Activity>);
 
 impl Drop for Paused {
     fn drop(&mut self) {
@@ -155,8 +155,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) method: &'a str,
     pub(super) params: String,
     /// For whom it is; progress is asked for if they want it.
-    pub(super) party: Option<Arc<dyn Party>>,
-    pub(super) pulse: Option<Arc<Pulse>>,
+    pub(super) peer: Option<Arc<dyn Peer>>,
+    pub(super) pulse: Option<Arc<Activity>>,
     /// `Mcp-Name` and `Mcp-Param-*`, for stateless HTTP.
     pub(super) headers: Vec<(HeaderName, String)>,
     /// Handshakes must not be cancelled.
@@ -165,49 +165,49 @@ pub(super) struct Outgoing<'a> {
 
 impl<'a> Outgoing<'a> {
     pub(super) fn plain(id: u64, method: &'a str, params: String) -> Self {
-        Outgoing { id, method, params, party: None, pulse: None, headers: Vec::new(), cancellable: false }
+        Outgoing { id, method, params, peer: None, pulse: None, headers: Vec::new(), cancellable: false }
     }
 }
 
 #[derive(Debug)]
-pub(super) enum Link {
-    Stdio(StdioLink),
-    Http(HttpLink),
-    Sse(SseLink),
+pub(super) enum Transport {
+    Stdio(StdioTransport),
+    Http(HttpTransport),
+    Sse(SseTransport),
 }
 
-impl Link {
+impl Transport {
     /// An id no other request of this link has; progress tokens are the same number.
     pub(super) fn next_id(&self) -> u64 {
         match self {
-            Link::Stdio(link) => link.next_id(),
-            Link::Http(link) => link.next_id(),
-            Link::Sse(link) => link.next_id(),
+            Transport::Stdio(link) => link.next_id(),
+            Transport::Http(link) => link.next_id(),
+            Transport::Sse(link) => link.next_id(),
         }
     }
 
     /// Sends a request and waits for its answer. Dropping the future cancels it by the rule of the transport.
-    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
+    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
         match self {
-            Link::Stdio(link) => link.request(outgoing).await,
-            Link::Http(link) => link.request(outgoing).await,
-            Link::Sse(link) => link.request(outgoing).await,
+            Transport::Stdio(link) => link.request(outgoing).await,
+            Transport::Http(link) => link.request(outgoing).await,
+            Transport::Sse(link) => link.request(outgoing).await,
         }
     }
 
-    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), LinkError> {
+    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
         match self {
-            Link::Stdio(link) => link.notify(method, params).await,
-            Link::Http(link) => link.notify(method, params).await,
-            Link::Sse(link) => link.notify(method, params).await,
+            Transport::Stdio(link) => link.notify(method, params).await,
+            Transport::Http(link) => link.notify(method, params).await,
+            Transport::Sse(link) => link.notify(method, params).await,
         }
     }
 
     fn pending(&self) -> &PendingTable {
         match self {
-            Link::Stdio(link) => link.pending(),
-            Link::Http(link) => link.pending(),
-            Link::Sse(link) => link.pending(),
+            Transport::Stdio(link) => link.pending(),
+            Transport::Http(link) => link.pending(),
+            Transport::Sse(link) => link.pending(),
         }
     }
 
@@ -217,7 +217,7 @@ impl Link {
     }
 
     /// It is this client's own.
-    pub(super) fn belongs_to(&self, client: &Arc<dyn Party>) {
+    pub(super) fn belongs_to(&self, client: &Arc<dyn Peer>) {
         self.pending().belongs_to(Arc::clone(client));
     }
 
@@ -229,17 +229,17 @@ impl Link {
     /// Ends when the link is dead, with the reason.
     pub(super) async fn closed(&self) -> String {
         match self {
-            Link::Stdio(link) => link.closed().await,
-            Link::Http(link) => link.closed().await,
-            Link::Sse(link) => link.closed().await,
+            Transport::Stdio(link) => link.closed().await,
+            Transport::Http(link) => link.closed().await,
+            Transport::Sse(link) => link.closed().await,
         }
     }
 
     pub(super) async fn stop(&self) {
         match self {
-            Link::Stdio(link) => link.stop().await,
-            Link::Http(link) => link.stop().await,
-            Link::Sse(link) => link.stop(),
+            Transport::Stdio(link) => link.stop().await,
+            Transport::Http(link) => link.stop().await,
+            Transport::Sse(link) => link.stop(),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::connection::Connection;
-use super::freshness::Keeping;
-use super::link::LinkError;
+use super::freshness::CacheHint;
+use super::link::TransportError;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{Definition, ItemKind};
 use crate::wire::params;
@@ -24,14 +24,14 @@ pub(super) struct Listing {
     /// What was left out.
     pub(super) reports: Vec<String>,
     /// For how long and for whom it may be kept, if the server says so.
-    pub(super) keeping: Option<Keeping>,
+    pub(super) cache_hint: Option<CacheHint>,
 }
 
 /// All items of a kind, and what was left out.
-pub(super) async fn list(connection: &Connection, kind: ItemKind) -> Result<Listing, LinkError> {
+pub(super) async fn list(connection: &Connection, kind: ItemKind) -> Result<Listing, TransportError> {
     let (mut taken, mut reports) = (Taken::default(), Vec::new());
-    let mut keeping = None::<Keeping>;
-    let listing = |taken: Taken, reports, keeping| Ok(Listing { items: taken.items, reports, keeping });
+    let mut cache_hint = None::<CacheHint>;
+    let listing = |taken: Taken, reports, cache_hint| Ok(Listing { items: taken.items, reports, cache_hint });
     let (mut cursor, mut seen) = (None::<String>, HashSet::new());
     let method = kind.list_method();
     for _ in 0..MAX_PAGES {
@@ -39,32 +39,32 @@ pub(super) async fn list(connection: &Connection, kind: ItemKind) -> Result<List
             Some(cursor) => format!("{{\"cursor\":{}}}", quote(cursor)),
             None => "{}".to_owned(),
         };
-        let body = crate::json::valid(body).map_err(|error| LinkError::Protocol(error.to_string()))?;
+        let body = crate::json::valid(body).map_err(|error| TransportError::Protocol(error.to_string()))?;
         let page = connection.ask(method, &body).await?;
         cursor = take_page(connection, kind, &page, &mut taken, &mut reports)?;
         if connection.is_stateless() {
             let said = hints(&page);
-            keeping = Some(keeping.map_or(said, |before| before.and(said)));
+            cache_hint = Some(cache_hint.map_or(said, |before| before.and(said)));
         }
         match &cursor {
-            None => return listing(taken, reports, keeping),
+            None => return listing(taken, reports, cache_hint),
             Some(cursor) if !seen.insert(cursor.clone()) => {
                 reports.push(format!("`{method}` repeats the cursor {}: the list ends there", quote(cursor)));
-                return listing(taken, reports, keeping);
+                return listing(taken, reports, cache_hint);
             }
             Some(_) if taken.items.len() > MAX_ITEMS => break,
             Some(_) => {}
         }
     }
     reports.push(format!("`{method}` does not end: only the first {} items are used", taken.items.len()));
-    listing(taken, reports, keeping)
+    listing(taken, reports, cache_hint)
 }
 
 /// What a page says about being kept. What it does not say, or says wrongly, counts as the least there is.
-fn hints(page: &RawRef) -> Keeping {
-    let Ok(page) = Object::of(page) else { return Keeping::default() };
+fn hints(page: &RawRef) -> CacheHint {
+    let Ok(page) = Object::of(page) else { return CacheHint::default() };
     let ttl = page.get("ttlMs").and_then(|ttl| ttl.get().parse().ok()).unwrap_or_default();
-    Keeping { ttl: Duration::from_millis(ttl), public: page.string("cacheScope").as_deref() == Some("public") }
+    CacheHint { ttl: Duration::from_millis(ttl), public: page.string("cacheScope").as_deref() == Some("public") }
 }
 
 /// The items of one kind, each under a key of its own.
@@ -99,9 +99,9 @@ fn take_page(
     page: &Raw,
     taken: &mut Taken,
     reports: &mut Vec<String>,
-) -> Result<Option<String>, LinkError> {
+) -> Result<Option<String>, TransportError> {
     let (method, member) = (kind.list_method(), kind.list_member());
-    let protocol = |reason: String| LinkError::Protocol(format!("`{method}`: {reason}"));
+    let protocol = |reason: String| TransportError::Protocol(format!("`{method}`: {reason}"));
     let object = Object::of(page).map_err(|error| protocol(error.to_string()))?;
     let list = object.get(member).ok_or_else(|| protocol(format!("the result has no `{member}`")))?;
     let list: Vec<&RawRef> = Deserialize::deserialize(&mut serde_json::Deserializer::from_str(list.get()))
@@ -143,10 +143,10 @@ mod tests {
     #[test]
     fn what_is_not_said_about_keeping_a_list_counts_as_nothing() {
         let hints = |text: &str| hints(&crate::json::valid(text.to_owned()).unwrap());
-        let minute = Keeping { ttl: Duration::from_secs(60), public: true };
+        let minute = CacheHint { ttl: Duration::from_secs(60), public: true };
         assert_eq!(hints(r#"{"ttlMs":60000,"cacheScope":"public"}"#), minute);
         for odd in ["{}", r#"{"ttlMs":-1,"cacheScope":"all"}"#, r#"{"ttlMs":"60000","cacheScope":true}"#] {
-            assert_eq!(hints(odd), Keeping::default(), "{odd}");
+            assert_eq!(hints(odd), CacheHint::default(), "{odd}");
         }
     }
 

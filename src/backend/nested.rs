@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::link::Pulse;
-use super::party::{Party, Question};
+use super::link::Activity;
+use super::peer::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::Abilities;
 use crate::wire::{Request, RpcError, encode};
@@ -20,8 +20,8 @@ pub(super) const ROOTS: &str = "roots/list";
 pub(super) struct Asker {
     /// None if the client is asked while no call of it runs.
     pub(super) call: Option<u64>,
-    pub(super) party: Arc<dyn Party>,
-    pub(super) pulse: Option<Arc<Pulse>>,
+    pub(super) peer: Arc<dyn Peer>,
+    pub(super) pulse: Option<Arc<Activity>>,
 }
 
 /// Why a question cannot be put to anybody.
@@ -72,11 +72,11 @@ async fn ask(request: &Request, asker: Result<Asker, Nobody>, terms: Terms) -> R
     let params = request.params.clone().unwrap_or_else(|| crate::json::raw(&serde_json::json!({})));
     permitted(terms.declared, &request.method, &params)?;
     let asker = asker.map_err(Nobody::error)?;
-    permitted(asker.party.askable(), &request.method, &params)?;
+    permitted(asker.peer.askable(), &request.method, &params)?;
     // The time a person takes is not the server's.
-    let _waiting = asker.pulse.as_ref().map(Pulse::pause);
+    let _waiting = asker.pulse.as_ref().map(Activity::pause);
     let question = Question { method: request.method.clone(), params, patience: terms.patience };
-    match tokio::time::timeout(terms.patience, asker.party.ask(question)).await {
+    match tokio::time::timeout(terms.patience, asker.peer.ask(question)).await {
         Ok(answer) => answer,
         Err(_) => Err(RpcError::internal("nobody answered in time")),
     }

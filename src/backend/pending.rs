@@ -9,16 +9,16 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::inbound::{self, Inbound};
-use super::link::{LinkError, Outgoing, Pulse};
+use super::link::{Activity, Outgoing, TransportError};
 use super::long_line;
 use super::nested::{self, Asker, Nobody, Terms};
-use super::party::Party;
+use super::peer::Peer;
 use super::signals::Signals;
 use crate::json::Raw;
 use crate::model::{Abilities, Owner};
 use crate::wire::{Fault, Id, Notification, Request, RpcError, batch};
 
-pub(super) type Reply = oneshot::Receiver<Result<Raw, LinkError>>;
+pub(super) type Reply = oneshot::Receiver<Result<Raw, TransportError>>;
 
 /// What a connection may be asked before anything was agreed: nothing.
 const NO_TERMS: Terms = Terms {
@@ -36,9 +36,9 @@ const NO_TERMS: Terms = Terms {
 
 #[derive(Debug)]
 struct Pending {
-    reply: oneshot::Sender<Result<Raw, LinkError>>,
-    party: Option<Arc<dyn Party>>,
-    pulse: Option<Arc<Pulse>>,
+    reply: oneshot::Sender<Result<Raw, TransportError>>,
+    peer: Option<Arc<dyn Peer>>,
+    pulse: Option<Arc<Activity>>,
     /// What the server asks in the middle of it. Ends with it.
     questions: Questions,
 }
@@ -88,7 +88,7 @@ pub(super) struct PendingTable {
     terms: OnceLock<Terms>,
     left: Mutex<VecDeque<Left>>,
     /// The only client of this connection, as it is reached while no call of it runs.
-    session: OnceLock<Arc<dyn Party>>,
+    session: OnceLock<Arc<dyn Peer>>,
     answering: Arc<Semaphore>,
 }
 
@@ -108,7 +108,7 @@ impl PendingTable {
     }
 
     /// This connection is one client's own.
-    pub(super) fn belongs_to(&self, session: Arc<dyn Party>) {
+    pub(super) fn belongs_to(&self, session: Arc<dyn Peer>) {
         if self.session.set(session).is_err() {
             tracing::debug!(server = %self.name, "a connection belongs to one client for good");
         }
@@ -126,15 +126,15 @@ impl PendingTable {
     }
 
     /// Makes an entry for a request that is about to be sent. Fails where nothing will be answered any more.
-    pub(super) fn enter(&self, outgoing: &Outgoing<'_>) -> Result<Reply, LinkError> {
+    pub(super) fn enter(&self, outgoing: &Outgoing<'_>) -> Result<Reply, TransportError> {
         let (reply, answer) = oneshot::channel();
-        let (party, pulse) = (outgoing.party.clone(), outgoing.pulse.clone());
-        self.lock().insert(outgoing.id, Pending { reply, party, pulse, questions: Questions::default() });
+        let (peer, pulse) = (outgoing.peer.clone(), outgoing.pulse.clone());
+        self.lock().insert(outgoing.id, Pending { reply, peer, pulse, questions: Questions::default() });
         // Looked at after the entry was made: whoever closes later finds the entry and fails it.
         match self.closed.borrow().clone() {
             Some(reason) => {
                 self.leave(outgoing.id);
-                Err(LinkError::Closed(reason))
+                Err(TransportError::Closed(reason))
             }
             None => Ok(answer),
         }
@@ -149,13 +149,13 @@ impl PendingTable {
     /// not care: what it says of that call must not be taken for another client's.
     pub(super) fn give_up(&self, id: u64) -> bool {
         let Some(entry) = self.lock().remove(&id) else { return false };
-        if let Some(party) = &entry.party {
+        if let Some(peer) = &entry.peer {
             let mut left = self.left();
             let now = Instant::now();
             while left.front().is_some_and(|oldest| oldest.until <= now) || left.len() >= MOST_REMEMBERED {
                 left.pop_front();
             }
-            left.push_back(Left { id, owner: party.owner().clone(), until: now + REMEMBERED });
+            left.push_back(Left { id, owner: peer.owner().clone(), until: now + REMEMBERED });
         }
         true
     }
@@ -164,7 +164,7 @@ impl PendingTable {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn finish(&self, id: u64, outcome: Result<Raw, LinkError>) {
+    pub(super) fn finish(&self, id: u64, outcome: Result<Raw, TransportError>) {
         match self.lock().remove(&id) {
             // Whoever asked may be gone by now.
             Some(pending) => drop(pending.reply.send(outcome)),
@@ -192,8 +192,8 @@ impl PendingTable {
     }
 
     /// The error of a request that this connection can no longer carry.
-    pub(super) fn lost(&self, otherwise: &str) -> LinkError {
-        LinkError::Closed(self.closed.borrow().clone().unwrap_or_else(|| otherwise.to_owned()))
+    pub(super) fn lost(&self, otherwise: &str) -> TransportError {
+        TransportError::Closed(self.closed.borrow().clone().unwrap_or_else(|| otherwise.to_owned()))
     }
 
     /// Ends when the connection has, with the reason.
@@ -214,7 +214,7 @@ impl PendingTable {
     /// Takes what was too large to be read: whoever it answers is told.
     pub(super) fn take_oversized(&self, head: &[u8], tail: &[u8], cap: usize) {
         match long_line::answered(head, tail) {
-            Some(id) => self.finish(id, Err(LinkError::TooLarge(cap))),
+            Some(id) => self.finish(id, Err(TransportError::TooLarge(cap))),
             None => tracing::warn!(server = %self.name, "nobody can be told: the message shows no id"),
         }
     }
@@ -222,7 +222,7 @@ impl PendingTable {
     fn take_message(&self, text: &[u8]) -> Option<Task> {
         match inbound::sort(&self.name, &self.signals, text) {
             Ok(Inbound::Answer(response)) => match inbound::number(response.id.as_ref()) {
-                Some(id) => self.finish(id, response.outcome.map_err(LinkError::Rpc)),
+                Some(id) => self.finish(id, response.outcome.map_err(TransportError::Rpc)),
                 None => tracing::warn!(server = %self.name, "an answer without a usable id was dropped"),
             },
             Ok(inbound) => return self.take_other(inbound, None),
@@ -244,7 +244,7 @@ impl PendingTable {
             Inbound::TakenBack(id) => self.take_back(&id),
             Inbound::Progress(token, params) => self.take_progress(token, &params),
             Inbound::Log(params) => match whose() {
-                Ok(asker) => asker.party.log(&params),
+                Ok(asker) => asker.peer.log(&params),
                 Err(_) => tracing::debug!(target: "server", server = %self.name, "{params}"),
             },
             Inbound::Other(notification) => self.take_notification(&notification, whose()),
@@ -255,7 +255,7 @@ impl PendingTable {
 
     fn take_notification(&self, notification: &Notification, whose: Result<Asker, Nobody>) {
         if let Ok(asker) = whose {
-            asker.party.tell(&notification.method, notification.params.as_deref());
+            asker.peer.tell(&notification.method, notification.params.as_deref());
         }
     }
 
@@ -308,30 +308,30 @@ impl PendingTable {
     fn asker(&self, call: u64) -> Option<Asker> {
         let pending = self.lock();
         let entry = pending.get(&call)?;
-        Some(Asker { call: Some(call), party: Arc::clone(entry.party.as_ref()?), pulse: entry.pulse.clone() })
+        Some(Asker { call: Some(call), peer: Arc::clone(entry.peer.as_ref()?), pulse: entry.pulse.clone() })
     }
 
     /// The newest call of the only client that has any.
     fn sole_owner(&self) -> Result<Asker, Nobody> {
         let pending = self.lock();
-        let mut calls = pending.iter().filter_map(|(id, entry)| Some((*id, entry.party.as_ref()?, entry)));
-        let Some((mut newest, mut party, mut entry)) = calls.next() else {
+        let mut calls = pending.iter().filter_map(|(id, entry)| Some((*id, entry.peer.as_ref()?, entry)));
+        let Some((mut newest, mut peer, mut entry)) = calls.next() else {
             let session = self.session.get().ok_or(Nobody::NoCall)?;
-            return Ok(Asker { call: None, party: Arc::clone(session), pulse: None });
+            return Ok(Asker { call: None, peer: Arc::clone(session), pulse: None });
         };
         for (id, other, its_entry) in calls {
-            if other.owner() != party.owner() {
+            if other.owner() != peer.owner() {
                 return Err(Nobody::SeveralOwners);
             }
             if id > newest {
-                (newest, party, entry) = (id, other, its_entry);
+                (newest, peer, entry) = (id, other, its_entry);
             }
         }
         let now = Instant::now();
-        if self.left().iter().any(|left| left.until > now && left.owner != *party.owner()) {
+        if self.left().iter().any(|left| left.until > now && left.owner != *peer.owner()) {
             return Err(Nobody::SeveralOwners);
         }
-        Ok(Asker { call: Some(newest), party: Arc::clone(party), pulse: entry.pulse.clone() })
+        Ok(Asker { call: Some(newest), peer: Arc::clone(peer), pulse: entry.pulse.clone() })
     }
 
     fn take_back(&self, id: &Id) {
@@ -341,16 +341,16 @@ impl PendingTable {
     }
 
     fn take_progress(&self, token: u64, params: &Raw) {
-        let party = {
+        let peer = {
             let pending = self.lock();
             let Some(pending) = pending.get(&token) else { return };
             if let Some(pulse) = &pending.pulse {
                 pulse.beat();
             }
-            pending.party.clone()
+            pending.peer.clone()
         };
-        if let Some(party) = party.filter(|party| party.wants_progress()) {
-            party.progress(params);
+        if let Some(peer) = peer.filter(|peer| peer.wants_progress()) {
+            peer.progress(params);
         }
     }
 
@@ -362,7 +362,7 @@ impl PendingTable {
         if let Some(id) = inbound::number(id.as_ref()).or_else(|| long_line::answered(text, text))
             && self.lock().contains_key(&id)
         {
-            self.finish(id, Err(LinkError::Protocol(error.message())));
+            self.finish(id, Err(TransportError::Protocol(error.message())));
         }
     }
 

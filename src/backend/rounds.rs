@@ -10,9 +10,9 @@ use serde_json::json;
 use super::call::{Answer, Call, CallError};
 use super::handle::Handle;
 use super::nested::{self, ELICITATION};
-use super::party::{Party, Question};
+use super::peer::{Peer, Question};
 use super::tasks;
-use crate::json::{Object, Raw, RawRef, Word, quote};
+use crate::json::{Needle, Object, Raw, RawRef, quote};
 use crate::model::Abilities;
 use crate::wire::{RpcError, code, key};
 
@@ -71,7 +71,7 @@ impl Handle {
                     let original = original.get_or_insert_with(|| call.params.clone());
                     call.params = again(original, &answers, asked.state.as_deref());
                 }
-                Err(CallError::Rpc(error)) if error.code() == code::URL_REQUIRED && asks_urls(call.party.as_ref()) => {
+                Err(CallError::Rpc(error)) if error.code() == code::URL_REQUIRED && asks_urls(call.peer.as_ref()) => {
                     let asked = addresses(&error).ok_or(CallError::Rpc(error))?;
                     let answers = Box::pin(self.ask_all(&asked, &call, &mut rounds)).await?;
                     if let Some(action) = declined(&answers) {
@@ -97,16 +97,16 @@ impl Handle {
         if rounds.asked > MOST_ROUNDS {
             return Err(self.unanswered(&format!("it asked more than {MOST_ROUNDS} times")));
         }
-        let Some(party) = &call.party else { return Err(self.unanswered("nobody can be asked")) };
+        let Some(peer) = &call.peer else { return Err(self.unanswered("nobody can be asked")) };
         for (_, method, params) in &asked.questions {
-            nested::permitted(party.askable(), method, params)
+            nested::permitted(peer.askable(), method, params)
                 .map_err(|error| self.unanswered(&format!("it may not ask for `{method}`: {}", error.message())))?;
         }
         let patience = self.input_timeout;
         let before = tokio::time::Instant::now();
         let answers = join_all(asked.questions.iter().map(|(key, method, params)| async move {
             let question = Question { method: method.clone(), params: params.clone(), patience };
-            let answer = tokio::time::timeout(patience, party.ask(question)).await;
+            let answer = tokio::time::timeout(patience, peer.ask(question)).await;
             let answer = answer.unwrap_or_else(|_| Err(RpcError::internal("nobody answered in time")));
             (key.clone(), method.as_str(), answer)
         }));
@@ -155,13 +155,13 @@ impl Handle {
     }
 }
 
-fn asks_urls(party: Option<&Arc<dyn Party>>) -> bool {
-    party.is_some_and(|party| party.askable().url && !party.understands_url_error())
+fn asks_urls(peer: Option<&Arc<dyn Peer>>) -> bool {
+    peer.is_some_and(|peer| peer.askable().url && !peer.understands_url_error())
 }
 
 /// Whether a result is a question.
 pub fn wants_more(result: &RawRef) -> bool {
-    static INPUT_REQUIRED: Word = Word::new("input_required");
+    static INPUT_REQUIRED: Needle = Needle::new("input_required");
     INPUT_REQUIRED.is_in(result.get())
         && Object::of(result).is_ok_and(|object| object.string("resultType").as_deref() == Some("input_required"))
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::Connection;
 use super::connector::{Connector, Purpose};
 use super::handshake::{Declared, Memory};
-use super::party::Party;
+use super::peer::Peer;
 use super::signals::Signals;
 use super::subscriber::{self, Keeper};
 use super::subscriptions::Subscriptions;
@@ -88,11 +88,11 @@ pub(super) struct Client {
     /// Ends when its session has.
     pub(super) gone: Option<CancellationToken>,
     /// The way to it while no call of it runs.
-    pub(super) between_calls: Option<Arc<dyn Party>>,
+    pub(super) between_calls: Option<Arc<dyn Peer>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Sides {
+pub(super) struct SideConnections {
     pub(super) connector: Arc<Connector>,
     open: Mutex<HashMap<Key, Arc<Side>>>,
     /// What is followed on them, which outlives the connections themselves.
@@ -100,9 +100,9 @@ pub(super) struct Sides {
     pub(super) stop: CancellationToken,
 }
 
-impl Sides {
+impl SideConnections {
     pub(super) fn new(connector: Arc<Connector>, stop: CancellationToken) -> Self {
-        Sides { connector, open: Mutex::default(), followed: Mutex::default(), stop }
+        SideConnections { connector, open: Mutex::default(), followed: Mutex::default(), stop }
     }
 
     /// What is followed on the connection for this key.

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::link::{LinkError, Outgoing, UnexpectedAnswer};
+use super::link::{Outgoing, TransportError, UnexpectedAnswer};
 use super::pending::{PendingTable, Task};
 use super::signals::Signals;
 use crate::json::Raw;
@@ -22,7 +22,7 @@ const ASIDE: Duration = Duration::from_secs(5);
 const REPLIES: usize = 256;
 
 #[derive(Debug)]
-pub(super) struct SseLink {
+pub(super) struct SseTransport {
     poster: Arc<Poster>,
     next_id: AtomicU64,
     reader: JoinHandle<()>,
@@ -38,7 +38,7 @@ struct Poster {
     version: OnceLock<Revision>,
 }
 
-impl SseLink {
+impl SseTransport {
     /// Opens the stream and waits to be told where messages go.
     pub(super) async fn open(
         name: &Arc<str>,
@@ -46,19 +46,19 @@ impl SseLink {
         cap: usize,
         signals: Arc<Signals>,
         patience: Duration,
-    ) -> Result<Self, LinkError> {
+    ) -> Result<Self, TransportError> {
         let (stream, endpoint) = match tokio::time::timeout(patience, endpoint(client)).await {
             Ok(opened) => opened?,
             Err(_) => return Err(no_endpoint("in time")),
         };
         let client =
-            client.beside(&endpoint).map_err(|error| LinkError::Protocol(format!("its `endpoint`: {error}")))?;
+            client.beside(&endpoint).map_err(|error| TransportError::Protocol(format!("its `endpoint`: {error}")))?;
         let pending = PendingTable::new(name, signals);
         let poster = Arc::new(Poster { pending, client, version: OnceLock::new() });
         let (sender, replies) = mpsc::channel(REPLIES);
         let reader = tokio::spawn(read(Arc::clone(&poster), stream, cap, sender));
         let replier = tokio::spawn(reply(Arc::clone(&poster), replies));
-        Ok(SseLink { poster, next_id: AtomicU64::new(1), reader, replier })
+        Ok(SseTransport { poster, next_id: AtomicU64::new(1), reader, replier })
     }
 
     pub(super) fn pending(&self) -> &PendingTable {
@@ -74,7 +74,7 @@ impl SseLink {
         let _ = self.poster.version.set(revision);
     }
 
-    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
+    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
         let id = outgoing.id;
         let answer = self.poster.pending.enter(&outgoing)?;
         let body = encode::request(&Id::number(id), outgoing.method, Some(&outgoing.params));
@@ -88,7 +88,7 @@ impl SseLink {
         answer.await.unwrap_or_else(|_| Err(self.poster.pending.lost("its event stream ended")))
     }
 
-    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), LinkError> {
+    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
         self.poster.post(encode::notification(method, params), None).await
     }
 
@@ -103,7 +103,7 @@ impl SseLink {
     }
 }
 
-impl Drop for SseLink {
+impl Drop for SseTransport {
     fn drop(&mut self) {
         self.stop();
     }
@@ -112,11 +112,11 @@ impl Drop for SseLink {
 impl Poster {
     /// Sends a message. Where that fails, whoever waits for its answer is told first, and then all others if this is
     /// the end of the connection.
-    async fn post(&self, body: String, waits: Option<u64>) -> Result<(), LinkError> {
+    async fn post(&self, body: String, waits: Option<u64>) -> Result<(), TransportError> {
         let (error, last) = match self.client.post(self.headers(), body).await {
             Ok(answer) if answer.status().is_success() => return Ok(()),
             // It does not know our stream any more, so it has not acted on this either.
-            Ok(answer) if answer.status().as_u16() == 404 => (LinkError::SessionExpired, true),
+            Ok(answer) if answer.status().as_u16() == 404 => (TransportError::SessionExpired, true),
             Ok(answer) => (unexpected(&answer), false),
             Err(error) => {
                 let last = matches!(error, HttpError::Connect(_));
@@ -167,7 +167,7 @@ impl Poster {
 }
 
 /// The stream, and the address that its first event tells.
-async fn endpoint(client: &HttpClient) -> Result<(EventStream, String), LinkError> {
+async fn endpoint(client: &HttpClient) -> Result<(EventStream, String), TransportError> {
     let answer = client.get(client.headers()).await?;
     if !answer.status().is_success() || !answer.is_events() {
         return Err(unexpected(&answer));
@@ -181,13 +181,15 @@ async fn endpoint(client: &HttpClient) -> Result<(EventStream, String), LinkErro
     Err(no_endpoint("before it ended"))
 }
 
-fn no_endpoint(when: &str) -> LinkError {
-    LinkError::Protocol(format!("its event stream did not say {when} where to send messages (no `endpoint` event)"))
+fn no_endpoint(when: &str) -> TransportError {
+    TransportError::Protocol(format!(
+        "its event stream did not say {when} where to send messages (no `endpoint` event)"
+    ))
 }
 
-fn unexpected(answer: &Answer) -> LinkError {
+fn unexpected(answer: &Answer) -> TransportError {
     let (status, content_type) = (answer.status().as_u16(), answer.content_type().to_owned());
-    LinkError::Unexpected(UnexpectedAnswer { status, content_type })
+    TransportError::Unexpected(UnexpectedAnswer { status, content_type })
 }
 
 async fn read(poster: Arc<Poster>, mut stream: EventStream, cap: usize, replies: mpsc::Sender<String>) {

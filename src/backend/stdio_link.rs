@@ -10,12 +10,12 @@ use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::link::{LinkError, Outgoing};
+use super::link::{Outgoing, TransportError};
 use super::pending::{PendingTable, Task};
 use super::signals::Signals;
+use crate::fiber::run_on_runtime;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
-use crate::script::hand_over;
 use crate::wire::{Id, Line, LineReader, LineSender, encode, line_writer};
 
 /// How long a child gets to end by itself once its input is closed, and again once it was asked to terminate.
@@ -29,7 +29,7 @@ const QUEUE: usize = 1024;
 pub(super) type LastWords = Arc<Mutex<String>>;
 
 #[derive(Debug)]
-pub(super) struct StdioLink {
+pub(super) struct StdioTransport {
     pending: Arc<PendingTable>,
     writer: LineSender,
     next_id: AtomicU64,
@@ -37,7 +37,7 @@ pub(super) struct StdioLink {
     ended: CancellationToken,
 }
 
-impl StdioLink {
+impl StdioTransport {
     pub(super) fn start(
         name: &Arc<str>,
         launch: &Launch,
@@ -60,7 +60,7 @@ impl StdioLink {
             keep(&waiting, child, streams, stopping).await;
             drop(done);
         });
-        Ok(StdioLink { pending, writer, next_id: AtomicU64::new(1), stop, ended })
+        Ok(StdioTransport { pending, writer, next_id: AtomicU64::new(1), stop, ended })
     }
 
     pub(super) fn pending(&self) -> &PendingTable {
@@ -71,12 +71,12 @@ impl StdioLink {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
+    pub(super) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
         let answer = self.pending.enter(&outgoing)?;
         let mut guard = CancelOnDrop { link: self, id: outgoing.id, armed: true, notify: false };
         let line = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
         let Ok(place) = self.writer.clone().reserve_owned().await else { return Err(self.lost()) };
-        hand_over(move || drop(place.send(line)));
+        run_on_runtime(move || drop(place.send(line)));
         // While it waited for a place in the queue the server knew nothing of it, and there was nothing to cancel.
         guard.notify = outgoing.cancellable;
         let outcome = answer.await.unwrap_or_else(|_| Err(self.lost()));
@@ -84,12 +84,12 @@ impl StdioLink {
         outcome
     }
 
-    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), LinkError> {
+    pub(super) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
         let line = encode::notification(method, params);
         self.writer.send(line).await.map_err(|_| self.lost())
     }
 
-    fn lost(&self) -> LinkError {
+    fn lost(&self) -> TransportError {
         self.pending.lost("its input is closed")
     }
 
@@ -105,7 +105,7 @@ impl StdioLink {
 }
 
 /// A link that nobody holds any more has no use for its child.
-impl Drop for StdioLink {
+impl Drop for StdioTransport {
     fn drop(&mut self) {
         self.stop.cancel();
     }
@@ -113,7 +113,7 @@ impl Drop for StdioLink {
 
 /// Takes the entry away and tells the server, when whoever asked no longer waits.
 struct CancelOnDrop<'a> {
-    link: &'a StdioLink,
+    link: &'a StdioTransport,
     id: u64,
     armed: bool,
     notify: bool,
@@ -128,7 +128,7 @@ impl Drop for CancelOnDrop<'_> {
         let line = encode::notification("notifications/cancelled", Some(&params));
         let writer = self.link.writer.clone();
         // Behind the request itself.
-        hand_over(move || {
+        run_on_runtime(move || {
             if let Err(mpsc::error::TrySendError::Full(line)) = writer.try_send(line) {
                 tokio::spawn(async move { writer.send(line).await });
             }

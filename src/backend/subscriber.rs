@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::call::CallError;
 use super::connection::{Connection, Failure};
 use super::handle::Handle;
-use super::link::LinkError;
+use super::link::TransportError;
 use super::sides::Client;
 use super::subscriptions::{Follower, Listener, Standing, Subscription, Subscriptions};
 use crate::json::Raw;
@@ -168,7 +168,7 @@ impl Keeper {
     async fn subscribe_to(&self, uri: Uri) -> Done {
         let outcome = match self.ask("resources/subscribe", &uri).await {
             None => Err(self.late()),
-            Some(Err(LinkError::Closed(_) | LinkError::SessionExpired)) => return (uri, None),
+            Some(Err(TransportError::Closed(_) | TransportError::SessionExpired)) => return (uri, None),
             Some(outcome) => outcome.map(drop).map_err(|error| self.refusal(error)),
         };
         self.note(&uri, outcome.as_ref().err());
@@ -180,12 +180,12 @@ impl Keeper {
     async fn unsubscribe_from(&self, uri: Uri) -> Done {
         // Updates that come all the same find nobody, so a failure is nobody's concern.
         match self.ask("resources/unsubscribe", &uri).await {
-            Some(Err(LinkError::Closed(_) | LinkError::SessionExpired)) => (uri, None),
+            Some(Err(TransportError::Closed(_) | TransportError::SessionExpired)) => (uri, None),
             _ => (uri, Some(false)),
         }
     }
 
-    async fn ask(&self, method: &str, uri: &str) -> Option<Result<Raw, LinkError>> {
+    async fn ask(&self, method: &str, uri: &str) -> Option<Result<Raw, TransportError>> {
         let body = crate::json::raw(&json!({ "uri": uri }));
         tokio::time::timeout(self.patience, self.connection.ask(method, &body)).await.ok()
     }
@@ -267,10 +267,10 @@ impl Keeper {
     }
 
     /// What a client is told of a refusal.
-    fn refusal(&self, error: LinkError) -> CallError {
+    fn refusal(&self, error: TransportError) -> CallError {
         match error {
             // It promised, and has no such method all the same.
-            LinkError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND => unsupported(&self.server),
+            TransportError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND => unsupported(&self.server),
             error => match self.connection.failure(error) {
                 Failure::Final(error) => error,
                 Failure::Stale => CallError::Down {
@@ -304,10 +304,10 @@ struct Listen {
 }
 
 /// A request that lasts until this is dropped, which cancels it.
-struct Listening(JoinHandle<Result<(), LinkError>>);
+struct Listening(JoinHandle<Result<(), TransportError>>);
 
 impl Future for Listening {
-    type Output = Result<(), LinkError>;
+    type Output = Result<(), TransportError>;
 
     fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
         std::pin::Pin::new(&mut self.0).poll(context).map(|joined| joined.unwrap_or(Ok(())))

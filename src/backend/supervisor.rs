@@ -16,10 +16,10 @@ use super::connector::{Connector, Purpose};
 use super::follow::{self, Ended};
 use super::handle::{Handle, Limits, State};
 use super::handshake::{Declared, Memory};
-use super::sides::Sides;
+use super::sides::SideConnections;
 use super::signals::Signals;
 use super::subscriber::{self, Keeper};
-use crate::config::{Server, Transport};
+use crate::config::{ServerConfig, TransportConfig};
 use crate::model::{Abilities, BackendKind, BackendView, Lists, ServerInfo, Status};
 use crate::wire::http::Pool;
 
@@ -42,10 +42,10 @@ pub struct Environment {
 }
 
 /// What is known of a server that is not connected.
-pub fn idle_view(name: &str, server: &Server, cache: &Cache) -> BackendView {
+pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache) -> BackendView {
     let kind = match server.transport {
-        Transport::Stdio { .. } => BackendKind::Stdio,
-        Transport::Http { .. } => BackendKind::Http,
+        TransportConfig::Stdio { .. } => BackendKind::Stdio,
+        TransportConfig::Http { .. } => BackendKind::Http,
     };
     let cached = cache.load(name, server);
     let status = if cached.is_some() { Status::Cached } else { Status::Starting };
@@ -63,7 +63,7 @@ pub fn idle_view(name: &str, server: &Server, cache: &Cache) -> BackendView {
 }
 
 /// Starts the supervision of a server. Returns at once.
-pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
+pub fn start(name: &str, server: &ServerConfig, environment: &Environment) -> Handle {
     let name: Arc<str> = name.into();
     let view = idle_view(&name, server, &environment.cache);
     let saved = (view.status == Status::Cached).then(|| (Arc::clone(&view.info), Arc::clone(&view.lists)));
@@ -74,7 +74,7 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         name: Arc::clone(&name),
         view: Arc::new(ArcSwap::from_pointee(view)),
         state,
-        kick: Arc::default(),
+        reconnect_now: Arc::default(),
         patience: Limits {
             quiet: server.timeout,
             limit: server.max_timeout.max(server.timeout),
@@ -84,7 +84,7 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
         breaker: Breaker::new(&name, server.circuit_breaker),
         input_timeout: server.input_timeout,
         session_scoped: server.session_scoped,
-        sides: Arc::new(Sides::new(Arc::clone(&connector), stop.clone())),
+        sides: Arc::new(SideConnections::new(Arc::clone(&connector), stop.clone())),
         stop,
         stopped: CancellationToken::new(),
         subscriptions: Arc::default(),
@@ -108,7 +108,7 @@ pub fn start(name: &str, server: &Server, environment: &Environment) -> Handle {
 
 pub(super) struct Supervisor {
     pub(super) name: Arc<str>,
-    pub(super) server: Server,
+    pub(super) server: ServerConfig,
     environment: Environment,
     pub(super) handle: Handle,
     state: watch::Sender<State>,
@@ -223,7 +223,7 @@ impl Supervisor {
         let earliest = since + MIN_PAUSE.min(backoff);
         let next = Instant::now() + backoff;
         let called = async {
-            self.handle.kick.notified().await;
+            self.handle.reconnect_now.notified().await;
             tokio::time::sleep_until(earliest).await;
         };
         tokio::select! {

@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{Answer, Call, CallError};
 use super::handle::Handle;
-use super::party::Party;
+use super::peer::Peer;
 use super::rounds::{Asked, Rounds};
-use crate::json::{Object, Raw, RawRef, Word, quote};
+use crate::json::{Needle, Object, Raw, RawRef, quote};
 use crate::model::ItemKind;
 use crate::wire::{RpcError, code, without_reserved};
 
@@ -37,7 +37,7 @@ pub(super) fn begun(call: &Call, result: &RawRef) -> Option<Task> {
     if call.method != CALL {
         return None;
     }
-    static TASK_ID: Word = Word::new("taskId");
+    static TASK_ID: Needle = Needle::new("taskId");
     if !TASK_ID.is_in(result.get()) {
         return None;
     }
@@ -188,7 +188,7 @@ fn about(method: &'static str, id: &str, call: &Call) -> Call {
         params: crate::json::raw(&json!({ "taskId": id })),
         timeout: call.timeout,
         cancel: call.cancel.clone(),
-        party: call.party.clone(),
+        peer: call.peer.clone(),
         passes_questions_on: false,
         takes_tasks: true,
         declares_tasks: true,
@@ -217,7 +217,7 @@ impl EndsTask {
 impl Drop for EndsTask {
     fn drop(&mut self) {
         let Some(cancel) = self.cancel.take() else { return };
-        let gone = cancel.party.as_deref().and_then(Party::gone).is_some_and(|gone| gone.is_cancelled());
+        let gone = cancel.peer.as_deref().and_then(Peer::gone).is_some_and(|gone| gone.is_cancelled());
         if gone && self.handle.session_scoped {
             // The connection went with its client, and the task with the connection.
             return;

@@ -111,7 +111,7 @@ fn backend_members(builder: &mut MethodsBuilder) {
 }
 
 /// What a backend has of a kind, as scripts get it.
-pub fn offered(view: &BackendView, kind: ItemKind) -> impl Iterator<Item = (Metadata, BackendHandler)> {
+pub(super) fn offered(view: &BackendView, kind: ItemKind) -> impl Iterator<Item = (Metadata, BackendHandler)> {
     view.lists.of(kind).iter().map(move |definition| {
         let target = ItemRef { kind, backend: view.name.clone(), name: definition.key().into() };
         (Metadata::of_backend(definition.clone(), target.clone()), BackendHandler { target })

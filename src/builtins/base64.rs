@@ -6,7 +6,7 @@ use ::base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
 
-use crate::script::{Complaint, complain};
+use crate::script::{ScriptError, script_error};
 
 /// Takes text with and without padding: both are written.
 const LENIENT: GeneralPurposeConfig =
@@ -14,7 +14,7 @@ const LENIENT: GeneralPurposeConfig =
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT.with_encode_padding(false));
 
-pub fn register_base64(builder: &mut GlobalsBuilder) {
+pub(super) fn register_base64(builder: &mut GlobalsBuilder) {
     builder.namespace("base64", members);
 }
 
@@ -34,9 +34,9 @@ fn members(builder: &mut GlobalsBuilder) {
     fn decode(#[starlark(require = pos)] text: &str) -> starlark::Result<String> {
         let compact: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
         let engine = if compact.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
-        let bytes = engine.decode(compact).map_err(|error| complain(format!("this is no base64: {error}")))?;
+        let bytes = engine.decode(compact).map_err(|error| script_error(format!("this is no base64: {error}")))?;
         String::from_utf8(bytes).map_err(|_| {
-            Complaint::new("what this base64 stands for is no text")
+            ScriptError::new("what this base64 stands for is no text")
                 .hint("scripts hold text only: pass images and other bytes on as they are")
                 .into()
         })

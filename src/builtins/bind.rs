@@ -23,7 +23,7 @@ use super::metadata::Metadata;
 use crate::diagnostic::nearest;
 use crate::json::raw;
 use crate::model::ItemKind;
-use crate::script::{Complaint, complain};
+use crate::script::{ScriptError, script_error};
 
 /// A handler that puts its values over what it is called with.
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
@@ -62,7 +62,7 @@ where
         let mut merged: SmallMap<Value<'v>, Value<'v>> = SmallMap::new();
         for values in [given.arguments, self.values.to_value()] {
             let values =
-                DictRef::from_value(values).ok_or_else(|| complain("a bound tool takes one argument, a dict"))?;
+                DictRef::from_value(values).ok_or_else(|| script_error("a bound tool takes one argument, a dict"))?;
             for (key, value) in values.iter_hashed() {
                 merged.insert_hashed(key, value);
             }
@@ -90,12 +90,12 @@ pub fn register_bind(builder: &mut GlobalsBuilder) {
             _ => (None, tool),
         };
         let metadata = metadata.ok_or_else(|| {
-            Complaint::new("the first argument of bind() must be a tuple of metadata and handler")
+            ScriptError::new("the first argument of bind() must be a tuple of metadata and handler")
                 .hint("`bind((meta, call), key = value)`")
         })?;
         if metadata.kind != ItemKind::Tool {
             let (noun, name) = (noun(metadata.kind), metadata.definition.key());
-            return Err(Complaint::new(format!("bind() fills in the parameters of a tool; `{name}` is a {noun}"))
+            return Err(ScriptError::new(format!("bind() fills in the parameters of a tool; `{name}` is a {noun}"))
                 .hint("wrap its handler in a function instead")
                 .into());
         }
@@ -108,14 +108,14 @@ pub fn register_bind(builder: &mut GlobalsBuilder) {
 }
 
 /// The schema without those parameters.
-fn without<'a>(metadata: &Metadata, names: impl Iterator<Item = &'a str>) -> Result<Json, Complaint> {
+fn without<'a>(metadata: &Metadata, names: impl Iterator<Item = &'a str>) -> Result<Json, ScriptError> {
     let mut schema = metadata.definition.member("inputSchema").unwrap_or_default();
     for name in names {
         let properties = schema.get_mut("properties").and_then(Json::as_object_mut);
         let known: Vec<String> = properties.as_ref().map(|map| map.keys().cloned().collect()).unwrap_or_default();
         if properties.and_then(|properties| properties.shift_remove(name)).is_none() {
             let complaint =
-                Complaint::new(format!("the tool `{}` has no parameter `{name}`", metadata.definition.key()));
+                ScriptError::new(format!("the tool `{}` has no parameter `{name}`", metadata.definition.key()));
             return Err(match nearest(name, known.iter().map(String::as_str)) {
                 Some(near) => complaint.hint(format!("did you mean `{near}`?")),
                 None if known.is_empty() => complaint.hint("it has no parameters"),

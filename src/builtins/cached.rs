@@ -17,9 +17,9 @@ use starlark::values::{
 use starlark::{starlark_complex_value, starlark_module};
 
 use super::in_front::Given;
-use super::keeping::{holder, seconds};
+use super::store_access::{holder, seconds};
 use crate::json::{Raw, digest, raw, valid};
-use crate::script::{Complaint, Context, complain, convert};
+use crate::script::{Context, ScriptError, convert, script_error};
 use crate::store::Cache;
 
 /// A handler in front of another, whose results it gives again.
@@ -69,7 +69,7 @@ where
             function => context.invoke(eval, function, &[given.arguments], &[])?,
         };
         let key = convert::to_json(key, heap).map_err(|error| {
-            complain(format!("what a cached result is remembered under cannot become JSON: {error}"))
+            script_error(format!("what a cached result is remembered under cannot become JSON: {error}"))
         })?;
         let key = digest(&key);
         let handler = self.handler.to_value();
@@ -96,13 +96,13 @@ impl<V: ValueLifetimeless> CachedGen<V> {
         })?;
         let inside = found.get().strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or_default();
         if !inside.is_empty() {
-            return valid(inside.to_owned()).map_err(|error| complain(error.to_string()));
+            return valid(inside.to_owned()).map_err(|error| script_error(error.to_string()));
         }
         let host = context.host_for("calling a cached handler")?;
         let asked = host.asked();
         let returned = call(eval)?;
         let returned = convert::to_json(returned, eval.heap())
-            .map_err(|error| complain(format!("a cached handler returned what cannot become JSON: {error}")))?;
+            .map_err(|error| script_error(format!("a cached handler returned what cannot become JSON: {error}")))?;
         let is_error = returned.get("isError") == Some(&Json::Bool(true));
         if let (false, true, Some(store)) = (is_error, asked == host.asked(), host.store()) {
             let key = owned(host.as_ref(), key);
@@ -137,7 +137,7 @@ pub fn register_cached(builder: &mut GlobalsBuilder) {
         let key = key.unwrap_or_else(Value::new_none);
         for (name, value) in [("the first argument of cached()", handler), ("`key`", key)] {
             if value.get_type() != "function" && !(value.is_none() && name == "`key`") {
-                let complaint = Complaint::new(format!("{name} must be a function, not a `{}`", value.get_type()));
+                let complaint = ScriptError::new(format!("{name} must be a function, not a `{}`", value.get_type()));
                 return Err(complaint
                     .hint("`cached(call, 60)`, `cached(call, 60, key = lambda args: args[\"id\"])`")
                     .into());

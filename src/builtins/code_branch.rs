@@ -17,7 +17,7 @@ use super::code_line::{Outcome, serve};
 use super::code_tools::CodeTools;
 use crate::config::CodeMode;
 use crate::sandbox::Run;
-use crate::script::complain;
+use crate::script::script_error;
 
 /// The functions for all branches of a fork at that position.
 pub(super) fn branches<'v>(
@@ -90,12 +90,12 @@ where
         _arguments: &Arguments<'v, '_>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        let broken = || complain("this branch is broken");
+        let broken = || script_error("this branch is broken");
         let which: &Which = self.which.to_value().downcast_ref().ok_or_else(broken)?;
         let tools = CodeTools::of("run_script", self.tools.to_value(), eval)?;
         match serve(&which.run, &which.line, &tools, &which.limits, eval)? {
             Outcome::End => Ok(Value::new_none()),
-            Outcome::Ended(ending) => Err(complain(ending.told(&which.limits))),
+            Outcome::Ended(ending) => Err(script_error(ending.told(&which.limits))),
             Outcome::Done(_) => Err(broken()),
         }
     }

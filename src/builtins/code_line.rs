@@ -11,7 +11,7 @@ use super::{code_branch, search_call};
 use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
 use crate::model::error_result;
-use crate::sandbox::{Ending, Event, LastWord, Run, Want};
+use crate::sandbox::{Event, ExitReason, Run, ScriptResult, WorkerRequest};
 use crate::script::{Context, convert, error_message};
 
 /// More than anybody reads.
@@ -21,8 +21,8 @@ const MOST_RESULTS: usize = 50;
 pub(super) enum Outcome {
     /// It was one of several, and there is nothing more to it.
     End,
-    Done(LastWord),
-    Ended(Ending),
+    Done(ScriptResult),
+    Ended(ExitReason),
 }
 
 /// Serves a line to its end. An error is one that ends the whole run.
@@ -43,10 +43,10 @@ pub(super) fn serve<'v>(
         let (at, want) = match event {
             Event::End => return Ok(Outcome::End),
             Event::Done(last) => return Ok(Outcome::Done(last)),
-            Event::Want { at, want } => (at, want),
+            Event::WorkerRequest { at, want } => (at, want),
         };
         let value = match want {
-            Want::Fork { count, limit } => {
+            WorkerRequest::Fork { count, limit } => {
                 let branches = code_branch::branches(run, &at, count, tools, limits, eval.heap());
                 match context.parallel("run_script", eval, &branches, limit) {
                     Ok(_) => continue,
@@ -57,11 +57,11 @@ pub(super) fn serve<'v>(
                     },
                 }
             }
-            Want::Call { tool, arguments } => {
+            WorkerRequest::Call { tool, arguments } => {
                 let timeout = limits.tool_call_timeout.min(run.time_left());
                 called(&tool, &arguments, timeout, tools, eval)?
             }
-            Want::Search { query, limit } => searched(&query, limit, tools, eval)?,
+            WorkerRequest::Search { query, limit } => searched(&query, limit, tools, eval)?,
         };
         context.wait(|| host.wait_for(run.answer(&at, &value)))?;
     }

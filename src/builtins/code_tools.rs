@@ -11,9 +11,9 @@ use super::search_index::{parts_of, tool_of};
 use super::world::World;
 use crate::model::Definition;
 use crate::sandbox::{found_tool, no_such_tool};
-use crate::script::Complaint;
+use crate::script::ScriptError;
 use crate::search::{SharedIndex, Shelf, Tool};
-use crate::signature::identifiers;
+use crate::typings::identifiers;
 
 pub(super) struct CodeTools<'v> {
     /// As they were given.
@@ -31,7 +31,7 @@ impl<'v> CodeTools<'v> {
             None => {
                 let wrong = |_| {
                     let kind = tools.get_type();
-                    Complaint::new(format!("{caller}() takes a search index or a list of tools, not a `{kind}`"))
+                    ScriptError::new(format!("{caller}() takes a search index or a list of tools, not a `{kind}`"))
                         .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
                 };
                 (tools.iterate(eval.heap()).map_err(wrong)?.collect(), None)

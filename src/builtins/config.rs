@@ -15,7 +15,7 @@ use starlark::{starlark_module, starlark_simple_value};
 use super::world::{Notes, World};
 use crate::config::CodeMode;
 use crate::diagnostic::nearest;
-use crate::script::{Complaint, complain, convert};
+use crate::script::{ScriptError, convert, script_error};
 use crate::search::Embedder;
 
 /// The sections of the config that scripts read, with defaults filled in.
@@ -86,11 +86,11 @@ impl<'v> StarlarkValue<'v> for Config {
     }
 
     fn at(&self, index: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        let key = index.unpack_str().ok_or_else(|| complain("the keys of config() are text"))?;
+        let key = index.unpack_str().ok_or_else(|| script_error("the keys of config() are text"))?;
         if let Some(section) = self.section(key, heap)? {
             return Ok(section);
         }
-        let complaint = Complaint::new(format!("config() has no section `{key}`"));
+        let complaint = ScriptError::new(format!("config() has no section `{key}`"));
         let near = nearest(key, self.settings.sections.keys().map(String::as_str));
         Err(match near {
             Some(near) => complaint.hint(format!("did you mean `{near}`?")).into(),

@@ -6,7 +6,7 @@ use starlark::starlark_module;
 use starlark::values::{Heap, Value, ValueLike};
 
 use super::metadata::Metadata;
-use crate::script::{complain, convert};
+use crate::script::{convert, script_error};
 
 #[starlark_module]
 pub fn register_digest(builder: &mut GlobalsBuilder) {
@@ -15,7 +15,7 @@ pub fn register_digest(builder: &mut GlobalsBuilder) {
     fn digest<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
         let json: Json = match value.downcast_ref::<Metadata>() {
             Some(metadata) => serde_json::from_str(metadata.original.raw().get())
-                .map_err(|error| complain(format!("the definition is not JSON: {error}")))?,
+                .map_err(|error| script_error(format!("the definition is not JSON: {error}")))?,
             None => convert::to_json(value, heap)?,
         };
         Ok(crate::json::digest(&json))

@@ -9,7 +9,7 @@ use starlark::values::{Heap, Value};
 
 use crate::json::{Object, Raw, RawRef, raw};
 use crate::model::checked_form;
-use crate::script::{Complaint, Context, Question, complain, convert};
+use crate::script::{Context, Question, ScriptError, convert, script_error};
 
 /// What a script gets where nobody can be asked.
 const UNAVAILABLE: [&str; 3] = ["accept", "reject", "error"];
@@ -39,12 +39,12 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         if !UNAVAILABLE.contains(&when_unavailable) {
-            return Err(Complaint::new(format!("`when_unavailable` cannot be \"{when_unavailable}\""))
+            return Err(ScriptError::new(format!("`when_unavailable` cannot be \"{when_unavailable}\""))
                 .hint("it is \"accept\", \"reject\" or \"error\": what happens where nobody can be asked")
                 .into());
         }
         if message.trim().is_empty() {
-            return Err(complain("a question needs a message"));
+            return Err(script_error("a question needs a message"));
         }
         let question = Question { message: message.to_owned(), schema: form(schema, eval.heap())?, reminders: 0 };
         let answer = Context::of(eval)?.ask("elicit", question, || unavailable(when_unavailable))?;
@@ -56,10 +56,10 @@ fn form<'v>(schema: Option<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Raw> 
     let members = match schema {
         None => Map::new(),
         Some(schema) => convert::to_object(schema, heap)?
-            .ok_or_else(|| complain(format!("`schema` must be a dict, not a `{}`", schema.get_type())))?,
+            .ok_or_else(|| script_error(format!("`schema` must be a dict, not a `{}`", schema.get_type())))?,
     };
     let form = checked_form(members).map_err(|problem| {
-        Complaint::new(format!("this cannot be asked: {problem}"))
+        ScriptError::new(format!("this cannot be asked: {problem}"))
             .hint("`{\"type\": \"object\", \"properties\": {\"reason\": {\"type\": \"string\"}}}`")
     })?;
     Ok(raw(&form))
@@ -75,7 +75,7 @@ fn unavailable(choice: &str) -> Result<Raw, String> {
 }
 
 fn told<'v>(answer: &RawRef, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-    let object = Object::of(answer).map_err(|error| complain(error.to_string()))?;
+    let object = Object::of(answer).map_err(|error| script_error(error.to_string()))?;
     let action = object.string("action").unwrap_or_default();
     let content = match object.get("content") {
         Some(content) => convert::text_to_starlark(content.get(), heap)?,

@@ -8,9 +8,9 @@ use starlark::values::none::NoneOr;
 use starlark::values::{Heap, Value};
 
 use super::fuzzy_score::score;
-use crate::script::{Complaint, complain};
+use crate::script::{ScriptError, script_error};
 
-pub fn register_fuzzy(builder: &mut GlobalsBuilder) {
+pub(super) fn register_fuzzy(builder: &mut GlobalsBuilder) {
     builder.namespace("fuzzy", members);
 }
 
@@ -53,9 +53,9 @@ fn members(builder: &mut GlobalsBuilder) {
 struct Keys(Vec<String>);
 
 impl Keys {
-    fn new(key: NoneOr<String>, keys: NoneOr<UnpackList<String>>) -> Result<Self, Complaint> {
+    fn new(key: NoneOr<String>, keys: NoneOr<UnpackList<String>>) -> Result<Self, ScriptError> {
         match (key.into_option(), keys.into_option()) {
-            (Some(_), Some(_)) => Err(Complaint::new("fuzzy: `key` and `keys` exclude each other")
+            (Some(_), Some(_)) => Err(ScriptError::new("fuzzy: `key` and `keys` exclude each other")
                 .hint("`key = \"name\"` for one, `keys = [\"name\", \"description\"]` for several")),
             (Some(key), None) => Ok(Keys(vec![key])),
             (None, keys) => Ok(Keys(keys.map(|keys| keys.items).unwrap_or_default())),
@@ -83,7 +83,7 @@ fn found<'v>(
     limit: NoneOr<i32>,
     heap: Heap<'v>,
 ) -> starlark::Result<Vec<(i32, Value<'v>)>> {
-    let items = items.iterate(heap).map_err(|_| complain("fuzzy: `items` must be a list"))?;
+    let items = items.iterate(heap).map_err(|_| script_error("fuzzy: `items` must be a list"))?;
     let scored = items.filter_map(|item| Some((score(query, &keys.text(item)?)?, item)));
     let mut found: Vec<(i32, Value<'v>)> = scored.collect();
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));

@@ -9,7 +9,7 @@ const GAP: i32 = 2;
 const MOST_GAP: i32 = 20;
 
 /// None if a letter is missing; spaces in the query stand for nothing.
-pub fn score(query: &str, text: &str) -> Option<i32> {
+pub(super) fn score(query: &str, text: &str) -> Option<i32> {
     let wanted: Vec<char> = lower(query).filter(|letter| !letter.is_whitespace()).collect();
     let text: Vec<char> = lower(text).collect();
     let (last, _) = wanted.last().zip(text.last())?;

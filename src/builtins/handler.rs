@@ -12,10 +12,10 @@ use starlark::values::{
     NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, UnpackValue, Value, ValueLike, starlark_value,
 };
 
-use super::keeping::seconds;
 use super::kinds::noun;
+use super::store_access::seconds;
 use crate::model::ItemRef;
-use crate::script::{Complaint, Context, complain, convert};
+use crate::script::{Context, ScriptError, convert, script_error};
 
 #[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub struct BackendHandler {
@@ -55,7 +55,7 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
         }
         let given: Vec<Value<'v>> = arguments.positions(heap)?.collect();
         let [given] = given[..] else {
-            return Err(Complaint::new(format!(
+            return Err(ScriptError::new(format!(
                 "the {noun} `{name}` takes one argument, a dict; {} given",
                 given.len()
             ))
@@ -63,15 +63,15 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
             .into());
         };
         let members = convert::to_object(given, heap)
-            .map_err(|error| complain(format!("the arguments of `{name}` cannot become JSON: {error}")))?
-            .ok_or_else(|| complain(format!("the {noun} `{name}` takes a dict, not a `{}`", given.get_type())))?;
+            .map_err(|error| script_error(format!("the arguments of `{name}` cannot become JSON: {error}")))?
+            .ok_or_else(|| script_error(format!("the {noun} `{name}` takes a dict, not a `{}`", given.get_type())))?;
         let timeout = timeout(noun, arguments)?;
         let arguments = crate::json::raw(&members);
         let request = [&*self.target.backend, &*self.target.name, arguments.get()];
         let result = context
             .nested("call", &request, |host, line| host.call(&self.target, &arguments, timeout, line).map(Ok))?;
         convert::text_to_starlark(result.get(), heap)
-            .map_err(|error| complain(format!("the result of `{name}` cannot be given to a script: {error}")))
+            .map_err(|error| script_error(format!("the result of `{name}` cannot be given to a script: {error}")))
     }
 }
 
@@ -79,7 +79,7 @@ fn timeout(noun: &str, arguments: &Arguments<'_, '_>) -> starlark::Result<Option
     let mut timeout = None;
     for (name, value) in arguments.names_map()? {
         if name.as_str() != "timeout" {
-            return Err(Complaint::new(format!("a {noun} takes no argument named `{}`", name.as_str()))
+            return Err(ScriptError::new(format!("a {noun} takes no argument named `{}`", name.as_str()))
                 .hint("its own arguments go into the dict; the only named one is `timeout`, in seconds")
                 .into());
         }

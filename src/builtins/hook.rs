@@ -15,7 +15,7 @@ use super::world::World;
 use crate::diagnostic::Diagnostic;
 use crate::json::RawRef;
 use crate::model::{ClientInfo, Principal};
-use crate::script::{Before, Complaint, Context, Function, complain, convert};
+use crate::script::{Before, Context, Function, ScriptError, convert, script_error};
 
 const NAME: &str = "on_request";
 
@@ -55,7 +55,7 @@ impl Before for Hook {
         let Some((method, name)) = request else { return Ok(None) };
         // A copy of its own: what the hook does with it is not what the handler gets.
         let arguments = convert::text_to_starlark(arguments.get(), eval.heap())
-            .map_err(|error| complain(format!("the arguments cannot be given to a script: {error}")))?;
+            .map_err(|error| script_error(format!("the arguments cannot be given to a script: {error}")))?;
         ask(method, &name, arguments, eval)
     }
 }
@@ -67,7 +67,7 @@ impl fmt::Debug for Hook {
 }
 
 /// Runs the script's hook for a tool that it calls as if the client had named it.
-pub fn ask_for_tool<'v>(
+pub(super) fn ask_for_tool<'v>(
     name: &str,
     arguments: &Json,
     eval: &mut Evaluator<'v, '_, '_>,
@@ -109,7 +109,7 @@ fn ask<'v>(
     ]));
     let callee = heap.access_owned_frozen_value(hook);
     let again = || {
-        Complaint::new(format!(
+        ScriptError::new(format!(
             "`{NAME}` is asked about `{name}` and calls it by `index.call`, so it would be asked again, for ever"
         ))
         .hint(format!(

@@ -5,9 +5,9 @@ use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
 use starlark::values::{Heap, Value};
 
-use crate::script::{complain, convert};
+use crate::script::{convert, script_error};
 
-pub fn register_json(builder: &mut GlobalsBuilder) {
+pub(super) fn register_json(builder: &mut GlobalsBuilder) {
     builder.namespace("json", members);
 }
 
@@ -30,7 +30,7 @@ fn members(builder: &mut GlobalsBuilder) {
         let mut out = Vec::new();
         let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
         let mut serializer = serde_json::Serializer::with_formatter(&mut out, formatter);
-        json.serialize(&mut serializer).map_err(|error| complain(error.to_string()))?;
+        json.serialize(&mut serializer).map_err(|error| script_error(error.to_string()))?;
         // A line break inside a JSON string is escaped, so every real one begins a line.
         Ok(String::from_utf8_lossy(&out).replace('\n', &format!("\n{prefix}")))
     }

@@ -2,7 +2,7 @@
 
 use crate::model::ItemKind;
 
-pub fn noun(kind: ItemKind) -> &'static str {
+pub(super) fn noun(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "tool",
         ItemKind::Resource => "resource",
@@ -12,7 +12,7 @@ pub fn noun(kind: ItemKind) -> &'static str {
 }
 
 /// What its key is called: `name` of a tool is what `uri` is of a resource.
-pub fn key_field(kind: ItemKind) -> &'static str {
+pub(super) fn key_field(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool | ItemKind::Prompt => "name",
         ItemKind::Resource => "uri",
@@ -21,7 +21,7 @@ pub fn key_field(kind: ItemKind) -> &'static str {
 }
 
 /// The same in a sentence.
-pub fn key_noun(kind: ItemKind) -> &'static str {
+pub(super) fn key_noun(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool | ItemKind::Prompt => "name",
         ItemKind::Resource => "URI",
@@ -30,7 +30,7 @@ pub fn key_noun(kind: ItemKind) -> &'static str {
 }
 
 /// The function that publishes it.
-pub fn publisher(kind: ItemKind) -> &'static str {
+pub(super) fn publisher(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "publish",
         ItemKind::Resource => "publish_resource",
@@ -40,7 +40,7 @@ pub fn publisher(kind: ItemKind) -> &'static str {
 }
 
 /// The function that makes a new one's metadata.
-pub fn maker(kind: ItemKind) -> &'static str {
+pub(super) fn maker(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "metadata",
         ItemKind::Resource => "resource_metadata",
@@ -50,7 +50,7 @@ pub fn maker(kind: ItemKind) -> &'static str {
 }
 
 /// The method of a backend that lists them.
-pub fn lister(kind: ItemKind) -> &'static str {
+pub(super) fn lister(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "tools",
         ItemKind::Resource => "resources",

@@ -10,7 +10,7 @@ use starlark::values::none::NoneType;
 use starlark::values::tuple::UnpackTuple;
 
 use crate::diagnostic::nearest;
-use crate::script::{Complaint, Context, LogLevel, convert};
+use crate::script::{Context, LogLevel, ScriptError, convert};
 
 #[starlark_module]
 pub fn register_log(builder: &mut GlobalsBuilder) {
@@ -23,7 +23,7 @@ pub fn register_log(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let level = LogLevel::parse(level).ok_or_else(|| {
-            let complaint = Complaint::new(format!("there is no log level `{level}`"));
+            let complaint = ScriptError::new(format!("there is no log level `{level}`"));
             match nearest(level, LogLevel::NAMES) {
                 Some(near) => complaint.hint(format!("did you mean `{near}`?")),
                 None => complaint.hint(format!("the levels are {}", LogLevel::NAMES.join(", "))),

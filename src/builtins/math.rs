@@ -5,9 +5,9 @@ use starlark::starlark_module;
 use starlark::values::float::UnpackFloat;
 use starlark::values::{Heap, Value};
 
-use crate::script::complain;
+use crate::script::script_error;
 
-pub fn register_math(builder: &mut GlobalsBuilder) {
+pub(super) fn register_math(builder: &mut GlobalsBuilder) {
     builder.namespace("math", members);
 }
 
@@ -42,7 +42,7 @@ fn members(builder: &mut GlobalsBuilder) {
     /// `x` with so many digits behind the point, halves away from zero: `math.round(2.718, 1)` is `2.7`.
     fn round(x: UnpackFloat, #[starlark(default = 0)] decimals: i32) -> starlark::Result<f64> {
         if !(0..=15).contains(&decimals) {
-            return Err(complain(format!("`decimals` must be from 0 to 15, not {decimals}")));
+            return Err(script_error(format!("`decimals` must be from 0 to 15, not {decimals}")));
         }
         let scale = 10_f64.powi(decimals);
         let scaled = x.0 * scale;
@@ -88,7 +88,7 @@ fn finite(function: &str, result: f64) -> starlark::Result<f64> {
     if result.is_finite() {
         return Ok(result);
     }
-    Err(complain(format!("math.{function}() has no finite result for that")))
+    Err(script_error(format!("math.{function}() has no finite result for that")))
 }
 
 fn whole<'v>(function: &str, x: Value<'v>, round: fn(f64) -> f64, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
@@ -97,11 +97,11 @@ fn whole<'v>(function: &str, x: Value<'v>, round: fn(f64) -> f64, heap: Heap<'v>
         return Ok(x);
     }
     let number = UnpackFloat::unpack_value(x)?
-        .ok_or_else(|| complain(format!("math.{function}() takes a number, not a `{}`", x.get_type())))?;
+        .ok_or_else(|| script_error(format!("math.{function}() takes a number, not a `{}`", x.get_type())))?;
     let rounded = finite(function, round(number.0))?;
     // Beyond this a float no longer tells one integer from the next.
     if rounded.abs() > 9_007_199_254_740_992.0 {
-        return Err(complain(format!("math.{function}(): {rounded:e} is too large to be told as an integer")));
+        return Err(script_error(format!("math.{function}(): {rounded:e} is too large to be told as an integer")));
     }
     #[expect(clippy::cast_possible_truncation, reason = "checked above")]
     Ok(heap.alloc(rounded as i64))

@@ -17,7 +17,7 @@ use starlark::{starlark_module, starlark_simple_value};
 use super::metadata_fields::{NAMED, field, fields, member};
 use crate::json::{Object, Raw, raw};
 use crate::model::{Definition, ItemKind, ItemRef};
-use crate::script::{complain, convert};
+use crate::script::{convert, script_error};
 
 #[derive(Debug, ProvidesStaticType, StarlarkPagablePanic, Allocative)]
 pub struct Metadata {
@@ -58,7 +58,7 @@ impl Metadata {
 
     /// A copy with some members changed.
     pub fn with(&self, changes: &[(&str, Option<Raw>)]) -> starlark::Result<Metadata> {
-        let definition = self.definition.with(self.kind, changes).map_err(|error| complain(error.to_string()))?;
+        let definition = self.definition.with(self.kind, changes).map_err(|error| script_error(error.to_string()))?;
         Ok(Metadata {
             kind: self.kind,
             definition: Arc::new(definition),

@@ -6,9 +6,9 @@ use starlark::values::{Heap, Value};
 use super::kinds::noun;
 use crate::diagnostic::nearest;
 use crate::model::ItemKind;
-use crate::script::{Complaint, complain, convert};
+use crate::script::{ScriptError, convert, script_error};
 
-pub struct Field {
+pub(super) struct Field {
     pub name: &'static str,
     /// The member of the item's JSON object.
     pub member: &'static str,
@@ -20,7 +20,7 @@ pub struct Field {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     Name,
     Text,
     /// Text that may be said to be empty.
@@ -42,9 +42,9 @@ const TEMPLATE: &[ItemKind] = &[ItemKind::ResourceTemplate];
 const RESOURCES: &[ItemKind] = &[ItemKind::Resource, ItemKind::ResourceTemplate];
 const ANNOTATED: &[ItemKind] = &[ItemKind::Tool, ItemKind::Resource, ItemKind::ResourceTemplate];
 /// What is known by its name: only there it can be said which name it had before.
-pub const NAMED: &[ItemKind] = &[ItemKind::Tool, ItemKind::Prompt];
+pub(super) const NAMED: &[ItemKind] = &[ItemKind::Tool, ItemKind::Prompt];
 
-pub const FIELDS: [Field; 13] = [
+pub(super) const FIELDS: [Field; 13] = [
     Field {
         name: "uri",
         member: "uri",
@@ -127,20 +127,20 @@ pub const FIELDS: [Field; 13] = [
 ];
 
 /// The fields that a kind has.
-pub fn fields(kind: ItemKind) -> impl Iterator<Item = &'static Field> + Clone {
+pub(super) fn fields(kind: ItemKind) -> impl Iterator<Item = &'static Field> + Clone {
     FIELDS.iter().filter(move |field| field.of.contains(&kind))
 }
 
-pub fn field(kind: ItemKind, name: &str) -> Result<&'static Field, Complaint> {
+pub(super) fn field(kind: ItemKind, name: &str) -> Result<&'static Field, ScriptError> {
     if let Some(field) = fields(kind).find(|field| field.name == name) {
         return Ok(field);
     }
     let noun = noun(kind);
     if name == "backend_id" || name == "original_name" {
-        return Err(Complaint::new(format!("`{name}` cannot be replaced: it says where the {noun} came from")));
+        return Err(ScriptError::new(format!("`{name}` cannot be replaced: it says where the {noun} came from")));
     }
     let known = fields(kind).map(|field| field.name);
-    let complaint = Complaint::new(format!("the metadata of a {noun} has no field `{name}`"));
+    let complaint = ScriptError::new(format!("the metadata of a {noun} has no field `{name}`"));
     Err(match nearest(name, known.clone()) {
         Some(near) => complaint.hint(format!("did you mean `{near}`?")),
         None => complaint.hint(format!("its fields are {}", known.collect::<Vec<_>>().join(", "))),
@@ -148,7 +148,7 @@ pub fn field(kind: ItemKind, name: &str) -> Result<&'static Field, Complaint> {
 }
 
 impl Kind {
-    pub fn accepts(self, json: &Json) -> bool {
+    pub(super) fn accepts(self, json: &Json) -> bool {
         match self {
             Kind::Name | Kind::Text | Kind::Prose => json.is_string(),
             Kind::Schema | Kind::Object | Kind::ObjectOrNone => json.is_object(),
@@ -158,7 +158,7 @@ impl Kind {
     }
 
     /// What a script reads where nothing is.
-    pub fn absent(self) -> Json {
+    pub(super) fn absent(self) -> Json {
         match self {
             Kind::Name | Kind::Text | Kind::Prose => json!(""),
             Kind::Schema | Kind::Object => json!({}),
@@ -179,9 +179,9 @@ impl Kind {
 }
 
 /// The member a script's value becomes; none where the value says that there is none.
-pub fn member<'v>(field: &Field, value: Value<'v>, heap: Heap<'v>) -> starlark::Result<Option<Json>> {
+pub(super) fn member<'v>(field: &Field, value: Value<'v>, heap: Heap<'v>) -> starlark::Result<Option<Json>> {
     let json = convert::to_json(value, heap)
-        .map_err(|error| complain(format!("`{}` cannot become JSON: {error}", field.name)))?;
+        .map_err(|error| script_error(format!("`{}` cannot become JSON: {error}", field.name)))?;
     if field.kind == Kind::Schema && json == json!({}) {
         return Ok(Some(json!({"type": "object"})));
     }
@@ -190,7 +190,12 @@ pub fn member<'v>(field: &Field, value: Value<'v>, heap: Heap<'v>) -> starlark::
         return Ok(None);
     }
     if !field.kind.accepts(&json) {
-        return Err(complain(format!("`{}` must be {}, not a `{}`", field.name, field.kind.noun(), value.get_type())));
+        return Err(script_error(format!(
+            "`{}` must be {}, not a `{}`",
+            field.name,
+            field.kind.noun(),
+            value.get_type()
+        )));
     }
     if field.kind == Kind::Arguments {
         check_arguments(&json)?;
@@ -199,16 +204,16 @@ pub fn member<'v>(field: &Field, value: Value<'v>, heap: Heap<'v>) -> starlark::
 }
 
 /// Clients ask people for these by name.
-fn check_arguments(json: &Json) -> Result<(), Complaint> {
+fn check_arguments(json: &Json) -> Result<(), ScriptError> {
     let mut seen = Vec::new();
     for (index, argument) in json.as_array().into_iter().flatten().enumerate() {
         let name = argument.get("name").and_then(Json::as_str).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
-            Complaint::new(format!("`arguments[{index}]` is not a dict with a `name`"))
+            ScriptError::new(format!("`arguments[{index}]` is not a dict with a `name`"))
                 .hint("a prompt's arguments have the form `[{\"name\": \"topic\", \"required\": True}]`")
         })?;
         if seen.contains(&name) {
-            return Err(Complaint::new(format!("`arguments` has `{name}` twice")));
+            return Err(ScriptError::new(format!("`arguments` has `{name}` twice")));
         }
         seen.push(name);
     }

@@ -12,7 +12,7 @@ use super::metadata::Metadata;
 use super::metadata_fields::{field, member};
 use crate::json::raw;
 use crate::model::{Definition, ItemKind};
-use crate::script::complain;
+use crate::script::script_error;
 
 #[starlark_module]
 pub fn register_metadata(builder: &mut GlobalsBuilder) {
@@ -149,6 +149,6 @@ fn made<'v, const N: usize>(
         }
     }
     let definition = Definition::parse(kind, raw(&members))
-        .map_err(|error| complain(format!("no such {} can be: {error}", noun(kind))))?;
+        .map_err(|error| script_error(format!("no such {} can be: {error}", noun(kind))))?;
     Ok(Metadata::of_script(kind, definition))
 }

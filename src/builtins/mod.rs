@@ -21,7 +21,7 @@ mod hook;
 mod in_front;
 mod instructions;
 mod json;
-mod keeping;
+mod store_access;
 mod kinds;
 mod log;
 mod math;
@@ -54,11 +54,11 @@ mod world;
 pub use config::Settings;
 pub use globals::{common, pure, session, session_builder};
 pub use hook::Hook;
-pub use keeping::holder_of;
 pub use names::{MAX_NAME, is_plain_name};
 pub use plan::{Handler, Plan, Published};
 pub use regular::glob_fits;
 pub use run::{run_session_script, world};
+pub use store_access::holder_of;
 pub use time::members as time_members;
 
 #[cfg(test)]

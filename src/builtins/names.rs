@@ -6,14 +6,14 @@ use crate::model::ItemKind;
 pub const MAX_NAME: usize = 128;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(super) enum Verdict {
     Good,
     /// Outside of what the protocol recommends, and why: passes only if a backend chose it.
     Odd(String),
     Impossible(&'static str),
 }
 
-pub fn judge(kind: ItemKind, key: &str) -> Verdict {
+pub(super) fn judge(kind: ItemKind, key: &str) -> Verdict {
     if key.is_empty() {
         return Verdict::Impossible("is empty");
     }

@@ -10,7 +10,7 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::none::{NoneOr, NoneType};
 
 use crate::json::{RawRef, raw};
-use crate::script::{Complaint, Context, complain};
+use crate::script::{Context, ScriptError, script_error};
 
 /// More at once than any backend likes.
 const MOST_AT_ONCE: i32 = 256;
@@ -36,13 +36,13 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
         let context = Context::of(eval)?;
         let functions: Vec<Value<'v>> = callables.iterate(eval.heap())?.collect();
         if let Some(wrong) = functions.iter().find(|function| function.get_type() != "function") {
-            return Err(Complaint::new(format!("parallel() takes functions; one is a `{}`", wrong.get_type()))
+            return Err(ScriptError::new(format!("parallel() takes functions; one is a `{}`", wrong.get_type()))
                 .hint("write `lambda: call(args)`, which is a function, and not `call(args)`")
                 .into());
         }
         let at_once = usize::try_from(limit.clamp(0, MOST_AT_ONCE)).unwrap_or_default();
         if at_once == 0 {
-            return Err(complain(format!("`limit` must be 1 or more, not {limit}")));
+            return Err(script_error(format!("`limit` must be 1 or more, not {limit}")));
         }
         let returned = context.parallel("parallel", eval, &functions, at_once)?;
         Ok(eval.heap().alloc(returned))
@@ -54,7 +54,7 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         if !(0.0..=LONGEST_SLEEP).contains(&seconds.0) {
-            return Err(complain(format!("sleep() takes 0 to {LONGEST_SLEEP} seconds, not {}", seconds.0)));
+            return Err(script_error(format!("sleep() takes 0 to {LONGEST_SLEEP} seconds, not {}", seconds.0)));
         }
         let pause = Duration::from_secs_f64(seconds.0);
         Context::of(eval)?.effect("sleep", &[], |host| {
@@ -77,7 +77,7 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<NoneType> {
         let (total, message) = (total.into_option().map(|total| total.0), message.into_option());
         if !done.0.is_finite() || total.is_some_and(|total| !total.is_finite()) {
-            return Err(complain("progress() takes numbers that JSON can hold"));
+            return Err(script_error("progress() takes numbers that JSON can hold"));
         }
         Context::of(eval)?.tell("progress", |host| host.progress(done.0, total, message))?;
         Ok(NoneType)

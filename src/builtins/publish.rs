@@ -12,7 +12,7 @@ use super::publish_checks::{check_free, check_handler, check_key, check_schema, 
 use super::world::World;
 use crate::diagnostic::Place;
 use crate::model::ItemKind;
-use crate::script::{Complaint, Context, complain};
+use crate::script::{Context, ScriptError, script_error};
 
 #[starlark_module]
 pub fn register_publish(builder: &mut GlobalsBuilder) {
@@ -108,7 +108,7 @@ fn publish_item<'v>(
 }
 
 /// Where the script is.
-pub fn place(eval: &Evaluator<'_, '_, '_>) -> Option<Place> {
+pub(super) fn place(eval: &Evaluator<'_, '_, '_>) -> Option<Place> {
     eval.call_stack_top_location().map(|span| {
         let range = span.span.begin().get() as usize..span.span.end().get() as usize;
         Place::new(span.file.filename(), span.file.source(), range)
@@ -116,7 +116,7 @@ pub fn place(eval: &Evaluator<'_, '_, '_>) -> Option<Place> {
 }
 
 /// Keeps what is published with the module: handlers live on its heap.
-pub fn collect<'v>(
+pub(super) fn collect<'v>(
     function: &str,
     kind: ItemKind,
     key: &str,
@@ -124,13 +124,15 @@ pub fn collect<'v>(
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<()> {
     let collected = eval.module().extra_value().ok_or_else(|| {
-        Complaint::new(format!("{function} works only in the session script itself, not while another file is loaded"))
-            .hint("put it into a function and call that from the session script")
+        ScriptError::new(format!(
+            "{function} works only in the session script itself, not while another file is loaded"
+        ))
+        .hint("put it into a function and call that from the session script")
     })?;
     let heap = eval.heap();
     // A tool and a prompt may have the same name.
     let key = heap.alloc_str(&format!("{} {key}", kind.list_member())).get_hashed_value();
-    let mut entries = DictMut::from_value(collected).map_err(|error| complain(error.to_string()))?;
+    let mut entries = DictMut::from_value(collected).map_err(|error| script_error(error.to_string()))?;
     entries.aref.insert_hashed(key, heap.alloc(item));
     Ok(())
 }

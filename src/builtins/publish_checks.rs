@@ -12,29 +12,28 @@ use super::world::Notes;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::json::Object;
 use crate::model::ItemKind;
-use crate::script::Complaint;
+use crate::script::ScriptError;
 
 /// The metadata, if it is one of that kind.
-pub fn metadata_of<'v>(kind: ItemKind, value: Value<'v>) -> Result<&'v Metadata, Complaint> {
+pub(super) fn metadata_of<'v>(kind: ItemKind, value: Value<'v>) -> Result<&'v Metadata, ScriptError> {
     let function = publisher(kind);
-    let metadata =
-        value.downcast_ref::<Metadata>().ok_or_else(|| {
-            let given = value.get_type();
-            Complaint::new(format!("the first argument of {function}() must be a metadata, not a `{given}`"))
-                .hint(format!("take it from `backend.{}()` or make one with `{}(...)`", lister(kind), maker(kind)))
-        })?;
+    let metadata = value.downcast_ref::<Metadata>().ok_or_else(|| {
+        let given = value.get_type();
+        ScriptError::new(format!("the first argument of {function}() must be a metadata, not a `{given}`"))
+            .hint(format!("take it from `backend.{}()` or make one with `{}(...)`", lister(kind), maker(kind)))
+    })?;
     if metadata.kind == kind {
         return Ok(metadata);
     }
     let (key, given) = (metadata.definition.key(), noun(metadata.kind));
-    Err(Complaint::new(format!("{function}() publishes a {}; `{key}` is a {given}", noun(kind)))
+    Err(ScriptError::new(format!("{function}() publishes a {}; `{key}` is a {given}", noun(kind)))
         .hint(format!("a {given} is published by `{}(meta, handler)`", publisher(metadata.kind))))
 }
 
-pub fn check_handler(metadata: &Metadata, handler: Value<'_>) -> Result<(), Complaint> {
+pub(super) fn check_handler(metadata: &Metadata, handler: Value<'_>) -> Result<(), ScriptError> {
     let key = metadata.definition.key();
     if handler.get_type() != "function" {
-        return Err(Complaint::new(format!("the handler of `{key}` is a `{}`, not a function", handler.get_type()))
+        return Err(ScriptError::new(format!("the handler of `{key}` is a `{}`, not a function", handler.get_type()))
             .hint("a handler takes one dict: `def handler(args): ...`"));
     }
     if handler.parameters_spec().is_some_and(|parameters| !parameters.can_fill_with_args(1, &[])) {
@@ -44,32 +43,32 @@ pub fn check_handler(metadata: &Metadata, handler: Value<'_>) -> Result<(), Comp
             ItemKind::Resource => "with the `uri`",
             ItemKind::ResourceTemplate => "with the `uri` and the template's variables",
         };
-        return Err(Complaint::new(format!("the handler of `{key}` cannot be called with one argument"))
+        return Err(ScriptError::new(format!("the handler of `{key}` cannot be called with one argument"))
             .hint(format!("a handler takes one dict, {what}: `def handler(args): ...`")));
     }
     handler.downcast_ref::<BackendHandler>().map_or(Ok(()), |backend| check_target(metadata, backend))
 }
 
 /// A handler that is published unwrapped is never run: it must answer what clients ask of this kind.
-fn check_target(metadata: &Metadata, handler: &BackendHandler) -> Result<(), Complaint> {
+fn check_target(metadata: &Metadata, handler: &BackendHandler) -> Result<(), ScriptError> {
     let (target, key) = (&handler.target, metadata.definition.key());
     if target.kind != metadata.kind {
         let (given, wanted) = (noun(target.kind), noun(metadata.kind));
-        return Err(Complaint::new(format!("the handler of the {wanted} `{key}` is that of a {given}"))
+        return Err(ScriptError::new(format!("the handler of the {wanted} `{key}` is that of a {given}"))
             .hint(format!("wrap it in a function that returns what a {wanted} returns")));
     }
     if target.kind == ItemKind::ResourceTemplate && target.name.as_ref() != key {
-        return Err(Complaint::new(format!("the server knows no URIs of the form `{key}`, only `{}`", target.name))
+        return Err(ScriptError::new(format!("the server knows no URIs of the form `{key}`, only `{}`", target.name))
             .hint("wrap the handler in a function that calls it with the server's own `uri`"));
     }
     Ok(())
 }
 
 /// Unchanged schemas of a backend may lack the type, as some servers do; what the script made must be right.
-pub fn check_schema(metadata: &Metadata) -> Result<(), Complaint> {
+pub(super) fn check_schema(metadata: &Metadata) -> Result<(), ScriptError> {
     let definition = &metadata.definition;
     let fault = |what: &str| {
-        Complaint::new(format!("the parameters of `{}` are not an object schema: {what}", definition.key()))
+        ScriptError::new(format!("the parameters of `{}` are not an object schema: {what}", definition.key()))
             .hint("a tool's schema has the form `{\"type\": \"object\", \"properties\": {...}}`")
     };
     let object = Object::of(definition.raw()).map_err(|error| fault(&error.to_string()))?;
@@ -84,7 +83,7 @@ pub fn check_schema(metadata: &Metadata) -> Result<(), Complaint> {
 }
 
 /// Refuses a name or URI that nobody can use, or only a backend may have chosen; notes what is odd.
-pub fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) -> Result<(), Complaint> {
+pub(super) fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) -> Result<(), ScriptError> {
     let (kind, key) = (metadata.kind, metadata.definition.key());
     let (noun, key_noun, field) = (noun(kind), key_noun(kind), key_field(kind));
     let subject = if key_noun == "name" { format!("{noun} name") } else { key_noun.to_owned() };
@@ -93,7 +92,7 @@ pub fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) 
         Verdict::Good => {}
         Verdict::Impossible(why) => {
             let quoted = crate::json::quote(key);
-            return Err(Complaint::new(format!("the {subject} {quoted} {why}")).hint(cure));
+            return Err(ScriptError::new(format!("the {subject} {quoted} {why}")).hint(cure));
         }
         Verdict::Odd(_) if metadata.has_original_key() => {
             let backend = metadata.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default();
@@ -104,7 +103,7 @@ pub fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) 
             notes.warnings.push(warning);
         }
         Verdict::Odd(why) => {
-            return Err(Complaint::new(format!("the {subject} `{key}` is not allowed: {why}")));
+            return Err(ScriptError::new(format!("the {subject} `{key}` is not allowed: {why}")));
         }
     }
     Ok(())
@@ -118,7 +117,7 @@ pub struct Earlier {
     pub backend: Option<Arc<str>>,
 }
 
-pub fn check_free(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) -> Result<(), Complaint> {
+pub(super) fn check_free(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) -> Result<(), ScriptError> {
     let (kind, key) = (metadata.kind, metadata.definition.key());
     if let Some(earlier) = notes.published.get(&(kind, key.to_owned())) {
         let (key_noun, place) = (key_noun(kind), &earlier.place);
@@ -126,7 +125,7 @@ pub fn check_free(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>)
             |backend: Option<&Arc<str>>| backend.map(|name| format!(" (of server `{name}`)")).unwrap_or_default();
         let (this, other) =
             (whose(metadata.origin.as_ref().map(|origin| &origin.backend)), whose(earlier.backend.as_ref()));
-        return Err(Complaint::new(format!("the {key_noun} `{key}`{this} is already published, at {place}{other}"))
+        return Err(ScriptError::new(format!("the {key_noun} `{key}`{this} is already published, at {place}{other}"))
             .hint(format!("`meta.replace({} = ...)` gives one of them another {key_noun}", key_field(kind))));
     }
     let backend = metadata.origin.as_ref().map(|origin| origin.backend.clone());

@@ -7,8 +7,8 @@ use starlark::values::Value;
 use starlark::values::float::UnpackFloat;
 use starlark::values::list::UnpackList;
 
-use super::keeping::{seconds, with_store};
-use crate::script::{Complaint, Context, complain, convert};
+use super::store_access::{seconds, with_store};
+use crate::script::{Context, ScriptError, convert, script_error};
 use crate::store::Limit;
 
 #[starlark_module]
@@ -48,15 +48,16 @@ pub fn register_rate_limits(builder: &mut GlobalsBuilder) {
         limits: UnpackList<(&'v str, i32, UnpackFloat)>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        let limits: Result<Vec<Limit>, Complaint> =
+        let limits: Result<Vec<Limit>, ScriptError> =
             limits.items.into_iter().map(|(key, limit, window)| bucket(key, limit, window)).collect();
         take("check_rate_limits", limits?, eval)
     }
 }
 
-fn bucket(key: &str, limit: i32, window: UnpackFloat) -> Result<Limit, Complaint> {
+fn bucket(key: &str, limit: i32, window: UnpackFloat) -> Result<Limit, ScriptError> {
     let window = seconds("window", window.0)?;
-    Limit::new(key, u32::try_from(limit).unwrap_or_default(), window).map_err(|error| Complaint::new(error.to_string()))
+    Limit::new(key, u32::try_from(limit).unwrap_or_default(), window)
+        .map_err(|error| ScriptError::new(error.to_string()))
 }
 
 fn take<'v>(kind: &'static str, limits: Vec<Limit>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
@@ -71,6 +72,6 @@ fn take<'v>(kind: &'static str, limits: Vec<Limit>, eval: &mut Evaluator<'v, '_,
     let pair: Vec<Value<'v>> = verdict.iterate(heap)?.collect();
     match pair[..] {
         [allowed, retry_after] => Ok(heap.alloc((allowed, retry_after))),
-        _ => Err(complain("the store answered with something else than a verdict")),
+        _ => Err(script_error("the store answered with something else than a verdict")),
     }
 }

@@ -11,9 +11,9 @@ use starlark::values::structs::AllocStruct;
 use starlark::values::tuple::AllocTuple;
 use starlark::values::{Heap, Value};
 
-use crate::script::{Complaint, complain};
+use crate::script::{ScriptError, script_error};
 
-pub fn register_re(builder: &mut GlobalsBuilder) {
+pub(super) fn register_re(builder: &mut GlobalsBuilder) {
     builder.namespace("re", members);
 }
 
@@ -50,7 +50,7 @@ fn members(builder: &mut GlobalsBuilder) {
         text: &str,
         #[starlark(default = 0)] count: i32,
     ) -> starlark::Result<String> {
-        let limit = usize::try_from(count).map_err(|_| complain("`count` must not be negative"))?;
+        let limit = usize::try_from(count).map_err(|_| script_error("`count` must not be negative"))?;
         Ok(compiled(pattern)?.replacen(text, limit, template(replacement).as_str()).into_owned())
     }
 
@@ -81,7 +81,7 @@ fn found<'v>(regex: &Regex, captures: &Captures<'_>, heap: Heap<'v>) -> Value<'v
 
 /// Compiled patterns are kept: the same few are used for every tool. A script that makes patterns without end only
 /// empties the store.
-fn compiled(pattern: &str) -> Result<Arc<Regex>, Complaint> {
+fn compiled(pattern: &str) -> Result<Arc<Regex>, ScriptError> {
     const KEPT: usize = 256;
     static STORE: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
     let mut store = STORE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +91,7 @@ fn compiled(pattern: &str) -> Result<Arc<Regex>, Complaint> {
     let regex = Regex::new(pattern).map_err(|error| {
         let text = error.to_string();
         let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        Complaint::new(format!("`{pattern}` is no regular expression: {reason}"))
+        ScriptError::new(format!("`{pattern}` is no regular expression: {reason}"))
     })?;
     if store.len() >= KEPT {
         store.clear();

@@ -8,7 +8,7 @@ use starlark::values::none::{NoneOr, NoneType};
 use starlark::values::{Heap, Value};
 
 use crate::model::payload;
-use crate::script::{Failed, complain, convert};
+use crate::script::{Failed, convert, script_error};
 
 #[starlark_module]
 pub fn register_results(builder: &mut GlobalsBuilder) {
@@ -33,8 +33,8 @@ pub fn register_results(builder: &mut GlobalsBuilder) {
     /// else its text. An error result is raised.
     fn unwrap<'v>(result: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let members = convert::to_object(result, heap)?.ok_or_else(|| {
-            complain(format!("unwrap() takes the result of a tool, a dict, not a `{}`", result.get_type()))
+            script_error(format!("unwrap() takes the result of a tool, a dict, not a `{}`", result.get_type()))
         })?;
-        Ok(convert::to_starlark(&payload(members).map_err(complain)?, heap)?)
+        Ok(convert::to_starlark(&payload(members).map_err(script_error)?, heap)?)
     }
 }

@@ -11,9 +11,9 @@ use super::handler::BackendHandler;
 use super::metadata::Metadata;
 use super::world::World;
 use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
-use crate::catalog::Snapshot;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::Visitor;
+use crate::model::Snapshot;
+use crate::model::SurfaceKey;
 use crate::sandbox::Workers;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
@@ -21,7 +21,7 @@ use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, 
 pub fn world(
     snapshot: Arc<Snapshot>,
     settings: Arc<Settings>,
-    visitor: Visitor,
+    visitor: SurfaceKey,
 ) -> Arc<dyn std::any::Any + Send + Sync> {
     Arc::new(World::new(snapshot, settings, visitor))
 }
@@ -34,7 +34,7 @@ pub fn run_session_script(
     root: &Path,
     snapshot: Arc<Snapshot>,
     settings: Arc<Settings>,
-    visitor: Visitor,
+    visitor: SurfaceKey,
     limits: &Limits,
 ) -> Result<Plan, Diagnostic> {
     let run = || plan(source, root, Arc::new(World::new(snapshot, settings, visitor)), limits);

@@ -15,9 +15,9 @@ use super::world::World;
 use crate::config::CodeMode;
 use crate::json::Raw;
 use crate::model::error_result;
-use crate::sandbox::{Ending, Job, Workers};
-use crate::script::{Context, complain, convert};
-use crate::signature::signatures;
+use crate::sandbox::{ExitReason, Job, Workers};
+use crate::script::{Context, convert, script_error};
+use crate::typings::signatures;
 
 #[starlark_module]
 pub fn register_run_script(builder: &mut GlobalsBuilder) {
@@ -47,7 +47,7 @@ pub fn register_run_script(builder: &mut GlobalsBuilder) {
         let tools = CodeTools::of("run_script", tools, eval)?;
         let data = match data {
             Some(data) => convert::to_json(data, eval.heap())
-                .map_err(|error| complain(format!("`data` cannot be given to a script: {error}")))?,
+                .map_err(|error| script_error(format!("`data` cannot be given to a script: {error}")))?,
             None => json!({}),
         };
         let limits = World::of(eval)?.settings.code_mode.clone();
@@ -95,7 +95,7 @@ fn run<'v>(
     let end = match serve(&run, "", tools, limits, eval)? {
         Outcome::Done(last) => Ok(last),
         Outcome::Ended(ending) => Err(ending),
-        Outcome::End => Err(Ending::Confused("it came to an end of nothing")),
+        Outcome::End => Err(ExitReason::Confused("it came to an end of nothing")),
     };
     Ok(run.result(end, limits))
 }

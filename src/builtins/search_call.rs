@@ -11,23 +11,23 @@ use super::metadata::Metadata;
 use super::search_handle::SearchHandle;
 use crate::json::{Raw, Schema};
 use crate::model::{error_result, shaped};
-use crate::script::{Context, complain, convert, error_message};
+use crate::script::{Context, convert, error_message, script_error};
 
 /// How many names are suggested for one that does not exist.
 const SUGGESTED: usize = 3;
 
-pub fn call<'v>(
+pub(super) fn call<'v>(
     tool: Value<'v>,
     arguments: Value<'v>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Value<'v>> {
     let pair = TupleRef::from_value(tool).map(TupleRef::content);
-    let Some([metadata, handler]) = pair else { return Err(complain("this search index is broken")) };
-    let metadata = metadata.downcast_ref::<Metadata>().ok_or_else(|| complain("this search index is broken"))?;
+    let Some([metadata, handler]) = pair else { return Err(script_error("this search index is broken")) };
+    let metadata = metadata.downcast_ref::<Metadata>().ok_or_else(|| script_error("this search index is broken"))?;
     let name = metadata.definition.key();
     let context = Context::of(eval)?;
     let given = convert::to_object(arguments, eval.heap())
-        .map_err(|error| complain(format!("the arguments of `{name}` cannot become JSON: {error}")))?;
+        .map_err(|error| script_error(format!("the arguments of `{name}` cannot become JSON: {error}")))?;
     let Some(given) = given else {
         return failed(&format!("the arguments of `{name}` must be an object"), eval);
     };
@@ -73,7 +73,7 @@ fn handled<'v>(
 fn result<'v>(metadata: &Metadata, returned: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Raw> {
     let name = metadata.definition.key();
     let returned = convert::to_json(returned, eval.heap())
-        .map_err(|error| complain(format!("`{name}` returned what cannot become JSON: {error}")))?;
+        .map_err(|error| script_error(format!("`{name}` returned what cannot become JSON: {error}")))?;
     let result = shaped(returned, true);
     let is_error = result.get("isError") == Some(&Json::Bool(true));
     if !is_error && metadata.definition.member("outputSchema").is_some() {
@@ -86,7 +86,11 @@ fn result<'v>(metadata: &Metadata, returned: Value<'v>, eval: &mut Evaluator<'v,
     Ok(crate::json::raw(&result))
 }
 
-pub fn unknown<'v>(name: &str, handle: &SearchHandle, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+pub(super) fn unknown<'v>(
+    name: &str,
+    handle: &SearchHandle,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Value<'v>> {
     let refused = handle.ask("index.call", &[name], Context::of(eval)?, |handle| {
         let near = handle.shared.ready().nearest_names(name, SUGGESTED);
         let shown: String = name.chars().take(128).collect();
@@ -105,5 +109,5 @@ fn check(metadata: &Metadata, member: &str, value: &Json) -> Result<(), String> 
 
 fn failed<'v>(text: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
     let result: Raw = error_result(text);
-    convert::text_to_starlark(result.get(), eval.heap()).map_err(|error| complain(error.to_string()))
+    convert::text_to_starlark(result.get(), eval.heap()).map_err(|error| script_error(error.to_string()))
 }

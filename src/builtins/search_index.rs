@@ -22,7 +22,7 @@ use super::search_call;
 use super::search_handle::SearchHandle;
 use super::world::World;
 use crate::model::ItemKind;
-use crate::script::{Complaint, Context, complain, convert};
+use crate::script::{Context, ScriptError, convert, script_error};
 use crate::search::{SharedIndex, Shelf, Tool};
 
 /// More than anybody reads.
@@ -47,7 +47,7 @@ impl<V: ValueLifetimeless> fmt::Display for SearchIndexGen<V> {
 
 impl<'v, V: ValueLike<'v>> SearchIndexGen<V> {
     fn handle(&self) -> starlark::Result<&'v SearchHandle> {
-        self.handle.to_value().downcast_ref().ok_or_else(|| complain("this search index is broken"))
+        self.handle.to_value().downcast_ref().ok_or_else(|| script_error("this search index is broken"))
     }
 
     fn tool(&self, position: usize) -> Option<Value<'v>> {
@@ -90,7 +90,7 @@ fn search_index_members(builder: &mut MethodsBuilder) {
     ) -> starlark::Result<Value<'v>> {
         let (index, context) = (of(this)?, Context::of(eval)?);
         let limit = usize::try_from(limit.min(MOST_RESULTS))
-            .map_err(|_| complain(format!("`limit` must be 0 or more, not {limit}")))?;
+            .map_err(|_| script_error(format!("`limit` must be 0 or more, not {limit}")))?;
         let mut text = query.to_owned();
         for keyword in keywords.items {
             text.push(' ');
@@ -129,14 +129,15 @@ fn search_index_members(builder: &mut MethodsBuilder) {
 
 /// Either form: of a script that runs, or frozen.
 fn of<'v>(value: Value<'v>) -> starlark::Result<SearchIndexGen<Value<'v>>> {
-    let index = SearchIndex::from_value(value).ok_or_else(|| complain("this is no search index"))?;
+    let index = SearchIndex::from_value(value).ok_or_else(|| script_error("this is no search index"))?;
     Ok(SearchIndexGen { tools: index.tools, handle: index.handle })
 }
 
 /// The tuples of a search index and what it searches; none if the value is something else.
-pub fn parts_of<'v>(value: Value<'v>) -> starlark::Result<Option<(Vec<Value<'v>>, Arc<SharedIndex>)>> {
+pub(super) fn parts_of<'v>(value: Value<'v>) -> starlark::Result<Option<(Vec<Value<'v>>, Arc<SharedIndex>)>> {
     let Some(index) = SearchIndex::from_value(value) else { return Ok(None) };
-    let handle: &SearchHandle = index.handle.downcast_ref().ok_or_else(|| complain("this search index is broken"))?;
+    let handle: &SearchHandle =
+        index.handle.downcast_ref().ok_or_else(|| script_error("this search index is broken"))?;
     let tools = TupleRef::from_value(index.tools).map(|tools| tools.content().to_vec()).unwrap_or_default();
     Ok(Some((tools, Arc::clone(&handle.shared))))
 }
@@ -180,16 +181,19 @@ fn metadata_of<'v>(item: Value<'v>) -> Option<&'v Metadata> {
 }
 
 /// A tool as indexes know it, from a tuple given to the built-in of that name.
-pub fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
+pub(super) fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
     let wrong = || {
-        Complaint::new(format!("{caller}() takes a list of (metadata, handler) tuples; one is a `{}`", item.get_type()))
-            .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
+        ScriptError::new(format!(
+            "{caller}() takes a list of (metadata, handler) tuples; one is a `{}`",
+            item.get_type()
+        ))
+        .hint("`search_index(aggregate(backends()))`, or a list such as `backend.tools()` gives")
     };
     let pair = TupleRef::from_value(item).map(TupleRef::content).filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
     let metadata = pair[0].downcast_ref::<Metadata>().ok_or_else(wrong)?;
     if metadata.kind != ItemKind::Tool {
         let (key, noun) = (metadata.definition.key(), super::kinds::noun(metadata.kind));
-        return Err(complain(format!("{caller}() is for tools; `{key}` is a {noun}")));
+        return Err(script_error(format!("{caller}() is for tools; `{key}` is a {noun}")));
     }
     check_handler(metadata, pair[1])?;
     Ok(Tool {
@@ -199,6 +203,6 @@ pub fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
 }
 
 /// For the reference.
-pub fn documented() -> starlark::docs::DocType {
+pub(super) fn documented() -> starlark::docs::DocType {
     starlark::docs::DocType::from_starlark_value::<SearchIndexGen<Value<'_>>>()
 }

@@ -9,11 +9,11 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::none::{NoneOr, NoneType};
 use std::time::Duration;
 
-use super::keeping::{seconds, space, with_store};
+use super::store_access::{seconds, space, with_store};
 use crate::json::{quote, valid};
-use crate::script::{Complaint, Context, complain, convert};
+use crate::script::{Context, ScriptError, convert, script_error};
 
-pub fn register_state(builder: &mut GlobalsBuilder) {
+pub(super) fn register_state(builder: &mut GlobalsBuilder) {
     builder.namespace("state", own_members);
     builder.namespace("shared_state", shared_members);
 }
@@ -169,7 +169,7 @@ fn write<'v>(
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<NoneType> {
     let json = convert::to_json(value, eval.heap())
-        .map_err(|error| complain(format!("the value of `{key}` cannot be remembered: {error}")))?;
+        .map_err(|error| script_error(format!("the value of `{key}` cannot be remembered: {error}")))?;
     let (text, ttl) = (json.to_string(), lifetime(ttl)?);
     Context::of(eval)?.effect(kind, &[key, &text, &shown(ttl)], |host| {
         let (space, value) = (space(host, shared), text.clone().into_bytes());
@@ -205,7 +205,7 @@ fn remove<'v>(kind: &'static str, shared: bool, key: &str, eval: &mut Evaluator<
     Ok(found.get() == "true")
 }
 
-fn lifetime(ttl: NoneOr<UnpackFloat>) -> Result<Option<Duration>, Complaint> {
+fn lifetime(ttl: NoneOr<UnpackFloat>) -> Result<Option<Duration>, ScriptError> {
     ttl.into_option().map(|ttl| seconds("ttl", ttl.0)).transpose()
 }
 

@@ -11,11 +11,11 @@ use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::float::UnpackFloat;
 
-use crate::script::{Complaint, Context, complain};
+use crate::script::{Context, ScriptError, script_error};
 
 const ISO: &str = "%Y-%m-%dT%H:%M:%SZ";
 
-pub fn register_time(builder: &mut GlobalsBuilder) {
+pub(super) fn register_time(builder: &mut GlobalsBuilder) {
     builder.namespace("time", members);
 }
 
@@ -40,20 +40,21 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = "UTC")] tz: &str,
     ) -> starlark::Result<String> {
         let zone = TimeZone::get(tz).map_err(|_| {
-            Complaint::new(format!("there is no time zone `{tz}`"))
+            ScriptError::new(format!("there is no time zone `{tz}`"))
                 .hint("names are as in `UTC`, `Europe/Berlin`, `America/New_York`")
         })?;
         let zoned = timestamp(ts.0)?.to_zoned(zone);
-        strtime::format(fmt, &zoned).map_err(|error| complain(format!("`{fmt}`: {error}")))
+        strtime::format(fmt, &zoned).map_err(|error| script_error(format!("`{fmt}`: {error}")))
     }
 
     /// The seconds since 1970 that a text stands for, by the letters of `strptime`. Without an offset in it the time is
     /// UTC, without a time of day midnight: `time.parse("2026-11-15", "%Y-%m-%d")` is `1794700800`.
     fn parse(text: &str, #[starlark(default = ISO)] fmt: &str) -> starlark::Result<i64> {
-        let read =
-            strtime::parse(fmt, text).map_err(|error| complain(format!("`{text}` does not fit `{fmt}`: {error}")))?;
+        let read = strtime::parse(fmt, text)
+            .map_err(|error| script_error(format!("`{text}` does not fit `{fmt}`: {error}")))?;
         let time = moment(&read).ok_or_else(|| {
-            Complaint::new(format!("`{fmt}` does not say which day it is")).hint("it needs at least `%Y-%m-%d` or `%s`")
+            ScriptError::new(format!("`{fmt}` does not say which day it is"))
+                .hint("it needs at least `%Y-%m-%d` or `%s`")
         })?;
         Ok(time.as_second())
     }
@@ -65,11 +66,11 @@ fn clock(kind: &'static str, eval: &Evaluator<'_, '_, '_>) -> starlark::Result<i
         let since = host.now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Ok(Ok(crate::json::raw(&i64::try_from(since.as_millis()).unwrap_or(i64::MAX))))
     })?;
-    shown.get().parse().map_err(|_| complain("the clock shows no time"))
+    shown.get().parse().map_err(|_| script_error("the clock shows no time"))
 }
 
-fn timestamp(seconds: f64) -> Result<Timestamp, Complaint> {
-    let out_of_range = || Complaint::new(format!("{seconds} seconds since 1970 is no time that can be told"));
+fn timestamp(seconds: f64) -> Result<Timestamp, ScriptError> {
+    let out_of_range = || ScriptError::new(format!("{seconds} seconds since 1970 is no time that can be told"));
     if !seconds.is_finite() || seconds.abs() > 1e12 {
         return Err(out_of_range());
     }

@@ -9,9 +9,9 @@ use starlark::values::dict::AllocDict;
 use starlark::values::structs::AllocStruct;
 use starlark::values::{Heap, Value};
 
-use crate::script::{Complaint, complain};
+use crate::script::{ScriptError, script_error};
 
-pub fn register_url(builder: &mut GlobalsBuilder) {
+pub(super) fn register_url(builder: &mut GlobalsBuilder) {
     builder.namespace("url", members);
 }
 
@@ -53,7 +53,7 @@ fn members(builder: &mut GlobalsBuilder) {
                 }
             }
         }
-        String::from_utf8(out).map_err(|_| complain("what these escapes stand for is no text"))
+        String::from_utf8(out).map_err(|_| script_error("what these escapes stand for is no text"))
     }
 
     /// A dict as the query of an address, None left out, a list once for each: `url.encode_query({"q": "a b"})` is
@@ -103,12 +103,12 @@ fn members(builder: &mut GlobalsBuilder) {
         #[starlark(require = pos)] address: &str,
     ) -> starlark::Result<String> {
         let joined = parsed(base)?.join(address);
-        Ok(joined.map_err(|error| complain(format!("`{address}` is no address: {error}")))?.into())
+        Ok(joined.map_err(|error| script_error(format!("`{address}` is no address: {error}")))?.into())
     }
 }
 
-fn parsed(text: &str) -> Result<Url, Complaint> {
+fn parsed(text: &str) -> Result<Url, ScriptError> {
     Url::parse(text).map_err(|error| {
-        Complaint::new(format!("`{text}` is no address: {error}")).hint("a whole one begins as `https://`")
+        ScriptError::new(format!("`{text}` is no address: {error}")).hint("a whole one begins as `https://`")
     })
 }

@@ -7,8 +7,8 @@ use starlark::values::structs::AllocStruct;
 use starlark::values::{Heap, Value};
 
 use super::world::World;
-use crate::model::{ClientInfo, Principal, Visitor};
-use crate::script::{Context, complain, convert};
+use crate::model::{ClientInfo, Principal, SurfaceKey};
+use crate::script::{Context, convert, script_error};
 
 #[starlark_module]
 pub fn register_visitor(builder: &mut GlobalsBuilder) {
@@ -35,14 +35,14 @@ pub fn register_visitor(builder: &mut GlobalsBuilder) {
     }
 }
 
-fn visitor(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<Visitor> {
+fn visitor(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SurfaceKey> {
     let context = Context::of(eval)?;
     if let Some(host) = &context.host {
-        let of = |request: &crate::model::Request| Visitor {
+        let of = |request: &crate::model::Request| SurfaceKey {
             principal: request.principal.clone(),
             client: request.client.clone(),
         };
-        return Ok(host.request().map_or_else(Visitor::anonymous, of));
+        return Ok(host.request().map_or_else(SurfaceKey::anonymous, of));
     }
     let world = World::of(eval)?;
     world.notes().personal = true;
@@ -50,8 +50,8 @@ fn visitor(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<Visitor> {
 }
 
 /// A principal as scripts see it.
-pub fn user<'v>(principal: &Principal, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-    let claims = convert::text_to_starlark(&principal.claims, heap).map_err(|error| complain(error.to_string()))?;
+pub(super) fn user<'v>(principal: &Principal, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    let claims = convert::text_to_starlark(&principal.claims, heap).map_err(|error| script_error(error.to_string()))?;
     let groups: Vec<Value<'v>> = principal.groups.iter().map(|group| heap.alloc(group.as_str())).collect();
     Ok(heap.alloc(AllocStruct([
         ("sub", heap.alloc(principal.sub.as_ref())),
@@ -64,7 +64,7 @@ pub fn user<'v>(principal: &Principal, heap: Heap<'v>) -> starlark::Result<Value
 }
 
 /// A client as scripts see it.
-pub fn about<'v>(client: &ClientInfo, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+pub(super) fn about<'v>(client: &ClientInfo, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
     Ok(heap.alloc(AllocStruct([
         ("name", heap.alloc(client.name())),
         ("version", heap.alloc(client.version())),

@@ -8,17 +8,17 @@ use starlark::values::OwnedFrozenValue;
 
 use super::Settings;
 use super::publish_checks::Earlier;
-use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
-use crate::model::{ItemKind, Visitor};
-use crate::script::{Context, complain};
+use crate::model::Snapshot;
+use crate::model::{ItemKind, SurfaceKey};
+use crate::script::{Context, script_error};
 use crate::search::SharedIndex;
 
 pub struct World {
     pub snapshot: Arc<Snapshot>,
     pub settings: Arc<Settings>,
     /// Whom the script runs for.
-    pub visitor: Visitor,
+    pub visitor: SurfaceKey,
     /// The script's function `on_request`, once it has run.
     pub hook: OnceLock<OwnedFrozenValue>,
     notes: Arc<Mutex<Notes>>,
@@ -39,7 +39,7 @@ pub struct Notes {
 }
 
 impl World {
-    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>, visitor: Visitor) -> Self {
+    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>, visitor: SurfaceKey) -> Self {
         World { snapshot, settings, visitor, hook: OnceLock::new(), notes: Arc::default() }
     }
 
@@ -53,6 +53,6 @@ impl World {
     }
 
     pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a World> {
-        Context::of(evaluator)?.world().ok_or_else(|| complain("this function works in session scripts only"))
+        Context::of(evaluator)?.world().ok_or_else(|| script_error("this function works in session scripts only"))
     }
 }

@@ -11,13 +11,14 @@ use super::failure::Failure;
 use super::output;
 use super::setup::{self, Source};
 use super::terminal;
-use crate::backend::Party;
+use crate::backend::Peer;
+use crate::calls::{CallFault, Caller};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::gateway::{Gateway, View};
+use crate::gateway::{Gateway, SurfaceHandle};
 use crate::json::Raw;
-use crate::model::{ItemKind, Principal, Visitor};
+use crate::model::{ItemKind, Principal, SurfaceKey};
 use crate::server::Identity;
-use crate::session::{CallFault, Caller, Surface};
+use crate::surface::Surface;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -76,7 +77,7 @@ async fn call(
         Some(sub) => Identity::new(&arguments.source.load()?.config.tokens).named(sub),
         None => Identity::local_user(&setup::options(false)?.variables),
     };
-    let view = View::of(Visitor { principal: principal.clone(), client: Arc::default() });
+    let view = SurfaceHandle::of(SurfaceKey { principal: principal.clone(), client: Arc::default() });
     let surface = match &arguments.as_user {
         Some(_) => gateway.surface(&view).await.map_err(|error| Failure::from(error.as_ref()))?,
         None => surface,
@@ -105,7 +106,7 @@ pub(super) async fn used(
         headers: Arc::default(),
         admitted: false,
         cancel: cancel.clone(),
-        party: person.clone().map(|person| person as Arc<dyn Party>),
+        peer: person.clone().map(|person| person as Arc<dyn Peer>),
         objects_only: false,
         takes_rounds: false,
         takes_tasks: false,

@@ -15,8 +15,8 @@ use crate::author::published::{Changes, Record};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::extension;
 use crate::gateway::Offline;
+use crate::host_io::Reach;
 use crate::model::ItemKind;
-use crate::reach::Reach;
 use crate::script::{self, Limits};
 
 #[derive(Debug, Args)]

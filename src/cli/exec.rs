@@ -18,10 +18,10 @@ use crate::diagnostic::Diagnostic;
 use crate::gateway::Gateway;
 use crate::json::Raw;
 use crate::model::{Definition, Principal, error_result};
-use crate::sandbox::{Ending, Event, Job, LastWord, Run, Want, Workers, found_tool, no_such_tool};
+use crate::sandbox::{Event, ExitReason, Job, Run, ScriptResult, WorkerRequest, Workers, found_tool, no_such_tool};
 use crate::server::Identity;
-use crate::session::Surface;
-use crate::signature::identifiers;
+use crate::surface::Surface;
+use crate::typings::identifiers;
 
 /// The tool of code mode: where it is published, the script goes through it.
 const TOOL: &str = "execute_tool_script";
@@ -80,10 +80,10 @@ async fn execute(script: &str, data: &Value, limits: &CodeMode, gateway: &Arc<Ga
         Err(ending) => return error_result(&ending.told(limits)),
     };
     let end = serve(&run, String::new(), limits, gateway, surface).await;
-    run.result(end.and_then(|last| last.ok_or(Ending::Confused("it came to an end of nothing"))), limits)
+    run.result(end.and_then(|last| last.ok_or(ExitReason::Confused("it came to an end of nothing"))), limits)
 }
 
-type Served<'a> = Pin<Box<dyn Future<Output = Result<Option<LastWord>, Ending>> + 'a>>;
+type Served<'a> = Pin<Box<dyn Future<Output = Result<Option<ScriptResult>, ExitReason>> + 'a>>;
 
 /// Serves a line of control of the script to its end, and those that come from it at the same time.
 fn serve<'a>(
@@ -98,21 +98,21 @@ fn serve<'a>(
             let (at, want) = match run.next(&line).await? {
                 Event::Done(last) => return Ok(Some(last)),
                 Event::End => return Ok(None),
-                Event::Want { at, want } => (at, want),
+                Event::WorkerRequest { at, want } => (at, want),
             };
             let value = match want {
-                Want::Fork { count, .. } => {
+                WorkerRequest::Fork { count, .. } => {
                     let branches =
                         (0..count).map(|number| serve(run, format!("{at}.{number}."), limits, gateway, surface));
                     futures::future::try_join_all(branches).await?;
                     continue;
                 }
-                Want::Call { tool, arguments } => {
+                WorkerRequest::Call { tool, arguments } => {
                     let arguments = serde_json::from_str(arguments.get()).unwrap_or_default();
                     let timeout = limits.tool_call_timeout.min(run.time_left());
                     called(gateway, surface, &tool, arguments, timeout).await
                 }
-                Want::Search { query, limit } => searched(surface, query, limit).await,
+                WorkerRequest::Search { query, limit } => searched(surface, query, limit).await,
             };
             run.answer(&at, &value).await;
         }

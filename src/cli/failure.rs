@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::output;
 use crate::diagnostic::Diagnostic;
-use crate::session::BuildError;
+use crate::surface::BuildError;
 
 #[derive(Debug)]
 pub(super) struct Failure {

@@ -9,7 +9,7 @@ use super::{output, table};
 use crate::builtins::Handler;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
-use crate::session::Surface;
+use crate::surface::Surface;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

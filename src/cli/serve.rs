@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use super::setup::{self, Loaded, Source};
 use super::{output, table};
-use crate::author::check::gaps;
+use crate::author::check::unpublished;
 use crate::author::published::Record;
 use crate::config::Config;
 use crate::control::Control;
@@ -157,7 +157,7 @@ fn summary(gateway: &Gateway) {
     output::err(&format!("ready: {} of {servers}", table::count(tools, "tool")));
     setup::report_servers(gateway);
     if let Some(surface) = surface {
-        output::diagnostics(&gaps(&surface, &snapshot));
+        output::diagnostics(&unpublished(&surface, &snapshot));
     }
 }
 

@@ -11,11 +11,10 @@ use super::{output, spinner, terminal};
 use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, Options, View};
-use crate::model::{BackendKind, BackendView, Status, Visitor};
-use crate::script;
+use crate::gateway::{Gateway, Options, SurfaceHandle};
+use crate::model::{BackendKind, BackendView, Status, SurfaceKey};
 use crate::server::Identity;
-use crate::session::Surface;
+use crate::surface::Surface;
 
 /// Where the servers and the script come from.
 #[derive(Debug, Args)]
@@ -145,8 +144,11 @@ pub(super) fn variables() -> Vec<(String, String)> {
 /// One thread for all that waits: handing a message from thread to thread costs more than reading it. Handlers have
 /// threads of their own.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
-    script::rests_aloud();
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().on_thread_park(script::before_rest).build()?)
+    crate::fiber::on_runtime_park();
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(crate::fiber::flush_wakeups)
+        .build()?)
 }
 
 /// How every server is once it is up or has failed.
@@ -190,8 +192,10 @@ pub(super) fn with_loaded<T>(
         let outcome = match settled {
             Ok(shared) => {
                 // Whoever types the command sees what they would see as the client on a pipe.
-                let own =
-                    View::of(Visitor { principal: Identity::local_user(&options.variables), client: Arc::default() });
+                let own = SurfaceHandle::of(SurfaceKey {
+                    principal: Identity::local_user(&options.variables),
+                    client: Arc::default(),
+                });
                 let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
                 match own {
                     Ok(surface) => work(&gateway, surface).await,

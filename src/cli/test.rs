@@ -10,7 +10,7 @@ use super::{output, setup, table};
 use crate::author::testing::{self, Options, Ran, Report};
 use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
-use crate::reach::Reach;
+use crate::host_io::Reach;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -7,7 +7,7 @@ use super::output;
 use super::setup::{self, Source};
 use crate::diagnostic::Diagnostic;
 use crate::model::Definition;
-use crate::signature;
+use crate::typings;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -46,9 +46,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             return Err(Failure::failed(problem.hint("`proxy list-tools` lists what there is")));
         }
         match arguments.lang {
-            Language::Ts => output::out(signature::typescript(tools()).trim_end()),
-            Language::Star => output::out(&signature::signatures(tools())),
-            Language::JsonSchema => output::json(&signature::json_schema(tools())),
+            Language::Ts => output::out(typings::typescript(tools()).trim_end()),
+            Language::Star => output::out(&typings::signatures(tools())),
+            Language::JsonSchema => output::json(&typings::json_schema(tools())),
         }
         Ok(())
     })

@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use super::mask::{mask_lines, mask_tree};
 use super::tree::{self, Node, Span};
 
-pub struct Document {
+pub(super) struct Document {
     file: String,
     /// Masked: this text ends up in diagnostics and in `Place`s that outlive the loading.
     source: Arc<str>,
@@ -16,7 +16,7 @@ pub struct Document {
 }
 
 impl Document {
-    pub fn parse(path: &Path, text: &str) -> Result<Document, Diagnostic> {
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Document, Diagnostic> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let file = path.display().to_string();
         match tree::parse(path, text) {
@@ -28,16 +28,16 @@ impl Document {
         }
     }
 
-    pub fn place(&self, span: Span) -> Place {
+    pub(super) fn place(&self, span: Span) -> Place {
         Place { file: self.file.clone(), source: self.source.clone(), span }
     }
 
     /// The text at a span, as written unless it is secret.
-    pub fn shown(&self, span: &Span) -> &str {
+    pub(super) fn shown(&self, span: &Span) -> &str {
         self.source.get(span.clone()).unwrap_or("")
     }
 
-    pub fn repeated_keys(&self) -> impl Iterator<Item = Diagnostic> {
+    pub(super) fn repeated_keys(&self) -> impl Iterator<Item = Diagnostic> {
         tree::repeated_keys(&self.root).into_iter().map(|(path, span)| {
             Diagnostic::error(format!("the key `{path}` is written twice"))
                 .at(self.place(span))

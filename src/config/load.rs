@@ -13,7 +13,7 @@ use super::optimizer::read_optimizer;
 use super::rate_limiting::read_rate_limiting;
 use super::reader::{Context, Fields, Reader};
 use super::serve::read_serve;
-use super::server::{Server, read_servers};
+use super::server::{ServerConfig, read_servers};
 use super::session_script::read_session_init;
 use super::store::read_store;
 use super::substitute::Environment;
@@ -102,7 +102,7 @@ fn read_all_servers(fields: &mut Fields, config: &mut Config) {
 }
 
 /// Methods that are given to two servers.
-fn method_clashes(servers: &IndexMap<String, Server>) -> Vec<Diagnostic> {
+fn method_clashes(servers: &IndexMap<String, ServerConfig>) -> Vec<Diagnostic> {
     let active = servers.iter().filter(|(_, server)| !server.disabled);
     let given: Vec<_> =
         active.flat_map(|(name, server)| server.methods.iter().map(move |pattern| (pattern, name, server))).collect();

@@ -5,7 +5,7 @@ use crate::diagnostic::nearest;
 use super::tree::{Node, Span, Value};
 
 /// Blots out what the tree holds under `env`, `headers`, `token` and other keys that sound like secrets.
-pub fn mask_tree(text: &str, root: &Node) -> String {
+pub(super) fn mask_tree(text: &str, root: &Node) -> String {
     let mut secrets = Vec::new();
     // A file that is no map is no config of ours; who knows what it is.
     let foreign = !matches!(root.value, Value::Map(_));
@@ -43,7 +43,7 @@ fn holds_more(value: &Node) -> bool {
 
 /// What an argument of a command says of itself or of the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Flag {
+pub(super) enum Flag {
     None,
     /// `--token=abc`
     WithValue,
@@ -59,7 +59,7 @@ fn secret_flag(item: &Node) -> Flag {
 }
 
 /// `--token`, `--token=abc`, and `API_KEY=abc` as an argument of programs that set variables.
-pub fn flag_of(argument: &str) -> Flag {
+pub(super) fn flag_of(argument: &str) -> Flag {
     match argument.strip_prefix('-') {
         Some(flag) => match flag.split_once(['=', ':']) {
             Some((name, _)) if sounds_secret(name.trim_start_matches('-')) => Flag::WithValue,
@@ -97,7 +97,7 @@ fn sounds_secret(key: &str) -> bool {
 
 /// The same for a text that is no tree. Without one nobody knows what is a secret, so all that stays of the lines of
 /// `shown` is the key they begin with and the punctuation, which is what a syntax error is about.
-pub fn mask_lines(text: &str, shown: &Span) -> String {
+pub(super) fn mask_lines(text: &str, shown: &Span) -> String {
     let mut secrets = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {

@@ -38,7 +38,7 @@ pub use optimizer::{Embedding, EmbeddingProvider, Optimizer};
 pub use rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use reader::BlockPosition;
 pub use serve::Serve;
-pub use server::{CircuitBreaker, PROTOCOL_VERSIONS, ProtocolChoice, Server, Transport};
+pub use server::{CircuitBreaker, PROTOCOL_VERSIONS, ProtocolChoice, ServerConfig, TransportConfig};
 pub use session_script::{InlineScript, SessionScript};
 pub use store::StoreAddress;
 pub use substitute::Environment;
@@ -53,7 +53,7 @@ pub struct Config {
     /// What relative paths are relative to: the folder of the file, or the current one.
     pub folder: PathBuf,
     /// In the order of the file, which decides who keeps a name.
-    pub servers: IndexMap<String, Server>,
+    pub servers: IndexMap<String, ServerConfig>,
     pub extensions: Vec<ExtensionPath>,
     /// Whether a change of their files is picked up while the proxy runs.
     pub watch_extensions: bool,
@@ -114,7 +114,7 @@ impl Config {
     }
 
     /// Adds a server named on the command line.
-    pub fn add_server(&mut self, name: String, server: Server) -> Result<(), Diagnostic> {
+    pub fn add_server(&mut self, name: String, server: ServerConfig) -> Result<(), Diagnostic> {
         match self.servers.entry(name) {
             Entry::Vacant(vacant) => {
                 vacant.insert(server);

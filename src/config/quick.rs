@@ -4,10 +4,10 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
 
-use super::server::{Server, Transport, name_problem, url_problem};
+use super::server::{ServerConfig, TransportConfig, name_problem, url_problem};
 
 /// The name and the server that `NAME=COMMAND` or `NAME=URL` means.
-pub fn server_from_argument(argument: &str) -> Result<(String, Server), Diagnostic> {
+pub fn server_from_argument(argument: &str) -> Result<(String, ServerConfig), Diagnostic> {
     let fail = |problem: &str| {
         Diagnostic::error(format!("`--server`: {problem}"))
             .hint("write `--server time=\"uvx mcp-server-time\"` or `--server docs=https://host/mcp`")
@@ -21,15 +21,15 @@ pub fn server_from_argument(argument: &str) -> Result<(String, Server), Diagnost
         if let Some(problem) = url_problem(target) {
             return Err(fail(problem));
         }
-        let transport = Transport::Http { url: target.to_owned(), headers: IndexMap::new(), sse: false };
-        return Ok((name.to_owned(), Server::new(transport)));
+        let transport = TransportConfig::Http { url: target.to_owned(), headers: IndexMap::new(), sse: false };
+        return Ok((name.to_owned(), ServerConfig::new(transport)));
     }
     let mut words = split_words(target).ok_or_else(|| fail("a quote is not closed"))?.into_iter();
     let Some(command) = words.next().filter(|command| !command.is_empty()) else {
         return Err(fail(&format!("`{name}` has no command")));
     };
-    let transport = Transport::Stdio { command, args: words.collect(), env: IndexMap::new(), cwd: None };
-    Ok((name.to_owned(), Server::new(transport)))
+    let transport = TransportConfig::Stdio { command, args: words.collect(), env: IndexMap::new(), cwd: None };
+    Ok((name.to_owned(), ServerConfig::new(transport)))
 }
 
 /// Words as a shell takes them apart: blanks between them, quotes around blanks, a backslash before anything.
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_command_is_taken_apart_as_a_shell_would() {
         let (name, server) = server_from_argument(r#"a=run 'x y' "p\"q\n" b\ c --k=v ''"#).unwrap();
-        let Transport::Stdio { command, args, .. } = server.transport else { panic!("not a command") };
+        let TransportConfig::Stdio { command, args, .. } = server.transport else { panic!("not a command") };
         assert_eq!((name.as_str(), command.as_str()), ("a", "run"));
         assert_eq!(args, ["x y", r#"p"q\n"#, "b c", "--k=v", ""]);
     }
@@ -81,7 +81,7 @@ mod tests {
     fn an_address_is_an_http_server() {
         let (name, server) = server_from_argument("docs=https://host/mcp?a=b").unwrap();
         assert_eq!(name, "docs");
-        assert!(matches!(server.transport, Transport::Http { url, .. } if url == "https://host/mcp?a=b"));
+        assert!(matches!(server.transport, TransportConfig::Http { url, .. } if url == "https://host/mcp?a=b"));
     }
 
     #[test]

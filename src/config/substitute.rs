@@ -5,7 +5,7 @@ pub type Environment<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Why a string could not be completed. Never holds a variable's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub(super) enum Problem {
     Unset(String),
     /// VS Code's way to ask a person.
     Input(String),
@@ -17,7 +17,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    pub fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         match self {
             Problem::Unset(name) => format!("the environment variable `{name}` is not set"),
             Problem::Input(name) => {
@@ -29,7 +29,7 @@ impl Problem {
         }
     }
 
-    pub fn hint(&self) -> String {
+    pub(super) fn hint(&self) -> String {
         match self {
             Problem::Unset(name) => format!("set it, or give a default: `${{{name}:-default}}`"),
             Problem::Input(name) => {
@@ -44,7 +44,7 @@ impl Problem {
 }
 
 /// The text with its variables filled in, or every reason why that is impossible.
-pub fn substitute(text: &str, environment: &Environment) -> Result<String, Vec<Problem>> {
+pub(super) fn substitute(text: &str, environment: &Environment) -> Result<String, Vec<Problem>> {
     let mut output = String::with_capacity(text.len());
     let mut problems = Vec::new();
     let mut rest = text;
@@ -95,14 +95,14 @@ fn variable(expression: &str, environment: &Environment) -> Result<String, Probl
     }
 }
 
-pub fn is_variable_name(text: &str) -> bool {
+pub(super) fn is_variable_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|first: char| first.is_ascii_digit())
         && text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
 /// The usual name for a variable that holds what is called `text`: `api-key` becomes `API_KEY`.
-pub fn variable_name(text: &str) -> String {
+pub(super) fn variable_name(text: &str) -> String {
     let mut name = String::new();
     let mut after_lower = false;
     for character in text.chars() {

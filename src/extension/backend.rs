@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CallFault, Extension, ExtensionItem};
 use crate::backend::{Answer, Backend, Call, CallError};
+use crate::fiber::Pool;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, Request, ServerInfo, Status, error_result};
-use crate::script::{FailureKind, Host, Limits, Line, LogLevel, Pool, Question, Stop};
+use crate::script::{FailureKind, Host, JournalCursor, Limits, LogLevel, Question, Stop};
 use crate::store::Store;
 use crate::wire::{RpcError, code};
 
@@ -187,7 +188,7 @@ struct LocalHost {
 }
 
 impl Host for LocalHost {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<Line>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Ok(error_result("an extension cannot call servers"))
     }
 
@@ -222,7 +223,7 @@ impl Host for LocalHost {
                 () = future => Ok(()),
             }
         };
-        crate::script::wait(wait, &self.runtime)
+        crate::fiber::wait(wait, &self.runtime)
     }
 
     fn now(&self) -> SystemTime {
@@ -245,7 +246,7 @@ impl Host for LocalHost {
         &self.namespace
     }
 
-    fn line(&self) -> Option<Line> {
+    fn line(&self) -> Option<JournalCursor> {
         self.caller.as_ref()?.line()
     }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::{ExtensionBackend, load};
 use crate::diagnostic::Diagnostic;
-use crate::reach::Reach;
-use crate::script::{Limits, Pool, Source};
+use crate::fiber::Pool;
+use crate::host_io::Reach;
+use crate::script::{Limits, Source};
 
 /// Reads a file that may hold one.
 pub fn read(file: &Path) -> Result<Source, Diagnostic> {

@@ -12,7 +12,7 @@ use super::world::World;
 use super::{Extension, ExtensionItem, modules};
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
-use crate::reach::Reach;
+use crate::host_io::Reach;
 use crate::script::{
     Context, Failure, Function, Limits, Paths, Program, Source, evaluate, evaluate_and_call, on_big_stack,
 };

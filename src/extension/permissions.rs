@@ -1,6 +1,6 @@
 //! What an extension declares that it does.
 
-use crate::reach::Hosts;
+use crate::host_io::Hosts;
 
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {

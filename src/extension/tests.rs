@@ -7,15 +7,15 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{CallFault, Extension, bundled::BUNDLED, load};
+use crate::host_io::Reach;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, ItemRef};
-use crate::reach::Reach;
-use crate::script::{Host, Limits, Line, LogLevel, Source, Stop};
+use crate::script::{Host, JournalCursor, Limits, LogLevel, Source, Stop};
 
 struct Nobody;
 
 impl Host for Nobody {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<Line>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Err(Stop::Cancelled)
     }
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use starlark::eval::Evaluator;
 
 use super::Permissions;
-use crate::reach::{Folder, Reach};
-use crate::script::{Complaint, Context, complain};
+use crate::host_io::{Folder, Reach};
+use crate::script::{Context, ScriptError, script_error};
 
 pub struct World {
     pub reach: Arc<Reach>,
@@ -44,12 +44,12 @@ impl World {
     }
 
     pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a World> {
-        Context::of(evaluator)?.world().ok_or_else(|| complain("this function works in extensions only"))
+        Context::of(evaluator)?.world().ok_or_else(|| script_error("this function works in extensions only"))
     }
 
     /// Makes the declared permissions those that hold from now on. What was done so far must be within them.
-    pub fn grant(&self, permissions: Permissions) -> Result<(), Complaint> {
-        let folder = self.own.clone().with(&permissions.paths).map_err(Complaint::new)?;
+    pub fn grant(&self, permissions: Permissions) -> Result<(), ScriptError> {
+        let folder = self.own.clone().with(&permissions.paths).map_err(ScriptError::new)?;
         if let Some(name) = self.early().variables.iter().find(|name| !permissions.may_read_variable(name)) {
             return Err(undeclared(name));
         }
@@ -73,7 +73,7 @@ impl World {
         self.granted.get().map_or(&self.own, |granted| &granted.folder)
     }
 
-    pub fn variable(&self, name: &str) -> Result<Option<&str>, Complaint> {
+    pub fn variable(&self, name: &str) -> Result<Option<&str>, ScriptError> {
         match self.granted.get() {
             Some(granted) if !granted.permissions.may_read_variable(name) => return Err(undeclared(name)),
             Some(_) => {}
@@ -101,7 +101,7 @@ impl World {
     }
 }
 
-fn undeclared(name: &str) -> Complaint {
-    Complaint::new(format!("the variable `{name}` is not in `allowed_env` of the extension"))
+fn undeclared(name: &str) -> ScriptError {
+    ScriptError::new(format!("the variable `{name}` is not in `allowed_env` of the extension"))
         .hint(format!("add \"{name}\" to `allowed_env` of Extension()"))
 }

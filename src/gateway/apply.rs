@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
-use super::fleet::Fleet;
+use super::backend_set::BackendSet;
 use super::local::LocalTools;
 use super::prepare::Prepared;
 use super::rebuild::Edition;
@@ -13,11 +13,11 @@ use super::routes::Routes;
 use super::servers::{Difference, Servers};
 use super::start::Options;
 use crate::backend::{Environment, idle_view};
-use crate::catalog::Snapshot;
 use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
-use crate::reach::Reach;
-use crate::session::Recipe;
+use crate::host_io::Reach;
+use crate::model::Snapshot;
+use crate::surface::ScriptSource;
 
 /// All that a config decides and another one may decide otherwise.
 pub(super) struct Installation {
@@ -25,7 +25,7 @@ pub(super) struct Installation {
     pub(super) environment: Environment,
     /// What local tools do to the world, they do through this.
     reach: Arc<Reach>,
-    pub(super) fleet: Arc<Fleet>,
+    pub(super) backend_set: Arc<BackendSet>,
     pub(super) editions: watch::Sender<Edition>,
     pub(super) routes: ArcSwap<Routes>,
     /// Whoever lets clients in follows these.
@@ -42,12 +42,12 @@ struct Applied {
 }
 
 impl Installation {
-    pub(super) fn new(options: Options, environment: Environment, fleet: Fleet, reach: Arc<Reach>) -> Self {
+    pub(super) fn new(options: Options, environment: Environment, backend_set: BackendSet, reach: Arc<Reach>) -> Self {
         Installation {
             options,
             environment,
             reach,
-            fleet: Arc::new(fleet),
+            backend_set: Arc::new(backend_set),
             editions: watch::channel(Edition::default()).0,
             routes: ArcSwap::default(),
             tokens: watch::channel(Vec::new()).0,
@@ -69,12 +69,12 @@ impl Installation {
 
     /// Looks at the local tools on disk again. Blocking.
     pub(super) fn look_at_local(&self, config: &Config) -> LocalTools {
-        self.local().look(config, self.options.bundled, &self.fleet.calls().pool, &self.reach)
+        self.local().look(config, self.options.bundled, &self.backend_set.calls().pool, &self.reach)
     }
 
     /// Looks a config through, with what is in place already. Blocking.
     pub(super) fn prepare(&self, config: &Config) -> Result<Prepared, Vec<Diagnostic>> {
-        let (local, calls) = (self.local(), self.fleet.calls());
+        let (local, calls) = (self.local(), self.backend_set.calls());
         Prepared::of(config, &self.options, &self.environment.pool, &calls.pool, &self.reach, &local)
     }
 
@@ -92,7 +92,7 @@ impl Installation {
     /// Puts a config in place. Surfaces follow when they have been made: of the edition that is returned.
     pub(super) fn apply(&self, config: &Config, prepared: Prepared) -> (Difference, u64) {
         let mut applied = self.lock();
-        let difference = applied.servers.apply(config, &self.environment, &self.fleet);
+        let difference = applied.servers.apply(config, &self.environment, &self.backend_set);
         let others = difference.is_any() || !prepared.local.is_same_as(&applied.local);
         applied.local = prepared.local;
         self.routes.store(prepared.routes);
@@ -106,20 +106,20 @@ impl Installation {
         // What is remembered survives every change but that of its place.
         if applied.store.as_ref() != Some(&config.store) {
             applied.store = Some(config.store.clone());
-            self.fleet.keep_in(prepared.store);
+            self.backend_set.keep_in(prepared.store);
         }
         // The script first: it waits for the backends it is meant for, and so never runs with others.
-        let edition = self.publish(prepared.recipe, self.fleet.generation() + u64::from(others));
+        let edition = self.publish(prepared.script_source, self.backend_set.generation() + u64::from(others));
         if others {
-            self.fleet.replace(applied.servers.backends().chain(applied.local.backends()).collect());
+            self.backend_set.replace(applied.servers.backends().chain(applied.local.backends()).collect());
         }
         (difference, edition)
     }
 
     /// Puts another script in place.
-    pub(super) fn apply_script(&self, recipe: Recipe) -> u64 {
+    pub(super) fn apply_script(&self, script_source: ScriptSource) -> u64 {
         let _alone = self.lock();
-        self.publish(Arc::new(recipe), self.fleet.generation())
+        self.publish(Arc::new(script_source), self.backend_set.generation())
     }
 
     /// Puts other local tools in place; the generation of backends with them.
@@ -128,14 +128,14 @@ impl Installation {
         let others = !local.is_same_as(&applied.local);
         applied.local = local;
         if others {
-            self.fleet.replace(applied.servers.backends().chain(applied.local.backends()).collect());
+            self.backend_set.replace(applied.servers.backends().chain(applied.local.backends()).collect());
         }
-        self.fleet.generation()
+        self.backend_set.generation()
     }
 
-    fn publish(&self, recipe: Arc<Recipe>, generation: u64) -> u64 {
+    fn publish(&self, script_source: Arc<ScriptSource>, generation: u64) -> u64 {
         self.editions.send_modify(|edition| {
-            *edition = Edition { number: edition.number + 1, recipe: Some(recipe), generation };
+            *edition = Edition { number: edition.number + 1, script_source: Some(script_source), generation };
         });
         self.editions.borrow().number
     }

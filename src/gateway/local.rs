@@ -8,8 +8,9 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::extension::{self, ExtensionBackend, bundled};
-use crate::reach::Reach;
-use crate::script::{Pool, Source};
+use crate::fiber::Pool;
+use crate::host_io::Reach;
+use crate::script::Source;
 use crate::watch::Wanted;
 
 #[derive(Clone)]

@@ -1,25 +1,26 @@
 //! A config into a running proxy: starts everything, watches, and rebuilds the surface whenever something changed.
 
+mod catalog;
 mod apply;
-mod fleet;
+mod backend_set;
 mod freshness;
 mod local;
-mod news;
+mod reload_status;
 mod offline;
 mod prepare;
 mod rebuild;
-mod recipe;
+mod script_source;
 mod reload;
 mod routes;
 mod servers;
 mod start;
 mod status;
 mod surfaces;
-mod waits;
+mod readiness;
 
 pub use offline::Offline;
 pub use rebuild::Current;
-pub use recipe::recipe;
 pub use reload::Reread;
+pub use script_source::script_source;
 pub use start::{Gateway, Options};
-pub use surfaces::View;
+pub use surfaces::SurfaceHandle;

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use super::local::LocalTools;
 use super::prepare::store;
-use super::recipe::recipe;
+use super::script_source::script_source;
 use super::start::Options;
 use crate::backend::{Cache, idle_view};
-use crate::catalog::Snapshot;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
-use crate::script::Pool;
-use crate::session::{BuildError, Recipe, Surface};
+use crate::fiber::Pool;
+use crate::model::Snapshot;
+use crate::surface::{BuildError, ScriptSource, Surface};
 
 pub struct Offline {
-    pub recipe: Recipe,
+    pub script_source: ScriptSource,
     pub snapshot: Arc<Snapshot>,
     /// What is wrong with single extensions; the others are there.
     pub extension_problems: Vec<Diagnostic>,
@@ -23,21 +23,25 @@ pub struct Offline {
 impl Offline {
     pub fn look(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
-        let recipe = recipe(config, None).map_err(|problem| problems.push(problem)).ok();
+        let script_source = script_source(config, None).map_err(|problem| problems.push(problem)).ok();
         let local = LocalTools::default().look(config, options.bundled, &Pool::new(1), &options.reach());
         problems.extend(local.missing.iter().cloned());
         problems.extend(store(config).err());
-        let (Some(recipe), true) = (recipe, problems.is_empty()) else { return Err(problems) };
+        let (Some(script_source), true) = (script_source, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
         let mut backends: Vec<_> = servers.map(|(name, server)| Arc::new(idle_view(name, server, &cache))).collect();
         backends.extend(local.backends().map(|extension| extension.view()));
         let extension_problems = local.problems().cloned().collect();
-        Ok(Offline { recipe, snapshot: Arc::new(Snapshot { version: 1, generation: 1, backends }), extension_problems })
+        Ok(Offline {
+            script_source,
+            snapshot: Arc::new(Snapshot { version: 1, generation: 1, backends }),
+            extension_problems,
+        })
     }
 
     /// Runs the script on what is known.
     pub fn build(&self) -> Result<Arc<Surface>, BuildError> {
-        self.recipe.build(&self.snapshot).map(Arc::new)
+        self.script_source.build(&self.snapshot).map(Arc::new)
     }
 }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use super::local::LocalTools;
-use super::recipe::recipe;
 use super::routes::Routes;
+use super::script_source::script_source;
 use super::start::Options;
 use crate::config::{Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
-use crate::embedding;
-use crate::reach::Reach;
-use crate::script::Pool;
+use crate::fiber::Pool;
+use crate::host_io::Reach;
 use crate::search::Embedder;
-use crate::session::Recipe;
+use crate::search::embedding;
 use crate::store::Store;
+use crate::surface::ScriptSource;
 use crate::wire::http;
 
 /// Everything that a config asks for, ready to be put in place.
 pub(super) struct Prepared {
-    pub(super) recipe: Arc<Recipe>,
+    pub(super) script_source: Arc<ScriptSource>,
     pub(super) routes: Arc<Routes>,
     pub(super) local: Arc<LocalTools>,
     /// Nothing has been sent to it yet.
@@ -39,13 +39,15 @@ impl Prepared {
     ) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let embedder = embedder(config, options, http, &mut problems);
-        let recipe = recipe(config, embedder).map_err(|problem| problems.push(problem)).ok();
+        let script_source = script_source(config, embedder).map_err(|problem| problems.push(problem)).ok();
         let local = before.look(config, options.bundled, pool, reach);
         problems.extend(local.missing.iter().cloned());
         let store = store(config).map_err(|problem| problems.push(problem)).ok();
-        let (Some(recipe), Some(store), true) = (recipe, store, problems.is_empty()) else { return Err(problems) };
-        let (recipe, routes) = (Arc::new(recipe), Arc::new(Routes::new(config)));
-        Ok(Prepared { recipe, routes, local: Arc::new(local), store })
+        let (Some(script_source), Some(store), true) = (script_source, store, problems.is_empty()) else {
+            return Err(problems);
+        };
+        let (script_source, routes) = (Arc::new(script_source), Arc::new(Routes::new(config)));
+        Ok(Prepared { script_source, routes, local: Arc::new(local), store })
     }
 }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
+use crate::model::Snapshot;
 use crate::model::Status;
-use crate::session::{BuildError, Recipe, Surface};
+use crate::surface::{BuildError, ScriptSource, Surface};
 
 /// Servers that are not there by then arrive later; the first clients do not wait for them.
 const FIRST_RUN: Duration = Duration::from_secs(2);
@@ -21,7 +21,7 @@ const SETTLE: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edition {
     pub(super) number: u64,
-    pub(super) recipe: Option<Arc<Recipe>>,
+    pub(super) script_source: Option<Arc<ScriptSource>>,
     pub(super) generation: u64,
 }
 
@@ -83,13 +83,13 @@ pub(super) async fn keep(
 struct Keeper {
     current: watch::Sender<Current>,
     /// The last script that worked.
-    good: Option<Arc<Recipe>>,
+    good: Option<Arc<ScriptSource>>,
 }
 
 impl Keeper {
     /// Whether the script ran to its end. If it is `waiting` for better times, a failure is not told.
     async fn run(&mut self, edition: Edition, snapshot: Arc<Snapshot>, waiting: bool) -> bool {
-        let Some(recipe) = edition.recipe else { return false };
+        let Some(script_source) = edition.script_source else { return false };
         let ran = |surface, error| Current {
             surface,
             error,
@@ -97,15 +97,15 @@ impl Keeper {
             edition: edition.number,
             generation: snapshot.generation,
         };
-        match build(&recipe, &snapshot).await {
+        match build(&script_source, &snapshot).await {
             Ok(surface) => {
-                self.good = Some(recipe);
+                self.good = Some(script_source);
                 self.current.send_replace(ran(Some(surface), None));
                 true
             }
             Err(_) if waiting => false,
             Err(error) => {
-                let stays = self.old_script(&recipe, &snapshot).await;
+                let stays = self.old_script(&script_source, &snapshot).await;
                 if stays.is_some() {
                     tracing::error!("the session script failed, so the old surface stays:\n{error}");
                 }
@@ -116,7 +116,7 @@ impl Keeper {
     }
 
     /// What is served while a script does not work: what the last one that did makes of it, or what it made last.
-    async fn old_script(&self, failing: &Arc<Recipe>, snapshot: &Arc<Snapshot>) -> Option<Arc<Surface>> {
+    async fn old_script(&self, failing: &Arc<ScriptSource>, snapshot: &Arc<Snapshot>) -> Option<Arc<Surface>> {
         let old = self.current.borrow().surface.clone();
         match &self.good {
             Some(good) if !Arc::ptr_eq(good, failing) => build(good, snapshot).await.ok().or(old),
@@ -125,9 +125,9 @@ impl Keeper {
     }
 }
 
-async fn build(recipe: &Arc<Recipe>, snapshot: &Arc<Snapshot>) -> Result<Arc<Surface>, BuildError> {
-    let (recipe, snapshot) = (Arc::clone(recipe), Arc::clone(snapshot));
-    let built = match tokio::task::spawn_blocking(move || recipe.build(&snapshot)).await {
+async fn build(script_source: &Arc<ScriptSource>, snapshot: &Arc<Snapshot>) -> Result<Arc<Surface>, BuildError> {
+    let (script_source, snapshot) = (Arc::clone(script_source), Arc::clone(snapshot));
+    let built = match tokio::task::spawn_blocking(move || script_source.build(&snapshot)).await {
         Ok(built) => built,
         Err(error) => Err(Diagnostic::error(format!("the session script broke down: {error}")).into()),
     };

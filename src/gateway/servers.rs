@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::fleet::Fleet;
+use super::backend_set::BackendSet;
 use crate::backend::{self, Backend, Environment, Held};
-use crate::config::{Config, Server, Transport};
+use crate::config::{Config, ServerConfig, TransportConfig};
 use crate::process::watchdog;
 
 struct Running {
-    entry: Server,
+    entry: ServerConfig,
     backend: Arc<Held>,
 }
 
@@ -34,14 +34,14 @@ impl Difference {
 
 impl Servers {
     /// Whether this very entry runs already.
-    pub(super) fn runs(&self, name: &str, entry: &Server) -> bool {
+    pub(super) fn runs(&self, name: &str, entry: &ServerConfig) -> bool {
         self.0.get(name).is_some_and(|running| running.entry.is_same_as(entry))
     }
 
     /// Starts what is new or different. What is no longer asked for runs on as long as somebody else holds it.
-    pub(super) fn apply(&mut self, config: &Config, environment: &Environment, fleet: &Fleet) -> Difference {
+    pub(super) fn apply(&mut self, config: &Config, environment: &Environment, backend_set: &BackendSet) -> Difference {
         let wanted = || config.servers.iter().filter(|(_, server)| !server.disabled);
-        if wanted().any(|(_, server)| matches!(server.transport, Transport::Stdio { .. }))
+        if wanted().any(|(_, server)| matches!(server.transport, TransportConfig::Stdio { .. }))
             && let Err(error) = watchdog::start(&environment.executable)
         {
             tracing::warn!(%error, "no watchdog: servers may stay if the proxy is killed");
@@ -56,7 +56,7 @@ impl Servers {
                     let list = if other.is_some() { &mut difference.restarted } else { &mut difference.added };
                     list.push(name.clone());
                     let handle = backend::start(name, entry, environment);
-                    fleet.started(&handle);
+                    backend_set.started(&handle);
                     Running { entry: entry.clone(), backend: Arc::new(Held::new(handle)) }
                 }
             };

@@ -8,22 +8,23 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::apply::Installation;
-use super::fleet::Fleet;
+use super::backend_set::BackendSet;
+use super::catalog;
 use super::local::LocalTools;
-use super::news::NewsBoard;
 use super::prepare::Prepared;
 use super::rebuild::{self, Current};
+use super::reload_status::ReloadStatus;
 use super::surfaces::Surfaces;
 use crate::backend::{Cache, Environment};
-use crate::catalog::{self, Snapshot};
+use crate::calls::{Calls, Dispatcher, WaitingRoom};
 use crate::config::{Config, Token};
 use crate::diagnostic::Diagnostic;
+use crate::fiber::Pool;
+use crate::host_io::Reach;
 use crate::model::Abilities;
+use crate::model::Snapshot;
 use crate::process::watchdog;
-use crate::process::{below, is_served_above};
-use crate::reach::Reach;
-use crate::script::Pool;
-use crate::session::{Calls, Dispatcher, WaitingRoom};
+use crate::process::{below, is_served_by_ancestor};
 use crate::wire::http;
 
 /// Handlers that may run at once; others queue.
@@ -56,7 +57,7 @@ pub struct Gateway {
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
     pub(super) current: watch::Receiver<Current>,
     pub(super) surfaces: Arc<Surfaces>,
-    pub(super) news: NewsBoard,
+    pub(super) news: ReloadStatus,
     pub(super) config_path: Option<PathBuf>,
     pub(super) started: Instant,
     stopping: CancellationToken,
@@ -66,7 +67,7 @@ impl Gateway {
     /// Starts everything and returns at once. What is wrong with the config is told now, all of it; what is wrong with
     /// single extensions keeps nobody else out, see `extension_problems`.
     pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
-        if let Some(path) = config.path.as_deref().filter(|path| is_served_above(&options.variables, path)) {
+        if let Some(path) = config.path.as_deref().filter(|path| is_served_by_ancestor(&options.variables, path)) {
             return Err(vec![
                 Diagnostic::error(format!(
                     "`{}` starts itself: a server in it is a proxy with this config",
@@ -96,15 +97,15 @@ impl Gateway {
             pool,
             store: prepared.store.clone(),
             waiting: WaitingRoom::default(),
-            surroundings: None,
+            test_overrides: None,
         };
-        let fleet = Fleet::new(calls, Arc::clone(&changes));
-        let installed = Installation::new(options.clone(), environment, fleet, reach);
+        let backend_set = BackendSet::new(calls, Arc::clone(&changes));
+        let installed = Installation::new(options.clone(), environment, backend_set, reach);
         installed.apply(config, prepared);
-        let catalog = catalog::follow(Arc::clone(installed.fleet.members()), changes);
+        let catalog = catalog::follow(Arc::clone(installed.backend_set.members()), changes);
         let (sender, current) = watch::channel(Current::default());
         tokio::spawn(rebuild::keep(installed.editions.subscribe(), catalog.clone(), sender));
-        tokio::spawn(part(Arc::clone(&installed.fleet), current.clone()));
+        tokio::spawn(part(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();
         let surfaces = Surfaces::follow(current.clone());
@@ -114,7 +115,7 @@ impl Gateway {
             catalog,
             current,
             surfaces,
-            news: NewsBoard::default(),
+            news: ReloadStatus::default(),
             config_path: config.path.clone(),
             started: Instant::now(),
             stopping: CancellationToken::new(),
@@ -128,7 +129,7 @@ impl Gateway {
 
     /// The way to the backends as they are now; whoever began with them keeps them to the end.
     pub fn calls(&self) -> Arc<Calls> {
-        self.installed.fleet.calls()
+        self.installed.backend_set.calls()
     }
 
     /// The server that a method beyond the protocol's own belongs to by the config.
@@ -154,20 +155,20 @@ impl Gateway {
     /// Ends every server, all at once.
     pub async fn stop(&self) {
         self.begin_stop();
-        self.installed.fleet.stop().await;
+        self.installed.backend_set.stop().await;
         watchdog::end();
     }
 }
 
 /// Lets backends that were taken out go as soon as there is a surface without them.
-async fn part(fleet: Arc<Fleet>, mut current: watch::Receiver<Current>) {
+async fn part(backend_set: Arc<BackendSet>, mut current: watch::Receiver<Current>) {
     while current.changed().await.is_ok() {
         let done = {
             let now = current.borrow_and_update();
-            now.error.is_none() && now.generation == fleet.generation()
+            now.error.is_none() && now.generation == backend_set.generation()
         };
         if done {
-            fleet.part();
+            backend_set.part();
         }
     }
 }

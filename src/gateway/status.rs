@@ -15,7 +15,10 @@ impl Gateway {
         let (listed, script) = {
             let count = |kind| current.surface.as_ref().map_or(0, |surface| surface.listed(kind));
             let edition = self.installed.editions.borrow();
-            (ItemKind::ALL.map(count), edition.recipe.as_ref().map(|recipe| recipe.source.name.clone()))
+            (
+                ItemKind::ALL.map(count),
+                edition.script_source.as_ref().map(|script_source| script_source.source.name.clone()),
+            )
         };
         let [tools, resources, templates, prompts] = listed;
         let news = self.news.lock();
@@ -50,10 +53,10 @@ impl Gateway {
 
     fn server_status(&self, backend: &Arc<BackendView>) -> Value {
         let calls = self.calls();
-        let tally = calls.dispatcher.tally(&backend.name);
+        let stats = calls.dispatcher.stats(&backend.name);
         let mut status = backend.to_json();
         status["restarts"] = self.installed.restarts(&backend.name).into();
-        let (all, minute) = (tally.all(), tally.last_minute());
+        let (all, minute) = (stats.all(), stats.last_minute());
         status["calls"] = all.calls.into();
         status["failedCalls"] = all.failures.into();
         status["lastMinute"] = json!({"calls": minute.calls, "failedCalls": minute.failures});

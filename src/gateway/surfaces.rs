@@ -9,8 +9,8 @@ use tokio::sync::{Semaphore, watch};
 
 use super::rebuild::Current;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Visitor, VisitorKey};
-use crate::session::{BuildError, Surface};
+use crate::model::{SurfaceCacheKey, SurfaceKey};
+use crate::surface::{BuildError, Surface};
 
 /// Surfaces that nobody holds and nobody has asked for, for so long, are forgotten.
 const IDLE: Duration = Duration::from_secs(5 * 60);
@@ -22,7 +22,7 @@ const AT_ONCE: usize = 4;
 /// The surfaces of all visitors.
 pub(super) struct Surfaces {
     current: watch::Receiver<Current>,
-    places: Mutex<HashMap<VisitorKey, Arc<Place>>>,
+    places: Mutex<HashMap<SurfaceCacheKey, Arc<Place>>>,
     /// Counts up whenever somebody may see something else.
     news: watch::Sender<u64>,
     /// So many scripts run at once, whoever asks.
@@ -32,7 +32,7 @@ pub(super) struct Surfaces {
 /// The surface of one kind of visitor.
 #[derive(Debug)]
 pub(super) struct Place {
-    visitor: Visitor,
+    visitor: SurfaceKey,
     state: Mutex<State>,
     /// One run at a time: who comes second finds what the first has made.
     building: tokio::sync::Mutex<()>,
@@ -50,14 +50,14 @@ struct State {
 
 /// One visitor's look at the surfaces. While it lives, so does what it sees.
 #[derive(Debug)]
-pub struct View {
-    visitor: Visitor,
+pub struct SurfaceHandle {
+    visitor: SurfaceKey,
     place: OnceLock<Arc<Place>>,
 }
 
-impl View {
-    pub fn of(visitor: Visitor) -> Self {
-        View { visitor, place: OnceLock::new() }
+impl SurfaceHandle {
+    pub fn of(visitor: SurfaceKey) -> Self {
+        SurfaceHandle { visitor, place: OnceLock::new() }
     }
 }
 
@@ -66,7 +66,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Place {
-    fn new(visitor: Visitor) -> Self {
+    fn new(visitor: SurfaceKey) -> Self {
         let state = State { surface: None, error: None, base: None, used: Instant::now() };
         Place { visitor, state: Mutex::new(state), building: tokio::sync::Mutex::default() }
     }
@@ -166,7 +166,7 @@ impl Surfaces {
         let mut places = lock(&self.places);
         let free = |place: &Arc<Place>| Arc::strong_count(place) == 1;
         places.retain(|_, place| !free(place) || !place.is_idle());
-        let mut unheld: Vec<(Instant, VisitorKey)> = places
+        let mut unheld: Vec<(Instant, SurfaceCacheKey)> = places
             .iter()
             .filter(|(_, place)| free(place))
             .map(|(key, place)| (lock(&place.state).used, key.clone()))
@@ -181,21 +181,21 @@ impl Surfaces {
     }
 
     /// The place of a visitor; held by the view from then on.
-    fn place<'a>(&self, view: &'a View) -> &'a Arc<Place> {
+    fn place<'a>(&self, view: &'a SurfaceHandle) -> &'a Arc<Place> {
         view.place.get_or_init(|| {
             let key = view.visitor.key();
             if let Some(place) = lock(&self.places).get(&key) {
                 return Arc::clone(place);
             }
             self.forget_idle(1);
-            let visitor = || Visitor { client: Arc::new(view.visitor.client.seen()), ..view.visitor.clone() };
+            let visitor = || SurfaceKey { client: Arc::new(view.visitor.client.seen()), ..view.visitor.clone() };
             let place = || Arc::new(Place::new(visitor()));
             Arc::clone(lock(&self.places).entry(key).or_insert_with(place))
         })
     }
 
     /// What a visitor sees, without waiting; none if that is not made yet.
-    pub(super) fn now(&self, view: &View) -> Option<Arc<Surface>> {
+    pub(super) fn now(&self, view: &SurfaceHandle) -> Option<Arc<Surface>> {
         let shared = self.current.borrow().surface.clone()?;
         if shared.personal().is_none() {
             return Some(shared);
@@ -204,7 +204,11 @@ impl Surfaces {
     }
 
     /// What a visitor sees while the shared surface is this one. The first look waits for the script.
-    pub(super) async fn variant(&self, shared: Arc<Surface>, view: &View) -> Result<Arc<Surface>, Arc<BuildError>> {
+    pub(super) async fn variant(
+        &self,
+        shared: Arc<Surface>,
+        view: &SurfaceHandle,
+    ) -> Result<Arc<Surface>, Arc<BuildError>> {
         if shared.personal().is_none() {
             return Ok(shared);
         }
@@ -231,7 +235,7 @@ impl Surfaces {
     }
 
     /// Ends when what the visitor sees is made of the shared surface of this moment.
-    pub(super) async fn caught_up(&self, view: &View) {
+    pub(super) async fn caught_up(&self, view: &SurfaceHandle) {
         let Some(shared) = self.current.borrow().surface.clone() else { return };
         if shared.personal().is_some() {
             self.place(view).make(&shared, &self.runs).await;

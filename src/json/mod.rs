@@ -12,4 +12,4 @@ pub use canonical::{canonical, digest};
 pub use object::{Edit, Object, ObjectError};
 pub use raw::{Raw, RawRef};
 pub use schema::{Schema, SchemaError};
-pub use text::{MAX_DEPTH, Word, one_line, quote, raw, too_deep, valid};
+pub use text::{MAX_DEPTH, Needle, one_line, quote, raw, too_deep, valid};

@@ -73,14 +73,14 @@ pub fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
 
 /// A word that is looked for in every message, to tell at a glance whether a closer look is needed.
 #[derive(Debug)]
-pub struct Word {
+pub struct Needle {
     text: &'static str,
     finder: OnceLock<Finder<'static>>,
 }
 
-impl Word {
+impl Needle {
     pub const fn new(text: &'static str) -> Self {
-        Word { text, finder: OnceLock::new() }
+        Needle { text, finder: OnceLock::new() }
     }
 
     pub fn is_in(&self, json: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Plain data that every layer speaks: what servers offer, who asks. No input or output, no Starlark.
 
+mod catalog;
 mod abilities;
 mod backend;
 mod definition;
@@ -11,10 +12,11 @@ mod request;
 mod result;
 mod secret;
 mod template;
-mod visitor;
+mod surface_key;
 
 pub use abilities::Abilities;
 pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status};
+pub use catalog::Snapshot;
 pub use definition::{Definition, DefinitionError, ItemKind};
 pub use form::{checked_answer, checked_form};
 pub use method::{MethodPattern, is_protocol_method};
@@ -23,5 +25,5 @@ pub use principal::Principal;
 pub use request::{ClientInfo, Request};
 pub use result::{error_result, payload, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;
+pub use surface_key::{SurfaceCacheKey, SurfaceKey};
 pub use template::UriTemplate;
-pub use visitor::{Visitor, VisitorKey};

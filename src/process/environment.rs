@@ -1,6 +1,6 @@
 //! The small environment every child gets; everything else must be named by the config.
 
-const NAMES: [&str; 9] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ", "SHELL", "TERM", super::above::VARIABLE];
+const NAMES: [&str; 9] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ", "SHELL", "TERM", super::ancestors::VARIABLE];
 const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
 
 /// The variables of `all` that are safe to hand to any program.

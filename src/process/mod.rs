@@ -1,14 +1,15 @@
 //! Children: started in a process group of their own, ended with everything they started, also when the proxy itself
 //! is killed.
 
-mod above;
+pub mod atomic_file;
+mod ancestors;
 mod child;
 mod environment;
 mod tree;
-mod turns;
+mod timeslice;
 pub mod watchdog;
 
-pub use above::{below, is_served_above};
+pub use ancestors::{below, is_served_by_ancestor};
 pub use child::{Child, Launch, MARK};
 pub use environment::base_environment;
-pub use turns::prefer_long_turns;
+pub use timeslice::request_long_timeslice;

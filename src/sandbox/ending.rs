@@ -24,7 +24,7 @@ impl Exit {
 
 /// Why a script has no result, other than by its own fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ExitReason {
     Memory,
     Output,
     Time,
@@ -40,20 +40,20 @@ pub enum Ending {
     NotStarted(String),
 }
 
-impl Ending {
+impl ExitReason {
     /// How a process ended that closed its pipe.
     pub(super) fn of(status: ExitStatus) -> Self {
         #[cfg(unix)]
         {
             use std::os::unix::process::ExitStatusExt;
             if matches!(status.signal(), Some(libc::SIGSEGV | libc::SIGABRT | libc::SIGBUS)) {
-                return Ending::Depth;
+                return ExitReason::Depth;
             }
         }
         match status.code() {
-            Some(code) if code == Exit::Memory as i32 => Ending::Memory,
-            Some(code) if code == Exit::Output as i32 => Ending::Output,
-            _ => Ending::Lost(status.to_string()),
+            Some(code) if code == Exit::Memory as i32 => ExitReason::Memory,
+            Some(code) if code == Exit::Output as i32 => ExitReason::Output,
+            _ => ExitReason::Lost(status.to_string()),
         }
     }
 
@@ -64,19 +64,19 @@ impl Ending {
             bytes => format!("{bytes} bytes"),
         };
         let over = match self {
-            Ending::Memory => format!("{} of memory (`codeMode.memory`)", mebibytes(limits.memory)),
-            Ending::Output => {
+            ExitReason::Memory => format!("{} of memory (`codeMode.memory`)", mebibytes(limits.memory)),
+            ExitReason::Output => {
                 format!("{} of output, returned and printed (`codeMode.maxOutput`)", mebibytes(limits.max_output))
             }
-            Ending::Time => format!("{} s (`codeMode.timeout`)", limits.timeout.as_secs_f64()),
-            Ending::Calls => format!("{} tool calls (`codeMode.maxCalls`)", limits.max_calls),
-            Ending::Depth => return "the script, or a value of it, is nested too deeply".to_owned(),
-            Ending::Source(size) => {
+            ExitReason::Time => format!("{} s (`codeMode.timeout`)", limits.timeout.as_secs_f64()),
+            ExitReason::Calls => format!("{} tool calls (`codeMode.maxCalls`)", limits.max_calls),
+            ExitReason::Depth => return "the script, or a value of it, is nested too deeply".to_owned(),
+            ExitReason::Source(size) => {
                 return format!("the script has {size} bytes; it may have {}", super::MAX_SOURCE);
             }
-            Ending::Lost(how) => return format!("the worker of the script was lost ({how}); run it again"),
-            Ending::Confused(what) => return format!("the worker of the script was ended: {what}"),
-            Ending::NotStarted(why) => return format!("no worker for the script: {why}"),
+            ExitReason::Lost(how) => return format!("the worker of the script was lost ({how}); run it again"),
+            ExitReason::Confused(what) => return format!("the worker of the script was ended: {what}"),
+            ExitReason::NotStarted(why) => return format!("no worker for the script: {why}"),
         };
         format!("the script used more than its limit of {over}")
     }

@@ -6,7 +6,7 @@ use super::message::{Fault, Function, Job};
 use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
 use crate::model::{Definition, error_result};
-use crate::signature::identifiers;
+use crate::typings::identifiers;
 
 impl Job {
     pub fn new<'a>(source: &str, data: &Value, tools: impl Iterator<Item = &'a Definition>, limits: &CodeMode) -> Self {

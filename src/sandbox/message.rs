@@ -46,9 +46,9 @@ pub(super) enum ToWorker {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToParent {
-    Want {
+    WorkerRequest {
         at: String,
-        want: Want,
+        want: WorkerRequest,
     },
     /// A line that came from a fork has ended.
     End {
@@ -56,12 +56,12 @@ pub(super) enum ToParent {
     },
     /// More of what the script printed.
     Printed(String),
-    Done(LastWord),
+    Done(ScriptResult),
 }
 
 /// What a line of control of a script wants at a position.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Want {
+pub enum WorkerRequest {
     Call {
         tool: String,
         arguments: Raw,
@@ -78,7 +78,7 @@ pub enum Want {
 }
 
 /// How a script ended by itself: what it returned, or what went wrong in it.
-pub type LastWord = Result<Raw, Fault>;
+pub type ScriptResult = Result<Raw, Fault>;
 
 /// What went wrong in a script.
 #[derive(Debug, Serialize, Deserialize)]
@@ -160,17 +160,18 @@ mod tests {
     #[tokio::test]
     async fn a_hostile_worker_is_heard_only_within_bounds() {
         let call = |arguments: &str| {
-            format!(r#"{{"Want":{{"at":"0","want":{{"Call":{{"tool":"t","arguments":{arguments}}}}}}}}}"#)
+            format!(r#"{{"WorkerRequest":{{"at":"0","want":{{"Call":{{"tool":"t","arguments":{arguments}}}}}}}}}"#)
         };
         let deep = call(&format!("{}{}", "[".repeat(200), "]".repeat(200)));
-        let nonsense: [&[u8]; 5] = [b"", b"{}", b"\xff\xfe", br#"{"Want":{"at":0}}"#, deep.as_bytes()];
+        let nonsense: [&[u8]; 5] = [b"", b"{}", b"\xff\xfe", br#"{"WorkerRequest":{"at":0}}"#, deep.as_bytes()];
         for text in nonsense {
             assert!(matches!(listen(&framed(text)[..], 1000).await, Heard::Nonsense(_)), "{text:?}");
         }
         assert!(matches!(listen(&u32::MAX.to_be_bytes()[..], 1000).await, Heard::Nonsense(_)));
         assert!(matches!(listen(&framed(b"{}")[..5], 1000).await, Heard::Gone));
         let call = framed(call(r#"{"n":1.10}"#).as_bytes());
-        let Heard::Message(ToParent::Want { want: Want::Call { arguments, .. }, .. }) = listen(&call[..], 1000).await
+        let Heard::Message(ToParent::WorkerRequest { want: WorkerRequest::Call { arguments, .. }, .. }) =
+            listen(&call[..], 1000).await
         else {
             panic!("it is a call")
         };

@@ -16,9 +16,9 @@ mod run;
 mod tools;
 mod worker;
 
-pub use ending::Ending;
+pub use ending::ExitReason;
 pub use heap::Allocator;
-pub use message::{Job, LastWord, Want};
+pub use message::{Job, ScriptResult, WorkerRequest};
 pub use nursery::run as run_nursery;
 pub use pool::Workers;
 pub use run::{Event, Run};

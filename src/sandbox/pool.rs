@@ -6,17 +6,17 @@ use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 
 use super::message::{Job, ToWorker};
-use super::nursery::{Nursery, Started};
+use super::nursery::{Started, Zygote};
 use super::places::Places;
 use super::process::{Process, is_there};
 use super::run::Run;
-use super::{Ending, MAX_SOURCE};
+use super::{ExitReason, MAX_SOURCE};
 use crate::config::CodeMode;
 use crate::model::Owner;
 
 pub struct Workers {
     places: Places,
-    nursery: std::io::Result<Arc<Nursery>>,
+    nursery: std::io::Result<Arc<Zygote>>,
     /// A worker that is ready, or on its way to be.
     spare: Mutex<Option<oneshot::Receiver<Started>>>,
 }
@@ -24,7 +24,7 @@ pub struct Workers {
 impl Workers {
     pub fn shared() -> &'static Workers {
         static SHARED: LazyLock<Workers> =
-            LazyLock::new(|| Workers { places: Places::new(), nursery: Nursery::new(), spare: Mutex::new(None) });
+            LazyLock::new(|| Workers { places: Places::new(), nursery: Zygote::new(), spare: Mutex::new(None) });
         &SHARED
     }
 
@@ -37,11 +37,11 @@ impl Workers {
     }
 
     /// Starts a script of somebody, when there is a place for it.
-    pub async fn start(&self, job: Job, limits: &CodeMode, owner: Option<&Owner>) -> Result<Run, Ending> {
+    pub async fn start(&self, job: Job, limits: &CodeMode, owner: Option<&Owner>) -> Result<Run, ExitReason> {
         if job.source.len() > MAX_SOURCE {
-            return Err(Ending::Source(job.source.len()));
+            return Err(ExitReason::Source(job.source.len()));
         }
-        let gone = || Ending::NotStarted("the proxy is ending".to_owned());
+        let gone = || ExitReason::NotStarted("the proxy is ending".to_owned());
         let place = self.places.take(owner).await.ok_or_else(gone)?;
         let (process, stream) = self.worker().await?;
         let run = Run::new(process, stream, place, limits);
@@ -50,8 +50,8 @@ impl Workers {
     }
 
     /// The spare one, or a new one where that has died meanwhile; then there is another spare.
-    async fn worker(&self) -> Result<(Process, UnixStream), Ending> {
-        let not_started = |error: &std::io::Error| Ending::NotStarted(error.to_string());
+    async fn worker(&self) -> Result<(Process, UnixStream), ExitReason> {
+        let not_started = |error: &std::io::Error| ExitReason::NotStarted(error.to_string());
         let nursery = self.nursery.as_ref().map_err(not_started)?;
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut worker = None;
@@ -64,7 +64,7 @@ impl Workers {
         let (process, stream) = match worker {
             Some(worker) => worker,
             None => {
-                let gone = |_| Ending::NotStarted("the thread that starts them is gone".to_owned());
+                let gone = |_| ExitReason::NotStarted("the thread that starts them is gone".to_owned());
                 match nursery.order().await.map_err(gone)? {
                     Ok(worker) => worker,
                     // It may have gone to a nursery that was just dying. There is another then.

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::nursery::Nursery;
+use super::nursery::Zygote;
 
 /// A worker that has no script yet, or runs one. Dropping it ends the process.
 #[derive(Debug)]
 pub(super) struct Process {
     number: Option<u32>,
-    nursery: Arc<Nursery>,
+    nursery: Arc<Zygote>,
 }
 
 impl Process {
-    pub(super) fn new(number: u32, nursery: Arc<Nursery>) -> Self {
+    pub(super) fn new(number: u32, nursery: Arc<Zygote>) -> Self {
         Process { number: Some(number), nursery }
     }
 

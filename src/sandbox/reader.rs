@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::time::{Instant, timeout_at};
 
-use super::Ending;
-use super::message::{Heard, MOST_BRANCHES, ToParent, Want, listen};
+use super::ExitReason;
+use super::message::{Heard, MOST_BRANCHES, ToParent, WorkerRequest, listen};
 use super::process::Process;
 use super::run::{Board, Event};
 use crate::config::CodeMode;
@@ -40,13 +40,13 @@ impl Reader {
         let largest = output.max(LARGEST_ARGUMENTS).saturating_add(ENVELOPE);
         let ending = loop {
             match timeout_at(deadline, listen(&mut self.stream, largest)).await {
-                Err(_) => break Ending::Time,
+                Err(_) => break ExitReason::Time,
                 Ok(Heard::Gone) => {
                     let status = self.process.ended().await;
-                    self.board.end(status.map_or_else(|| Ending::Lost("no trace".to_owned()), Ending::of));
+                    self.board.end(status.map_or_else(|| ExitReason::Lost("no trace".to_owned()), ExitReason::of));
                     return;
                 }
-                Ok(Heard::Nonsense(why)) => break Ending::Confused(why),
+                Ok(Heard::Nonsense(why)) => break ExitReason::Confused(why),
                 Ok(Heard::Message(ToParent::Done(last))) => return self.board.add("", Event::Done(last)),
                 Ok(Heard::Message(message)) => {
                     if let Err(ending) = self.take(message) {
@@ -60,16 +60,16 @@ impl Reader {
         self.board.end(ending);
     }
 
-    fn take(&mut self, message: ToParent) -> Result<(), Ending> {
+    fn take(&mut self, message: ToParent) -> Result<(), ExitReason> {
         match message {
-            ToParent::Want { at, want } => {
+            ToParent::WorkerRequest { at, want } => {
                 let line = self.place(&at)?;
                 self.count(&want)?;
-                self.board.add(&line, Event::Want { at, want });
+                self.board.add(&line, Event::WorkerRequest { at, want });
             }
             ToParent::End { line } => {
                 if line.is_empty() || !self.seen.insert(line.clone()) {
-                    return Err(Ending::Confused("it ended a branch that it cannot end"));
+                    return Err(ExitReason::Confused("it ended a branch that it cannot end"));
                 }
                 self.board.add(&line, Event::End);
             }
@@ -79,18 +79,18 @@ impl Reader {
         Ok(())
     }
 
-    fn count(&mut self, want: &Want) -> Result<(), Ending> {
+    fn count(&mut self, want: &WorkerRequest) -> Result<(), ExitReason> {
         match want {
-            Want::Call { .. } | Want::Search { .. } => {
+            WorkerRequest::Call { .. } | WorkerRequest::Search { .. } => {
                 self.calls += 1;
                 if self.calls > self.limits.max_calls {
-                    return Err(Ending::Calls);
+                    return Err(ExitReason::Calls);
                 }
             }
-            Want::Fork { count, limit } => {
+            WorkerRequest::Fork { count, limit } => {
                 self.branches = self.branches.saturating_add(*count);
                 if self.branches > MOST_BRANCHES || *limit == 0 {
-                    return Err(Ending::Confused("it asked for more branches than there can be"));
+                    return Err(ExitReason::Confused("it asked for more branches than there can be"));
                 }
             }
         }
@@ -98,10 +98,10 @@ impl Reader {
     }
 
     /// The line of a position. Each is come to once.
-    fn place(&mut self, at: &str) -> Result<String, Ending> {
+    fn place(&mut self, at: &str) -> Result<String, ExitReason> {
         let numbers = at.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
         if !numbers || at.len() > LONGEST_POSITION || !self.seen.insert(at.to_owned()) {
-            return Err(Ending::Confused("it came to a place where it cannot be"));
+            return Err(ExitReason::Confused("it came to a place where it cannot be"));
         }
         Ok(at[..at.rfind('.').map_or(0, |dot| dot + 1)].to_owned())
     }

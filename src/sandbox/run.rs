@@ -10,11 +10,11 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::message::{LastWord, ToWorker, Want, tell};
+use super::message::{ScriptResult, ToWorker, WorkerRequest, tell};
 use super::places::Place;
 use super::process::Process;
 use super::reader::Reader;
-use super::{Ending, job};
+use super::{ExitReason, job};
 use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
 
@@ -30,14 +30,14 @@ pub struct Run {
 /// What comes next of one line of control of a script.
 #[derive(Debug)]
 pub enum Event {
-    Want {
+    WorkerRequest {
         at: String,
-        want: Want,
+        want: WorkerRequest,
     },
     /// This line has come to its end.
     End,
     /// The whole script has.
-    Done(LastWord),
+    Done(ScriptResult),
 }
 
 /// What was heard of a worker and has not been looked at.
@@ -50,7 +50,7 @@ pub(super) struct Board {
 #[derive(Debug, Default)]
 struct State {
     events: HashMap<String, VecDeque<Event>>,
-    ending: Option<Ending>,
+    ending: Option<ExitReason>,
     /// By all lines, as it came.
     printed: String,
 }
@@ -66,18 +66,18 @@ impl Board {
     }
 
     /// More that the script printed; all of it may have so many bytes.
-    pub(super) fn print(&self, text: &str, limit: u64) -> Result<(), Ending> {
+    pub(super) fn print(&self, text: &str, limit: u64) -> Result<(), ExitReason> {
         let mut state = self.lock();
         state.printed.push_str(text);
-        if state.printed.len() as u64 > limit { Err(Ending::Output) } else { Ok(()) }
+        if state.printed.len() as u64 > limit { Err(ExitReason::Output) } else { Ok(()) }
     }
 
-    pub(super) fn end(&self, ending: Ending) {
+    pub(super) fn end(&self, ending: ExitReason) {
         self.lock().ending.get_or_insert(ending);
         self.news.notify_waiters();
     }
 
-    async fn next(&self, line: &str) -> Result<Event, Ending> {
+    async fn next(&self, line: &str) -> Result<Event, ExitReason> {
         loop {
             let news = self.news.notified();
             let mut news = std::pin::pin!(news);
@@ -108,7 +108,7 @@ impl Run {
     }
 
     /// What a line of control wants; the first one is `""`.
-    pub async fn next(&self, line: &str) -> Result<Event, Ending> {
+    pub async fn next(&self, line: &str) -> Result<Event, ExitReason> {
         self.board.next(line).await
     }
 
@@ -134,7 +134,7 @@ impl Run {
 
     /// The result of the tool that ran it: what the script returned as `result`, and `printed` where something was; or
     /// what went wrong, with all that was printed until then.
-    pub fn result(&self, end: Result<LastWord, Ending>, limits: &CodeMode) -> Raw {
+    pub fn result(&self, end: Result<ScriptResult, ExitReason>, limits: &CodeMode) -> Raw {
         let printed = std::mem::take(&mut self.board.lock().printed);
         match end {
             Ok(Ok(value)) => job::returned(&value, printed),
@@ -144,7 +144,7 @@ impl Run {
     }
 
     /// Why it ended, if it was not by its own last word.
-    pub fn ending(&self) -> Option<Ending> {
+    pub fn ending(&self) -> Option<ExitReason> {
         self.board.lock().ending.clone()
     }
 }

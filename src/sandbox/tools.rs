@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::nearest;
 use crate::model::Definition;
-use crate::signature::signature;
+use crate::typings::signature;
 
 /// One that was found for it, and the function that calls it, if there is one.
 pub fn found_tool(definition: &Definition, function: Option<&str>) -> Value {

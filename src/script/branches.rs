@@ -8,9 +8,10 @@ use starlark::environment::Module;
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
-use super::journal::Line;
-use super::meter::Why;
-use super::{Complaint, Context, Stop, complain, evaluate, pool};
+use super::journal::JournalCursor;
+use super::meter::StopReason;
+use super::{Context, ScriptError, Stop, evaluate, script_error};
+use crate::fiber;
 
 /// Functions that run beside each other may do the same themselves, but not without end.
 const DEEPEST: usize = 8;
@@ -26,7 +27,7 @@ impl Context {
         limit: usize,
     ) -> starlark::Result<Vec<Value<'v>>> {
         if self.depth >= DEEPEST {
-            let complaint = Complaint::new(format!("`{kind}()` stands inside of itself more than {DEEPEST} times"));
+            let complaint = ScriptError::new(format!("`{kind}()` stands inside of itself more than {DEEPEST} times"));
             return Err(complaint.into());
         }
         let lines = self.branches(kind, functions.len())?;
@@ -41,7 +42,7 @@ impl Context {
         let jobs = jobs.collect();
         let may_go_on =
             || lines.first().is_none_or(|line| line.as_ref().is_none_or(|line| line.journal().is_replayed()));
-        self.run_all(pool::Branches::new(jobs, limit, &may_go_on))?;
+        self.run_all(fiber::Branches::new(jobs, limit, &may_go_on))?;
         let outcomes: Vec<starlark::Result<Value<'v>>> =
             outcomes.into_iter().map(|outcome| outcome.into_inner().unwrap_or_else(never_run)).collect();
         if let Some(why) = self.meter.ended() {
@@ -53,7 +54,7 @@ impl Context {
     }
 
     /// The time that the branches wait together is not the run's own.
-    fn run_all(&self, mut branches: pool::Branches<'_>) -> starlark::Result<()> {
+    fn run_all(&self, mut branches: fiber::Branches<'_>) -> starlark::Result<()> {
         let mut left = None;
         let clocked = poll_fn(|context| {
             self.meter.come_back(left.take());
@@ -63,14 +64,20 @@ impl Context {
             }
             outcome
         });
-        pool::wait_here(clocked).map_err(|error| complain(format!("there is no room to run functions in: {error}")))
+        fiber::wait_here(clocked)
+            .map_err(|error| script_error(format!("there is no room to run functions in: {error}")))
     }
 
     /// What must end the run although every branch has come to its own end.
-    fn settled(&self, kind: &'static str, contexts: &[Context], lines: &[Option<Line>]) -> starlark::Result<()> {
+    fn settled(
+        &self,
+        kind: &'static str,
+        contexts: &[Context],
+        lines: &[Option<JournalCursor>],
+    ) -> starlark::Result<()> {
         if contexts.iter().any(|context| context.why().is_some()) {
-            self.meter.stop(Why::Stopped(Stop::Input));
-            return Err(complain(Stop::Input.as_str()));
+            self.meter.stop(StopReason::Stopped(Stop::Input));
+            return Err(script_error(Stop::Input.as_str()));
         }
         if lines.iter().flatten().any(|line| !line.is_replayed()) {
             return Err(self.diverged(kind, "more"));
@@ -83,11 +90,12 @@ fn run<'v>(module: &Module<'v>, function: Value<'v>, context: &Context) -> starl
     let mut evaluator = Evaluator::new(module);
     // Values of the others are on stacks that the collector does not look at.
     evaluator.disable_gc();
-    evaluate::prepare(&mut evaluator, context, context.meter.limits()).map_err(|failure| complain(failure.message))?;
+    evaluate::prepare(&mut evaluator, context, context.meter.limits())
+        .map_err(|failure| script_error(failure.message))?;
     context.meter.do_not_count_next_check();
     evaluator.eval_function(function, &[], &[])
 }
 
 fn never_run<'v>() -> starlark::Result<Value<'v>> {
-    Err(complain("one of several functions did not run"))
+    Err(script_error("one of several functions did not run"))
 }

@@ -15,7 +15,7 @@ use crate::diagnostic::{Diagnostic, Place};
 /// Lambdas handed directly to these run at once, so they cannot see a later value.
 const RUN_AT_ONCE: [&str; 8] = ["sorted", "min", "max", "map", "filter", "any", "all", "attempt"];
 
-pub fn check(module: &AstModule, source: &Source) -> Result<(), Diagnostic> {
+pub(super) fn check(module: &AstModule, source: &Source) -> Result<(), Diagnostic> {
     let mut walker = Walker { scopes: vec![Scope::module(module.statement())], fault: None };
     walker.statement(module.statement());
     match walker.fault {

@@ -9,9 +9,9 @@ use serde_json::Map;
 use starlark::any::ProvidesStaticType;
 use starlark::eval::Evaluator;
 
-use super::journal::Line;
-use super::meter::{Meter, Why};
-use super::{Complaint, Host, Limits, LogLevel, Stop};
+use super::journal::JournalCursor;
+use super::meter::{Meter, StopReason};
+use super::{Host, Limits, LogLevel, ScriptError, Stop};
 
 /// A line logged before there was anybody to log it to.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Context {
     pub log: RefCell<Vec<LogLine>>,
     pub(super) meter: Meter,
     /// Where what is done is written down; none where nothing has to be.
-    pub(super) line: RefCell<Option<Line>>,
+    pub(super) line: RefCell<Option<JournalCursor>>,
     /// How deep inside of branches of branches it runs.
     pub(super) depth: usize,
     /// What has begun and must not begin again before it has ended, from the outside in.
@@ -70,7 +70,7 @@ impl Context {
     }
 
     /// For one of several functions that run beside each other.
-    pub(super) fn branch(&self, line: Option<Line>) -> Self {
+    pub(super) fn branch(&self, line: Option<JournalCursor>) -> Self {
         Context {
             world: Arc::clone(&self.world),
             host: self.host.clone(),
@@ -96,24 +96,24 @@ impl Context {
     }
 
     pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Context> {
-        let missing = || super::complain("this function works in scripts of the proxy only");
+        let missing = || super::script_error("this function works in scripts of the proxy only");
         evaluator.extra.and_then(|extra| extra.downcast_ref::<Context>()).ok_or_else(missing)
     }
 
     /// The host, for an effect that only a handler may have.
-    pub fn host_for(&self, effect: &str) -> Result<&Arc<dyn Host>, Complaint> {
+    pub fn host_for(&self, effect: &str) -> Result<&Arc<dyn Host>, ScriptError> {
         self.host.as_ref().ok_or_else(|| {
-            Complaint::new(format!("{effect} is possible only while a call is handled, not at the top level"))
+            ScriptError::new(format!("{effect} is possible only while a call is handled, not at the top level"))
                 .hint(self.cure)
         })
     }
 
     /// Refuses what only the top level may do.
-    pub fn require_top(&self, what: &str) -> Result<(), Complaint> {
+    pub fn require_top(&self, what: &str) -> Result<(), ScriptError> {
         if self.host.is_none() || self.at_prompt {
             return Ok(());
         }
-        Err(Complaint::new(format!("{what} works only at the top level of the session script, not in a handler"))
+        Err(ScriptError::new(format!("{what} works only at the top level of the session script, not in a handler"))
             .hint("what tools exist is decided once, when the script runs; move the call out of the handler"))
     }
 
@@ -121,11 +121,11 @@ impl Context {
     pub fn not_within_itself<T>(
         &self,
         name: &str,
-        again: impl FnOnce() -> Complaint,
+        again: impl FnOnce() -> ScriptError,
         run: impl FnOnce() -> starlark::Result<T>,
     ) -> starlark::Result<T> {
         if self.within.borrow().iter().any(|begun| begun == name) {
-            self.meter.stop(Why::Endless);
+            self.meter.stop(StopReason::Endless);
             return Err(again().into());
         }
         self.within.borrow_mut().push(name.to_owned());
@@ -156,8 +156,8 @@ impl Context {
     /// Waits for somebody else: the time is not the script's own, and a stop ends the run whatever the script does.
     pub fn wait<T>(&self, wait: impl FnOnce() -> Result<T, Stop>) -> starlark::Result<T> {
         self.meter.waiting(wait).map_err(|stop| {
-            self.meter.stop(Why::Stopped(stop));
-            super::complain(stop.as_str())
+            self.meter.stop(StopReason::Stopped(stop));
+            super::script_error(stop.as_str())
         })
     }
 
@@ -166,7 +166,7 @@ impl Context {
     }
 
     /// Why the run was stopped, if it was.
-    pub fn why(&self) -> Option<Why> {
+    pub fn why(&self) -> Option<StopReason> {
         self.meter.why()
     }
 }

@@ -14,7 +14,7 @@ use starlark::values::tuple::TupleRef;
 const MAX_DEPTH: usize = 5000;
 
 /// The name of a variable whose value is too deep.
-pub fn too_deep(module: &Module<'_>) -> Option<String> {
+pub(super) fn too_deep(module: &Module<'_>) -> Option<String> {
     // Each value is frozen once, so each is looked at once.
     let mut seen = HashSet::new();
     let mut names = module.names();
@@ -37,7 +37,7 @@ pub fn too_deep(module: &Module<'_>) -> Option<String> {
         .map(|name| name.as_str().to_owned())
 }
 
-pub fn message(name: &str) -> String {
+pub(super) fn message(name: &str) -> String {
     format!("the value of `{name}` is nested deeper than {MAX_DEPTH} levels, and cannot be kept")
 }
 

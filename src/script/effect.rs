@@ -6,9 +6,10 @@ use std::sync::Arc;
 use starlark::eval::Evaluator;
 use starlark::values::Value;
 
-use super::journal::{Line, Question, Step};
-use super::meter::Why;
-use super::{Complaint, Context, Host, Stop, complain, pool};
+use super::journal::{JournalCursor, Question, Step};
+use super::meter::StopReason;
+use super::{Context, Host, ScriptError, Stop, script_error};
+use crate::fiber;
 use crate::json::Raw;
 
 impl Context {
@@ -24,14 +25,14 @@ impl Context {
     ) -> starlark::Result<Arc<Raw>> {
         let host = self.acting(kind)?;
         let Some(line) = self.line() else {
-            return self.wait(|| perform(host))?.map(Arc::new).map_err(complain);
+            return self.wait(|| perform(host))?.map(Arc::new).map_err(script_error);
         };
         match self.step(&line, kind, request)? {
-            Step::Known(outcome) => outcome.map(|kept| kept.0).map_err(complain),
+            Step::Known(outcome) => outcome.map(|kept| kept.0).map_err(script_error),
             _ => {
                 let outcome = self.wait(|| perform(host))?.map(Arc::new);
                 line.done(kind, request, outcome.as_ref().map_err(String::as_str));
-                outcome.map_err(complain)
+                outcome.map_err(script_error)
             }
         }
     }
@@ -40,7 +41,7 @@ impl Context {
     pub fn tell(&self, kind: &'static str, perform: impl FnOnce(&dyn Host)) -> starlark::Result<()> {
         let host = self.acting(kind)?;
         if let Some(line) = self.line() {
-            if let Step::Told = self.step(&line, kind, &[])? {
+            if let Step::Fired = self.step(&line, kind, &[])? {
                 return Ok(());
             }
             line.told(kind);
@@ -55,7 +56,7 @@ impl Context {
         &self,
         kind: &'static str,
         request: &[&str],
-        perform: impl FnOnce(&dyn Host, Option<Line>) -> Result<Result<Raw, String>, Stop>,
+        perform: impl FnOnce(&dyn Host, Option<JournalCursor>) -> Result<Result<Raw, String>, Stop>,
     ) -> starlark::Result<Arc<Raw>> {
         let host = self.acting(kind)?;
         self.within(kind, request, |line| self.wait(|| perform(host, line)))
@@ -82,11 +83,11 @@ impl Context {
         &self,
         kind: &'static str,
         request: &[&str],
-        perform: impl FnOnce(Option<Line>) -> starlark::Result<Result<Raw, String>>,
+        perform: impl FnOnce(Option<JournalCursor>) -> starlark::Result<Result<Raw, String>>,
     ) -> starlark::Result<Arc<Raw>> {
-        let Some(line) = self.line() else { return perform(None)?.map(Arc::new).map_err(complain) };
+        let Some(line) = self.line() else { return perform(None)?.map(Arc::new).map_err(script_error) };
         let (at, mut inside) = match self.step(&line, kind, request)? {
-            Step::Known(outcome) => return outcome.map(|kept| kept.0).map_err(complain),
+            Step::Known(outcome) => return outcome.map(|kept| kept.0).map_err(script_error),
             Step::Begun { at, lines } => (at, lines),
             _ => line.begin(kind, request, 1),
         };
@@ -96,11 +97,11 @@ impl Context {
             return Err(self.diverged(kind, "less"));
         }
         line.end(at, kind, request, outcome.as_ref().map_err(String::as_str));
-        outcome.map_err(complain)
+        outcome.map_err(script_error)
     }
 
     /// Lines of control that go on beside each other, for functions that are run so.
-    pub(super) fn branches(&self, kind: &'static str, count: usize) -> starlark::Result<Vec<Option<Line>>> {
+    pub(super) fn branches(&self, kind: &'static str, count: usize) -> starlark::Result<Vec<Option<JournalCursor>>> {
         self.acting(kind)?;
         let Some(line) = self.line() else { return Ok(vec![None; count]) };
         let request = count.to_string();
@@ -125,36 +126,36 @@ impl Context {
         let request = [request[0].as_str(), request[1].as_str()];
         let Some(line) = line else { return self.effect(kind, &request, |_| Ok(unavailable())) };
         if let Step::Known(outcome) = self.step(&line, kind, &request)? {
-            return outcome.map(|kept| kept.0).map_err(complain);
+            return outcome.map(|kept| kept.0).map_err(script_error);
         }
         if !line.asked(kind, &request, question) {
-            self.meter.stop(Why::Journal);
-            return Err(complain("there is no room to remember this call"));
+            self.meter.stop(StopReason::Journal);
+            return Err(script_error("there is no room to remember this call"));
         }
-        self.meter.stop(Why::Stopped(Stop::Input));
-        Err(complain(Stop::Input.as_str()))
+        self.meter.stop(StopReason::Stopped(Stop::Input));
+        Err(script_error(Stop::Input.as_str()))
     }
 
-    pub(super) fn acting(&self, kind: &'static str) -> Result<&dyn Host, Complaint> {
+    pub(super) fn acting(&self, kind: &'static str) -> Result<&dyn Host, ScriptError> {
         match &self.host {
             Some(host) => Ok(host.as_ref()),
             None => self.host_for(&format!("`{kind}()`")).map(AsRef::as_ref),
         }
     }
 
-    fn line(&self) -> Option<Line> {
+    fn line(&self) -> Option<JournalCursor> {
         self.line.borrow().clone()
     }
 
     /// Comes to the next place of a line. What is new there waits until all other lines have come to what they did
     /// before.
-    fn step(&self, line: &Line, kind: &'static str, request: &[&str]) -> starlark::Result<Step> {
+    fn step(&self, line: &JournalCursor, kind: &'static str, request: &[&str]) -> starlark::Result<Step> {
         if let Some(why) = self.meter.ended() {
-            return Err(complain(format!("the call has ended: {why:?}")));
+            return Err(script_error(format!("the call has ended: {why:?}")));
         }
         loop {
             match line.step(kind, request) {
-                Step::TooEarly if pool::wait_for_others() => {}
+                Step::TooEarly if fiber::wait_for_others() => {}
                 Step::TooEarly => return Err(self.diverged(kind, "other things")),
                 Step::Different { before } => return Err(self.diverged(kind, &format!("`{before}`"))),
                 step => return Ok(step),
@@ -165,8 +166,8 @@ impl Context {
     /// The handler took another way than the first time: it is stopped for good, because nobody can know what it would
     /// do twice.
     pub(super) fn diverged(&self, kind: &str, before: &str) -> starlark::Error {
-        self.meter.stop(Why::Diverged);
-        complain(format!("`{kind}` comes where {before} was done before"))
+        self.meter.stop(StopReason::Diverged);
+        script_error(format!("`{kind}` comes where {before} was done before"))
     }
 
     /// Calls a function of the script from a built-in.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::Value;
 use starlark::{Error, ErrorKind};
 
-use super::meter::Why;
+use super::meter::StopReason;
 use super::{Context, Limits, Stop, report};
 use crate::diagnostic::Diagnostic;
 
@@ -120,12 +120,12 @@ impl From<Failed> for Error {
 
 fn kind(error: &Error, context: &Context) -> FailureKind {
     match context.why() {
-        Some(Why::Stopped(stop)) => return FailureKind::Stopped(stop),
-        Some(Why::Time) => return FailureKind::Limit("time"),
-        Some(Why::Steps) => return FailureKind::Limit("steps"),
-        Some(Why::Memory) => return FailureKind::Limit("memory"),
-        Some(Why::Journal) => return FailureKind::Limit("journal"),
-        Some(Why::Diverged | Why::Endless) => return FailureKind::Error,
+        Some(StopReason::Stopped(stop)) => return FailureKind::Stopped(stop),
+        Some(StopReason::Time) => return FailureKind::Limit("time"),
+        Some(StopReason::Steps) => return FailureKind::Limit("steps"),
+        Some(StopReason::Memory) => return FailureKind::Limit("memory"),
+        Some(StopReason::Journal) => return FailureKind::Limit("journal"),
+        Some(StopReason::Diverged | StopReason::Endless) => return FailureKind::Error,
         None if matches!(error.kind(), ErrorKind::StackOverflow(_)) => return FailureKind::Limit("call stack"),
         None => {}
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Complaint, Source};
+use super::{ScriptError, Source};
 
 /// By the path that was asked for; none where it could not be read.
 #[derive(Debug, Default)]
@@ -20,8 +20,8 @@ impl Files {
     pub(super) fn read(
         &self,
         path: &Path,
-        read: impl FnOnce() -> Result<Source, Complaint>,
-    ) -> Result<Source, Complaint> {
+        read: impl FnOnce() -> Result<Source, ScriptError>,
+    ) -> Result<Source, ScriptError> {
         if let Some(Some(source)) = self.lock().get(path) {
             return Ok(source.clone());
         }

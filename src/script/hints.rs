@@ -1,7 +1,7 @@
 //! What to do about errors that people coming from Python meet.
 
 /// A hint for an error of the engine, from its message and the text it points at.
-pub fn hint(message: &str, pointed_at: &str, line: &str) -> Option<String> {
+pub(super) fn hint(message: &str, pointed_at: &str, line: &str) -> Option<String> {
     if let Some(keyword) = between(message, "cannot use reserved keyword `", "`") {
         return reserved(keyword);
     }

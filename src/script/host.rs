@@ -12,7 +12,7 @@ use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, Request};
 use crate::store::Store;
 
-use super::journal::{Line, Question};
+use super::journal::{JournalCursor, Question};
 
 /// Implemented by whoever runs handlers, handed down with each call. Blocking: called on a worker thread.
 pub trait Host: Send + Sync {
@@ -25,7 +25,7 @@ pub trait Host: Send + Sync {
         target: &ItemRef,
         arguments: &RawRef,
         timeout: Option<Duration>,
-        line: Option<Line>,
+        line: Option<JournalCursor>,
     ) -> Result<Raw, Stop>;
 
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>);
@@ -89,7 +89,7 @@ pub trait Host: Send + Sync {
     }
 
     /// Where what the handler does is written down; none where it never has to be told again.
-    fn line(&self) -> Option<Line> {
+    fn line(&self) -> Option<JournalCursor> {
         None
     }
 

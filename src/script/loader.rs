@@ -11,9 +11,9 @@ use starlark::syntax::AstModule;
 use starlark::values::dict::AllocDict;
 
 use super::resolve::resolve;
-use super::{Complaint, Failure, Program, Source, oversize, parse, report};
+use super::{Failure, Program, ScriptError, Source, oversize, parse, report};
 
-pub struct Loader<'a> {
+pub(super) struct Loader<'a> {
     program: &'a Program<'a>,
     /// Canonical, because what is checked against it is.
     root: Option<PathBuf>,
@@ -27,13 +27,13 @@ pub struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    pub fn new(program: &'a Program<'a>) -> Self {
+    pub(super) fn new(program: &'a Program<'a>) -> Self {
         let root = program.root.and_then(|root| non_empty(root).canonicalize().ok());
         Loader { program, root, done: HashMap::new(), open: Vec::new(), files: Vec::new(), digest: Sha256::new() }
     }
 
     /// Runs the script itself. Only here can built-ins collect something.
-    pub fn main(&mut self) -> Result<FrozenModule, Failure> {
+    pub(super) fn main(&mut self) -> Result<FrozenModule, Failure> {
         self.module(self.program.source, self.program.collects)
     }
 
@@ -52,7 +52,7 @@ impl<'a> Loader<'a> {
         let mut modules = Vec::new();
         for load in ast.loads() {
             let loaded = self.load(load.module_id, source).map_err(|fault| match fault {
-                Fault::Complaint(complaint) => complaint.at(report::place(&load.span)).into(),
+                Fault::ScriptError(complaint) => complaint.at(report::place(&load.span)).into(),
                 Fault::Failure(failure) => *failure,
             })?;
             modules.push((load.module_id.to_owned(), loaded));
@@ -65,7 +65,7 @@ impl<'a> Loader<'a> {
         let program = self.program;
         let files = &program.source.files;
         let source = resolve(id, from, files, self.root.as_deref(), program.embedded, program.paths)
-            .map_err(Fault::Complaint)?;
+            .map_err(Fault::ScriptError)?;
         let key = key(&source);
         if let Some(module) = self.done.get(&key) {
             return Ok(module.clone());
@@ -73,7 +73,7 @@ impl<'a> Loader<'a> {
         if let Some(start) = self.open.iter().position(|(open, _)| *open == key) {
             let mut cycle: Vec<&str> = self.open[start..].iter().map(|(_, name)| name.as_str()).collect();
             cycle.push(&source.name);
-            return Err(Fault::Complaint(Complaint::new(format!(
+            return Err(Fault::ScriptError(ScriptError::new(format!(
                 "files load each other in a circle: {}",
                 cycle.join(" -> ")
             ))));
@@ -107,7 +107,7 @@ impl<'a> Loader<'a> {
 
 enum Fault {
     /// About the `load()` statement itself.
-    Complaint(Complaint),
+    ScriptError(ScriptError),
     /// About the file it loads.
     Failure(Box<Failure>),
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::{Host, Limits, Stop};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum StopReason {
     Time,
     Steps,
     Memory,
@@ -27,7 +27,7 @@ const STEPS_PER_CHECK: u64 = 1000;
 
 /// Of one line of control.
 #[derive(Debug)]
-pub struct Meter {
+pub(super) struct Meter {
     run: Rc<Run>,
     /// Beside others of the same run: the time of all of them is the run's own, and is counted where they are run.
     in_branch: bool,
@@ -56,11 +56,11 @@ struct Run {
     checks: Cell<u64>,
     limits: Limits,
     /// Why all of it must end.
-    ended: Cell<Option<Why>>,
+    ended: Cell<Option<StopReason>>,
 }
 
 impl Meter {
-    pub fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits) -> Self {
         let run = Run {
             started: Cell::new(None),
             waited: Cell::new(Duration::ZERO),
@@ -72,12 +72,12 @@ impl Meter {
     }
 
     /// For a line of control that runs beside others of the same run.
-    pub fn branch(&self) -> Self {
+    pub(super) fn branch(&self) -> Self {
         Meter { in_branch: true, ..self.fresh(self.part.clone()) }
     }
 
     /// For a part of the same run, on this line of control, that must end by then.
-    pub fn part(&self, until: Instant) -> Self {
+    pub(super) fn part(&self, until: Instant) -> Self {
         self.fresh(Some(Rc::new(Part { until, is_late: Cell::new(false) })))
     }
 
@@ -87,21 +87,21 @@ impl Meter {
     }
 
     /// Whether the part that this is of was not done in time.
-    pub fn is_late(&self) -> bool {
+    pub(super) fn is_late(&self) -> bool {
         self.part.as_ref().is_some_and(|part| part.is_late.get())
     }
 
     /// Whether somebody has to answer before this line of control can go on.
-    pub fn has_asked(&self) -> bool {
+    pub(super) fn has_asked(&self) -> bool {
         self.asked.get()
     }
 
-    pub fn limits(&self) -> &Limits {
+    pub(super) fn limits(&self) -> &Limits {
         &self.run.limits
     }
 
     /// Runs something that waits for others; the time does not count.
-    pub fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
+    pub(super) fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
         let left = self.leave();
         let result = wait();
         self.come_back(left);
@@ -109,21 +109,21 @@ impl Meter {
     }
 
     /// From now on the time is not the run's own, until it comes back.
-    pub fn leave(&self) -> Option<Duration> {
+    pub(super) fn leave(&self) -> Option<Duration> {
         (!self.in_branch && self.run.started.get().is_some()).then(computed)
     }
 
-    pub fn come_back(&self, left: Option<Duration>) {
+    pub(super) fn come_back(&self, left: Option<Duration>) {
         if let Some(left) = left {
             self.run.waited.set(self.run.waited.get() + computed().saturating_sub(left));
         }
     }
 
-    pub fn stop(&self, why: Why) {
+    pub(super) fn stop(&self, why: StopReason) {
         self.said.set(true);
-        if why == Why::Stopped(Stop::Input) {
+        if why == StopReason::Stopped(Stop::Input) {
             self.asked.set(true);
-        } else if let (Why::Stopped(Stop::Deadline), Some(part)) = (why, &self.part) {
+        } else if let (StopReason::Stopped(Stop::Deadline), Some(part)) = (why, &self.part) {
             part.is_late.set(true);
         } else if self.run.ended.get().is_none() {
             self.run.ended.set(Some(why));
@@ -131,29 +131,29 @@ impl Meter {
     }
 
     /// Why this line of control must end.
-    pub fn why(&self) -> Option<Why> {
-        self.ended().or_else(|| self.asked.get().then_some(Why::Stopped(Stop::Input)))
+    pub(super) fn why(&self) -> Option<StopReason> {
+        self.ended().or_else(|| self.asked.get().then_some(StopReason::Stopped(Stop::Input)))
     }
 
     /// Why the whole run must end, or the part of it that this is in.
-    pub fn ended(&self) -> Option<Why> {
-        self.run.ended.get().or_else(|| self.is_late().then_some(Why::Stopped(Stop::Deadline)))
+    pub(super) fn ended(&self) -> Option<StopReason> {
+        self.run.ended.get().or_else(|| self.is_late().then_some(StopReason::Stopped(Stop::Deadline)))
     }
 
     /// The engine also asks at the end of every function that a built-in calls; that is not a thousand steps.
-    pub fn do_not_count_next_check(&self) {
+    pub(super) fn do_not_count_next_check(&self) {
         self.run.checks.set(self.run.checks.get().wrapping_sub(1));
     }
 
     /// Lets others on this thread go first, now and then; the time they take is not the run's own.
     fn give_way(&self) {
-        if super::pool::is_over_slice() {
-            self.waiting(super::pool::give_way);
+        if crate::fiber::is_over_slice() {
+            self.waiting(crate::fiber::give_way);
         }
     }
 
     /// Whether the run must end now. Said once: the error that follows must not be replaced by a second one.
-    pub fn must_stop(&self, host: Option<&Arc<dyn Host>>, memory: usize) -> bool {
+    pub(super) fn must_stop(&self, host: Option<&Arc<dyn Host>>, memory: usize) -> bool {
         let run = &self.run;
         run.checks.set(run.checks.get().wrapping_add(1));
         self.give_way();
@@ -169,17 +169,17 @@ impl Meter {
         self.ended().is_some() && !self.said.replace(true)
     }
 
-    fn verdict(&self, host: Option<&Arc<dyn Host>>, memory: usize) -> Option<Why> {
+    fn verdict(&self, host: Option<&Arc<dyn Host>>, memory: usize) -> Option<StopReason> {
         let run = &self.run;
         let steps = (run.checks.get() as i64).max(0) as u64 * STEPS_PER_CHECK;
         if let Some(stop) = host.and_then(|host| host.stopped()) {
-            Some(Why::Stopped(stop))
+            Some(StopReason::Stopped(stop))
         } else if steps > run.limits.steps {
-            Some(Why::Steps)
+            Some(StopReason::Steps)
         } else if memory > run.limits.memory {
-            Some(Why::Memory)
+            Some(StopReason::Memory)
         } else if steps > 0 && self.computed() > run.limits.time {
-            Some(Why::Time)
+            Some(StopReason::Time)
         } else {
             None
         }

@@ -3,7 +3,7 @@
 
 mod branches;
 mod capture;
-mod complaint;
+mod script_error;
 mod context;
 pub mod convert;
 mod depth;
@@ -22,25 +22,24 @@ mod nesting;
 mod oversize;
 mod parse;
 mod part;
-mod pool;
 mod prompt;
 mod report;
 mod resolve;
 mod source;
 mod trial;
 
-pub use complaint::{Complaint, complain};
 pub use context::{Context, LogLine};
 pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack, prepare};
 pub use failure::{Failed, Failure, FailureKind};
 pub use files::Files;
 pub use function::{Before, Function};
 pub use host::{Host, LogLevel, Stop};
-pub use journal::{Journal, Line, Past, Question};
+pub use journal::{Journal, JournalCursor, JournalSnapshot, Question};
 pub use limits::Limits;
-pub use meter::Why;
+pub use meter::StopReason;
 pub use parse::parse;
-pub use pool::{Pool, PoolError, before_rest, hand_over, rests_aloud, wait};
+pub use script_error::{ScriptError, script_error};
+
 pub use prompt::{Prompt, converse};
 pub use report::{diagnose, message as error_message, place};
 pub use resolve::{Embedded, Paths, resolve};

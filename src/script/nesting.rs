@@ -8,7 +8,7 @@ use super::Source;
 use crate::diagnostic::{Diagnostic, Place};
 
 /// What a person writes has some dozen levels. The stacks that scripts are parsed on hold several times as many as this.
-pub const MAX_NESTING: usize = 1000;
+pub(super) const MAX_NESTING: usize = 1000;
 /// Making a number of its digits takes the square of their count.
 const MAX_DIGITS: usize = 10_000;
 
@@ -18,7 +18,7 @@ const OPERATORS: [&[u8]; 8] = [b"not", b"and", b"or", b"if", b"else", b"in", b"l
 const PAIRS: [&[u8; 2]; 14] =
     [b"==", b"!=", b"<=", b">=", b"//", b"<<", b">>", b"**", b"->", b"+=", b"-=", b"*=", b"|=", b"&="];
 
-pub fn check(source: &Source) -> Result<(), Diagnostic> {
+pub(super) fn check(source: &Source) -> Result<(), Diagnostic> {
     let mut scan = Scan { text: source.text.as_bytes(), at: 0, blocks: Vec::new(), open: vec![0], depth: 0 };
     let Err(fault) = scan.run() else { return Ok(()) };
     let (span, message, hint) = match fault {

@@ -13,7 +13,7 @@ const REFERENCE: i128 = 8;
 /// Functions that make a value of all the elements of another.
 const COLLECTORS: [&str; 8] = ["list", "tuple", "sorted", "reversed", "set", "dict", "enumerate", "zip"];
 
-pub fn check(module: &AstModule, source: &Source, limits: &Limits) -> Result<(), Diagnostic> {
+pub(super) fn check(module: &AstModule, source: &Source, limits: &Limits) -> Result<(), Diagnostic> {
     let limit = i128::try_from(limits.memory).unwrap_or(i128::MAX);
     let mut sizes = Sizes { text: &source.text, limit, fault: None };
     module.statement().visit_expr(|expression| sizes.inside(expression));

@@ -5,7 +5,7 @@ use starlark::syntax::{AstModule, Dialect, DialectTypes};
 use super::{MAX_SOURCE, Source, capture, nesting, report};
 use crate::diagnostic::Diagnostic;
 
-pub const DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: Dialect = Dialect {
     enable_def: true,
     enable_lambda: true,
     enable_load: true,

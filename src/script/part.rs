@@ -9,9 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Map, Value};
 use starlark::eval::Evaluator;
 
-use super::journal::{Line, Question};
-use super::meter::Why;
-use super::{Context, Host, LogLevel, Stop, complain, evaluate};
+use super::journal::{JournalCursor, Question};
+use super::meter::StopReason;
+use super::{Context, Host, LogLevel, Stop, evaluate, script_error};
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, Request};
 use crate::store::Store;
@@ -32,10 +32,11 @@ impl Context {
         let mut inner = Evaluator::new(evaluator.module());
         // The values of the caller are on a stack that the collector of this one does not look at.
         inner.disable_gc();
-        evaluate::prepare(&mut inner, &context, context.meter.limits()).map_err(|failure| complain(failure.message))?;
+        evaluate::prepare(&mut inner, &context, context.meter.limits())
+            .map_err(|failure| script_error(failure.message))?;
         let outcome = run(&mut inner);
         if context.meter.has_asked() {
-            self.meter.stop(Why::Stopped(Stop::Input));
+            self.meter.stop(StopReason::Stopped(Stop::Input));
         }
         match outcome {
             Err(_) if context.meter.is_late() && self.why().is_none() => Ok(None),
@@ -56,7 +57,7 @@ impl Host for Bounded {
         target: &ItemRef,
         arguments: &RawRef,
         timeout: Option<Duration>,
-        line: Option<Line>,
+        line: Option<JournalCursor>,
     ) -> Result<Raw, Stop> {
         let left = self.until.saturating_duration_since(Instant::now());
         // Whole milliseconds, because it may be told to somebody.
@@ -128,7 +129,7 @@ impl Host for Bounded {
         self.host.namespace()
     }
 
-    fn line(&self) -> Option<Line> {
+    fn line(&self) -> Option<JournalCursor> {
         self.host.line()
     }
 

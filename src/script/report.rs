@@ -3,11 +3,11 @@
 use starlark::codemap::FileSpan;
 use starlark::{Error, ErrorKind};
 
-use super::{Complaint, hints};
+use super::{ScriptError, hints};
 use crate::diagnostic::{Diagnostic, Place};
 
 /// What the engine calls `Immutable`.
-pub const FROZEN: &str = "this value cannot be changed (all values of a script are frozen once it has run)";
+pub(super) const FROZEN: &str = "this value cannot be changed (all values of a script are frozen once it has run)";
 
 pub fn diagnose(error: &Error) -> Diagnostic {
     let message = message(error);
@@ -41,7 +41,7 @@ pub fn place(span: &FileSpan) -> Place {
 }
 
 /// The error that one of our own built-ins raised, if it is one.
-pub fn inner<T: std::error::Error + Send + Sync + 'static>(error: &Error) -> Option<&T> {
+pub(super) fn inner<T: std::error::Error + Send + Sync + 'static>(error: &Error) -> Option<&T> {
     match error.kind() {
         ErrorKind::Native(inner) | ErrorKind::Other(inner) | ErrorKind::Fail(inner) | ErrorKind::Value(inner) => {
             inner.downcast_ref()
@@ -50,7 +50,7 @@ pub fn inner<T: std::error::Error + Send + Sync + 'static>(error: &Error) -> Opt
     }
 }
 
-fn complaint(error: &Error) -> Option<&Complaint> {
+fn complaint(error: &Error) -> Option<&ScriptError> {
     inner(error)
 }
 

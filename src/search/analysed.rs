@@ -12,7 +12,7 @@ use crate::model::Definition;
 const MOST_WORDS: usize = 5_000;
 
 #[derive(Debug)]
-pub struct Analysed {
+pub(super) struct Analysed {
     /// Every word, and how often it is in each part.
     pub words: Vec<(Arc<str>, [u16; PARTS])>,
     pub lengths: [u32; PARTS],
@@ -23,7 +23,7 @@ pub struct Analysed {
 }
 
 impl Analysed {
-    pub fn new(server: &str, definition: &Definition, words: &mut Words) -> Self {
+    pub(super) fn new(server: &str, definition: &Definition, words: &mut Words) -> Self {
         let mut found: HashMap<Arc<str>, u32> = HashMap::new();
         let mut analysed = Analysed { words: Vec::new(), lengths: [0; PARTS], name: Vec::new(), pairs: Vec::new() };
         let mut pairs: HashMap<(u32, u32), f32> = HashMap::new();

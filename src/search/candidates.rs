@@ -16,13 +16,13 @@ const MEMORY: usize = 1 << 20;
 /// A word that counts 1 stands this often.
 const REPEATS: f32 = 2.0;
 
-pub struct Candidates {
+pub(super) struct Candidates {
     searcher: Searcher,
     words: Field,
 }
 
 impl Candidates {
-    pub fn new<'a>(tools: impl Iterator<Item = &'a Analysed>) -> tantivy::Result<Self> {
+    pub(super) fn new<'a>(tools: impl Iterator<Item = &'a Analysed>) -> tantivy::Result<Self> {
         let mut schema = Schema::builder();
         let indexing = TextFieldIndexing::default().set_tokenizer("raw").set_index_option(IndexRecordOption::WithFreqs);
         let words = schema.add_text_field("words", TextOptions::default().set_indexing_options(indexing));
@@ -38,7 +38,7 @@ impl Candidates {
     }
 
     /// The numbers of the tools that fit best, of words with what each counts.
-    pub fn find<'a>(&self, words: impl Iterator<Item = (&'a str, f32)>) -> tantivy::Result<Vec<u32>> {
+    pub(super) fn find<'a>(&self, words: impl Iterator<Item = (&'a str, f32)>) -> tantivy::Result<Vec<u32>> {
         let queries: Vec<Box<dyn Query>> = words
             .map(|(word, weight)| {
                 let term = TermQuery::new(Term::from_field_text(self.words, word), IndexRecordOption::WithFreqs);

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::analysed::Analysed;
 use super::candidates::Candidates;
-use super::meaning::Meaning;
-use super::misspelt::Misspelt;
 use super::names::nearest_names;
 use super::query::Query;
 use super::score::{matched, score};
+use super::semantic::Semantic;
+use super::typos::Misspelt;
 use super::weights::{ALL, CANDIDATE_WORDS, LENGTH, PARTS};
 use super::words::Words;
 use crate::model::Definition;
@@ -33,7 +33,7 @@ pub struct Hit {
 }
 
 /// All words of an index.
-pub struct Vocabulary {
+pub(super) struct Vocabulary {
     numbers: HashMap<Arc<str>, u32>,
     words: Vec<Arc<str>>,
     rarity: Vec<f32>,
@@ -41,22 +41,22 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    pub fn number(&self, word: &str) -> Option<u32> {
+    pub(super) fn number(&self, word: &str) -> Option<u32> {
         self.numbers.get(word).copied()
     }
 
     /// What a word is worth: the fewer tools have it, the more.
-    pub fn rarity(&self, number: u32) -> f32 {
+    pub(super) fn rarity(&self, number: u32) -> f32 {
         self.rarity[number as usize]
     }
 
-    pub fn near(&self, word: &str) -> Vec<u32> {
+    pub(super) fn near(&self, word: &str) -> Vec<u32> {
         self.misspelt.near(word, |number| &self.words[number as usize])
     }
 }
 
 /// A tool with its words as numbers.
-pub struct Document {
+pub(super) struct Document {
     pub server: u32,
     /// By number.
     words: Vec<(u32, f32)>,
@@ -67,11 +67,11 @@ pub struct Document {
 }
 
 impl Document {
-    pub fn weight(&self, number: u32) -> f32 {
+    pub(super) fn weight(&self, number: u32) -> f32 {
         self.words.binary_search_by_key(&number, |(known, _)| *known).map_or(0.0, |at| self.words[at].1)
     }
 
-    pub fn pair(&self, pair: (u32, u32)) -> f32 {
+    pub(super) fn pair(&self, pair: (u32, u32)) -> f32 {
         self.pairs.binary_search_by_key(&pair, |(known, _)| *known).map_or(0.0, |at| self.pairs[at].1)
     }
 }
@@ -83,7 +83,7 @@ pub struct Index {
     /// None where tantivy failed, which it has no reason to in memory: then every tool is a candidate.
     candidates: Option<Candidates>,
     words: Mutex<Vec<Words>>,
-    meaning: Option<Arc<Meaning>>,
+    meaning: Option<Arc<Semantic>>,
 }
 
 impl Index {
@@ -94,7 +94,7 @@ impl Index {
         Self::of(tools, &analysed, None)
     }
 
-    pub(super) fn of(tools: Vec<Tool>, analysed: &[Arc<Analysed>], meaning: Option<Arc<Meaning>>) -> Self {
+    pub(super) fn of(tools: Vec<Tool>, analysed: &[Arc<Analysed>], meaning: Option<Arc<Semantic>>) -> Self {
         let vocabulary = vocabulary(analysed);
         let mut servers: HashMap<Arc<str>, u32> = HashMap::new();
         let lengths = mean_lengths(analysed);

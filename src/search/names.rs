@@ -1,7 +1,7 @@
 //! Which names somebody may have meant.
 
 /// Those that are spelt alike, most alike first, then those that the words of the name find.
-pub fn nearest_names<'a>(name: &str, known: &[&'a str], found: &[&'a str], limit: usize) -> Vec<&'a str> {
+pub(super) fn nearest_names<'a>(name: &str, known: &[&'a str], found: &[&'a str], limit: usize) -> Vec<&'a str> {
     let plain = plain(name);
     let mut alike: Vec<(f64, &str)> = known
         .iter()

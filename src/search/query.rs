@@ -16,7 +16,7 @@ const MOST_WORDS: usize = 128;
 const MOST_MISSPELT: usize = 8;
 
 #[derive(Debug, Default)]
-pub struct Query {
+pub(super) struct Query {
     pub words: Vec<Wanted>,
     /// For each sentence with known words: which, as positions in `words`, and what each counts.
     pub sentences: Vec<Vec<(usize, f32)>>,
@@ -26,7 +26,7 @@ pub struct Query {
 
 /// A word that the index knows.
 #[derive(Debug)]
-pub struct Wanted {
+pub(super) struct Wanted {
     pub number: u32,
     /// What it counts for being said, and said again.
     pub weight: f32,
@@ -35,7 +35,7 @@ pub struct Wanted {
 }
 
 impl Query {
-    pub fn new(text: &str, words: &mut Words, vocabulary: &Vocabulary) -> Self {
+    pub(super) fn new(text: &str, words: &mut Words, vocabulary: &Vocabulary) -> Self {
         let mut reading = Reading::default();
         for (sentence, text) in sentences(cut(text)).enumerate() {
             let mut before = None;

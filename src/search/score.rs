@@ -9,13 +9,18 @@ use super::weights::{NAME_COVERAGE, PAIR, SATURATION, SENTENCE, SERVER, SERVER_T
 
 /// A candidate with its score.
 #[derive(Debug)]
-pub struct Scored {
+pub(super) struct Scored {
     pub tool: u32,
     pub score: f32,
 }
 
 /// Best first; of equals the first.
-pub fn score(candidates: Vec<u32>, documents: &[Document], query: &Query, vocabulary: &Vocabulary) -> Vec<Scored> {
+pub(super) fn score(
+    candidates: Vec<u32>,
+    documents: &[Document],
+    query: &Query,
+    vocabulary: &Vocabulary,
+) -> Vec<Scored> {
     let place = |number: u32| query.words.iter().position(|wanted| wanted.number == number);
     let pairs: Vec<Pair> = query
         .pairs
@@ -83,7 +88,7 @@ fn own_score(
 }
 
 /// The words of the query that a tool has, as they were said, those that count most first.
-pub fn matched(document: &Document, query: &Query, vocabulary: &Vocabulary) -> Vec<String> {
+pub(super) fn matched(document: &Document, query: &Query, vocabulary: &Vocabulary) -> Vec<String> {
     let worth = |wanted: &Wanted| {
         let weight = document.weight(wanted.number);
         wanted.weight * vocabulary.rarity(wanted.number) * weight / (weight + SATURATION)

@@ -9,7 +9,7 @@ use crate::model::Definition;
 const DEPTH: usize = 6;
 
 /// The text of each part, in the order of [`super::weights::Part`].
-pub fn parts(server: &str, definition: &Definition) -> [String; PARTS] {
+pub(super) fn parts(server: &str, definition: &Definition) -> [String; PARTS] {
     let object: Map<String, Value> = serde_json::from_str(definition.raw().get()).unwrap_or_default();
     let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or_default();
     let mut said = Said::default();

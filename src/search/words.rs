@@ -16,10 +16,10 @@ const STOP_WORDS: &str = "a about also am an and any are as at be been but by ca
 const LONGEST: usize = 64;
 
 /// The chain that makes words. One is used by one thread at a time.
-pub struct Words(TextAnalyzer);
+pub(super) struct Words(TextAnalyzer);
 
 impl Words {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let stop_words = STOP_WORDS.split_whitespace().map(str::to_owned);
         let chain = TextAnalyzer::builder(Splitter)
             .filter(RemoveLongFilter::limit(LONGEST))
@@ -29,7 +29,7 @@ impl Words {
     }
 
     /// Gives each word to `take`: its stem, and where it stands in the text.
-    pub fn each(&mut self, text: &str, mut take: impl FnMut(&str, std::ops::Range<usize>)) {
+    pub(super) fn each(&mut self, text: &str, mut take: impl FnMut(&str, std::ops::Range<usize>)) {
         let mut stream = self.0.token_stream(text);
         while stream.advance() {
             let token = stream.token();
@@ -46,7 +46,7 @@ impl Words {
 }
 
 /// Where one sentence ends and the next begins.
-pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut last = ' ';
     text.split_inclusive(move |letter: char| {
         let ends = letter == '\n' || (letter.is_whitespace() && matches!(last, '.' | '!' | '?' | ';'));

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use super::Server;
 use super::in_flight::InFlight;
 use super::methods::{Asked, Client};
-use super::outlet::Outlet;
+use super::sink::MessageSink;
 use crate::json::Raw;
 use crate::wire::{Message, Notification, Request, Response, RpcError, encode};
 
@@ -53,7 +53,7 @@ pub(super) fn begin(
     server: &Server,
     client: &Arc<Client>,
     in_flight: &InFlight,
-    outlet: &Outlet,
+    sink: &MessageSink,
 ) -> Vec<JoinHandle<Option<String>>> {
     let mut answers = Vec::new();
     for item in items {
@@ -69,7 +69,7 @@ pub(super) fn begin(
                 server.pass_notification_of(&notification, client);
             }
             Item::Request(request) => {
-                let (server, client, outlet) = (server.clone(), Arc::clone(client), outlet.clone());
+                let (server, client, sink) = (server.clone(), Arc::clone(client), sink.clone());
                 // Begun here and not in the task, so that a cancellation later in the batch finds it.
                 let running = in_flight.begin(&request.id);
                 answers.push(tokio::spawn(async move {
@@ -77,7 +77,7 @@ pub(super) fn begin(
                         Err(error) => Err(error.clone()),
                         Ok(running) => {
                             let cancel = running.cancel.clone();
-                            let asked = Asked { request: &request, client: &client, cancel, outlet: &outlet };
+                            let asked = Asked { request: &request, client: &client, cancel, sink: &sink };
                             server.answer_session(asked).await?
                         }
                     };

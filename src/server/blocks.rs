@@ -1,7 +1,7 @@
 //! Content blocks that a client's revision does not have yet, told with those it has. Types nobody knows pass: they may
 //! come from a revision that is newer than all of ours.
 
-use crate::json::{Object, Raw, RawRef, Word, quote};
+use crate::json::{Needle, Object, Raw, RawRef, quote};
 use crate::model::ItemKind;
 use crate::wire::Revision;
 
@@ -23,8 +23,8 @@ fn has_newer_blocks(revision: Revision, result: &RawRef) -> bool {
         || (revision < Revision::V2025_03_26 && AUDIO.is_in(result.get()))
 }
 
-static AUDIO: Word = Word::new("audio");
-static LINK: Word = Word::new("resource_link");
+static AUDIO: Needle = Needle::new("audio");
+static LINK: Needle = Needle::new("resource_link");
 
 /// Whether a result may hold links, at a glance.
 pub(super) fn has_links(result: &RawRef) -> bool {

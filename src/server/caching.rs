@@ -1,26 +1,26 @@
 //! For how long and for whom a stateless client may keep a result.
 
-use super::tell;
-use crate::backend::Keeping;
+use super::encode_for;
+use crate::backend::CacheHint;
 use crate::json::{Object, Raw, RawRef};
 use crate::wire::{Revision, RpcError};
 
 /// A list, with what holds for all of its parts.
-pub(super) fn list(revision: Revision, body: &RawRef, keeping: Keeping) -> Result<Raw, RpcError> {
+pub(super) fn list(revision: Revision, body: &RawRef, cache_hint: CacheHint) -> Result<Raw, RpcError> {
     let object = Object::of(body).map_err(|error| RpcError::internal(&error.to_string()))?;
-    let scope = if keeping.public { "\"public\"" } else { "\"private\"" };
+    let scope = if cache_hint.public { "\"public\"" } else { "\"private\"" };
     let mut edit = object.edit();
-    edit.set("ttlMs", keeping.ttl.as_millis().to_string()).set("cacheScope", scope);
-    tell::result(revision, edit.finish_raw())
+    edit.set("ttlMs", cache_hint.ttl.as_millis().to_string()).set("cacheScope", scope);
+    encode_for::result(revision, edit.finish_raw())
 }
 
 /// What a resource was found to be. Only a stateless server can say that it may be kept; all else is for this client,
 /// and old at once.
 pub(super) fn contents(revision: Revision, body: Raw) -> Result<Raw, RpcError> {
     if !revision.is_stateless() {
-        return tell::result(revision, body);
+        return encode_for::result(revision, body);
     }
-    let Ok(object) = Object::of(&body) else { return tell::result(revision, body) };
+    let Ok(object) = Object::of(&body) else { return encode_for::result(revision, body) };
     let kind = object.get("resultType").map(|_| object.string("resultType").unwrap_or_default());
     let mut edit = object.edit();
     match kind.as_deref() {
@@ -39,7 +39,7 @@ pub(super) fn contents(revision: Revision, body: Raw) -> Result<Raw, RpcError> {
         Some(_) => {}
     }
     let body = if edit.is_empty() { body.clone() } else { edit.finish_raw() };
-    tell::result(revision, body)
+    encode_for::result(revision, body)
 }
 
 #[cfg(test)]

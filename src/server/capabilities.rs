@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use super::Server;
 use super::methods::Client;
 use crate::backend::TASKS_EXTENSION;
-use crate::catalog::Snapshot;
-use crate::gateway::View;
+use crate::gateway::SurfaceHandle;
 use crate::model::ServerInfo;
-use crate::session::Surface;
+use crate::model::Snapshot;
+use crate::surface::Surface;
 use crate::wire::Revision;
 
 /// How long the answer to a handshake may wait for the only server there is: as long as the first list would.
@@ -29,7 +29,7 @@ impl Server {
     /// request anyway.
     ///
     /// Where the script has run for somebody else already, there is nothing to wait for but its run for this visitor.
-    pub(super) async fn described(&self, view: &View) -> Option<Arc<Surface>> {
+    pub(super) async fn described(&self, view: &SurfaceHandle) -> Option<Arc<Surface>> {
         let now = self.gateway.surface_now(view);
         let has_run = || self.gateway.watch().borrow().surface.is_some();
         if now.is_some() || !(has_run() || self.gateway.snapshot().backends.len() == 1) {

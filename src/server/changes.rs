@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::gateway::{Gateway, View};
+use crate::gateway::{Gateway, SurfaceHandle};
 use crate::model::ItemKind;
-use crate::session::Surface;
+use crate::surface::Surface;
 
 /// The notification that a list changed; resources and their templates share one.
 fn notification(kind: ItemKind) -> &'static str {
@@ -21,14 +21,14 @@ fn notification(kind: ItemKind) -> &'static str {
 /// Follows the lists that one visitor sees.
 pub(super) struct Changes {
     gateway: Arc<Gateway>,
-    view: Arc<View>,
+    view: Arc<SurfaceHandle>,
     news: watch::Receiver<u64>,
     seen: Option<Arc<Surface>>,
 }
 
 impl Changes {
     /// From now on.
-    pub(super) fn of(gateway: &Arc<Gateway>, view: &Arc<View>) -> Self {
+    pub(super) fn of(gateway: &Arc<Gateway>, view: &Arc<SurfaceHandle>) -> Self {
         let mut news = gateway.news();
         news.mark_unchanged();
         let seen = gateway.surface_now(view);

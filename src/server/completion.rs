@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::items::told;
 use super::methods::{Asked, Outcome};
-use super::party::{ClientParty, Way};
-use super::{Server, missing, tell};
+use super::peer::{ClientPeer, Way};
+use super::{Server, encode_for, missing};
 use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef};
@@ -22,12 +22,12 @@ impl Server {
             Ok(Some(found)) => found,
             Ok(None) => {
                 let none = crate::json::raw(&json!({"completion": {"values": [], "hasMore": false}}));
-                return Some(tell::result(revision, none));
+                return Some(encode_for::result(revision, none));
             }
             Err(error) => return Some(Err(error)),
         };
-        let party = ClientParty::new(asked.client, asked.outlet, None, Way::None);
-        let caller = asked.client.caller(asked.cancel, Some(party));
+        let peer = ClientPeer::new(asked.client, asked.sink, None, Way::None);
+        let caller = asked.client.caller(asked.cancel, Some(peer));
         let outcome = self.gateway.calls().forward(&target.backend, "completion/complete", params, caller).await;
         // What a read may be kept for does not concern a completion.
         let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };

@@ -14,11 +14,11 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::methods::Client;
-use super::party::ClientParty;
+use super::peer::ClientPeer;
 use crate::backend::Question;
+use crate::calls::CallFault;
 use crate::json::{Object, Raw, quote};
 use crate::model::Owner;
-use crate::session::CallFault;
 use crate::wire::{RpcError, key};
 
 /// Questions that come at the same time are asked together.
@@ -78,14 +78,14 @@ pub(super) struct Conversation {
     incoming: Questions,
     open: Vec<(String, Open)>,
     asked: usize,
-    pub(super) party: Arc<ClientParty>,
+    pub(super) peer: Arc<ClientPeer>,
     /// The call ends with it.
     _end: DropGuard,
 }
 
 impl Conversation {
-    pub(super) fn new(work: Work, incoming: Questions, party: Arc<ClientParty>, cancel: CancellationToken) -> Self {
-        Conversation { work, incoming, open: Vec::new(), asked: 0, party, _end: cancel.drop_guard() }
+    pub(super) fn new(work: Work, incoming: Questions, peer: Arc<ClientPeer>, cancel: CancellationToken) -> Self {
+        Conversation { work, incoming, open: Vec::new(), asked: 0, peer, _end: cancel.drop_guard() }
     }
 
     /// Goes on until the call is done or something is asked.
@@ -208,7 +208,7 @@ impl Conversations {
         conversation: Conversation,
         good_for: Duration,
     ) -> Result<(), RpcError> {
-        conversation.party.waits();
+        conversation.peer.waits();
         let holder = client.principal.holder();
         let mut waiting = self.lock();
         let of_this_one = waiting.values().filter(|other| other.holder == holder).count();

@@ -9,9 +9,10 @@ use tokio::sync::Notify;
 use super::Server;
 use super::methods::Client;
 use crate::backend::{CallError, Follower, Listener, Subscription};
-use crate::gateway::View;
+use crate::calls::CallFault;
+use crate::gateway::SurfaceHandle;
 use crate::model::ItemKind;
-use crate::session::{CallFault, NoUpdates, UpdateSource};
+use crate::surface::{NoUpdates, UpdateSource};
 use crate::wire::{RpcError, encode};
 
 /// For one client, or one stream of a stateless client.
@@ -117,7 +118,7 @@ impl Followed {
     }
 
     /// The notifications to send: of what is still followed, and still published as it was when that began.
-    pub(super) fn take_updates(&self, server: &Server, view: &View) -> Vec<String> {
+    pub(super) fn take_updates(&self, server: &Server, view: &SurfaceHandle) -> Vec<String> {
         let untold = std::mem::take(&mut *locked(&self.untold));
         let Some(surface) = server.gateway.surface_now(view) else { return Vec::new() };
         let held = locked(&self.held);

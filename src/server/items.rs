@@ -7,16 +7,17 @@ use serde_json::{Value, json};
 
 use super::conversation::{Asking, Conversation, Turn};
 use super::methods::{Asked, Client, Outcome};
-use super::party::{ClientParty, Way};
-use super::ticket::{Errand, Waiting};
-use super::{Server, caching, tasks, tell};
+use super::peer::{ClientPeer, Way};
+use super::ticket::{CallFingerprint, Waiting};
+use super::{Server, caching, encode_for, tasks};
 use crate::backend::{CallError, asks_too_much, wants_more};
 use crate::builtins::Handler;
+use crate::calls::CallFault;
 use crate::json::{Object, Raw, RawRef, digest, quote};
 use crate::model::{ItemKind, error_result};
-use crate::script::Past;
-use crate::session::{CallFault, Surface};
-use crate::wire::{ClientMeta, Request, Revision, RpcError, between_readings, carried_meta, code, key};
+use crate::script::JournalSnapshot;
+use crate::surface::Surface;
+use crate::wire::{ClientMeta, Request, Revision, RpcError, carried_meta, code, key, yield_if_large};
 
 /// How long the state of a stateless server stays good in the client's hands.
 const STATE_GOOD_FOR: std::time::Duration = std::time::Duration::from_secs(60 * 60);
@@ -49,7 +50,7 @@ impl Server {
             Ok(used) => used,
             Err(error) => return Some(Err(error)),
         };
-        between_readings(Some(&used.params)).await;
+        yield_if_large(Some(&used.params)).await;
         let (revision, sees_urls) = (asked.client.revision, asked.client.abilities.url);
         let (key, client) = (used.key.clone(), asked.client);
         let outcome = match self.surface(client).await {
@@ -92,7 +93,7 @@ impl Server {
             return Ok(self.use_once(surface, &used, asked, Way::Request, None).await);
         }
         let Some(ticket) = &used.ticket else { return self.converse(surface, &used, asked, None).await };
-        match self.tickets.redeem(&asked.client.principal, &used.errand()?, ticket)? {
+        match self.tickets.redeem(&asked.client.principal, &used.fingerprint()?, ticket)? {
             Waiting::Call(number) => Box::pin(self.go_on(number, surface, &used, asked)).await,
             Waiting::Server { backend, name, state } => {
                 let used = used.with_state(surface, &backend, &name, &state)?;
@@ -109,16 +110,16 @@ impl Server {
         used: &Use,
         asked: Asked<'_>,
         way: Way,
-        past: Option<Past>,
+        past: Option<JournalSnapshot>,
     ) -> Result<Raw, CallFault> {
-        let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), way);
-        let mut caller = asked.client.caller(asked.cancel, Some(party));
+        let peer = ClientPeer::new(asked.client, asked.sink, used.token.clone(), way);
+        let mut caller = asked.client.caller(asked.cancel, Some(peer));
         (caller.takes_tasks, caller.admitted, caller.past) = (used.takes_tasks, used.admitted, past);
         caller.policy = Some(self.policy.clone());
         self.call(surface, used, caller).await
     }
 
-    async fn call(&self, surface: &Arc<Surface>, used: &Use, caller: crate::session::Caller) -> Result<Raw, CallFault> {
+    async fn call(&self, surface: &Arc<Surface>, used: &Use, caller: crate::calls::Caller) -> Result<Raw, CallFault> {
         if let Some(server) = &used.unlisted {
             return self.gateway.calls().unlisted(surface, server, &used.key, used.params.clone(), caller).await;
         }
@@ -131,7 +132,7 @@ impl Server {
         surface: &Arc<Surface>,
         used: &Use,
         asked: Asked<'_>,
-        past: Option<Past>,
+        past: Option<JournalSnapshot>,
     ) -> Result<Result<Raw, CallFault>, RpcError> {
         let client = asked.client;
         if !client.abilities.any() {
@@ -139,13 +140,13 @@ impl Server {
             return self.sealed(outcome, surface, used, client);
         }
         let (asking, questions) = Asking::channel();
-        let party = ClientParty::new(asked.client, asked.outlet, used.token.clone(), Way::Conversation(asking));
+        let peer = ClientPeer::new(asked.client, asked.sink, used.token.clone(), Way::Conversation(asking));
         let cancel = tokio_util::sync::CancellationToken::new();
-        let mut caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&party)));
+        let mut caller = asked.client.caller(cancel.clone(), Some(Arc::clone(&peer)));
         (caller.takes_tasks, caller.admitted, caller.past) = (used.takes_tasks, used.admitted, past);
         let (server, its_surface, its_use) = (self.clone(), Arc::clone(surface), used.clone());
         let work = Box::pin(async move { server.call(&its_surface, &its_use, caller).await });
-        let conversation = Conversation::new(work, questions, party, cancel);
+        let conversation = Conversation::new(work, questions, peer, cancel);
         Box::pin(self.take_turn(conversation, surface, used, asked)).await
     }
 
@@ -161,7 +162,7 @@ impl Server {
         let mut conversation = self.conversations.take(number).ok_or_else(unknown)?;
         let object = Object::of(&used.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let answers = object.get("inputResponses").and_then(|answers| Object::of(answers).ok());
-        conversation.party.goes_on_in(asked.client, asked.outlet, used.token.clone());
+        conversation.peer.goes_on_in(asked.client, asked.sink, used.token.clone());
         conversation.take(answers.as_ref());
         self.take_turn(conversation, surface, used, asked).await
     }
@@ -182,7 +183,8 @@ impl Server {
             Turn::Asks(conversation) => conversation,
         };
         let (number, good_for) = (self.conversations.number(), conversation.patience());
-        let ticket = self.tickets.issue(&asked.client.principal, used.errand()?, Waiting::Call(number), good_for)?;
+        let ticket =
+            self.tickets.issue(&asked.client.principal, used.fingerprint()?, Waiting::Call(number), good_for)?;
         let result = conversation.input_required(&ticket);
         self.conversations.keep(number, asked.client, conversation, good_for)?;
         crate::json::valid(result).map(Ok).map_err(|error| RpcError::internal(&error.to_string()))
@@ -206,7 +208,7 @@ impl Server {
         let Some(state) = object.get("requestState") else { return Ok(outcome) };
         let (backend, name) = (backend.to_string(), name.to_string());
         let waiting = Waiting::Server { backend, name, state: state.get().to_owned() };
-        let ticket = self.tickets.issue(&client.principal, used.errand()?, waiting, STATE_GOOD_FOR)?;
+        let ticket = self.tickets.issue(&client.principal, used.fingerprint()?, waiting, STATE_GOOD_FOR)?;
         Ok(Ok(object.edit().set("requestState", quote(&ticket)).finish_raw()))
     }
 }
@@ -249,12 +251,16 @@ impl Use {
     }
 
     /// What the client is doing, for its ticket. Arguments that mean the same are the same.
-    pub(super) fn errand(&self) -> Result<Errand, RpcError> {
+    pub(super) fn fingerprint(&self) -> Result<CallFingerprint, RpcError> {
         let object = Object::of(&self.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let arguments = object.get("arguments").map_or("{}", RawRef::get);
         let arguments: Value =
             serde_json::from_str(arguments).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-        Ok(Errand { method: self.kind.use_method().to_owned(), key: self.key.clone(), digest: digest(&arguments) })
+        Ok(CallFingerprint {
+            method: self.kind.use_method().to_owned(),
+            key: self.key.clone(),
+            digest: digest(&arguments),
+        })
     }
 
     /// The same with the server's own state, if what is published is still that server's.
@@ -287,7 +293,7 @@ fn ticket(sent: &Object<'_>) -> Result<Option<String>, RpcError> {
 pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {
     Some(match outcome {
         Ok(result) if kind == ItemKind::Resource => caching::contents(revision, result),
-        Ok(result) => tell::result(revision, result),
+        Ok(result) => encode_for::result(revision, result),
         Err(CallFault::Cancelled) => return None,
         // Whoever cannot be asked in a result is never asked so.
         Err(CallFault::Asks(_)) => Err(RpcError::internal("a question came to nobody")),
@@ -296,10 +302,10 @@ pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, r
         Err(CallFault::Failed { message, data: Some(data) }) => {
             Err(RpcError::with_data(code::INTERNAL, &message, &data))
         }
-        Err(CallFault::Backend(CallError::Rpc(error))) => Err(tell::error(revision, kind, key, error)),
+        Err(CallFault::Backend(CallError::Rpc(error))) => Err(encode_for::error(revision, kind, key, error)),
         // What the proxy itself ran into with a tool is a result the model can read and act on.
         Err(CallFault::Backend(error)) if kind == ItemKind::Tool => {
-            tell::result(revision, error_result(&error.to_string()))
+            encode_for::result(revision, error_result(&error.to_string()))
         }
         Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
     })
@@ -307,7 +313,7 @@ pub(super) fn told(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, r
 
 fn unknown(kind: ItemKind, key: &str, revision: Revision) -> RpcError {
     match kind {
-        ItemKind::Resource | ItemKind::ResourceTemplate => tell::resource_not_found(revision, key),
+        ItemKind::Resource | ItemKind::ResourceTemplate => encode_for::resource_not_found(revision, key),
         _ => RpcError::invalid_params(&format!("unknown {}: {key}", kind.noun())),
     }
 }

@@ -11,11 +11,12 @@ use super::Server;
 use super::items::Use;
 use super::methods::{Asked, Client};
 use super::ticket::{SPENT, Waiting};
+use crate::calls::{CallFault, PATIENCE, POLICY_CHANGED, as_request, failed, take_answer};
 use crate::json::{Object, Raw, RawRef, digest, quote};
 use crate::model::Principal;
-use crate::script::Past;
+use crate::script::JournalSnapshot;
 use crate::seal::Purpose;
-use crate::session::{CallFault, PATIENCE, POLICY_CHANGED, Surface, as_request, failed, take_answer};
+use crate::surface::Surface;
 use crate::wire::RpcError;
 
 /// What must be as it was when the question was asked.
@@ -55,7 +56,7 @@ impl Server {
     /// Ends a request with what its handler asks.
     pub(super) async fn ask_in_result(
         &self,
-        past: &Past,
+        past: &JournalSnapshot,
         surface: &Arc<Surface>,
         used: &Use,
         client: &Client,
@@ -76,7 +77,7 @@ impl Server {
             id,
         };
         self.held.keep(&open.id, surface);
-        let ticket = self.tickets.issue(&client.principal, used.errand()?, Waiting::Script(open), PATIENCE)?;
+        let ticket = self.tickets.issue(&client.principal, used.fingerprint()?, Waiting::Script(open), PATIENCE)?;
         let requests: Vec<String> = past
             .questions()
             .into_iter()
@@ -103,7 +104,7 @@ impl Server {
         let taken = taken.map_err(|error| RpcError::internal(&error.to_string()))?;
         let spent = || RpcError::invalid_params(&format!("`requestState` was {SPENT}"));
         let content = taken.and_then(|sealed| self.sealer.open_bytes(Purpose::Journal, &open.id, &sealed));
-        let mut past = content.and_then(|content| Past::from_bytes(&content).ok()).ok_or_else(spent)?;
+        let mut past = content.and_then(|content| JournalSnapshot::from_bytes(&content).ok()).ok_or_else(spent)?;
         self.held.take(&open.id);
         let params = Object::of(&used.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let answers = params.get("inputResponses").and_then(|answers| Object::of(answers).ok());

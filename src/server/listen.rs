@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::changes::Changes;
 use super::followed::{self, Followed};
 use super::methods::{Asked, Client, Outcome};
-use super::{Server, tell};
+use super::{Server, encode_for};
 use crate::json::{Object, RawRef};
 use crate::wire::{Id, Request, RpcError, encode, key};
 
@@ -31,7 +31,7 @@ const BREATH: Duration = Duration::from_millis(20);
 impl Server {
     /// Runs until the client ends it (no answer) or the proxy does (a result).
     pub(super) async fn listen(&self, asked: Asked<'_>) -> Outcome {
-        let Asked { request, client, cancel, outlet } = asked;
+        let Asked { request, client, cancel, sink } = asked;
         let (mut accepted, resources) = match filter(request) {
             Ok(filter) => filter,
             Err(error) => return Some(Err(error)),
@@ -50,20 +50,20 @@ impl Server {
             accepted.insert(RESOURCES.to_owned(), following.into());
         }
         let acknowledgment = tagged(&request.id, json!({ "notifications": accepted }));
-        outlet.send(encode::notification("notifications/subscriptions/acknowledged", Some(&acknowledgment))).await;
+        sink.send(encode::notification("notifications/subscriptions/acknowledged", Some(&acknowledgment))).await;
         loop {
             tokio::select! {
                 changed = changes.next() => {
                     let Some(changed) = changed else { break };
                     for method in changed.into_iter().filter(|method| wanted.contains(method)) {
                         let params = tagged(&request.id, json!({}));
-                        outlet.send(encode::notification(method, Some(&params))).await;
+                        sink.send(encode::notification(method, Some(&params))).await;
                     }
                 }
                 () = followed.updated() => {
                     for uri in followed.take_updates(self, &client.view) {
                         let params = tagged(&request.id, json!({ "uri": uri }));
-                        outlet.send(encode::notification(followed::METHOD, Some(&params))).await;
+                        sink.send(encode::notification(followed::METHOD, Some(&params))).await;
                     }
                     tokio::time::sleep(BREATH).await;
                 }
@@ -73,7 +73,7 @@ impl Server {
         }
         let result = tagged(&request.id, json!({}));
         let result = crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()));
-        Some(result.and_then(|result| tell::listen_result(client.revision, &result)))
+        Some(result.and_then(|result| encode_for::listen_result(client.revision, &result)))
     }
 
     /// Follows what can be followed; which of the resources that is.

@@ -32,7 +32,7 @@ impl Server {
         let result = format!("{{\"{}\":{}{next}}}", kind.list_member(), page.items);
         let result = crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()))?;
         if client.revision.is_stateless() {
-            caching::list(client.revision, &result, self.gateway.keeping(&surface, kind))
+            caching::list(client.revision, &result, self.gateway.cache_hint(&surface, kind))
         } else {
             Ok(result)
         }

@@ -8,17 +8,18 @@ use super::Server;
 use super::changes::Seen;
 use super::links::Links;
 use super::log_level::Level;
-use super::outlet::Outlet;
-use super::party::ClientParty;
+use super::peer::ClientPeer;
 use super::questions::Questions;
 use super::session::Handshake;
+use super::sink::MessageSink;
 use super::subscriptions::Subscriptions;
 use super::tasks::is_task_method;
-use crate::backend::Party;
-use crate::gateway::View;
+use crate::backend::Peer;
+use crate::calls::Caller;
+use crate::gateway::SurfaceHandle;
 use crate::json::{Raw, RawRef};
-use crate::model::{Abilities, ClientInfo, ItemKind, Owner, Principal, Visitor};
-use crate::session::{Caller, Surface};
+use crate::model::{Abilities, ClientInfo, ItemKind, Owner, Principal, SurfaceKey};
+use crate::surface::Surface;
 use crate::wire::{Request, Revision, RpcError};
 
 /// What is known of the one that makes a request.
@@ -28,7 +29,7 @@ pub(super) struct Client {
     pub(super) principal: Principal,
     pub(super) owner: Owner,
     /// Its look at what is published.
-    pub(super) view: Arc<View>,
+    pub(super) view: Arc<SurfaceHandle>,
     /// What a client of a session last saw of the lists.
     pub(super) seen: Option<Arc<Seen>>,
     pub(super) abilities: Abilities,
@@ -48,8 +49,8 @@ pub(super) struct Client {
 }
 
 /// What such a visitor sees.
-pub(super) fn view_of(principal: &Principal, info: &Arc<ClientInfo>) -> Arc<View> {
-    Arc::new(View::of(Visitor { principal: principal.clone(), client: Arc::clone(info) }))
+pub(super) fn view_of(principal: &Principal, info: &Arc<ClientInfo>) -> Arc<SurfaceHandle> {
+    Arc::new(SurfaceHandle::of(SurfaceKey { principal: principal.clone(), client: Arc::clone(info) }))
 }
 
 impl Client {
@@ -74,8 +75,8 @@ impl Client {
     }
 
     /// The same, where what it did not ask for is told to it there.
-    pub(super) fn told_at(self, outlet: Outlet) -> Self {
-        Client { subscriptions: Some(Subscriptions::new(outlet)), ..self }
+    pub(super) fn told_at(self, sink: MessageSink) -> Self {
+        Client { subscriptions: Some(Subscriptions::new(sink)), ..self }
     }
 
     /// The capabilities that a stateless client declares with every request.
@@ -102,7 +103,7 @@ pub(super) struct Asked<'a> {
     pub(super) request: &'a Request,
     pub(super) client: &'a Arc<Client>,
     pub(super) cancel: CancellationToken,
-    pub(super) outlet: &'a Outlet,
+    pub(super) sink: &'a MessageSink,
 }
 
 /// The outcome of a request; none if it was cancelled, because then nobody waits for one.
@@ -141,14 +142,14 @@ impl Server {
 }
 
 impl Client {
-    pub(super) fn caller(&self, cancel: CancellationToken, party: Option<Arc<ClientParty>>) -> Caller {
+    pub(super) fn caller(&self, cancel: CancellationToken, peer: Option<Arc<ClientPeer>>) -> Caller {
         Caller {
             principal: self.principal.clone(),
             client: Arc::clone(&self.info),
             headers: Arc::clone(&self.headers),
             admitted: false,
             cancel,
-            party: party.map(|party| party as Arc<dyn Party>),
+            peer: peer.map(|peer| peer as Arc<dyn Peer>),
             objects_only: !self.revision.is_stateless(),
             takes_rounds: self.revision.is_stateless(),
             takes_tasks: false,

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::methods::Client;
 use crate::backend::CallError;
+use crate::calls::CallFault;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, error_result};
-use crate::session::CallFault;
 use crate::wire::{RpcError, code};
 
 /// Turns such an error into what this client can act on. A stateless client that did not declare what is wanted is told so and may

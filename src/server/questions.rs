@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::outlet::Outlet;
+use super::sink::MessageSink;
 use crate::json::Raw;
 use crate::wire::{Id, Response, RpcError, encode};
 
@@ -24,8 +24,8 @@ impl Questions {
     }
 
     /// Asks the client where its call is answered. Dropping the future takes the question back.
-    pub(super) async fn ask(self: Arc<Self>, outlet: Outlet, method: String, params: Raw) -> Answer {
-        if matches!(outlet, Outlet::Nowhere) {
+    pub(super) async fn ask(self: Arc<Self>, sink: MessageSink, method: String, params: Raw) -> Answer {
+        if matches!(sink, MessageSink::Nowhere) {
             return Err(RpcError::internal("the client takes a single answer and cannot be asked in between"));
         }
         // Never used twice: the answer to an old question must not be one to a new question.
@@ -33,8 +33,8 @@ impl Questions {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         self.lock().insert(id, sender);
-        let mut open = Open { questions: &self, outlet: &outlet, id, sent: false };
-        outlet.send(encode::request(&Id::number(id), &method, Some(params.get()))).await;
+        let mut open = Open { questions: &self, sink: &sink, id, sent: false };
+        sink.send(encode::request(&Id::number(id), &method, Some(params.get()))).await;
         open.sent = true;
         let answer = answer.await;
         open.sent = false;
@@ -59,7 +59,7 @@ impl Questions {
 /// A question that is out.
 struct Open<'a> {
     questions: &'a Questions,
-    outlet: &'a Outlet,
+    sink: &'a MessageSink,
     id: u64,
     sent: bool,
 }
@@ -69,7 +69,7 @@ impl Drop for Open<'_> {
         let unanswered = self.questions.lock().remove(&self.id).is_some();
         if unanswered && self.sent {
             let params = format!("{{\"requestId\":{}}}", self.id);
-            self.outlet.try_send(encode::notification("notifications/cancelled", Some(&params)));
+            self.sink.try_send(encode::notification("notifications/cancelled", Some(&params)));
         }
     }
 }

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::in_flight::InFlight;
 use super::methods::{Asked, Client, Outcome};
-use super::outlet::Outlet;
 use super::replay::Replay;
+use super::sink::MessageSink;
 use super::stream::Stream;
-use super::{Server, tell};
+use super::{Server, encode_for};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo};
 use crate::wire::http::Frames;
@@ -73,7 +73,7 @@ impl Server {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities(surface.as_deref(), revision),
-            "serverInfo": tell::server_info(),
+            "serverInfo": encode_for::server_info(),
         });
         if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
             result["instructions"] = Value::from(surface.instructions());
@@ -115,7 +115,7 @@ impl Session {
     pub(super) fn new(client: Client, replay: &Arc<Replay>) -> Self {
         let standalone = Arc::new(Stream::new(0, replay));
         Session {
-            client: Arc::new(client.told_at(Outlet::Stream(Arc::clone(&standalone)))),
+            client: Arc::new(client.told_at(MessageSink::Stream(Arc::clone(&standalone)))),
             in_flight: InFlight::default(),
             replay: Arc::clone(replay),
             streams: Mutex::default(),

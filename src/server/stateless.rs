@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::log_level::Level;
 use super::methods::{Asked, Client, Outcome, view_of};
-use super::{Server, tasks, tell};
+use super::{Server, encode_for, tasks};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
 use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
@@ -201,7 +201,7 @@ impl Server {
         if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
             result["instructions"] = Value::from(surface.instructions());
         }
-        tell::result(client.revision, crate::json::raw(&result))
+        encode_for::result(client.revision, crate::json::raw(&result))
     }
 
     /// Compares `Mcp-Param-*` with the arguments, by the schema this client was shown.

@@ -11,8 +11,8 @@ use super::changes::Compared;
 use super::in_flight::InFlight;
 use super::links::Links;
 use super::methods::{Asked, Client, Outcome, view_of};
-use super::outlet::Outlet;
 use super::session::{Handshake, negotiated};
+use super::sink::MessageSink;
 use super::stateless::admit;
 use super::{Server, era};
 use crate::json::Raw;
@@ -154,16 +154,13 @@ impl Front {
             Err(error) => return self.send(encode::error(Some(&request.id), &error)).await,
         };
         tokio::spawn(async move {
-            let outlet = Outlet::Queue(front.lines.clone());
+            let sink = MessageSink::Queue(front.lines.clone());
             let cancel = running.cancel.clone();
             let stateless = client.revision.is_stateless();
             let outcome = if stateless {
-                front
-                    .server
-                    .answer_stateless(Asked { request: &request, client: &client, cancel, outlet: &outlet })
-                    .await
+                front.server.answer_stateless(Asked { request: &request, client: &client, cancel, sink: &sink }).await
             } else {
-                front.server.answer_session(Asked { request: &request, client: &client, cancel, outlet: &outlet }).await
+                front.server.answer_session(Asked { request: &request, client: &client, cancel, sink: &sink }).await
             };
             // Before the answer goes out: from then on the client may use the id again.
             drop(running);
@@ -210,7 +207,7 @@ impl Front {
                 self.server.gateway.sole_client(handshake.abilities);
                 let links = Some(Arc::clone(&self.links));
                 let client = Client { links, ..Client::of_session(handshake, self.principal.clone()) };
-                let client = Arc::new(client.told_at(Outlet::Queue(self.lines.clone())));
+                let client = Arc::new(client.told_at(MessageSink::Queue(self.lines.clone())));
                 self.server.clients.add(Arc::downgrade(&client));
                 let new = Arc::clone(&client);
                 let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(new);
@@ -238,8 +235,8 @@ impl Front {
             Err(error) => return self.send_nameless(&error).await,
         };
         let Some(client) = self.session() else { return };
-        let outlet = Outlet::Queue(self.lines.clone());
-        let answers = batch::begin(items, &self.server, &client, &self.in_flight, &outlet);
+        let sink = MessageSink::Queue(self.lines.clone());
+        let answers = batch::begin(items, &self.server, &client, &self.in_flight, &sink);
         let front = Arc::clone(self);
         tokio::spawn(async move {
             if let Some(text) = batch::gather(answers).await {

@@ -10,8 +10,8 @@ use super::Server;
 use super::followed::{self, Followed};
 use super::items::told;
 use super::methods::{Asked, Outcome};
-use super::outlet::Outlet;
-use crate::gateway::View;
+use super::sink::MessageSink;
+use crate::gateway::SurfaceHandle;
 use crate::json::{Object, RawRef};
 use crate::model::ItemKind;
 use crate::wire::{Request, RpcError};
@@ -26,7 +26,7 @@ pub(super) struct Subscriptions(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     followed: Arc<Followed>,
-    outlet: Outlet,
+    sink: MessageSink,
     teller: Mutex<Option<AbortHandle>>,
 }
 
@@ -39,13 +39,13 @@ impl Drop for Inner {
 }
 
 impl Subscriptions {
-    pub(super) fn new(outlet: Outlet) -> Self {
-        Subscriptions(Arc::new(Inner { followed: Arc::default(), outlet, teller: Mutex::default() }))
+    pub(super) fn new(sink: MessageSink) -> Self {
+        Subscriptions(Arc::new(Inner { followed: Arc::default(), sink, teller: Mutex::default() }))
     }
 
     /// Where the client is told what it did not ask for.
-    pub(super) fn outlet(&self) -> &Outlet {
-        &self.0.outlet
+    pub(super) fn sink(&self) -> &MessageSink {
+        &self.0.sink
     }
 
     /// Ends all of them.
@@ -54,21 +54,21 @@ impl Subscriptions {
     }
 
     /// Most clients follow nothing, and need nobody to tell them.
-    fn tell(&self, server: &Server, view: &Arc<View>) {
+    fn tell(&self, server: &Server, view: &Arc<SurfaceHandle>) {
         let mut teller = self.0.teller.lock().unwrap_or_else(PoisonError::into_inner);
         if teller.is_none() {
-            let task = tell(server.clone(), Arc::clone(view), Arc::clone(&self.0.followed), self.0.outlet.clone());
+            let task = tell(server.clone(), Arc::clone(view), Arc::clone(&self.0.followed), self.0.sink.clone());
             *teller = Some(tokio::spawn(task).abort_handle());
         }
     }
 }
 
-async fn tell(server: Server, view: Arc<View>, followed: Arc<Followed>, outlet: Outlet) {
+async fn tell(server: Server, view: Arc<SurfaceHandle>, followed: Arc<Followed>, sink: MessageSink) {
     loop {
         followed.updated().await;
-        outlet.ready().await;
+        sink.ready().await;
         for uri in followed.take_updates(&server, &view) {
-            outlet.send(followed::notification(&uri)).await;
+            sink.send(followed::notification(&uri)).await;
         }
         tokio::time::sleep(BREATH).await;
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Object, Raw, RawRef, Word, quote};
+use crate::json::{Needle, Object, Raw, RawRef, quote};
 use crate::wire::{key, without_reserved};
 
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ fn translated<'a>(body: &'a RawRef, names: Option<(&str, &str)>) -> Cow<'a, RawR
 
 /// The task that something says it belongs to.
 fn related(body: &RawRef) -> Option<String> {
-    static RELATED: Word = Word::new(key::RELATED_TASK);
+    static RELATED: Needle = Needle::new(key::RELATED_TASK);
     if !RELATED.is_in(body.get()) {
         return None;
     }

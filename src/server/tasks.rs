@@ -5,15 +5,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::methods::{Asked, Client, Outcome};
-use super::party::{ClientParty, Way};
+use super::peer::{ClientPeer, Way};
 use super::task_names::{TaskNames, with_related};
-use super::{Server, tell};
+use super::{Server, encode_for};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
-use crate::json::{Object, Raw, Word, quote};
+use crate::calls::CallFault;
+use crate::json::{Needle, Object, Raw, quote};
 use crate::model::ItemKind;
 use crate::seal::Purpose;
-use crate::session::{CallFault, Surface};
+use crate::surface::Surface;
 use crate::wire::{Revision, RpcError, code, without_reserved};
 
 #[derive(Serialize, Deserialize)]
@@ -90,7 +91,7 @@ impl Server {
         client: &Client,
         result: Raw,
     ) -> Result<Raw, RpcError> {
-        static TASK_ID: Word = Word::new("taskId");
+        static TASK_ID: Needle = Needle::new("taskId");
         if !TASK_ID.is_in(result.get()) {
             return Ok(result);
         }
@@ -133,8 +134,8 @@ impl Server {
         };
         let way = if client.revision.is_stateless() { Way::None } else { Way::Request };
         let names = TaskNames { theirs: task.id, ours: id.clone() };
-        let party = ClientParty::of_task(client, asked.outlet, way, names);
-        let mut caller = client.caller(asked.cancel, Some(party));
+        let peer = ClientPeer::of_task(client, asked.sink, way, names);
+        let mut caller = client.caller(asked.cancel, Some(peer));
         caller.takes_tasks = true;
         // It is answered when the task has ended, however long that takes.
         caller.patient = asked.request.method == "tasks/result";
@@ -144,7 +145,7 @@ impl Server {
             Ok(result) => told(client.revision, &asked.request.method, result, &id),
             Err(CallFault::Cancelled) => return None,
             Err(CallFault::Backend(CallError::Rpc(error))) => {
-                Err(tell::error(client.revision, ItemKind::Tool, &id, error))
+                Err(encode_for::error(client.revision, ItemKind::Tool, &id, error))
             }
             Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
             Err(CallFault::Unknown | CallFault::Failed { .. } | CallFault::Asks(_)) => Err(unknown_task()),
@@ -188,7 +189,7 @@ fn told(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw, 
         }
         _ => result,
     };
-    let result = tell::result(revision, result)?;
+    let result = encode_for::result(revision, result)?;
     // A result that comes by this way says which task it is of.
     Ok(if method == "tasks/result" { with_related(&result, id) } else { result })
 }

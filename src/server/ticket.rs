@@ -14,7 +14,7 @@ use crate::wire::RpcError;
 
 /// What the client was doing when it was asked; coming back it must be doing the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Errand {
+pub(super) struct CallFingerprint {
     pub(super) method: String,
     /// The published name or URI.
     pub(super) key: String,
@@ -39,7 +39,7 @@ pub(super) const SPENT: &str = "already answered or has expired; the call may ha
 #[derive(Serialize, Deserialize)]
 struct Ticket {
     number: u64,
-    errand: Errand,
+    fingerprint: CallFingerprint,
     waiting: Waiting,
     /// Seconds since 1970.
     expires: u64,
@@ -61,27 +61,36 @@ impl Tickets {
     pub(super) fn issue(
         &self,
         principal: &Principal,
-        errand: Errand,
+        fingerprint: CallFingerprint,
         waiting: Waiting,
         good_for: Duration,
     ) -> Result<String, RpcError> {
         let failed = |_| RpcError::internal("no ticket can be made");
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(failed)?;
-        let ticket =
-            Ticket { number: u64::from_le_bytes(number), errand, waiting, expires: now() + good_for.as_secs().max(1) };
+        let ticket = Ticket {
+            number: u64::from_le_bytes(number),
+            fingerprint,
+            waiting,
+            expires: now() + good_for.as_secs().max(1),
+        };
         let content = serde_json::to_vec(&ticket).map_err(|_| RpcError::internal("no ticket can be made"))?;
         self.sealer.seal(Purpose::Ticket, &principal.holder(), &content).map_err(failed)
     }
 
     /// Takes a ticket back. One that was changed, made up or given to somebody else is told apart from none of these.
-    pub(super) fn redeem(&self, principal: &Principal, errand: &Errand, ticket: &str) -> Result<Waiting, RpcError> {
+    pub(super) fn redeem(
+        &self,
+        principal: &Principal,
+        fingerprint: &CallFingerprint,
+        ticket: &str,
+    ) -> Result<Waiting, RpcError> {
         let refuse = |reason: &str| RpcError::invalid_params(&format!("`requestState` {reason}"));
         let content = self.sealer.open(Purpose::Ticket, &principal.holder(), ticket);
         let ticket: Ticket = content
             .and_then(|content| serde_json::from_slice(&content).ok())
             .ok_or_else(|| refuse("is not one that was given to you"))?;
-        if ticket.errand != *errand {
+        if ticket.fingerprint != *fingerprint {
             return Err(refuse("belongs to another request: repeat the one it was given for, with the same arguments"));
         }
         let left = ticket.expires.saturating_sub(now());
@@ -112,23 +121,23 @@ fn now() -> u64 {
 mod tests {
     use super::*;
 
-    fn errand(digest: &str) -> Errand {
-        Errand { method: "tools/call".to_owned(), key: "x".to_owned(), digest: digest.to_owned() }
+    fn fingerprint(digest: &str) -> CallFingerprint {
+        CallFingerprint { method: "tools/call".to_owned(), key: "x".to_owned(), digest: digest.to_owned() }
     }
 
     #[test]
     fn a_ticket_is_good_once_for_its_holder_and_its_request() {
         let tickets = Tickets::new(Sealer::new().unwrap());
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
-        let ticket = tickets.issue(&ann, errand("d"), Waiting::Call(7), Duration::from_secs(60)).unwrap();
-        let message = |who: &Principal, errand: &Errand, ticket: &str| {
-            tickets.redeem(who, errand, ticket).map_err(|error| error.message())
+        let ticket = tickets.issue(&ann, fingerprint("d"), Waiting::Call(7), Duration::from_secs(60)).unwrap();
+        let message = |who: &Principal, fingerprint: &CallFingerprint, ticket: &str| {
+            tickets.redeem(who, fingerprint, ticket).map_err(|error| error.message())
         };
-        assert!(message(&bob, &errand("d"), &ticket).unwrap_err().contains("not one that was given to you"));
-        assert!(message(&ann, &errand("d"), "made up").unwrap_err().contains("not one that was given to you"));
-        assert!(message(&ann, &errand("other"), &ticket).unwrap_err().contains("another request"));
-        assert_eq!(message(&ann, &errand("d"), &ticket), Ok(Waiting::Call(7)));
-        assert!(message(&ann, &errand("d"), &ticket).unwrap_err().contains("used already"));
+        assert!(message(&bob, &fingerprint("d"), &ticket).unwrap_err().contains("not one that was given to you"));
+        assert!(message(&ann, &fingerprint("d"), "made up").unwrap_err().contains("not one that was given to you"));
+        assert!(message(&ann, &fingerprint("other"), &ticket).unwrap_err().contains("another request"));
+        assert_eq!(message(&ann, &fingerprint("d"), &ticket), Ok(Waiting::Call(7)));
+        assert!(message(&ann, &fingerprint("d"), &ticket).unwrap_err().contains("used already"));
     }
 
     #[test]
@@ -137,14 +146,14 @@ mod tests {
         let (tickets, ann) = (Tickets::new(sealer.clone()), Principal::named("ann"));
         let open = serde_json::json!({"id": "1", "policy": "p", "catalog": "c", "groups": "g"});
         let waiting = Waiting::Script(serde_json::from_value(open).unwrap());
-        let late = Ticket { number: 1, errand: errand("d"), waiting: waiting.clone(), expires: now() - 1 };
+        let late = Ticket { number: 1, fingerprint: fingerprint("d"), waiting: waiting.clone(), expires: now() - 1 };
         let late = sealer.seal(Purpose::Ticket, &ann.holder(), &serde_json::to_vec(&late).unwrap()).unwrap();
-        let refused = tickets.redeem(&ann, &errand("d"), &late).unwrap_err().message();
+        let refused = tickets.redeem(&ann, &fingerprint("d"), &late).unwrap_err().message();
         assert!(refused.contains("already answered or has expired; the call may have been carried out"), "{refused}");
         // Whether it was used is for the store to say.
-        let good = tickets.issue(&ann, errand("d"), waiting.clone(), Duration::from_secs(60)).unwrap();
+        let good = tickets.issue(&ann, fingerprint("d"), waiting.clone(), Duration::from_secs(60)).unwrap();
         for _ in 0..2 {
-            assert_eq!(tickets.redeem(&ann, &errand("d"), &good).ok(), Some(waiting.clone()));
+            assert_eq!(tickets.redeem(&ann, &fingerprint("d"), &good).ok(), Some(waiting.clone()));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::clock::{Clock, after};
-use super::shelf::Shelf;
+use super::expiring_map::Shelf;
 
 /// What all results may take together, in bytes.
 const MOST: usize = 64 << 20;

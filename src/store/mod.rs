@@ -8,7 +8,7 @@ mod error;
 mod home;
 mod memory;
 mod redis;
-mod shelf;
+mod expiring_map;
 mod space;
 #[cfg(test)]
 mod tests;

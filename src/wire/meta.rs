@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::RpcError;
-use crate::json::{Object, Raw, RawRef, Word};
+use crate::json::{Needle, Object, Raw, RawRef};
 
 /// In every reserved key but one.
-pub static RESERVED: Word = Word::new("io.modelcontextprotocol/");
-static PROGRESS_TOKEN: Word = Word::new(key::PROGRESS_TOKEN);
+pub static RESERVED: Needle = Needle::new("io.modelcontextprotocol/");
+static PROGRESS_TOKEN: Needle = Needle::new(key::PROGRESS_TOKEN);
 
 /// Names of the reserved keys.
 pub mod key {

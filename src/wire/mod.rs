@@ -21,4 +21,4 @@ pub use meta::{ClientMeta, RESERVED, carried_meta, key, without_reserved};
 pub use revision::Revision;
 pub use severity::Severity;
 pub use stdio::standard_streams;
-pub use turns::{between_readings, parse};
+pub use turns::{parse, yield_if_large};

@@ -18,7 +18,7 @@ pub async fn parse(bytes: Bytes) -> Result<Message, Fault> {
     parsed.unwrap_or_else(|error| Err(Fault { id: None, error: RpcError::internal(&error.to_string()) }))
 }
 
-pub async fn between_readings(body: Option<&RawRef>) {
+pub async fn yield_if_large(body: Option<&RawRef>) {
     if body.is_some_and(|body| body.get().len() > LONG) {
         tokio::task::yield_now().await;
     }

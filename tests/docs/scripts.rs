@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use starlark_mcp_proxy::builtins::{Plan, Settings, run_session_script};
-use starlark_mcp_proxy::catalog::Snapshot;
 use starlark_mcp_proxy::diagnostic::Diagnostic;
 use starlark_mcp_proxy::extension;
+use starlark_mcp_proxy::host_io::Reach;
 use starlark_mcp_proxy::json::raw;
+use starlark_mcp_proxy::model::Snapshot;
 use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, Visitor};
-use starlark_mcp_proxy::reach::Reach;
 use starlark_mcp_proxy::script::{Limits, Source};
 
 use super::blocks;

@@ -1,17 +1,17 @@
 //! Is everything right: the scripts as they are written, what they would publish, and how that differs from what is served.
 
-mod cures;
-mod gaps;
+mod fixes;
+mod unpublished;
 pub mod scripts;
 
 use std::sync::Arc;
 
-use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
+use crate::model::Snapshot;
 use crate::model::{BackendView, ItemKind, Status};
-use crate::session::Surface;
+use crate::surface::Surface;
 
-pub use gaps::gaps;
+pub use unpublished::unpublished;
 
 use super::published::{Changes, Record};
 
@@ -44,7 +44,7 @@ pub struct Item {
 impl Report {
     /// Takes problems, but none twice: a fault that was seen in the text is met again when it runs.
     pub fn add(&mut self, problems: impl IntoIterator<Item = Diagnostic>) {
-        for problem in problems.into_iter().map(cures::cured) {
+        for problem in problems.into_iter().map(fixes::cured) {
             let again = |known: &Diagnostic| {
                 known == &problem || (known.is_error() && known.place.is_some() && known.place == problem.place)
             };
@@ -77,7 +77,7 @@ impl Report {
     /// What the script made of the servers.
     pub fn add_surface(&mut self, surface: &Arc<Surface>, snapshot: &Snapshot, record: Option<&Record>) {
         self.add(surface.warnings.iter().cloned());
-        self.add(gaps(surface, snapshot));
+        self.add(unpublished(surface, snapshot));
         for kind in ItemKind::ALL {
             self.items.extend(surface.entries(kind).map(|entry| Item {
                 kind,

@@ -16,10 +16,10 @@ impl Report {
     pub fn add_scripts(&mut self, config: &Config) {
         let mut seen = HashSet::new();
         if !matches!(config.session, SessionScript::Preset { .. })
-            && let Ok(recipe) = gateway::recipe(config, None)
+            && let Ok(script_source) = gateway::script_source(config, None)
         {
-            self.add(lint::with_known(&recipe.source, Role::Session, Some(&recipe.root), &mut seen));
-            let own_test = recipe
+            self.add(lint::with_known(&script_source.source, Role::Session, Some(&script_source.root), &mut seen));
+            let own_test = script_source
                 .source
                 .path
                 .as_deref()

@@ -22,7 +22,7 @@ const CONSTANT: u8 = 21;
 const KEYWORDS: [&str; 15] =
     ["def", "return", "for", "in", "if", "elif", "else", "not", "and", "or", "load", "lambda", "True", "False", "None"];
 
-pub fn complete(document: &Document, offset: usize, world: &World) -> Vec<Value> {
+pub(super) fn complete(document: &Document, offset: usize, world: &World) -> Vec<Value> {
     let (line, before) = document.before(offset);
     if let Some(start) = text::open_string(before) {
         let typed = &before[start..];

@@ -8,7 +8,7 @@ use super::world::World;
 use crate::builtins::presets;
 use crate::script::{Files, Paths, Source, on_big_stack, parse, resolve};
 
-pub fn definition(document: &Document, offset: usize, world: &World) -> Value {
+pub(super) fn definition(document: &Document, offset: usize, world: &World) -> Value {
     let source = document.source();
     if let Some((_, name)) = text::string_at(&document.text, offset) {
         return file(&source, name, world).map_or(Value::Null, |file| location(&file, 0..0));

@@ -13,10 +13,10 @@ use crate::config::SessionScript;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::extension;
 use crate::gateway::Offline;
-use crate::reach::Reach;
+use crate::host_io::Reach;
 use crate::script::{Limits, Source};
 
-pub fn diagnose(document: &Document, world: &World, workspace: &Workspace) -> Vec<Value> {
+pub(super) fn diagnose(document: &Document, world: &World, workspace: &Workspace) -> Vec<Value> {
     let source = document.source();
     let role = Role::of(&source);
     let folder = source.path.as_deref().and_then(Path::parent);
@@ -45,10 +45,10 @@ fn is_about(problem: &Diagnostic, source: &Source) -> bool {
 fn dry_run(source: &Source, world: &World, workspace: &Workspace, report: &mut Report) {
     let Some(config) = &world.config else { return };
     let Ok(mut offline) = Offline::look(config, &workspace.options) else { return };
-    offline.recipe.source = source.clone();
+    offline.script_source.source = source.clone();
     // Another script than the config's need not read the config's sections.
     let own = matches!(&config.session, SessionScript::File(path) if same(path, source.path.as_deref()));
-    offline.recipe.lenient |= !own;
+    offline.script_source.lenient |= !own;
     match offline.build() {
         Ok(surface) => report.add_surface(&surface, &offline.snapshot, None),
         Err(error) => report.add([error.diagnostic().clone()]),

@@ -9,26 +9,26 @@ use serde_json::{Value, json};
 use crate::script::Source;
 
 #[derive(Clone, Debug)]
-pub struct Document {
+pub(super) struct Document {
     pub uri: String,
     pub version: Option<i64>,
     pub text: Arc<str>,
 }
 
 impl Document {
-    pub fn path(&self) -> Option<PathBuf> {
+    pub(super) fn path(&self) -> Option<PathBuf> {
         path_of(&self.uri)
     }
 
     /// The same as a script.
-    pub fn source(&self) -> Source {
+    pub(super) fn source(&self) -> Source {
         let path = self.path();
         let name = path.as_ref().map_or_else(|| self.uri.clone(), |path| path.display().to_string());
         Source { path, ..Source::new(name, self.text.clone()) }
     }
 
     /// The byte that a position means; one behind the end of its line is that end.
-    pub fn offset(&self, position: &Value) -> usize {
+    pub(super) fn offset(&self, position: &Value) -> usize {
         let line = position["line"].as_u64().unwrap_or(0) as usize;
         let wanted = position["character"].as_u64().unwrap_or(0) as usize;
         let mut start = 0;
@@ -50,13 +50,13 @@ impl Document {
     }
 
     /// The text of the line up to a place, and where that line begins.
-    pub fn before(&self, offset: usize) -> (usize, &str) {
+    pub(super) fn before(&self, offset: usize) -> (usize, &str) {
         let start = self.text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
         (start, &self.text[start..offset])
     }
 }
 
-pub fn range(text: &str, span: &Range<usize>) -> Value {
+pub(super) fn range(text: &str, span: &Range<usize>) -> Value {
     json!({"start": position(text, span.start), "end": position(text, span.end)})
 }
 
@@ -69,7 +69,7 @@ fn position(text: &str, offset: usize) -> Value {
 }
 
 /// The file that a `file:` address means.
-pub fn path_of(uri: &str) -> Option<PathBuf> {
+pub(super) fn path_of(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     // An authority other than this machine is nobody's file here.
     let path = &rest[rest.find('/')?..];
@@ -87,7 +87,7 @@ pub fn path_of(uri: &str) -> Option<PathBuf> {
 }
 
 /// The address of a file.
-pub fn uri_of(path: &std::path::Path) -> String {
+pub(super) fn uri_of(path: &std::path::Path) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.to_string_lossy().bytes() {
         if byte.is_ascii_alphanumeric() || b"/-_.~@".contains(&byte) {

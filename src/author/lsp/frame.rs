@@ -11,14 +11,14 @@ const MOST_HEADERS: usize = 100;
 
 /// What came in.
 #[derive(Debug, PartialEq)]
-pub enum Incoming {
+pub(super) enum Incoming {
     Message(Value),
     /// Something that is no message, and why. What follows may be one again.
     Malformed(String),
     End,
 }
 
-pub fn read(input: &mut impl BufRead) -> io::Result<Incoming> {
+pub(super) fn read(input: &mut impl BufRead) -> io::Result<Incoming> {
     let mut length = None;
     for _ in 0..MOST_HEADERS {
         let mut line = Vec::new();
@@ -58,7 +58,7 @@ fn body(input: &mut impl BufRead, length: usize) -> io::Result<Incoming> {
     })
 }
 
-pub fn write(output: &mut impl Write, message: &Value) -> io::Result<()> {
+pub(super) fn write(output: &mut impl Write, message: &Value) -> io::Result<()> {
     let text = message.to_string();
     write!(output, "Content-Length: {}\r\n\r\n{text}", text.len())?;
     output.flush()

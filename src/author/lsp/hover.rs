@@ -7,7 +7,7 @@ use super::text;
 use super::world::World;
 use crate::author::reference;
 
-pub fn hover(document: &Document, offset: usize, world: &World) -> Value {
+pub(super) fn hover(document: &Document, offset: usize, world: &World) -> Value {
     let (line, before) = document.before(offset);
     let found = match text::open_string(before) {
         Some(_) => {

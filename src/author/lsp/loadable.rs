@@ -8,7 +8,7 @@ const MOST_SEEN: usize = 5_000;
 
 /// As they are written in a `load()`: from the root, and from the folder of the file that loads. Tests are for nobody
 /// else.
-pub fn loadable(root: &Path, own: Option<&Path>) -> Vec<String> {
+pub(super) fn loadable(root: &Path, own: Option<&Path>) -> Vec<String> {
     let mut seen = 0;
     let mut files = Vec::new();
     walk(root, "", DEEPEST, &mut seen, &mut files);

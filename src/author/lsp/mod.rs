@@ -23,7 +23,7 @@ use document::Document;
 use frame::Incoming;
 use worker::Worker;
 
-use crate::catalog::Snapshot;
+use crate::model::Snapshot;
 pub use world::Workspace;
 
 /// How it ended: a client that left without asking for the end went wrong.
@@ -57,7 +57,7 @@ pub fn serve(mut input: impl BufRead, output: Box<dyn Write + Send>, workspace: 
             Incoming::Malformed(why) => {
                 server.send(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": PARSE_ERROR, "message": why}}));
             }
-            Incoming::End => return Ok(if server.state == State::Ending { End::Asked } else { End::Unasked }),
+            Incoming::End => return Ok(if server.state == State::ExitReason { End::Asked } else { End::Unasked }),
         }
     }
 }
@@ -67,7 +67,7 @@ enum State {
     New,
     Ready,
     /// `shutdown` was asked for; only `exit` can follow.
-    Ending,
+    ExitReason,
 }
 
 struct Server {
@@ -94,7 +94,7 @@ impl Server {
                 self.send(&json!({"jsonrpc": "2.0", "id": id, member.0: member.1}));
                 None
             }
-            None if method == "exit" => Some(if self.state == State::Ending { End::Asked } else { End::Unasked }),
+            None if method == "exit" => Some(if self.state == State::ExitReason { End::Asked } else { End::Unasked }),
             None => {
                 self.notification(method, params);
                 None
@@ -106,9 +106,9 @@ impl Server {
         match (self.state, method) {
             (State::New, "initialize") => Ok(self.initialize(params)),
             (State::New, _) => Err((NOT_INITIALIZED, "`initialize` comes first".to_owned())),
-            (State::Ending, _) => Err((INVALID_REQUEST, "after `shutdown` only `exit` follows".to_owned())),
+            (State::ExitReason, _) => Err((INVALID_REQUEST, "after `shutdown` only `exit` follows".to_owned())),
             (State::Ready, "shutdown") => {
-                self.state = State::Ending;
+                self.state = State::ExitReason;
                 Ok(Value::Null)
             }
             (State::Ready, "textDocument/completion") => {

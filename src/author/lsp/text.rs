@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 /// The string that is open at the end of `line`: where its text begins.
-pub fn open_string(line: &str) -> Option<usize> {
+pub(super) fn open_string(line: &str) -> Option<usize> {
     let mut open: Option<(char, usize)> = None;
     let mut characters = line.char_indices();
     while let Some((at, character)) = characters.next() {
@@ -20,7 +20,7 @@ pub fn open_string(line: &str) -> Option<usize> {
 }
 
 /// The name around a place, with the names before its dots: `json.decode`; `.tools` where something else is before the dot.
-pub fn name_at(text: &str, offset: usize) -> Option<(Range<usize>, &str)> {
+pub(super) fn name_at(text: &str, offset: usize) -> Option<(Range<usize>, &str)> {
     let part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let before = &text[..offset];
     let start = before
@@ -32,7 +32,7 @@ pub fn name_at(text: &str, offset: usize) -> Option<(Range<usize>, &str)> {
 }
 
 /// The whole string around a place.
-pub fn string_at(text: &str, offset: usize) -> Option<(Range<usize>, &str)> {
+pub(super) fn string_at(text: &str, offset: usize) -> Option<(Range<usize>, &str)> {
     let line = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
     let start = line + open_string(&text[line..offset])?;
     let quote = text[..start].chars().next_back()?;
@@ -41,7 +41,7 @@ pub fn string_at(text: &str, offset: usize) -> Option<(Range<usize>, &str)> {
 }
 
 /// Where a file makes a name: its function, else its first assignment at the start of a line.
-pub fn definition(text: &str, name: &str) -> Option<Range<usize>> {
+pub(super) fn definition(text: &str, name: &str) -> Option<Range<usize>> {
     let mut start = 0;
     let mut assigned = None;
     for line in text.split_inclusive('\n') {
@@ -68,7 +68,7 @@ pub fn definition(text: &str, name: &str) -> Option<Range<usize>> {
 }
 
 /// The functions and variables that a file makes, each with its line.
-pub fn made(text: &str) -> Vec<(&str, &str)> {
+pub(super) fn made(text: &str) -> Vec<(&str, &str)> {
     let mut names: Vec<(&str, &str)> = Vec::new();
     for line in text.lines() {
         let code = line.trim();

@@ -11,7 +11,7 @@ use super::document::Document;
 use super::world::{Workspace, World};
 use super::{Output, diagnose, send};
 
-pub struct Worker(Arc<Shared>);
+pub(super) struct Worker(Arc<Shared>);
 
 struct Shared {
     orders: Mutex<Orders>,
@@ -27,7 +27,7 @@ struct Orders {
 }
 
 impl Worker {
-    pub fn start(workspace: Workspace, output: Output) -> io::Result<Worker> {
+    pub(super) fn start(workspace: Workspace, output: Output) -> io::Result<Worker> {
         let orders = Orders { workspace, waiting: HashMap::new(), world: None, over: false };
         let shared = Arc::new(Shared { orders: Mutex::new(orders), more: Condvar::new() });
         let own = Arc::clone(&shared);
@@ -35,29 +35,29 @@ impl Worker {
         Ok(Worker(shared))
     }
 
-    pub fn check(&self, document: Document) {
+    pub(super) fn check(&self, document: Document) {
         self.0.orders().waiting.insert(document.uri.clone(), document);
         self.0.more.notify_one();
     }
 
-    pub fn forget(&self, uri: &str) {
+    pub(super) fn forget(&self, uri: &str) {
         self.0.orders().waiting.remove(uri);
     }
 
     /// The workspace is somewhere else.
-    pub fn look_in(&self, folder: PathBuf) {
+    pub(super) fn look_in(&self, folder: PathBuf) {
         let mut orders = self.0.orders();
         orders.workspace.folder = folder;
         orders.world = None;
     }
 
     /// Something was saved: the config may be another.
-    pub fn look_again(&self) {
+    pub(super) fn look_again(&self) {
         self.0.orders().world = None;
     }
 
     /// What the files are about; looked for now if nobody has yet.
-    pub fn world(&self) -> World {
+    pub(super) fn world(&self) -> World {
         self.0.world()
     }
 }
@@ -113,7 +113,7 @@ impl Shared {
     }
 }
 
-pub fn publish(output: &Output, uri: &str, version: Option<i64>, found: &[Value]) {
+pub(super) fn publish(output: &Output, uri: &str, version: Option<i64>, found: &[Value]) {
     let mut params = json!({"uri": uri, "diagnostics": found});
     if let Some(version) = version {
         params["version"] = version.into();

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::catalog::Snapshot;
 use crate::config::{self, Config};
 use crate::gateway::{Offline, Options};
+use crate::model::Snapshot;
 
 /// Where to look.
 #[derive(Clone, Debug)]

@@ -14,12 +14,12 @@ pub use pieces::Pieces;
 use crate::author::lsp;
 use crate::author::reference;
 use crate::builtins::{self, Settings, presets};
+use crate::calls::{Caller, Calls, TestOverrides};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
 use crate::json::{Raw, RawRef};
-use crate::model::Visitor;
+use crate::model::SurfaceKey;
 use crate::script::{self, Context, Failure, Limits, LogLevel, Paths, Program, Source, converse, on_big_stack};
-use crate::session::{Caller, Calls, Surroundings};
 
 /// What a prompt needs.
 pub struct Setting {
@@ -107,11 +107,12 @@ fn run(
     let source = Source::new(format!("<line {number}>"), text);
     let limits = Limits::HANDLER;
     // Each line sees the servers as they are when it begins.
-    let visitor = Visitor { principal: setting.caller.principal.clone(), client: Arc::clone(&setting.caller.client) };
+    let visitor =
+        SurfaceKey { principal: setting.caller.principal.clone(), client: Arc::clone(&setting.caller.client) };
     let world = builtins::world(setting.gateway.snapshot(), Arc::clone(&setting.settings), visitor);
     let caller = Caller { cancel: setting.interrupt.fresh(), ..setting.caller.clone() };
     let calls = Calls {
-        surroundings: Some(Arc::new(AtPrompt { print: setting.print })),
+        test_overrides: Some(Arc::new(AtPrompt { print: setting.print })),
         ..Calls::clone(&setting.gateway.calls())
     };
     let host = calls.host(&caller, "repl", setting.runtime.clone());
@@ -133,7 +134,7 @@ struct AtPrompt {
     print: fn(&str),
 }
 
-impl Surroundings for AtPrompt {
+impl TestOverrides for AtPrompt {
     fn now(&self) -> SystemTime {
         SystemTime::now()
     }

@@ -7,15 +7,15 @@ use starlark::values::Value;
 use starlark::values::none::NoneType;
 
 use super::show::{difference, shown};
-use crate::script::{Complaint, Context, error_message};
+use crate::script::{Context, ScriptError, error_message};
 
 /// The message of the test's author first, then what was found.
-fn failed(message: &str, found: impl Into<String>) -> Complaint {
+fn failed(message: &str, found: impl Into<String>) -> ScriptError {
     let found = found.into();
-    Complaint::new(if message.is_empty() { found } else { format!("{message}: {found}") })
+    ScriptError::new(if message.is_empty() { found } else { format!("{message}: {found}") })
 }
 
-fn expect(holds: bool, complaint: impl FnOnce() -> Complaint) -> starlark::Result<NoneType> {
+fn expect(holds: bool, complaint: impl FnOnce() -> ScriptError) -> starlark::Result<NoneType> {
     if holds { Ok(NoneType) } else { Err(complaint().into()) }
 }
 
@@ -73,7 +73,7 @@ pub fn register_assertions(builder: &mut GlobalsBuilder) {
 
     /// Fails.
     fn fail(#[starlark(default = "the test failed")] message: &str) -> starlark::Result<NoneType> {
-        Err(Complaint::new(message).into())
+        Err(ScriptError::new(message).into())
     }
 
     /// Fails unless calling the function without arguments ends with an error whose text has the message in it. The text
@@ -89,14 +89,14 @@ pub fn register_assertions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<String> {
         let context = Context::of(eval)?;
         match context.invoke(eval, function, &[], &[]) {
-            Ok(value) => Err(Complaint::new(format!("expected an error, got {}", shown(value))).into()),
+            Ok(value) => Err(ScriptError::new(format!("expected an error, got {}", shown(value))).into()),
             Err(error) if context.is_final(&error) => Err(error),
             Err(error) => {
                 let text = error_message(&error);
                 if text.contains(message) {
                     return Ok(text);
                 }
-                Err(Complaint::new(format!("expected an error with {message:?} in it, got {text:?}")).into())
+                Err(ScriptError::new(format!("expected an error with {message:?} in it, got {text:?}")).into())
             }
         }
     }

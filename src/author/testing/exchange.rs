@@ -15,7 +15,7 @@ use starlark::values::dict::{DictMut, DictRef};
 use tokio::sync::oneshot;
 
 use super::world::TestWorld;
-use crate::script::{Complaint, Context, Stop, complain, convert};
+use crate::script::{Context, ScriptError, Stop, convert, script_error};
 
 pub(super) struct Exchange {
     sender: Sender<Message>,
@@ -68,10 +68,10 @@ pub(super) fn keep<'v>(
     function: Value<'v>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<String> {
-    let kept = eval.module().extra_value().ok_or_else(|| complain("this function works in tests only"))?;
+    let kept = eval.module().extra_value().ok_or_else(|| script_error("this function works in tests only"))?;
     let name = world.exchange.number().to_string();
     let key = eval.heap().alloc_str(&name).get_hashed_value();
-    let mut functions = DictMut::from_value(kept).map_err(|error| complain(error.to_string()))?;
+    let mut functions = DictMut::from_value(kept).map_err(|error| script_error(error.to_string()))?;
     functions.aref.insert_hashed(key, function);
     Ok(name)
 }
@@ -89,7 +89,7 @@ pub(super) fn wait_for<'v, T: Send + 'static>(
         let _ = sender.send(Message::Ended(own));
         output
     });
-    let broken = |_| complain("what the test waited for broke down");
+    let broken = |_| script_error("what the test waited for broke down");
     loop {
         if world.exchange.inner().ended.remove(&own) {
             return world.runtime.block_on(running).map_err(broken);
@@ -118,9 +118,9 @@ pub(super) fn wait_for<'v, T: Send + 'static>(
 pub(super) fn called<'v>(name: &str, argument: &Json, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Json> {
     let heap = eval.heap();
     let kept = eval.module().extra_value().and_then(DictRef::from_value).and_then(|kept| kept.get_str(name));
-    let function = kept.ok_or_else(|| complain("a function of the test is gone"))?;
+    let function = kept.ok_or_else(|| script_error("a function of the test is gone"))?;
     let argument = convert::to_starlark(argument, heap)?;
     let answer = Context::of(eval)?.invoke(eval, function, &[argument], &[])?;
     convert::to_json(answer, heap)
-        .map_err(|error| Complaint::new(format!("`{function}` returned what cannot become JSON: {error}")).into())
+        .map_err(|error| ScriptError::new(format!("`{function}` returned what cannot become JSON: {error}")).into())
 }

@@ -13,7 +13,7 @@ use super::exchange;
 use super::world::TestWorld;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, error_result};
-use crate::script::{Host, Line, LogLevel, Stop};
+use crate::script::{Host, JournalCursor, LogLevel, Stop};
 use crate::store::Store;
 
 pub(super) struct TestHost {
@@ -27,7 +27,7 @@ impl TestHost {
 }
 
 impl Host for TestHost {
-    fn call(&self, target: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<Line>) -> Result<Raw, Stop> {
+    fn call(&self, target: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Ok(error_result(&format!("a test reaches `{}` through `testing.session()` only", target.backend)))
     }
 
@@ -42,7 +42,7 @@ impl Host for TestHost {
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
         let left = self.world.deadline.saturating_duration_since(Instant::now());
         let wait = async { tokio::time::timeout(left, future).await };
-        crate::script::wait(wait, &self.world.runtime).map_err(|_| Stop::Deadline)
+        crate::fiber::wait(wait, &self.world.runtime).map_err(|_| Stop::Deadline)
     }
 
     fn now(&self) -> SystemTime {

@@ -19,7 +19,7 @@ mod session;
 mod session_make;
 mod session_value;
 mod show;
-mod stand_ins;
+mod mocks;
 mod visitor;
 mod world;
 mod world_builtins;

@@ -20,7 +20,7 @@ use starlark::{starlark_complex_value, starlark_module, starlark_simple_value};
 
 use crate::json::raw;
 use crate::model::{Definition, ItemKind, Status};
-use crate::script::{complain, convert};
+use crate::script::{convert, script_error};
 
 /// What an item is, without what it answers.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
@@ -117,7 +117,7 @@ fn defined<'v>(
         .filter(|(_, value)| is_given(value))
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
-    let definition = Definition::parse(kind, raw(&members)).map_err(|error| complain(error.to_string()))?;
+    let definition = Definition::parse(kind, raw(&members)).map_err(|error| script_error(error.to_string()))?;
     let heap = eval.heap();
     let data = ItemData { kind, definition: Arc::new(definition), fails: fails.into_option() };
     Ok(ItemGen { data: heap.alloc(data), returns })
@@ -225,7 +225,7 @@ pub(super) fn register_offered(builder: &mut GlobalsBuilder) {
                     Item::from_value(item).and_then(|item| item.data.downcast_ref::<ItemData>()).map(|data| data.kind);
                 if !kind.is_some_and(|kind| allowed.contains(&kind)) {
                     let maker = parameter.trim_end_matches('s');
-                    return Err(complain(format!(
+                    return Err(script_error(format!(
                         "`{parameter}` holds {}; it must hold testing.{maker}(...) only",
                         item.to_repr()
                     )));

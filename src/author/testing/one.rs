@@ -13,7 +13,7 @@ use super::world::TestWorld;
 use crate::builtins::presets;
 use crate::diagnostic::Diagnostic;
 use crate::extension;
-use crate::reach::Reach;
+use crate::host_io::Reach;
 use crate::script::{Context, Limits, Paths, Program, Source, look, try_function};
 
 /// Functions with this beginning are tests.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::backend::{Party, Question};
+use crate::backend::{Peer, Question};
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, raw};
 use crate::model::{Abilities, Owner};
@@ -80,7 +80,7 @@ impl Person {
     }
 }
 
-impl Party for Person {
+impl Peer for Person {
     fn owner(&self) -> &Owner {
         &self.owner
     }

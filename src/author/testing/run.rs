@@ -9,7 +9,7 @@ use super::jobs::{Job, run_all};
 use super::one::{self, Test};
 use super::report::{Ran, Report, full_name};
 use crate::diagnostic::Diagnostic;
-use crate::reach::Reach;
+use crate::host_io::Reach;
 use crate::script::{MAX_SOURCE, Source};
 
 /// A test that does not end by then is stopped from within; what cannot be stopped is given up a little later.

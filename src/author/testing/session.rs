@@ -10,11 +10,12 @@ use super::exchange;
 use super::host::line;
 use super::person::Person;
 use super::world::TestWorld;
+use crate::calls::{CallFault, Caller, Calls, TestOverrides};
 use crate::diagnostic::nearest;
 use crate::json::{Raw, RawRef, raw};
 use crate::model::ItemKind;
-use crate::script::{self, Complaint, LogLevel};
-use crate::session::{CallFault, Caller, Calls, Surface, Surroundings};
+use crate::script::{LogLevel, ScriptError};
+use crate::surface::Surface;
 
 /// What somebody wrote down, for others to read.
 pub(super) type Record = Arc<Mutex<Vec<Json>>>;
@@ -42,11 +43,11 @@ impl Session {
     }
 
     /// What has reached a server.
-    pub(super) fn reached(&self, backend: &str) -> Result<Json, Complaint> {
+    pub(super) fn reached(&self, backend: &str) -> Result<Json, ScriptError> {
         let found = self.reached.iter().find(|(name, _)| name == backend);
         let (_, record) = found.ok_or_else(|| {
             let names: Vec<&str> = self.reached.iter().map(|(name, _)| name.as_str()).collect();
-            let complaint = Complaint::new(format!("the session has no server `{backend}`"));
+            let complaint = ScriptError::new(format!("the session has no server `{backend}`"));
             complaint.hint(format!("it has {}", names.join(", ")))
         })?;
         Ok(Json::Array(read(record).clone()))
@@ -73,17 +74,17 @@ impl Session {
                 async move { calls.item(&surface, kind, &name, params, caller).await },
             )?;
         if let Some(question) = self.person.unanswered() {
-            return Err(Complaint::new(format!("`{key}` asked {question:?}, and no answer is left"))
+            return Err(ScriptError::new(format!("`{key}` asked {question:?}, and no answer is left"))
                 .hint("give one for every question: `testing.session(..., answers = [{\"action\": \"accept\"}])`")
                 .into());
         }
         outcome.map_err(|fault| self.refused(kind, key, fault).into())
     }
 
-    fn refused(&self, kind: ItemKind, key: &str, fault: CallFault) -> Complaint {
+    fn refused(&self, kind: ItemKind, key: &str, fault: CallFault) -> ScriptError {
         match fault {
             CallFault::Unknown => {
-                let complaint = Complaint::new(format!("unknown {}: {key}", kind.noun()));
+                let complaint = ScriptError::new(format!("unknown {}: {key}", kind.noun()));
                 let list = self.list(kind);
                 let member = kind.use_member();
                 let names: Vec<&str> =
@@ -94,10 +95,10 @@ impl Session {
                     None => complaint.hint(format!("there is {}", names.join(", "))),
                 }
             }
-            CallFault::Failed { message, .. } => Complaint::new(message),
-            CallFault::Backend(error) => Complaint::new(error.to_string()),
-            CallFault::Asks(_) => Complaint::new("the call waits for an answer"),
-            CallFault::Cancelled => Complaint::new("the call was cancelled"),
+            CallFault::Failed { message, .. } => ScriptError::new(message),
+            CallFault::Backend(error) => ScriptError::new(error.to_string()),
+            CallFault::Asks(_) => ScriptError::new("the call waits for an answer"),
+            CallFault::Cancelled => ScriptError::new("the call was cancelled"),
         }
     }
 }
@@ -108,7 +109,7 @@ pub(super) struct TestSurroundings {
     pub log: Record,
 }
 
-impl Surroundings for TestSurroundings {
+impl TestOverrides for TestSurroundings {
     fn now(&self) -> SystemTime {
         self.world.clock.now()
     }
@@ -125,7 +126,7 @@ impl Surroundings for TestSurroundings {
     fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
         let elsewhere = |name: &str, argument: &Json| {
             let called = self.world.exchange.call(name, argument.clone());
-            script::wait(called, &self.world.runtime).ok_or_else(|| "the test is over".to_owned())
+            crate::fiber::wait(called, &self.world.runtime).ok_or_else(|| "the test is over".to_owned())
         };
         self.world.stands_in(kind, request, elsewhere)
     }

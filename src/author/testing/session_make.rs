@@ -20,14 +20,15 @@ use super::session_value::SessionValue;
 use super::visitor;
 use super::world::TestWorld;
 use crate::backend::Backend;
-use crate::catalog::Snapshot;
+use crate::calls::{Calls, Dispatcher, TestOverrides, WaitingRoom};
 use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
 use crate::extension;
+use crate::fiber::Pool;
 use crate::gateway;
-use crate::model::Visitor;
-use crate::script::{Complaint, Pool, complain, convert};
-use crate::session::{Calls, Dispatcher, Surroundings, WaitingRoom};
+use crate::model::Snapshot;
+use crate::model::SurfaceKey;
+use crate::script::{ScriptError, convert, script_error};
 
 /// Handlers of one session that may run at once.
 const HANDLERS: usize = 64;
@@ -64,7 +65,7 @@ impl<'v> Wanted<'v> {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Servers> {
         let mut servers = Servers::default();
-        let wrong = || complain("`backends` is a dict from names to testing.backend(...)");
+        let wrong = || script_error("`backends` is a dict from names to testing.backend(...)");
         let given = self.backends.map(|given| DictRef::from_value(given).ok_or_else(wrong)).transpose()?;
         let given: Vec<(Value<'v>, Value<'v>)> = given.iter().flat_map(|given| given.iter()).collect();
         for (name, server) in given {
@@ -89,7 +90,7 @@ impl<'v> Wanted<'v> {
             let loaded = extension::read(&path)
                 .and_then(|source| extension::open(&source, pool, &world.reach))
                 .map_err(|problem| told(&problem))?;
-            let none = || complain(format!("`{written}` describes no extension"));
+            let none = || script_error(format!("`{written}` describes no extension"));
             servers.all.push(Arc::new(loaded.ok_or_else(none)?));
         }
         Ok(servers)
@@ -100,7 +101,7 @@ impl<'v> Wanted<'v> {
         let mut sections = self.config.clone();
         for (key, cure) in ELSEWHERE {
             if sections.contains_key(key) {
-                return Err(Complaint::new(format!("`config` of a session has no `{key}`")).hint(cure).into());
+                return Err(ScriptError::new(format!("`config` of a session has no `{key}`")).hint(cure).into());
             }
         }
         if let Some(params) = sections.remove("params") {
@@ -113,10 +114,10 @@ impl<'v> Wanted<'v> {
         let loaded = config::load_text(&file, &Json::Object(sections).to_string(), &unset);
         let (mut config, _) = loaded.map_err(|problems| {
             let all: Vec<String> = problems.iter().map(plainly).collect();
-            complain(format!("the `config` of the session is wrong: {}", all.join("; ")))
+            script_error(format!("the `config` of the session is wrong: {}", all.join("; ")))
         })?;
         match (&self.script, &self.preset) {
-            (Some(_), Some(_)) => return Err(complain("a session has a `script` or a `preset`, not both")),
+            (Some(_), Some(_)) => return Err(script_error("a session has a `script` or a `preset`, not both")),
             (Some(script), None) => config.session = SessionScript::File(located(script, world)),
             (None, Some(preset)) => config.session = SessionScript::Preset { name: preset.clone(), place: None },
             (None, None) => {}
@@ -143,7 +144,7 @@ fn located(written: &str, world: &TestWorld) -> PathBuf {
 
 /// What went wrong in another file, as an error of the line that brought it in.
 fn told(problem: &Diagnostic) -> starlark::Error {
-    let complaint = Complaint::new(problem.message.clone());
+    let complaint = ScriptError::new(problem.message.clone());
     match problem.place {
         Some(_) => complaint.note(problem.render(false)).into(),
         None => problem.hint.iter().fold(complaint, |complaint, hint| complaint.hint(hint.clone())).into(),
@@ -151,7 +152,7 @@ fn told(problem: &Diagnostic) -> starlark::Error {
 }
 
 fn fake<'v>(item: Value<'v>, world: &TestWorld, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<FakeItem> {
-    let wrong = || complain("a server holds testing.tool(...), testing.resource(...) and testing.prompt(...) only");
+    let wrong = || script_error("a server holds testing.tool(...), testing.resource(...) and testing.prompt(...) only");
     let item = Item::from_value(item).ok_or_else(wrong)?;
     let data = item.data.to_value().downcast_ref::<ItemData>().ok_or_else(wrong)?.clone();
     let returns = item.returns.to_value();
@@ -169,7 +170,7 @@ fn object<'v>(
     eval: &Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Map<String, Json>> {
     let Some(given) = given.into_option() else { return Ok(Map::new()) };
-    let wrong = || complain(format!("`{what}` is a dict, not a `{}`", given.get_type()));
+    let wrong = || script_error(format!("`{what}` is a dict, not a `{}`", given.get_type()));
     convert::to_object(given, eval.heap())?.ok_or_else(wrong)
 }
 
@@ -183,23 +184,23 @@ fn make<'v>(
     let pool = Pool::new(HANDLERS);
     let servers = wanted.servers(&world, &pool, eval)?;
     let config = wanted.config(&world, &servers)?;
-    let recipe = gateway::recipe(&config, None).map_err(|problem| told(&problem))?;
+    let script_source = gateway::script_source(&config, None).map_err(|problem| told(&problem))?;
     let views = servers.all.iter().map(|backend| backend.view()).collect();
     let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: views });
     let visitor = person.arrive(&config)?;
-    let whom = Visitor { principal: visitor.caller.principal.clone(), client: Arc::clone(&visitor.caller.client) };
-    let surface = recipe.build_for(&snapshot, whom).map_err(|error| told(error.diagnostic()))?;
+    let whom = SurfaceKey { principal: visitor.caller.principal.clone(), client: Arc::clone(&visitor.caller.client) };
+    let surface = script_source.build_for(&snapshot, whom).map_err(|error| told(error.diagnostic()))?;
     let log = Record::default();
-    let surroundings = TestSurroundings { world: Arc::clone(&world), log: Arc::clone(&log) };
+    let test_overrides = TestSurroundings { world: Arc::clone(&world), log: Arc::clone(&log) };
     for line in &surface.log {
-        surroundings.log(line.level, &line.message, &line.fields);
+        test_overrides.log(line.level, &line.message, &line.fields);
     }
     let calls = Calls {
         dispatcher: Dispatcher::new(&servers.all),
         pool,
         store: world.store.clone(),
         waiting: WaitingRoom::default(),
-        surroundings: Some(Arc::new(surroundings)),
+        test_overrides: Some(Arc::new(test_overrides)),
     };
     world.expect_answers_of(&visitor.person);
     Ok(Session {

@@ -17,7 +17,7 @@ use starlark::{starlark_module, starlark_simple_value};
 
 use super::session::{Session, read};
 use crate::model::ItemKind;
-use crate::script::{complain, convert};
+use crate::script::{convert, script_error};
 
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub(super) struct SessionValue(#[allocative(skip)] pub(super) Arc<Session>);
@@ -57,7 +57,7 @@ fn alloc<'v>(json: &Json, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
 fn arguments<'v>(given: NoneOr<Value<'v>>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Json> {
     let Some(given) = given.into_option() else { return Ok(json!({})) };
     let members = convert::to_object(given, eval.heap())?;
-    members.map(Json::Object).ok_or_else(|| complain(format!("arguments are a dict, not a `{}`", given.get_type())))
+    members.map(Json::Object).ok_or_else(|| script_error(format!("arguments are a dict, not a `{}`", given.get_type())))
 }
 
 fn used<'v>(

@@ -6,12 +6,12 @@ use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
 use super::person::Person;
+use crate::calls::Caller;
 use crate::config::Config;
 use crate::diagnostic::nearest;
 use crate::json::raw;
 use crate::model::{Abilities, ClientInfo, Owner, Principal};
-use crate::script::Complaint;
-use crate::session::Caller;
+use crate::script::ScriptError;
 use crate::wire::Revision;
 
 const USER: [&str; 5] = ["sub", "email", "name", "groups", "claims"];
@@ -35,7 +35,7 @@ pub(super) struct Visitor {
 }
 
 impl Wanted {
-    pub(super) fn arrive(self, config: &Config) -> Result<Visitor, Complaint> {
+    pub(super) fn arrive(self, config: &Config) -> Result<Visitor, ScriptError> {
         let principal = match &self.user {
             Some(user) => principal(user)?,
             None => Principal::anonymous(),
@@ -55,7 +55,7 @@ impl Wanted {
             headers: headers(&self.headers, &config.serve.request_headers)?,
             admitted: false,
             cancel: CancellationToken::new(),
-            party: Some(Arc::clone(&person) as _),
+            peer: Some(Arc::clone(&person) as _),
             objects_only: !revision.is_stateless(),
             takes_rounds: false,
             takes_tasks: false,
@@ -67,30 +67,30 @@ impl Wanted {
     }
 }
 
-fn known(what: &str, given: &Map<String, Json>, keys: &[&str]) -> Result<(), Complaint> {
+fn known(what: &str, given: &Map<String, Json>, keys: &[&str]) -> Result<(), ScriptError> {
     let Some(key) = given.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
-    let complaint = Complaint::new(format!("`{what}` has no `{key}`"));
+    let complaint = ScriptError::new(format!("`{what}` has no `{key}`"));
     Err(match nearest(key, keys.iter().copied()) {
         Some(near) => complaint.hint(format!("did you mean `{near}`?")),
         None => complaint.hint(format!("it has {}", keys.join(", "))),
     })
 }
 
-fn text(what: &str, given: &Map<String, Json>, key: &str) -> Result<String, Complaint> {
+fn text(what: &str, given: &Map<String, Json>, key: &str) -> Result<String, ScriptError> {
     match given.get(key) {
         None | Some(Json::Null) => Ok(String::new()),
         Some(Json::String(text)) => Ok(text.clone()),
-        Some(_) => Err(Complaint::new(format!("`{key}` of `{what}` must be text"))),
+        Some(_) => Err(ScriptError::new(format!("`{key}` of `{what}` must be text"))),
     }
 }
 
-fn principal(user: &Map<String, Json>) -> Result<Principal, Complaint> {
+fn principal(user: &Map<String, Json>) -> Result<Principal, ScriptError> {
     known("user", user, &USER)?;
     let sub = text("user", user, "sub")?;
     if sub.is_empty() {
-        return Err(Complaint::new("`user` needs a `sub`, the name by which the proxy knows somebody"));
+        return Err(ScriptError::new("`user` needs a `sub`, the name by which the proxy knows somebody"));
     }
-    let wrong = || Complaint::new("`groups` of `user` must be a list of texts");
+    let wrong = || ScriptError::new("`groups` of `user` must be a list of texts");
     let groups = match user.get("groups") {
         None | Some(Json::Null) => Vec::new(),
         Some(Json::Array(groups)) => {
@@ -101,7 +101,7 @@ fn principal(user: &Map<String, Json>) -> Result<Principal, Complaint> {
     let claims = match user.get("claims") {
         None | Some(Json::Null) => json!({}),
         Some(claims @ Json::Object(_)) => claims.clone(),
-        Some(_) => return Err(Complaint::new("`claims` of `user` must be a dict")),
+        Some(_) => return Err(ScriptError::new("`claims` of `user` must be a dict")),
     };
     Ok(Principal {
         email: text("user", user, "email")?.into(),
@@ -113,31 +113,31 @@ fn principal(user: &Map<String, Json>) -> Result<Principal, Complaint> {
 }
 
 /// The headers of every request; a script sees only those that the config lets it see.
-fn headers(given: &Map<String, Json>, visible: &[String]) -> Result<Arc<[(String, String)]>, Complaint> {
+fn headers(given: &Map<String, Json>, visible: &[String]) -> Result<Arc<[(String, String)]>, ScriptError> {
     let header = |(name, value): (&String, &Json)| {
         let name = name.to_lowercase();
         if !visible.contains(&name) {
-            return Err(Complaint::new(format!("the header `{name}` would not reach the script"))
+            return Err(ScriptError::new(format!("the header `{name}` would not reach the script"))
                 .hint(format!("let it through: `config = {{\"serve\": {{\"requestHeaders\": [\"{name}\"]}}}}`")));
         }
-        let value = value.as_str().ok_or_else(|| Complaint::new(format!("the header `{name}` must be text")))?;
+        let value = value.as_str().ok_or_else(|| ScriptError::new(format!("the header `{name}` must be text")))?;
         Ok((name, value.to_owned()))
     };
     given.iter().map(header).collect()
 }
 
-fn client(given: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), Complaint> {
+fn client(given: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), ScriptError> {
     known("client", given, &CLIENT)?;
     let version = text("client", given, "protocol_version")?;
     let version = if version.is_empty() { "2025-11-25".to_owned() } else { version };
     let revision = Revision::parse(&version).ok_or_else(|| {
-        Complaint::new(format!("there is no protocol version `{version}`"))
+        ScriptError::new(format!("there is no protocol version `{version}`"))
             .hint(format!("there is {}", Revision::supported_names().join(", ")))
     })?;
     let capabilities = match given.get("capabilities") {
         None | Some(Json::Null) => json!({"elicitation": {}}),
         Some(capabilities @ Json::Object(_)) => capabilities.clone(),
-        Some(_) => return Err(Complaint::new("`capabilities` of `client` must be a dict")),
+        Some(_) => return Err(ScriptError::new("`capabilities` of `client` must be a dict")),
     };
     let or = |text: String, other: &str| if text.is_empty() { other.to_owned() } else { text };
     let name = or(text("client", given, "name")?, "test");
@@ -150,9 +150,9 @@ fn client(given: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), Com
     Ok((revision, client, capabilities))
 }
 
-fn answers(given: &Json) -> Result<Vec<Json>, Complaint> {
+fn answers(given: &Json) -> Result<Vec<Json>, ScriptError> {
     let wrong = || {
-        Complaint::new("`answers` is a list of dicts with an `action`")
+        ScriptError::new("`answers` is a list of dicts with an `action`")
             .hint("as in `[{\"action\": \"accept\", \"content\": {\"name\": \"x\"}}, {\"action\": \"decline\"}]`")
     };
     if given.is_null() {
@@ -163,7 +163,7 @@ fn answers(given: &Json) -> Result<Vec<Json>, Complaint> {
         known("answers", answer, &ANSWER)?;
         let action = answer.get("action").and_then(Json::as_str).ok_or_else(wrong)?;
         if !ACTIONS.contains(&action) {
-            let complaint = Complaint::new(format!("there is no `action` `{action}`"));
+            let complaint = ScriptError::new(format!("there is no `action` `{action}`"));
             return Err(complaint.hint(format!("the actions are {}", ACTIONS.join(", "))));
         }
     }

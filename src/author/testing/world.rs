@@ -10,14 +10,14 @@ use tokio::runtime::Handle;
 use super::clock::TestClock;
 use super::exchange::Exchange;
 use super::host::TestHost;
+use super::mocks::StandIns;
 use super::one::Test;
 use super::person::Person;
 use super::run::DEADLINE;
-use super::stand_ins::StandIns;
 use crate::diagnostic::Diagnostic;
+use crate::host_io::Reach;
 use crate::json::{Raw, RawRef};
-use crate::reach::Reach;
-use crate::script::{Complaint, Context, complain};
+use crate::script::{Context, ScriptError, script_error};
 use crate::store::Store;
 
 pub(super) struct TestWorld {
@@ -59,11 +59,11 @@ impl TestWorld {
     /// The world of the test that runs; `what` needs one.
     pub(super) fn of<'a>(eval: &Evaluator<'_, 'a, '_>, what: &str) -> starlark::Result<&'a Arc<TestWorld>> {
         let host = Context::of(eval)?.host.as_ref().ok_or_else(|| {
-            Complaint::new(format!("`{what}` is possible only while a test runs, not at the top level"))
+            ScriptError::new(format!("`{what}` is possible only while a test runs, not at the top level"))
                 .hint("call it inside of a function `test_...()`, or of a function that tests call")
         })?;
         let host = host.as_any().and_then(|host| host.downcast_ref::<TestHost>());
-        host.map(|host| &host.world).ok_or_else(|| complain(format!("`{what}` works in tests only")))
+        host.map(|host| &host.world).ok_or_else(|| script_error(format!("`{what}` works in tests only")))
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {

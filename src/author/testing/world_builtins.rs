@@ -19,9 +19,9 @@ use starlark::values::{
 use starlark::{starlark_module, starlark_simple_value};
 
 use super::exchange;
-use super::stand_ins::{Answers, Part, Says};
+use super::mocks::{Answers, Part, Says};
 use super::world::TestWorld;
-use crate::script::{complain, convert};
+use crate::script::{convert, script_error};
 
 /// What `testing.http` and `testing.exec` return.
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
@@ -71,7 +71,7 @@ pub(super) fn documented() -> starlark::docs::DocType {
 
 fn stand_in<'v>(part: Part, rules: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<StandIn> {
     let world = Arc::clone(TestWorld::of(eval, part.function())?);
-    let wrong = || complain(format!("{} takes a dict from what is asked for to what is answered", part.function()));
+    let wrong = || script_error(format!("{} takes a dict from what is asked for to what is answered", part.function()));
     let entries: Vec<(Value<'v>, Value<'v>)> = DictRef::from_value(rules).ok_or_else(wrong)?.iter().collect();
     let mut checked = Vec::new();
     for (pattern, answer) in entries {
@@ -99,7 +99,7 @@ fn says<'v>(
         return Ok(Says::Function(exchange::keep(world, answer, eval)?));
     }
     let value = convert::to_json(answer, eval.heap())?;
-    part.check(&value).map_err(complain)?;
+    part.check(&value).map_err(script_error)?;
     Ok(Says::Value(value))
 }
 
@@ -110,7 +110,7 @@ pub(super) fn register_world(builder: &mut GlobalsBuilder) {
     fn advance(seconds: UnpackFloat, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<NoneType> {
         let world = TestWorld::of(eval, "testing.advance()")?;
         let by = Duration::try_from_secs_f64(seconds.0)
-            .map_err(|_| complain("the clock can be moved by a number of seconds, and only forward"))?;
+            .map_err(|_| script_error("the clock can be moved by a number of seconds, and only forward"))?;
         world.clock.advance(by);
         Ok(NoneType)
     }

@@ -17,7 +17,7 @@ use starlark::values::{Heap, Value};
 
 use crate::diagnostic::nearest;
 use crate::json::MAX_DEPTH;
-use crate::script::{Complaint, complain};
+use crate::script::{ScriptError, script_error};
 use finds::{Find, KINDS, NAMES};
 
 #[starlark_module]
@@ -44,9 +44,9 @@ pub fn register_redact(builder: &mut GlobalsBuilder) {
     }
 }
 
-fn known(name: &str) -> Result<&'static Find, Complaint> {
+fn known(name: &str) -> Result<&'static Find, ScriptError> {
     KINDS.iter().find(|find| find.name == name).ok_or_else(|| {
-        let complaint = Complaint::new(format!("redact() knows nothing of the kind `{name}`"));
+        let complaint = ScriptError::new(format!("redact() knows nothing of the kind `{name}`"));
         match nearest(name, NAMES) {
             Some(near) => complaint.hint(format!("did you mean `{near}`?")),
             None => complaint.hint(format!("the kinds are {}", NAMES.join(", "))),
@@ -56,7 +56,7 @@ fn known(name: &str) -> Result<&'static Find, Complaint> {
 
 fn redacted<'v>(value: Value<'v>, finds: &[&Find], heap: Heap<'v>, depth: usize) -> starlark::Result<Value<'v>> {
     if depth > MAX_DEPTH {
-        return Err(complain(format!("redact(): nested deeper than {MAX_DEPTH} levels, or inside itself")));
+        return Err(script_error(format!("redact(): nested deeper than {MAX_DEPTH} levels, or inside itself")));
     }
     let inner = |value: Value<'v>| redacted(value, finds, heap, depth + 1);
     if let Some(text) = value.unpack_str() {

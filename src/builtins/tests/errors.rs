@@ -87,7 +87,7 @@ fn publish_belongs_to_the_session_script() {
             &folder,
             snapshot,
             Arc::default(),
-            crate::model::Visitor::anonymous(),
+            crate::model::SurfaceKey::anonymous(),
             &Limits::SESSION_SCRIPT,
         )
     };

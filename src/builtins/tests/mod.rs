@@ -20,11 +20,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{Handler, Plan, Settings, run_session_script};
-use crate::catalog::Snapshot;
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, RawRef, raw};
-use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status, Visitor};
-use crate::script::{Failure, Host, Limits, Line, LogLevel, Question, Source, Stop};
+use crate::model::Snapshot;
+use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status, SurfaceKey};
+use crate::script::{Failure, Host, JournalCursor, Limits, LogLevel, Question, Source, Stop};
 
 /// A tool with a schema of two parameters.
 pub fn tool(name: &str) -> Value {
@@ -70,7 +70,7 @@ pub fn run_with(
         Path::new("."),
         Arc::new(Snapshot { version: 1, generation: 1, backends }),
         Arc::new(Settings { sections, ..Settings::default() }),
-        Visitor::anonymous(),
+        SurfaceKey::anonymous(),
         limits,
     )
 }
@@ -105,7 +105,7 @@ pub struct Recorder {
     pub stop: Mutex<Option<Stop>>,
     pub answer: Option<&'static str>,
     pub delay: Duration,
-    pub line: Mutex<Option<Line>>,
+    pub line: Mutex<Option<JournalCursor>>,
     /// Whether there is somebody to ask.
     pub asks: bool,
 }
@@ -116,7 +116,7 @@ impl Host for Recorder {
         target: &ItemRef,
         arguments: &RawRef,
         timeout: Option<Duration>,
-        _: Option<Line>,
+        _: Option<JournalCursor>,
     ) -> Result<Raw, Stop> {
         std::thread::sleep(self.delay);
         if let Some(stop) = *self.stop.lock().unwrap() {
@@ -139,11 +139,11 @@ impl Host for Recorder {
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
-        crate::script::wait(future, RUNTIME.handle());
+        crate::fiber::wait(future, RUNTIME.handle());
         Ok(())
     }
 
-    fn line(&self) -> Option<Line> {
+    fn line(&self) -> Option<JournalCursor> {
         self.line.lock().unwrap().clone()
     }
 

@@ -9,7 +9,7 @@ fn preset_with(name: &str, backends: Vec<Arc<BackendView>>, aggregation: Value) 
         Path::new("."),
         Arc::new(Snapshot { version: 1, generation: 1, backends }),
         Arc::new(Settings { sections, ..Settings::default() }),
-        crate::model::Visitor::anonymous(),
+        crate::model::SurfaceKey::anonymous(),
         &Limits::SESSION_SCRIPT,
     )
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Plan, Recorder, call, run};
-use crate::script::{Failure, FailureKind, Journal, Limits, Line, Past, Stop};
+use crate::script::{Failure, FailureKind, Journal, JournalCursor, JournalSnapshot, Limits, Stop};
 
 /// A handler with a server's tool at hand, `one`.
 fn plan(body: &str) -> Plan {
@@ -19,24 +19,24 @@ fn plan(body: &str) -> Plan {
 
 struct Rounds {
     host: Arc<Recorder>,
-    past: Past,
+    past: JournalSnapshot,
 }
 
 impl Rounds {
     fn new() -> Self {
-        Rounds { host: Arc::new(Recorder { asks: true, ..Recorder::default() }), past: Past::default() }
+        Rounds { host: Arc::new(Recorder { asks: true, ..Recorder::default() }), past: JournalSnapshot::default() }
     }
 
     /// One run, with what the runs before have left.
     fn go(&mut self, plan: &Plan) -> Result<Value, Failure> {
-        let line = Line::first(Journal::of(std::mem::take(&mut self.past)));
+        let line = JournalCursor::first(Journal::of(std::mem::take(&mut self.past)));
         *self.host.line.lock().unwrap() = Some(line.clone());
         let outcome = call(plan, "x", "{}", &self.host, &Limits::HANDLER);
         if outcome.is_ok() {
             assert!(line.journal().is_replayed(), "something was left over");
         }
         // The way through the store.
-        self.past = Past::from_bytes(&line.journal().into_past().to_bytes().unwrap()).unwrap();
+        self.past = JournalSnapshot::from_bytes(&line.journal().into_past().to_bytes().unwrap()).unwrap();
         outcome
     }
 
@@ -216,7 +216,7 @@ fn what_does_less_than_before_has_something_left_over() {
     let mut rounds = Rounds::new();
     rounds.asks(&before);
     rounds.accept();
-    let line = Line::first(Journal::of(std::mem::take(&mut rounds.past)));
+    let line = JournalCursor::first(Journal::of(std::mem::take(&mut rounds.past)));
     *rounds.host.line.lock().unwrap() = Some(line.clone());
     call(&after, "x", "{}", &rounds.host, &Limits::HANDLER).unwrap();
     assert!(!line.journal().is_replayed());
@@ -226,7 +226,7 @@ fn what_does_less_than_before_has_something_left_over() {
 fn an_error_of_a_server_is_an_error_again() {
     let plan = plan("tried = one({'n': 1})\nelicit('?', when_unavailable = 'error')\nreturn tried['isError']");
     let host = Recorder { asks: true, answer: Some(r#"{"isError":true,"content":[]}"#), ..Recorder::default() };
-    let mut rounds = Rounds { host: Arc::new(host), past: Past::default() };
+    let mut rounds = Rounds { host: Arc::new(host), past: JournalSnapshot::default() };
     rounds.asks(&plan);
     rounds.accept();
     assert_eq!(rounds.go(&plan).unwrap(), json!(true));

@@ -14,9 +14,9 @@ use super::failure::Failure;
 use super::setup::{self, Loaded, Source};
 use super::{output, spinner};
 use crate::author::prompt::{Interrupt, Setting, talk};
+use crate::calls::Caller;
 use crate::gateway::{self, Gateway};
 use crate::server::Identity;
-use crate::session::Caller;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -38,12 +38,12 @@ async fn converse(loaded: &Loaded) -> Result<(), Failure> {
     let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
     spinner::with("starting the servers", gateway.servers_settled()).await;
     setup::report_missing(&gateway);
-    let recipe = gateway::recipe(&loaded.config, None)?;
+    let script_source = gateway::script_source(&loaded.config, None)?;
     let interrupt = Interrupt::default();
     let setting = Setting {
         gateway: Arc::clone(&gateway),
-        settings: recipe.settings,
-        root: recipe.root,
+        settings: script_source.settings,
+        root: script_source.root,
         caller: Caller {
             principal: Identity::local_user(&options.variables),
             client: Arc::default(),
@@ -52,7 +52,7 @@ async fn converse(loaded: &Loaded) -> Result<(), Failure> {
             past: None,
             policy: None,
             cancel: CancellationToken::new(),
-            party: None,
+            peer: None,
             objects_only: false,
             takes_rounds: false,
             takes_tasks: false,

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::backend::{Party, Question};
+use crate::backend::{Peer, Question};
 use crate::json::{Raw, RawRef, raw};
 use crate::model::{Abilities, Owner};
 use crate::wire::RpcError;
@@ -48,7 +48,7 @@ impl Person {
     }
 }
 
-impl Party for Person {
+impl Peer for Person {
     fn owner(&self) -> &Owner {
         &self.owner
     }

@@ -8,7 +8,7 @@ use super::super::reader::Reader;
 use super::{Aggregation, ConflictResolution, Override, Visibility, WorkloadTools};
 
 /// `servers` are the names a workload may have.
-pub fn read_aggregation(reader: &Reader, servers: &[&str]) -> Option<Aggregation> {
+pub(crate) fn read_aggregation(reader: &Reader, servers: &[&str]) -> Option<Aggregation> {
     let mut aggregation = Aggregation::default();
     let mut fields = reader.fields()?;
     let resolution = fields.get("conflictResolution");

@@ -102,7 +102,7 @@ impl Importer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Transport, load_text};
+    use crate::config::{Config, TransportConfig, load_text};
 
     fn imported(text: &str) -> Imported {
         import(Path::new("client.json"), text).unwrap()
@@ -124,7 +124,8 @@ mod tests {
             r#"{"globalShortcut": "x", "mcpServers": {"fs": {"command": "npx", "args": ["-y", "@a/b", "C:\\Users\\a b", "--x=\"y\""],
                 "env": {"KEY": "pa$$w0rd: #1", "N": 5}}}}"#,
         );
-        let Transport::Stdio { command, args, env, .. } = round_trip(&imported).servers["fs"].transport.clone() else {
+        let TransportConfig::Stdio { command, args, env, .. } = round_trip(&imported).servers["fs"].transport.clone()
+        else {
             panic!("not a command")
         };
         assert_eq!(command, "npx");
@@ -142,13 +143,13 @@ mod tests {
                 "old": {"url": "https://h/sse", "type": "sse"}, "odd": {}}}"#,
         );
         let config = round_trip(&imported);
-        let Transport::Http { url, headers, sse: false } = &config.servers["docs"].transport else {
+        let TransportConfig::Http { url, headers, sse: false } = &config.servers["docs"].transport else {
             panic!("not an address")
         };
         assert_eq!((url.as_str(), headers["Authorization"].reveal()), ("https://h/mcp?k=1", "Bearer <DOCS>"));
         assert!(config.servers["off"].disabled);
         assert!(
-            matches!(&config.servers["old"].transport, Transport::Http { url, sse: true, .. } if url == "https://h/sse")
+            matches!(&config.servers["old"].transport, TransportConfig::Http { url, sse: true, .. } if url == "https://h/sse")
         );
         assert_eq!(config.servers.len(), 3);
         assert_eq!(
@@ -172,7 +173,7 @@ mod tests {
             let yaml = render_yaml(&imported);
             assert!(yaml.contains("# VS Code asked for this value: set the environment variable GH_TOKEN"), "{yaml}");
             let config = round_trip(&imported);
-            let Transport::Stdio { command, env, .. } = &config.servers["owner-gh"].transport else {
+            let TransportConfig::Stdio { command, env, .. } = &config.servers["owner-gh"].transport else {
                 panic!("not a command")
             };
             assert_eq!((command.as_str(), env["T"].reveal()), ("${workspaceFolder}/x", "<GH_TOKEN>"));

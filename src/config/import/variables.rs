@@ -4,7 +4,7 @@ use super::super::substitute::{is_variable_name, variable_name};
 
 /// A string in our form, and what a person has to know about it.
 #[derive(Debug, Default, PartialEq)]
-pub struct Translated {
+pub(super) struct Translated {
     pub text: String,
     /// Variables that VS Code asked a person for.
     pub asked: Vec<String>,
@@ -13,7 +13,7 @@ pub struct Translated {
 }
 
 /// `${input:x}` and `${env:X}` become `${X}`; a variable all in capitals stays one; any other dollar is just a dollar.
-pub fn translate(text: &str) -> Translated {
+pub(super) fn translate(text: &str) -> Translated {
     let mut output = Translated::default();
     let mut rest = text;
     while let Some(dollar) = rest.find('$') {

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, nearest};
 use super::super::tree::{Key, Node, Value, join};
 use super::Reader;
 
-pub struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     reader: Reader<'a>,
     entries: &'a [(Key, Node)],
     known: Vec<&'static str>,
@@ -18,30 +18,30 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of a key. One that is there without a value counts as absent: the rest of it may be commented out.
-    pub fn get(&mut self, key: &'static str) -> Option<Reader<'a>> {
+    pub(crate) fn get(&mut self, key: &'static str) -> Option<Reader<'a>> {
         self.known.push(key);
         let (key, node) = self.entries.iter().find(|(candidate, _)| candidate.text == key)?;
         (node.value != Value::Null).then(|| self.reader.child(key, node))
     }
 
-    pub fn read<T>(&mut self, key: &'static str, read: impl FnOnce(&Reader<'a>) -> Option<T>) -> Option<T> {
+    pub(crate) fn read<T>(&mut self, key: &'static str, read: impl FnOnce(&Reader<'a>) -> Option<T>) -> Option<T> {
         self.get(key).and_then(|reader| read(&reader))
     }
 
     /// Replaces a default by what the file says.
-    pub fn set<T>(&mut self, target: &mut T, key: &'static str, read: impl FnOnce(&Reader<'a>) -> Option<T>) {
+    pub(crate) fn set<T>(&mut self, target: &mut T, key: &'static str, read: impl FnOnce(&Reader<'a>) -> Option<T>) {
         if let Some(value) = self.read(key, read) {
             *target = value;
         }
     }
 
     /// Keys that are documented and not there yet: still errors, since they would do nothing.
-    pub fn planned(&mut self, keys: &[&'static str]) {
+    pub(crate) fn planned(&mut self, keys: &[&'static str]) {
         self.planned.extend_from_slice(keys);
     }
 
     /// Reports every key that nobody asked for.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         for (key, _) in self.entries {
             if !self.known.contains(&key.text.as_str()) {
                 self.reader.report(self.unknown(key));

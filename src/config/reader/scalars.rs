@@ -21,7 +21,7 @@ pub struct BlockPosition {
 }
 
 impl Reader<'_> {
-    pub fn string(&self) -> Option<String> {
+    pub(crate) fn string(&self) -> Option<String> {
         match &self.node.value {
             Value::String(text) | Value::Block(text) => self.substituted(text),
             _ => self.expected("a string"),
@@ -29,13 +29,13 @@ impl Reader<'_> {
     }
 
     /// A string that may not be empty.
-    pub fn word(&self) -> Option<String> {
+    pub(crate) fn word(&self) -> Option<String> {
         let text = self.string()?;
         if text.is_empty() { self.fail("must not be empty") } else { Some(text) }
     }
 
     /// A string where a number or `true` is taken as it is written, as for a port in `args`.
-    pub fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<String> {
         match &self.node.value {
             Value::Number(text) => Some(text.clone()),
             Value::Bool(value) => Some(value.to_string()),
@@ -43,12 +43,12 @@ impl Reader<'_> {
         }
     }
 
-    pub fn secret(&self) -> Option<Secret> {
+    pub(crate) fn secret(&self) -> Option<Secret> {
         self.text().map(Secret::new)
     }
 
     /// A string as it stands in the file, with where it stands if it is a `|` block.
-    pub fn verbatim(&self) -> Option<(String, Option<BlockPosition>)> {
+    pub(crate) fn verbatim(&self) -> Option<(String, Option<BlockPosition>)> {
         match &self.node.value {
             Value::String(text) => Some((text.clone(), None)),
             Value::Block(text) => Some((text.clone(), Some(self.block_position(text)))),
@@ -67,7 +67,7 @@ impl Reader<'_> {
         }
     }
 
-    pub fn boolean(&self) -> Option<bool> {
+    pub(crate) fn boolean(&self) -> Option<bool> {
         match &self.node.value {
             Value::Bool(value) => Some(*value),
             _ => self.expected("`true` or `false`"),
@@ -75,7 +75,7 @@ impl Reader<'_> {
     }
 
     /// A whole number of at least 1.
-    pub fn count(&self) -> Option<usize> {
+    pub(crate) fn count(&self) -> Option<usize> {
         let Value::Number(text) = &self.node.value else { return self.expected("a whole number") };
         match text.parse() {
             Ok(number) if number > 0 => Some(number),
@@ -84,14 +84,14 @@ impl Reader<'_> {
     }
 
     /// A whole number; zero too.
-    pub fn whole(&self) -> Option<usize> {
+    pub(crate) fn whole(&self) -> Option<usize> {
         match &self.node.value {
             Value::Number(text) => text.parse().ok().or_else(|| self.expected("a whole number")),
             _ => self.expected("a whole number"),
         }
     }
 
-    pub fn duration(&self) -> Option<Duration> {
+    pub(crate) fn duration(&self) -> Option<Duration> {
         const EXPECTED: &str = "a duration such as `250ms`, `30s`, `5m` or `2h`";
         match &self.node.value {
             Value::String(text) => {
@@ -108,13 +108,13 @@ impl Reader<'_> {
     }
 
     /// A duration that may not be zero.
-    pub fn timeout(&self) -> Option<Duration> {
+    pub(crate) fn timeout(&self) -> Option<Duration> {
         let duration = self.duration()?;
         if duration.is_zero() { self.fail("must be longer than zero") } else { Some(duration) }
     }
 
     /// A number of bytes, at least one.
-    pub fn size(&self) -> Option<u64> {
+    pub(crate) fn size(&self) -> Option<u64> {
         const EXPECTED: &str = "a size such as `4MiB`, `64KiB`, `1GiB` or a number of bytes";
         let size = match &self.node.value {
             Value::Number(text) => units::size(text),
@@ -125,7 +125,7 @@ impl Reader<'_> {
     }
 
     /// One of a few words, each with what it stands for.
-    pub fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
+    pub(crate) fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
         let found = match &self.node.value {
             Value::String(text) => self.substituted(text)?,
             _ => String::new(),
@@ -138,7 +138,7 @@ impl Reader<'_> {
     }
 
     /// Any value, as JSON.
-    pub fn json(&self) -> Option<serde_json::Value> {
+    pub(crate) fn json(&self) -> Option<serde_json::Value> {
         match &self.node.value {
             Value::Null => Some(serde_json::Value::Null),
             Value::Bool(value) => Some((*value).into()),
@@ -151,7 +151,7 @@ impl Reader<'_> {
         }
     }
 
-    pub fn json_object(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
+    pub(crate) fn json_object(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
         self.map(|_, reader| reader.json()).map(|entries| entries.into_iter().collect())
     }
 

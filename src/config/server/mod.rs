@@ -14,8 +14,8 @@ use crate::model::{MethodPattern, Secret};
 pub(super) use read::read_servers;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Server {
-    pub transport: Transport,
+pub struct ServerConfig {
+    pub transport: TransportConfig,
     pub disabled: bool,
     /// For one request; progress starts it anew.
     pub timeout: Duration,
@@ -44,9 +44,9 @@ pub struct Server {
     pub place: Option<Place>,
 }
 
-impl Server {
-    pub fn new(transport: Transport) -> Self {
-        Server {
+impl ServerConfig {
+    pub fn new(transport: TransportConfig) -> Self {
+        ServerConfig {
             transport,
             disabled: false,
             timeout: Duration::from_secs(60),
@@ -68,13 +68,13 @@ impl Server {
     }
 
     /// Whether a reload can leave it running: equal in everything but where it stands in the file.
-    pub fn is_same_as(&self, other: &Server) -> bool {
-        Server { place: None, ..self.clone() } == Server { place: None, ..other.clone() }
+    pub fn is_same_as(&self, other: &ServerConfig) -> bool {
+        ServerConfig { place: None, ..self.clone() } == ServerConfig { place: None, ..other.clone() }
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Transport {
+pub enum TransportConfig {
     Stdio {
         /// As written; `proxy` means the running executable.
         command: String,
@@ -109,12 +109,12 @@ pub enum ProtocolChoice {
 pub const PROTOCOL_VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /// The one without sessions.
-pub const STATELESS_VERSION: &str = PROTOCOL_VERSIONS[4];
+pub(super) const STATELESS_VERSION: &str = PROTOCOL_VERSIONS[4];
 
-pub const MAX_NAME_LENGTH: usize = 64;
+pub(super) const MAX_NAME_LENGTH: usize = 64;
 
 /// What is wrong with a server's name, if anything.
-pub fn name_problem(name: &str) -> Option<String> {
+pub(super) fn name_problem(name: &str) -> Option<String> {
     if name.is_empty() {
         Some("a server needs a name".to_owned())
     } else if name.chars().count() > MAX_NAME_LENGTH {
@@ -127,7 +127,7 @@ pub fn name_problem(name: &str) -> Option<String> {
 }
 
 /// What is wrong with the address of an HTTP server, if anything. Does not show it: it may hold a key.
-pub fn url_problem(url: &str) -> Option<&'static str> {
+pub(super) fn url_problem(url: &str) -> Option<&'static str> {
     let Ok(parsed) = url.parse::<http::Uri>() else { return Some("expected a URL such as `https://host/mcp`") };
     match parsed.scheme_str() {
         Some("http" | "https") if parsed.host().is_some_and(|host| !host.is_empty()) => None,

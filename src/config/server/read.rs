@@ -6,16 +6,16 @@ use indexmap::IndexMap;
 
 use super::super::reader::{Fields, Reader};
 use super::transport::{read_transport, unreadable};
-use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, Server, Transport, name_problem};
+use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, ServerConfig, TransportConfig, name_problem};
 use crate::model::MethodPattern;
 
-pub fn read_servers(reader: &Reader, folder: &Path) -> Option<IndexMap<String, Server>> {
+pub(crate) fn read_servers(reader: &Reader, folder: &Path) -> Option<IndexMap<String, ServerConfig>> {
     let servers = reader.map(|name, server| {
         if let Some(problem) = name_problem(name) {
             server.report(server.problem(&problem).at(server.place()));
         }
         // One that cannot be read keeps its name, so that other sections may speak of it; the loading fails anyway.
-        Some(read_server(server, folder).unwrap_or_else(|| Server::new(unreadable())))
+        Some(read_server(server, folder).unwrap_or_else(|| ServerConfig::new(unreadable())))
     });
     servers.map(|servers| servers.into_iter().collect())
 }
@@ -24,10 +24,10 @@ fn read_method(reader: &Reader) -> Option<MethodPattern> {
     MethodPattern::parse(&reader.word()?).map_or_else(|problem| reader.fail(&problem), Some)
 }
 
-fn read_server(reader: &Reader, folder: &Path) -> Option<Server> {
+fn read_server(reader: &Reader, folder: &Path) -> Option<ServerConfig> {
     let mut fields = reader.fields()?;
     let transport = read_transport(&mut fields, reader, folder);
-    let mut server = Server::new(transport.unwrap_or_else(unreadable));
+    let mut server = ServerConfig::new(transport.unwrap_or_else(unreadable));
     server.place = Some(reader.place());
     fields.set(&mut server.disabled, "disabled", Reader::boolean);
     read_timeouts(&mut fields, &mut server);
@@ -55,7 +55,7 @@ fn read_server(reader: &Reader, folder: &Path) -> Option<Server> {
     Some(server)
 }
 
-fn read_timeouts(fields: &mut Fields, server: &mut Server) {
+fn read_timeouts(fields: &mut Fields, server: &mut ServerConfig) {
     fields.set(&mut server.timeout, "timeout", Reader::timeout);
     match fields.get("maxTimeout") {
         // A long `timeout` alone is meant as it is written.
@@ -71,12 +71,12 @@ fn read_timeouts(fields: &mut Fields, server: &mut Server) {
     }
 }
 
-fn read_protocol(reader: &Reader, transport: &Transport) -> Option<ProtocolChoice> {
+fn read_protocol(reader: &Reader, transport: &TransportConfig) -> Option<ProtocolChoice> {
     let versions = PROTOCOL_VERSIONS.iter().map(|version| (*version, ProtocolChoice::Pinned((*version).to_owned())));
     let choices: Vec<_> = std::iter::once(("auto", ProtocolChoice::Auto)).chain(versions).collect();
     let choice = reader.choice(&choices)?;
     let newest = ProtocolChoice::Pinned(STATELESS_VERSION.to_owned());
-    if choice == newest && matches!(transport, Transport::Http { sse: true, .. }) {
+    if choice == newest && matches!(transport, TransportConfig::Http { sse: true, .. }) {
         return reader.fail("this version has no HTTP+SSE transport (`type: sse`)");
     }
     Some(choice)
@@ -97,7 +97,7 @@ mod tests {
              restart: {maxBackoff: 2s}\n    maxMessageBytes: 1MiB\n    protocol: 2025-11-25\n    probeTimeout: 3s\n    grace: 0s\n",
         );
         let server = &config.servers["a"];
-        let Transport::Stdio { command, args, env, cwd } = &server.transport else { panic!("not a command") };
+        let TransportConfig::Stdio { command, args, env, cwd } = &server.transport else { panic!("not a command") };
         assert_eq!(command, "npx");
         assert_eq!(args, &["-p", "8080", "s3cret-from-environment"]);
         assert_eq!((env["PORT"].reveal(), env["ON"].reveal()), ("1", "true"));
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn the_old_transport_is_asked_for_by_its_name() {
         let config = loaded("mcpServers: {a: {type: sse, url: 'http://h/sse'}, b: {type: http, url: 'http://h/mcp'}}");
-        let sse = |name: &str| matches!(config.servers[name].transport, Transport::Http { sse: true, .. });
+        let sse = |name: &str| matches!(config.servers[name].transport, TransportConfig::Http { sse: true, .. });
         assert!(sse("a") && !sse("b"));
         let found = errors("mcpServers: {a: {transport: sse, url: 'http://h/sse', protocol: 2026-07-28}}");
         assert_eq!(found, ["1:65 `mcpServers.a.protocol`: this version has no HTTP+SSE transport (`type: sse`)"]);

@@ -9,7 +9,7 @@ use crate::diagnostic::Severity;
 use crate::model::Secret;
 
 use super::super::reader::{Fields, Reader};
-use super::{Transport, url_problem};
+use super::{TransportConfig, url_problem};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -36,7 +36,7 @@ struct Keys<'a> {
 }
 
 /// Reads the keys of both kinds, so that each is a known one and tells its errors, then sees which kind it is.
-pub fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Option<Transport> {
+pub(super) fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Option<TransportConfig> {
     let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
     let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
     let keys = Keys { command, args, env, cwd, url, headers };
@@ -68,7 +68,7 @@ pub fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Op
 }
 
 impl Keys<'_> {
-    fn read_stdio(&self, folder: &Path) -> Option<Transport> {
+    fn read_stdio(&self, folder: &Path) -> Option<TransportConfig> {
         let command = self.command.as_ref().and_then(Reader::word).map(|command| beside(folder, command));
         if let (Some(reader), Some(command)) = (&self.command, &command) {
             warn_of_words(reader, command);
@@ -76,13 +76,13 @@ impl Keys<'_> {
         let args = self.args.as_ref().map_or(Some(Vec::new()), |args| args.list(Reader::text));
         let env = self.env.as_ref().map_or(Some(Vec::new()), |env| env.map(read_variable));
         let cwd = self.cwd.as_ref().and_then(Reader::word).map(|cwd| folder.join(cwd));
-        Some(Transport::Stdio { command: command?, args: args?, env: env?.into_iter().collect(), cwd })
+        Some(TransportConfig::Stdio { command: command?, args: args?, env: env?.into_iter().collect(), cwd })
     }
 
-    fn read_http(&self, sse: bool) -> Option<Transport> {
+    fn read_http(&self, sse: bool) -> Option<TransportConfig> {
         let headers = self.headers.as_ref().map_or(Some(Vec::new()), |headers| headers.map(read_header));
         let url = self.url.as_ref().and_then(read_url);
-        Some(Transport::Http { url: url?, headers: headers?.into_iter().collect(), sse })
+        Some(TransportConfig::Http { url: url?, headers: headers?.into_iter().collect(), sse })
     }
 }
 
@@ -118,8 +118,8 @@ fn read_url(reader: &Reader) -> Option<String> {
 }
 
 /// What stands in for a transport whose errors are reported already.
-pub fn unreadable() -> Transport {
-    Transport::Http { url: String::new(), headers: IndexMap::new(), sse: false }
+pub(super) fn unreadable() -> TransportConfig {
+    TransportConfig::Http { url: String::new(), headers: IndexMap::new(), sse: false }
 }
 
 fn refuse<const COUNT: usize>(keys: [&Option<Reader>; COUNT], problem: &str) {

@@ -13,16 +13,16 @@ use std::path::Path;
 const MAX_DEPTH: usize = 100;
 
 /// Byte offsets into the text of the file.
-pub type Span = Range<usize>;
+pub(super) type Span = Range<usize>;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Key {
+pub(super) struct Key {
     pub text: String,
     pub span: Span,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub(super) enum Value {
     Null,
     Bool(bool),
     /// As written: how large it may be is for the reader to say.
@@ -36,14 +36,14 @@ pub enum Value {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub(super) struct Node {
     pub value: Value,
     pub span: Span,
 }
 
 impl Node {
     /// The value of a key, if this is a map that has it.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
         let Value::Map(entries) = &self.value else { return None };
         entries.iter().find(|(candidate, _)| candidate.text == key).map(|(_, node)| node)
     }
@@ -51,7 +51,7 @@ impl Node {
 
 /// Why a text is no tree.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SyntaxError {
+pub(super) struct SyntaxError {
     pub message: String,
     pub span: Span,
 }
@@ -63,7 +63,7 @@ impl SyntaxError {
 }
 
 /// Reads JSON if the file is called `.json` or `.jsonc`, else YAML.
-pub fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
+pub(super) fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("json" | "jsonc") => json::parse(text),
         _ => yaml::parse(text),
@@ -71,7 +71,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
 }
 
 /// Every key that its map has already, with its path.
-pub fn repeated_keys(root: &Node) -> Vec<(String, Span)> {
+pub(super) fn repeated_keys(root: &Node) -> Vec<(String, Span)> {
     let mut found = Vec::new();
     collect_repeated(root, "", &mut found);
     found
@@ -99,6 +99,6 @@ fn collect_repeated(node: &Node, path: &str, found: &mut Vec<(String, Span)>) {
 }
 
 /// The path of a key below a path.
-pub fn join(path: &str, key: &str) -> String {
+pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

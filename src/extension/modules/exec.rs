@@ -10,7 +10,8 @@ use starlark::values::none::NoneOr;
 
 use super::{act_if, pairs, seconds};
 use crate::extension::Permissions;
-use crate::reach::command::{self, Command};
+use crate::host_io::command;
+use crate::host_io::command::Command;
 
 /// Commands of this machine: only those that `allowed_exec` of the extension names, by exactly these names, and never
 /// through a shell: an argument is an argument, whatever is in it.

@@ -11,8 +11,9 @@ use starlark::values::none::NoneOr;
 
 use super::{act_if, pairs, seconds};
 use crate::extension::Permissions;
-use crate::reach::http::{self, Body, Request};
-use crate::script::{complain, convert};
+use crate::host_io::http;
+use crate::host_io::http::{Body, Request};
+use crate::script::{convert, script_error};
 
 /// HTTP requests. Public hosts are open; loopback, private and link-local addresses only where `allowed_hosts` of the
 /// extension names the host, whatever a name resolves to and wherever a redirect leads. If `allowed_hosts` is given, only
@@ -179,7 +180,7 @@ fn auth<'v>(given: NoneOr<Value<'v>>, eval: &Evaluator<'v, '_, '_>) -> starlark:
     let Some(given) = given.into_option() else { return Ok(None) };
     match convert::to_json(given, eval.heap())?.as_array().map(Vec::as_slice) {
         Some([Json::String(user), Json::String(password)]) => Ok(Some((user.clone(), password.clone()))),
-        _ => Err(complain("`auth` must be `(user, password)`")),
+        _ => Err(script_error("`auth` must be `(user, password)`")),
     }
 }
 
@@ -194,6 +195,6 @@ fn body<'v>(
         (Some(text), None, None) => Ok(Body::Text(text.to_owned())),
         (None, Some(value), None) => Ok(Body::Json(convert::to_json(value, eval.heap())?)),
         (None, None, Some(form)) => Ok(Body::Form(pairs("form_body", NoneOr::Other(form), eval.heap())?)),
-        _ => Err(complain("a request has one body: `body`, `json_body` or `form_body`")),
+        _ => Err(script_error("a request has one body: `body`, `json_body` or `form_body`")),
     }
 }

@@ -22,9 +22,9 @@ use starlark::values::{Heap, Value};
 
 use super::permissions::Permissions;
 use super::world::World;
+use crate::host_io::{Statement, Wants};
 use crate::json::raw;
-use crate::reach::{Statement, Wants};
-use crate::script::{Context, complain, convert};
+use crate::script::{Context, convert, script_error};
 
 /// A module's name, and what adds its members.
 type Module = (&'static str, fn(&mut GlobalsBuilder));
@@ -40,7 +40,7 @@ const ALL: [Module; 8] = [
     ("uuid", uuid::members),
 ];
 
-pub fn register(builder: &mut GlobalsBuilder) {
+pub(super) fn register(builder: &mut GlobalsBuilder) {
     for (name, members) in ALL {
         builder.namespace(name, members);
     }
@@ -101,7 +101,7 @@ fn look<'v>(
 ) -> starlark::Result<Value<'v>> {
     let context = Context::of(eval)?;
     if context.host.is_none() {
-        return Ok(convert::to_starlark(&perform().map_err(complain)?, eval.heap())?);
+        return Ok(convert::to_starlark(&perform().map_err(script_error)?, eval.heap())?);
     }
     let result = context.effect(kind, &[request], |_| Ok(perform().map(|value| raw(&value))))?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
@@ -123,14 +123,14 @@ fn statement<'v>(
 fn seconds(what: &str, given: UnpackFloat) -> starlark::Result<f64> {
     match Duration::try_from_secs_f64(given.0) {
         Ok(duration) if !duration.is_zero() => Ok(given.0),
-        _ => Err(complain(format!("`{what}` must be a number of seconds above 0"))),
+        _ => Err(script_error(format!("`{what}` must be a number of seconds above 0"))),
     }
 }
 
 /// A dict of texts that may be left out; numbers and bools become text, what is None is left out.
 fn pairs<'v>(what: &str, given: NoneOr<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Vec<(String, String)>> {
     let Some(given) = given.into_option() else { return Ok(Vec::new()) };
-    let wrong = |name: &str| complain(format!("`{what}` must be a dict of texts{name}"));
+    let wrong = |name: &str| script_error(format!("`{what}` must be a dict of texts{name}"));
     let members = convert::to_object(given, heap)?.ok_or_else(|| wrong(&format!(", not a `{}`", given.get_type())))?;
     let text = |(name, value): (String, Json)| match value {
         Json::Null => None,

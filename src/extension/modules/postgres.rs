@@ -7,7 +7,7 @@ use starlark::values::Value;
 use starlark::values::none::NoneOr;
 
 use super::{act, statement};
-use crate::reach::{Statement, Wants, postgres};
+use crate::host_io::{Statement, Wants, postgres};
 
 /// PostgreSQL. `connection` is `postgresql://user:password@host:5432/database`, best from `env.get()`; connections are
 /// kept and used again. `params` is a list for `$1`, `$2`; each is read as the type the statement has there.

@@ -7,7 +7,7 @@ use starlark::values::Value;
 use starlark::values::none::NoneOr;
 
 use super::{act, statement};
-use crate::reach::{Statement, Wants, sqlite};
+use crate::host_io::{Statement, Wants, sqlite};
 
 /// SQLite databases below the extension's folder, or below one that `allowed_paths` names. `params` is a list for `?`, or
 /// a dict for `:name`; bytes are `{"base64": "..."}` in both directions. A statement stays within its database: ATTACH and

@@ -12,7 +12,7 @@ use starlark::values::none::NoneType;
 use super::{act, seconds};
 use crate::builtins;
 
-pub fn members(builder: &mut GlobalsBuilder) {
+pub(super) fn members(builder: &mut GlobalsBuilder) {
     builtins::time_members(builder);
     more(builder);
 }

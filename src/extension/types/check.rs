@@ -5,23 +5,23 @@ use starlark::values::none::NoneOr;
 use starlark::values::{Heap, Value};
 
 use crate::json::{Schema, quote};
-use crate::script::{Complaint, complain, convert};
+use crate::script::{ScriptError, convert, script_error};
 
-pub(super) fn name(what: &str, name: &str) -> Result<(), Complaint> {
+pub(super) fn name(what: &str, name: &str) -> Result<(), ScriptError> {
     if crate::builtins::is_plain_name(name) {
         return Ok(());
     }
-    Err(Complaint::new(format!("the {what} name {} is not allowed", quote(name)))
+    Err(ScriptError::new(format!("the {what} name {} is not allowed", quote(name)))
         .hint("letters, digits, `_`, `.` and `-` only, at most 128 of them"))
 }
 
 /// `what` is the thing with its name, as in "the tool `greet`".
-pub(super) fn handler(what: &str, handler: Value<'_>) -> Result<(), Complaint> {
+pub(super) fn handler(what: &str, handler: Value<'_>) -> Result<(), ScriptError> {
     let takes_one = handler.parameters_spec().is_none_or(|parameters| parameters.can_fill_with_args(1, &[]));
     if handler.get_type() == "function" && takes_one {
         return Ok(());
     }
-    Err(Complaint::new(format!("the handler of {what} is not a function of one argument"))
+    Err(ScriptError::new(format!("the handler of {what} is not a function of one argument"))
         .hint("a handler takes one dict: `def handler(params): ...`"))
 }
 
@@ -41,13 +41,13 @@ pub(super) fn dict<'v>(
 ) -> starlark::Result<Option<Json>> {
     let Some(value) = value.into_option() else { return Ok(None) };
     let mut object = convert::to_object(value, heap)?
-        .ok_or_else(|| complain(format!("`{member}` of {what} must be a dict, not a `{}`", value.get_type())))?;
+        .ok_or_else(|| script_error(format!("`{member}` of {what} must be a dict, not a `{}`", value.get_type())))?;
     object.retain(|_, value| !value.is_null());
     Ok(Some(object.into()))
 }
 
 pub(super) fn schema(what: &str, schema: &Json) -> starlark::Result<Schema> {
-    Schema::compile(schema).map_err(|error| complain(format!("{what}: {error}")))
+    Schema::compile(schema).map_err(|error| script_error(format!("{what}: {error}")))
 }
 
 /// A list of texts that may be left out.
@@ -57,7 +57,7 @@ pub(super) fn texts<'v>(
     heap: Heap<'v>,
 ) -> starlark::Result<Option<Vec<String>>> {
     let Some(value) = value.into_option() else { return Ok(None) };
-    let wrong = || complain(format!("`{option}` of Extension() must be a list of strings"));
+    let wrong = || script_error(format!("`{option}` of Extension() must be a list of strings"));
     let Json::Array(items) = convert::to_json(value, heap)? else { return Err(wrong()) };
     items.into_iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect::<Result<_, _>>().map(Some)
 }

@@ -13,9 +13,9 @@ use starlark::values::{Value, ValueLike};
 use super::check;
 use super::values::{Described, ExtensionData, Item, ItemData};
 use crate::extension::Permissions;
+use crate::host_io::Hosts;
 use crate::model::ItemKind;
-use crate::reach::Hosts;
-use crate::script::complain;
+use crate::script::script_error;
 
 #[starlark_module]
 pub fn register_extension(builder: &mut GlobalsBuilder) {
@@ -54,7 +54,7 @@ pub fn register_extension(builder: &mut GlobalsBuilder) {
         let hosts = check::texts("allowed_hosts", allowed_hosts, heap)?;
         let permissions = Permissions {
             exec: check::texts("allowed_exec", allowed_exec, heap)?.unwrap_or_default(),
-            hosts: Hosts::parse(hosts.as_deref()).map_err(complain)?,
+            hosts: Hosts::parse(hosts.as_deref()).map_err(script_error)?,
             env: check::texts("allowed_env", allowed_env, heap)?,
             paths: check::texts("allowed_paths", allowed_paths, heap)?.unwrap_or_default(),
         };
@@ -102,11 +102,11 @@ fn check_items(items: &[(List, Value<'_>)]) -> starlark::Result<()> {
     for (list, value) in items {
         let data = Item::from_value(*value).and_then(|item| item.data.to_value().downcast_ref::<ItemData>());
         let Some(data) = data.filter(|data| list.holds(data.kind)) else {
-            return Err(complain(format!("{}, not a `{}`", list.must(), shown(*value))));
+            return Err(script_error(format!("{}, not a `{}`", list.must(), shown(*value))));
         };
         let (kind, key) = (data.kind, data.definition.key());
         if !known.insert((kind, key)) {
-            return Err(complain(format!("the extension has two {}s `{key}`", kind.noun())));
+            return Err(script_error(format!("the extension has two {}s `{key}`", kind.noun())));
         }
     }
     Ok(())

@@ -10,11 +10,11 @@ mod values;
 
 use starlark::environment::GlobalsBuilder;
 
-pub use values::{ExtensionData, FrozenDescribed, FrozenItem, ItemData};
+pub(super) use values::{ExtensionData, FrozenDescribed, FrozenItem, ItemData};
 
 const ALL: [fn(&mut GlobalsBuilder); 4] =
     [describe::register_extension, tool::register_tool, resource::register_resources, prompt::register_prompts];
 
-pub fn register(builder: &mut GlobalsBuilder) {
+pub(super) fn register(builder: &mut GlobalsBuilder) {
     ALL.iter().for_each(|register| register(builder));
 }

@@ -14,7 +14,7 @@ use super::check;
 use super::values::{Argument, Item, ItemData};
 use crate::json::raw;
 use crate::model::{Definition, ItemKind};
-use crate::script::{complain, convert};
+use crate::script::{convert, script_error};
 
 #[starlark_module]
 pub fn register_prompts(builder: &mut GlobalsBuilder) {
@@ -40,8 +40,8 @@ pub fn register_prompts(builder: &mut GlobalsBuilder) {
         check::text(&mut members, "description", description);
         let schema = schema(&what, &arguments)?;
         members.insert("arguments".into(), arguments.into());
-        let definition =
-            Definition::parse(ItemKind::Prompt, raw(&members)).map_err(|error| complain(format!("{what}: {error}")))?;
+        let definition = Definition::parse(ItemKind::Prompt, raw(&members))
+            .map_err(|error| script_error(format!("{what}: {error}")))?;
         let data = ItemData {
             kind: ItemKind::Prompt,
             definition: Arc::new(definition),
@@ -75,7 +75,7 @@ fn argument<'v>(what: &str, value: Value<'v>, heap: Heap<'v>) -> starlark::Resul
         return Ok(json!({"name": name, "required": false}));
     }
     let wrong =
-        || complain(format!("`arguments` of {what} must hold PromptArgument(...), dicts with a `name`, or names"));
+        || script_error(format!("`arguments` of {what} must hold PromptArgument(...), dicts with a `name`, or names"));
     let members = convert::to_object(value, heap)?.filter(|members| members.get("name").is_some_and(Json::is_string));
     members.map(Json::Object).ok_or_else(wrong)
 }
@@ -86,7 +86,7 @@ fn schema(what: &str, arguments: &[Json]) -> starlark::Result<Json> {
     for argument in arguments {
         let name = argument["name"].as_str().unwrap_or_default();
         if properties.insert(name.to_owned(), json!({"type": "string"})).is_some() {
-            return Err(complain(format!("{what} has two arguments `{name}`")));
+            return Err(script_error(format!("{what} has two arguments `{name}`")));
         }
         if argument["required"] == true {
             required.push(name);

@@ -13,7 +13,7 @@ use super::check;
 use super::values::{Item, ItemData};
 use crate::json::raw;
 use crate::model::{Definition, ItemKind, UriTemplate};
-use crate::script::{Complaint, complain};
+use crate::script::{ScriptError, script_error};
 
 #[starlark_module]
 pub fn register_resources(builder: &mut GlobalsBuilder) {
@@ -28,7 +28,7 @@ pub fn register_resources(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Item<'v>> {
         if !is_uri(uri) {
-            return Err(Complaint::new(format!("`{uri}` is no URI")).hint("as in `notes://today`").into());
+            return Err(ScriptError::new(format!("`{uri}` is no URI")).hint("as in `notes://today`").into());
         }
         let texts = [("title", title), ("description", description), ("mimeType", mime_type)];
         item(ItemKind::Resource, uri, name, handler, texts, None, eval)
@@ -47,7 +47,7 @@ pub fn register_resources(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Item<'v>> {
         let template = UriTemplate::parse(uri_template).filter(|_| is_uri(uri_template) && uri_template.contains('{'));
         let Some(template) = template else {
-            return Err(Complaint::new(format!("`{uri_template}` is no template for URIs"))
+            return Err(ScriptError::new(format!("`{uri_template}` is no template for URIs"))
                 .hint("as in `notes://{day}`; a URI without variables is a Resource()")
                 .into());
         };
@@ -73,7 +73,8 @@ fn item<'v>(
     for (member, text) in texts {
         check::text(&mut members, member, text);
     }
-    let definition = Definition::parse(kind, raw(&members)).map_err(|error| complain(format!("{what}: {error}")))?;
+    let definition =
+        Definition::parse(kind, raw(&members)).map_err(|error| script_error(format!("{what}: {error}")))?;
     let data = ItemData {
         kind,
         definition: Arc::new(definition),

@@ -16,7 +16,7 @@ use super::parameter::{default_as, defaults_in, schema_of, type_name};
 use super::values::{Item, ItemData, Parameter};
 use crate::json::raw;
 use crate::model::{Definition, ItemKind};
-use crate::script::{complain, convert};
+use crate::script::{convert, script_error};
 
 #[starlark_module]
 pub fn register_tool(builder: &mut GlobalsBuilder) {
@@ -50,8 +50,8 @@ pub fn register_tool(builder: &mut GlobalsBuilder) {
         members.extend(
             check::dict(&what, "annotations", annotations, heap)?.map(|hints| ("annotations".to_owned(), hints)),
         );
-        let definition =
-            Definition::parse(ItemKind::Tool, raw(&members)).map_err(|error| complain(format!("{what}: {error}")))?;
+        let definition = Definition::parse(ItemKind::Tool, raw(&members))
+            .map_err(|error| script_error(format!("{what}: {error}")))?;
         let output = output_schema.map(|schema| check::schema(&what, &schema).map(Arc::new)).transpose()?;
         let data = ItemData {
             kind: ItemKind::Tool,
@@ -112,18 +112,18 @@ fn input<'v>(
 ) -> starlark::Result<(Json, Map<String, Json>)> {
     let Some(full) = full else {
         let parameters: Option<Vec<&Parameter>> = parameters.iter().map(|value| value.downcast_ref()).collect();
-        let parameters =
-            parameters.ok_or_else(|| complain(format!("`parameters` of {what} must hold ToolParameter(...) only")))?;
-        return schema_of(&parameters).map_err(|fault| complain(format!("{what}: {fault}")));
+        let parameters = parameters
+            .ok_or_else(|| script_error(format!("`parameters` of {what} must hold ToolParameter(...) only")))?;
+        return schema_of(&parameters).map_err(|fault| script_error(format!("{what}: {fault}")));
     };
     if !parameters.is_empty() {
-        return Err(complain(format!("{what} has both `parameters` and `input_schema`; give one of them")));
+        return Err(script_error(format!("{what} has both `parameters` and `input_schema`; give one of them")));
     }
-    let mut schema =
-        convert::to_object(full, heap)?.ok_or_else(|| complain(format!("`input_schema` of {what} must be a dict")))?;
+    let mut schema = convert::to_object(full, heap)?
+        .ok_or_else(|| script_error(format!("`input_schema` of {what} must be a dict")))?;
     let kind = schema.entry("type").or_insert_with(|| json!("object"));
     if kind != "object" {
-        return Err(complain(format!("`input_schema` of {what} is not an object schema: `type` is {kind}")));
+        return Err(script_error(format!("`input_schema` of {what} is not an object schema: `type` is {kind}")));
     }
     let schema = Json::Object(schema);
     let defaults = defaults_in(&schema);

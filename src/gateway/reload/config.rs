@@ -46,8 +46,8 @@ impl Reloader {
         if !foreseen.is_settled() {
             return None;
         }
-        let recipe = Arc::clone(&prepared.recipe);
-        let built = aside(move || recipe.build(&foreseen).map(drop)).await?;
+        let script_source = Arc::clone(&prepared.script_source);
+        let built = aside(move || script_source.build(&foreseen).map(drop)).await?;
         built.err().map(|error| error.diagnostic().clone())
     }
 

@@ -65,7 +65,7 @@ impl Reloader {
             wanted.file(path);
         }
         let edition = self.gateway.installed.editions.borrow();
-        for path in edition.recipe.iter().flat_map(|recipe| recipe.source.paths()) {
+        for path in edition.script_source.iter().flat_map(|script_source| script_source.source.paths()) {
             wanted.file(&path);
         }
         if self.config.watch_extensions {

@@ -3,27 +3,30 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::recipe;
+use super::super::script_source;
 use super::{Reloader, aside, report};
 use crate::diagnostic::Diagnostic;
-use crate::session::Recipe;
+use crate::surface::ScriptSource;
 
 impl Reloader {
     pub(super) async fn look_at_script(&mut self) {
-        let Some(newest) = self.gateway.installed.editions.borrow().recipe.clone() else { return };
+        let Some(newest) = self.gateway.installed.editions.borrow().script_source.clone() else { return };
         let config = self.config.clone();
         let read = aside(move || {
             let outdated = newest.source.outdated();
             if outdated.is_empty() {
                 return Ok(None);
             }
-            Ok(Some((outdated, Recipe { source: recipe::source(&config)?, ..Recipe::clone(&newest) })))
+            Ok(Some((
+                outdated,
+                ScriptSource { source: script_source::source(&config)?, ..ScriptSource::clone(&newest) },
+            )))
         });
         match read.await {
-            Some(Ok(Some((outdated, recipe)))) => {
+            Some(Ok(Some((outdated, script_source)))) => {
                 self.gateway.news.lock().unreadable = None;
                 let before = report::tools(&self.gateway);
-                let edition = self.gateway.installed.apply_script(recipe);
+                let edition = self.gateway.installed.apply_script(script_source);
                 let names: Vec<String> = outdated.iter().map(|path| self.shown(path)).collect();
                 report::later(&self.gateway, names.join(", "), String::new(), before, move |now| {
                     now.edition == edition

@@ -6,4 +6,4 @@ mod line;
 mod parent;
 
 pub use life::run;
-pub(super) use parent::{Nursery, Started};
+pub(super) use parent::{Started, Zygote};

@@ -23,7 +23,7 @@ const ARENA: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "16MiB");
 pub(in crate::sandbox) type Started = io::Result<(Process, UnixStream)>;
 
 #[derive(Debug, Default)]
-pub(in crate::sandbox) struct Nursery {
+pub(in crate::sandbox) struct Zygote {
     state: Mutex<State>,
     wanted: Condvar,
 }
@@ -51,11 +51,11 @@ struct Ordered {
     told: oneshot::Sender<Started>,
 }
 
-impl Nursery {
+impl Zygote {
     /// Starts the thread that tends it; the process itself is started by the first order. That process ends with the
     /// thread that started it, so that is one that stays.
     pub(in crate::sandbox) fn new() -> io::Result<Arc<Self>> {
-        let nursery = Arc::new(Nursery::default());
+        let nursery = Arc::new(Zygote::default());
         let tended = Arc::clone(&nursery);
         std::thread::Builder::new().name("sandbox".into()).stack_size(256 << 10).spawn(move || tended.tend())?;
         Ok(nursery)
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_nursery_that_is_behind_is_told_later_what_to_end() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let nursery = Arc::new(Nursery::default());
+        let nursery = Arc::new(Zygote::default());
         nursery.lock().line = Some(ours);
         let told: Vec<_> = (0..10_000).map(|number| nursery.end(number)).collect();
         assert!(!nursery.lock().waiting.is_empty(), "there is no room for so many");
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_nursery_that_is_lost_is_told_so() {
-        let nursery = Arc::new(Nursery::default());
+        let nursery = Arc::new(Zygote::default());
         let mut ordered = nursery.order();
         nursery.is_lost(&io::Error::other("no such program"));
         assert_eq!(ordered.try_recv().unwrap().unwrap_err().to_string(), "no such program");

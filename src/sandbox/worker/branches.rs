@@ -12,8 +12,8 @@ use starlark::values::Value;
 use super::line::Line;
 use super::link::Link;
 use super::script::LIMITS;
-use crate::sandbox::message::{ToParent, Want};
-use crate::script::{Complaint, Context, prepare};
+use crate::sandbox::message::{ToParent, WorkerRequest};
+use crate::script::{Context, ScriptError, prepare};
 
 /// Comparing deep values recurses natively; only touched pages cost.
 const STACK: usize = 4 << 20;
@@ -51,7 +51,7 @@ impl<'v> Branch<'v> {
     fn new(callable: Value<'v>, place: usize, line: Line, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Self> {
         let (module, context) = (eval.module(), Context::of(eval)?);
         let stack = DefaultStack::new(STACK).map_err(|_| {
-            Complaint::new("there is no memory for so many branches at once").hint("give `parallel` fewer at a time")
+            ScriptError::new("there is no memory for so many branches at once").hint("give `parallel` fewer at a time")
         })?;
         let yielder = Rc::new(Cell::new(std::ptr::null()));
         let own = Rc::clone(&yielder);
@@ -61,7 +61,7 @@ impl<'v> Branch<'v> {
             let mut evaluator = Evaluator::new(module);
             // The values of all branches lie on one heap, and none knows what the others hold.
             evaluator.disable_gc();
-            prepare(&mut evaluator, context, &LIMITS).map_err(|failure| Complaint::new(failure.message))?;
+            prepare(&mut evaluator, context, &LIMITS).map_err(|failure| ScriptError::new(failure.message))?;
             context.invoke(&mut evaluator, callable, &[], &[])
         };
         // SAFETY: module, context and heap outlive the branch: `run` drops every branch before it returns, and dropping
@@ -90,8 +90,8 @@ pub(super) fn run<'v>(
     eval: &Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Vec<Value<'v>>> {
     let position = Line::position();
-    let want = Want::Fork { count: callables.len(), limit: at_once };
-    link.send(&ToParent::Want { at: position.clone(), want });
+    let want = WorkerRequest::Fork { count: callables.len(), limit: at_once };
+    link.send(&ToParent::WorkerRequest { at: position.clone(), want });
     let mut outcomes: Vec<Option<Outcome<'v>>> = callables.iter().map(|_| None).collect();
     let mut coming = callables.iter().enumerate();
     let mut live: Vec<Branch<'v>> = Vec::new();

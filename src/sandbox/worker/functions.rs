@@ -21,8 +21,8 @@ use super::line::Line;
 use super::link::Link;
 use crate::json::Raw;
 use crate::model::payload;
-use crate::sandbox::message::{MOST_BRANCHES, Want};
-use crate::script::{Complaint, Context, complain, convert};
+use crate::sandbox::message::{MOST_BRANCHES, WorkerRequest};
+use crate::script::{Context, ScriptError, convert, script_error};
 
 /// Branches of branches, and so on.
 const DEEPEST: usize = 8;
@@ -38,17 +38,17 @@ impl Board {
     /// Counts branches before they begin.
     fn fork(&self, count: usize) -> starlark::Result<()> {
         if Line::depth() >= DEEPEST {
-            return Err(complain(format!("`parallel` stands inside of itself more than {DEEPEST} times")));
+            return Err(script_error(format!("`parallel` stands inside of itself more than {DEEPEST} times")));
         }
         let forked = self.forked.fetch_add(count, Ordering::Relaxed);
         if forked.saturating_add(count) > MOST_BRANCHES {
-            return Err(complain(format!("a script may have {MOST_BRANCHES} branches of `parallel`, all in all")));
+            return Err(script_error(format!("a script may have {MOST_BRANCHES} branches of `parallel`, all in all")));
         }
         Ok(())
     }
 
     fn of<'a>(eval: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Board> {
-        Context::of(eval)?.world().ok_or_else(|| complain("this function works in scripts of code mode only"))
+        Context::of(eval)?.world().ok_or_else(|| script_error("this function works in scripts of code mode only"))
     }
 }
 
@@ -87,7 +87,7 @@ impl<'v> StarlarkValue<'v> for Tool {
         };
         for (name, value) in arguments.names_map()? {
             let json = convert::to_json(value, heap)
-                .map_err(|error| complain(format!("`{}` of `{}`: {error}", name.as_str(), self.name)))?;
+                .map_err(|error| script_error(format!("`{}` of `{}`: {error}", name.as_str(), self.name)))?;
             members.insert(name.as_str().to_owned(), json);
         }
         call(&self.name, members, eval)
@@ -97,12 +97,12 @@ impl<'v> StarlarkValue<'v> for Tool {
 impl Tool {
     fn members<'v>(&self, dict: Value<'v>, heap: Heap<'v>) -> starlark::Result<Map<String, Json>> {
         let members = convert::to_object(dict, heap)
-            .map_err(|error| complain(format!("the arguments of `{}` cannot become JSON: {error}", self.name)))?;
+            .map_err(|error| script_error(format!("the arguments of `{}` cannot become JSON: {error}", self.name)))?;
         members.ok_or_else(|| self.by_name())
     }
 
     fn by_name(&self) -> starlark::Error {
-        Complaint::new(format!("the arguments of `{}` go by name", self.name))
+        ScriptError::new(format!("the arguments of `{}` go by name", self.name))
             .hint("write `tool(name = value)`, or `call_tool(\"tool\", {\"name\": value})`")
             .into()
     }
@@ -110,15 +110,15 @@ impl Tool {
 
 /// Calls a tool, and gives what its result holds; an error result is raised.
 fn call<'v>(tool: &str, arguments: Map<String, Json>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-    let want = Want::Call { tool: tool.to_owned(), arguments: crate::json::raw(&arguments) };
+    let want = WorkerRequest::Call { tool: tool.to_owned(), arguments: crate::json::raw(&arguments) };
     let result = Board::of(eval)?.link.ask(want);
     let members: Map<String, Json> =
-        serde_json::from_str(result.get()).map_err(|_| complain(format!("`{tool}` gave no result")))?;
+        serde_json::from_str(result.get()).map_err(|_| script_error(format!("`{tool}` gave no result")))?;
     let data = members.get("structuredContent").filter(|data| !data.is_null()).map(Json::to_string);
     let value = payload(members).map_err(|reason| {
         // A script may act on what comes beside the words, such as how long to wait.
         let data = data.filter(|data| !reason.contains(data)).map(|data| format!(" {data}")).unwrap_or_default();
-        complain(format!("`{tool}`: {reason}{data}"))
+        script_error(format!("`{tool}`: {reason}{data}"))
     })?;
     Ok(convert::to_starlark(&value, eval.heap())?)
 }
@@ -143,8 +143,9 @@ pub(super) fn register(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let board = Board::of(eval)?;
-        let limit = usize::try_from(limit).map_err(|_| complain(format!("`limit` must be 0 or more, not {limit}")))?;
-        let found: Raw = board.link.ask(Want::Search { query: query.to_owned(), limit });
+        let limit =
+            usize::try_from(limit).map_err(|_| script_error(format!("`limit` must be 0 or more, not {limit}")))?;
+        let found: Raw = board.link.ask(WorkerRequest::Search { query: query.to_owned(), limit });
         Ok(convert::text_to_starlark(found.get(), eval.heap())?)
     }
 
@@ -156,11 +157,11 @@ pub(super) fn register(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
-        let limit = limit.ok_or_else(|| complain("`limit` must be 1 or more"))?;
+        let limit = limit.ok_or_else(|| script_error("`limit` must be 1 or more"))?;
         let board = Board::of(eval)?;
         let callables: Vec<Value<'v>> = callables.iterate(eval.heap())?.collect();
         if let Some(wrong) = callables.iter().find(|callable| callable.get_type() != "function") {
-            return Err(Complaint::new(format!("parallel() takes functions; one is a `{}`", wrong.get_type()))
+            return Err(ScriptError::new(format!("parallel() takes functions; one is a `{}`", wrong.get_type()))
                 .hint("write `lambda: tool(name = value)`, which is a function, and not `tool(name = value)`")
                 .into());
         }

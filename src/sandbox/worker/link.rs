@@ -13,7 +13,7 @@ use super::branches;
 use super::line::Line;
 use crate::json::Raw;
 use crate::sandbox::ending::Exit;
-use crate::sandbox::message::{LastWord, ToParent, Want, send};
+use crate::sandbox::message::{ScriptResult, ToParent, WorkerRequest, send};
 
 pub(super) struct Link {
     pipe: Arc<File>,
@@ -74,9 +74,9 @@ impl Link {
     }
 
     /// Asks the parent, and waits; other branches go on meanwhile.
-    pub(super) fn ask(&self, want: Want) -> Raw {
+    pub(super) fn ask(&self, want: WorkerRequest) -> Raw {
         let at = Line::position();
-        self.send(&ToParent::Want { at: at.clone(), want });
+        self.send(&ToParent::WorkerRequest { at: at.clone(), want });
         loop {
             if let Some(value) = lock(&self.kept).remove(&at) {
                 return value;
@@ -124,7 +124,7 @@ impl Link {
     }
 
     /// The script's last word, and the end of this process.
-    pub(super) fn finish(&self, last: LastWord, limit: u64) -> ! {
+    pub(super) fn finish(&self, last: ScriptResult, limit: u64) -> ! {
         let returned = last.as_ref().map_or(0, |value| value.get().len() as u64);
         let printed = {
             let mut printed = lock(&self.printed);

@@ -14,13 +14,13 @@ use super::wrapped::{FUNCTION, LINES_ADDED, wrapped};
 use crate::diagnostic::Diagnostic;
 use crate::json::Raw;
 use crate::sandbox::ending::Exit;
-use crate::sandbox::message::{Fault, Job, LastWord};
+use crate::sandbox::message::{Fault, Job, ScriptResult};
 use crate::script::{Context, Failure, Limits, Source, convert, parse, prepare};
 
 /// Time is kept by the parent and memory by the allocator; steps are the job's own.
 pub(super) const LIMITS: Limits = Limits { steps: u64::MAX, time: Duration::MAX, memory: usize::MAX, stack: 200 };
 
-pub(super) fn run(job: &Job, globals: &Globals, link: &Arc<Link>) -> LastWord {
+pub(super) fn run(job: &Job, globals: &Globals, link: &Arc<Link>) -> ScriptResult {
     link.limit_output(job.output);
     let outcome =
         catch_unwind(AssertUnwindSafe(|| evaluate(job, globals, link))).unwrap_or_else(|payload| Err(broken(payload)));

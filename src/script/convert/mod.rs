@@ -60,7 +60,7 @@ impl std::error::Error for ConvertError {}
 
 impl From<ConvertError> for starlark::Error {
     fn from(error: ConvertError) -> Self {
-        super::complain(error.to_string())
+        super::script_error(error.to_string())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::json::Raw;
 
 /// Cloning it gives another way to the same place.
 #[derive(Clone, Debug)]
-pub struct Line(Arc<Place>);
+pub struct JournalCursor(Arc<Place>);
 
 #[derive(Debug)]
 struct Place {
@@ -36,19 +36,19 @@ pub enum Step {
     /// It was done before, and this came of it.
     Known(Outcome),
     /// It was said before, and had no result.
-    Told,
+    Fired,
     /// It was begun before: inside of it these lines of control go on.
-    Begun { at: usize, lines: Vec<Line> },
+    Begun { at: usize, lines: Vec<JournalCursor> },
     /// It is new, but other lines of control have not come to all they did before.
     TooEarly,
     /// Something else was done here before.
     Different { before: String },
 }
 
-impl Line {
+impl JournalCursor {
     /// The first line of a journal.
     pub fn first(journal: Journal) -> Self {
-        Line(Arc::new(Place { journal: Arc::new(journal), path: Vec::new(), next: AtomicUsize::new(0) }))
+        JournalCursor(Arc::new(Place { journal: Arc::new(journal), path: Vec::new(), next: AtomicUsize::new(0) }))
     }
 
     pub fn journal(&self) -> &Journal {
@@ -77,7 +77,7 @@ impl Line {
             Record::Done { kind: known, request: before, outcome } if known == kind && before.is_of(request) => {
                 Step::Known(outcome.clone())
             }
-            Record::Told { kind: known } if known == kind => Step::Told,
+            Record::Fired { kind: known } if known == kind => Step::Fired,
             Record::Inner { kind: known, request: before, lines } if known == kind && before.is_of(request) => {
                 Step::Begun { at, lines: self.inside(at, lines.len()) }
             }
@@ -88,11 +88,11 @@ impl Line {
         step
     }
 
-    fn inside(&self, at: usize, lines: usize) -> Vec<Line> {
+    fn inside(&self, at: usize, lines: usize) -> Vec<JournalCursor> {
         let line = |line| {
             let mut path = self.0.path.clone();
             path.push(Turn { record: at, line });
-            Line(Arc::new(Place { journal: Arc::clone(&self.0.journal), path, next: AtomicUsize::new(0) }))
+            JournalCursor(Arc::new(Place { journal: Arc::clone(&self.0.journal), path, next: AtomicUsize::new(0) }))
         };
         (0..lines).map(line).collect()
     }
@@ -111,11 +111,11 @@ impl Line {
 
     /// Writes down something new that has no result.
     pub fn told(&self, kind: &'static str) {
-        self.push(Record::Told { kind: kind.into() });
+        self.push(Record::Fired { kind: kind.into() });
     }
 
     /// Writes down that something new begins, with so many lines of control inside of it.
-    pub fn begin(&self, kind: &'static str, request: &[&str], lines: usize) -> (usize, Vec<Line>) {
+    pub fn begin(&self, kind: &'static str, request: &[&str], lines: usize) -> (usize, Vec<JournalCursor>) {
         let inner = (0..lines).map(|_| Vec::new()).collect();
         let at = self.push(Record::Inner { kind: kind.into(), request: Fingerprint::of(request), lines: inner });
         (at, self.inside(at, lines))

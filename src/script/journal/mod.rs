@@ -3,9 +3,9 @@
 //!
 //! - A [`Journal`] belongs to one request and holds [`Record`]s in the order of the program: every line of control has
 //!   its own, so the order in which answers of servers arrive does not matter.
-//! - A [`Line`] is where one line of control stands in it: each effect takes one step, which is either known from before
+//! - A [`JournalCursor`] is where one line of control stands in it: each effect takes one step, which is either known from before
 //!   or new.
-//! - A [`Past`] is the journal of a run that was stopped, with its open [`Question`]s: plain data that can be kept.
+//! - A [`JournalSnapshot`] is the journal of a run that was stopped, with its open [`Question`]s: plain data that can be kept.
 
 mod fingerprint;
 mod line;
@@ -14,7 +14,8 @@ mod question;
 mod record;
 mod state;
 
-pub use line::{Line, Step};
-pub use past::Past;
+pub use line::{JournalCursor, Step};
+pub use past::JournalSnapshot;
 pub use question::Question;
-pub use state::{Journal, MAX_JOURNAL};
+pub use state::Journal;
+pub(super) use state::MAX_JOURNAL;

@@ -9,11 +9,11 @@ use super::record::{Kept, Record, size};
 use crate::json::Raw;
 
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Past {
+pub struct JournalSnapshot {
     pub(super) records: Vec<Record>,
 }
 
-impl Past {
+impl JournalSnapshot {
     /// What is asked, each question under a key that says where in the program it is asked.
     pub fn questions(&self) -> Vec<(String, &Question)> {
         let mut found = Vec::new();
@@ -56,14 +56,14 @@ impl Past {
     }
 
     /// # Errors
-    /// If it is not what [`Past::to_bytes`] made.
+    /// If it is not what [`JournalSnapshot::to_bytes`] made.
     pub fn from_bytes(bytes: &[u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(bytes)
     }
 }
 
 /// What scripts did and were told is theirs; not for logs.
-impl fmt::Debug for Past {
+impl fmt::Debug for JournalSnapshot {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Past").field("records", &self.records.len()).finish_non_exhaustive()
     }
@@ -78,7 +78,7 @@ fn search<'a>(records: &'a [Record], place: &str, found: &mut Vec<(String, &'a Q
                     search(line, &format!("{place}-{index}-{number}"), found);
                 }
             }
-            Record::Done { .. } | Record::Told { .. } => {}
+            Record::Done { .. } | Record::Fired { .. } => {}
         }
     }
 }
@@ -94,6 +94,6 @@ fn find<'a>(records: &'a mut [Record], place: &str, key: &str) -> Option<&'a mut
             let line: usize = key.strip_prefix(&here)?.strip_prefix('-')?.split('-').next()?.parse().ok()?;
             find(lines.get_mut(line)?, &format!("{here}-{line}"), key)
         }
-        Record::Done { .. } | Record::Told { .. } => None,
+        Record::Done { .. } | Record::Fired { .. } => None,
     }
 }

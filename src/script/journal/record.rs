@@ -10,7 +10,7 @@ use super::fingerprint::Fingerprint;
 use crate::json::Raw;
 
 /// What came of an effect; an error is one that the script can catch.
-pub type Outcome = Result<Kept, String>;
+pub(super) type Outcome = Result<Kept, String>;
 
 /// A result, shared by the journal and whoever looks at it.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub(super) enum Record {
     /// It has ended.
     Done { kind: Cow<'static, str>, request: Fingerprint, outcome: Outcome },
     /// It had no result.
-    Told { kind: Cow<'static, str> },
+    Fired { kind: Cow<'static, str> },
     /// It has lines of control of its own: a call that has not ended, or branches.
     Inner { kind: Cow<'static, str>, request: Fingerprint, lines: Vec<Vec<Record>> },
     /// A person was asked, and has not answered.
@@ -44,7 +44,7 @@ impl Record {
     pub(super) fn kind(&self) -> &str {
         match self {
             Record::Done { kind, .. }
-            | Record::Told { kind }
+            | Record::Fired { kind }
             | Record::Inner { kind, .. }
             | Record::Asked { kind, .. } => kind,
         }
@@ -56,7 +56,7 @@ impl Record {
         EACH + match self {
             Record::Done { request, outcome: Ok(result), .. } => request.len() + result.0.get().len(),
             Record::Done { request, outcome: Err(text), .. } => request.len() + text.len(),
-            Record::Told { .. } => 0,
+            Record::Fired { .. } => 0,
             Record::Inner { request, .. } => request.len(),
             Record::Asked { request, question, .. } => {
                 request.len() + question.message.len() + question.schema.get().len()

@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Past;
+use super::JournalSnapshot;
 use super::line::Turn;
 use super::record::{Record, count, size};
 
 /// What one journal may take, in bytes.
-pub const MAX_JOURNAL: usize = 8 << 20;
+pub(crate) const MAX_JOURNAL: usize = 8 << 20;
 
 /// Shared by all lines of control of a request, which take turns on one thread.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct State {
 
 impl Journal {
     /// Of a request that goes on after an earlier run.
-    pub fn of(past: Past) -> Self {
+    pub fn of(past: JournalSnapshot) -> Self {
         let (unreplayed, bytes) = (count(&past.records), size(&past.records));
         Journal(Mutex::new(State { records: past.records, unreplayed, bytes, full: false }))
     }
@@ -45,8 +45,8 @@ impl Journal {
     }
 
     /// What was written, for a later run.
-    pub fn into_past(&self) -> Past {
-        Past { records: std::mem::take(&mut self.lock().records) }
+    pub fn into_past(&self) -> JournalSnapshot {
+        JournalSnapshot { records: std::mem::take(&mut self.lock().records) }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{HttpFront, session_id};
 use crate::json::Raw;
 use crate::model::Principal;
 use crate::server::batch;
-use crate::server::outlet::Outlet;
+use crate::server::sink::MessageSink;
 use crate::wire::http::HttpReply;
 use crate::wire::{Fault, Revision, RpcError, encode};
 
@@ -35,7 +35,7 @@ impl HttpFront {
             Err(error) => return refuse(&error),
         };
         let client = self.request_headers.added_to(&session.client, headers);
-        let answers = batch::begin(items, &self.server, &client, &session.in_flight, &Outlet::Nowhere);
+        let answers = batch::begin(items, &self.server, &client, &session.in_flight, &MessageSink::Nowhere);
         match batch::gather(answers).await {
             Some(text) => HttpReply::json(StatusCode::OK, text),
             None => HttpReply::empty(StatusCode::ACCEPTED),

@@ -11,9 +11,7 @@ use crate::server::era;
 use crate::server::methods::view_of;
 use crate::server::session::Session;
 use crate::wire::http::{HttpReply, HttpRequest};
-use crate::wire::{
-    Message, Notification, Request, Revision, RpcError, batch, between_readings, encode, headers, parse,
-};
+use crate::wire::{Message, Notification, Request, Revision, RpcError, batch, encode, headers, parse, yield_if_large};
 
 impl HttpFront {
     pub(super) async fn post(self: Arc<Self>, request: HttpRequest, principal: Principal) -> HttpReply {
@@ -51,7 +49,7 @@ impl HttpFront {
         accepts: Accepts,
         principal: Principal,
     ) -> HttpReply {
-        between_readings(request.params.as_deref()).await;
+        yield_if_large(request.params.as_deref()).await;
         if era::is_stateless(&request, Some(&headers)) {
             return self.post_stateless(request, headers, accepts, principal).await;
         }

@@ -8,8 +8,8 @@ use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::{Principal, is_protocol_method};
 use crate::server::methods::{Asked, Client};
-use crate::server::outlet::Outlet;
 use crate::server::session::{Session, negotiated};
+use crate::server::sink::MessageSink;
 use crate::wire::http::HttpReply;
 use crate::wire::{Request, RpcError, encode, headers};
 
@@ -54,7 +54,7 @@ impl HttpFront {
             let work = tokio::spawn(async move {
                 let cancel = running.cancel.clone();
                 let outcome = server
-                    .answer_session(Asked { request: &request, client: &client, cancel, outlet: &Outlet::Nowhere })
+                    .answer_session(Asked { request: &request, client: &client, cancel, sink: &MessageSink::Nowhere })
                     .await;
                 drop(running);
                 outcome.map(|outcome| encode::outcome(&request.id, &outcome))
@@ -66,10 +66,10 @@ impl HttpFront {
         }
         let (stream, frames) = session.open();
         tokio::spawn(async move {
-            let outlet = Outlet::Stream(Arc::clone(&stream));
+            let sink = MessageSink::Stream(Arc::clone(&stream));
             let cancel = running.cancel.clone();
             let outcome =
-                server.answer_session(Asked { request: &request, client: &client, cancel, outlet: &outlet }).await;
+                server.answer_session(Asked { request: &request, client: &client, cancel, sink: &sink }).await;
             session.touch();
             // Before the answer goes out: from then on the client may use the id again.
             drop(running);

@@ -13,7 +13,7 @@ use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::Principal;
 use crate::server::methods::{Asked, Client, Outcome};
-use crate::server::outlet::Outlet;
+use crate::server::sink::MessageSink;
 use crate::server::stateless::{admit, status};
 use crate::wire::http::HttpReply;
 use crate::wire::{Id, Request, RpcError, encode, sse};
@@ -58,11 +58,11 @@ impl HttpFront {
             return refuse(StatusCode::NOT_ACCEPTABLE, &error);
         }
         let (queue, messages) = mpsc::channel(QUEUE);
-        let outlet = if accepts.events { Outlet::Queue(queue) } else { Outlet::Nowhere };
+        let sink = if accepts.events { MessageSink::Queue(queue) } else { MessageSink::Nowhere };
         let cancel = CancellationToken::new();
         let guard = cancel.clone().drop_guard();
         let work: Work = Box::pin(async move {
-            let asked = Asked { request: &request, client: &client, cancel, outlet: &outlet };
+            let asked = Asked { request: &request, client: &client, cancel, sink: &sink };
             if request.method != "subscriptions/listen" {
                 return self.server.answer_stateless(asked).await;
             }

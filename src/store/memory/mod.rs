@@ -9,8 +9,8 @@ use futures::future::{BoxFuture, FutureExt, ready};
 
 use super::bucket::Bucket;
 use super::clock::{Clock, after};
+use super::expiring_map::Shelf;
 use super::home::{Home, Outcome};
-use super::shelf::Shelf;
 use super::{Holder, Limit, Space, StoreError, Verdict};
 use values::Values;
 

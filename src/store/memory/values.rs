@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::store::shelf::Shelf;
+use crate::store::expiring_map::Shelf;
 use crate::store::space::cost;
 use crate::store::{MAX_OWNER, StoreError};
 

@@ -1,0 +1,210 @@
+//! One run of a handler, from the client's arguments to its result.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::call::{CallFault, Caller, malformed};
+use super::host::RequestHost;
+use crate::backend::CallError;
+use crate::json::{Object, Raw, RawRef, quote};
+use crate::model::{ItemKind, ItemRef, error_result, shaped, shaped_contents, shaped_messages};
+use crate::script::{Failure, FailureKind, Function, Host, JournalSnapshot, Limits, Stop};
+use crate::surface::{Entry, Surface, arguments_value};
+
+/// What a call ends with whose handler did less than before when it ran again after a question.
+const DIVERGED: &str = "after the question the handler took another way than before, so the call was ended";
+
+/// A use of a script's handler, with all that is computed for it: none of that belongs on the thread that serves
+/// everybody. It keeps the surface, in which the handler's code lives, to its end.
+pub(super) struct Job {
+    pub(super) surface: Arc<Surface>,
+    pub(super) kind: ItemKind,
+    pub(super) key: String,
+    work: Work,
+    params: Raw,
+    objects_only: bool,
+}
+
+/// What is run behind `on_request`.
+pub(super) enum Work {
+    Script(Function),
+    /// Something of an extension, published as it is, with the params by which the extension knows it.
+    Local(ItemRef, Raw),
+    /// Nothing: `on_request` alone is asked.
+    Hook,
+}
+
+impl Job {
+    pub(super) fn new(
+        surface: &Arc<Surface>,
+        kind: ItemKind,
+        key: &str,
+        work: Work,
+        params: Raw,
+        caller: &Caller,
+    ) -> Self {
+        let (surface, key) = (Arc::clone(surface), key.to_owned());
+        Job { surface, kind, key, work, params, objects_only: caller.objects_only }
+    }
+
+    /// None if `on_request` alone was asked, and lets it go on.
+    pub(super) fn run(&self, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
+        let outcome = match &self.work {
+            Work::Script(function) => self.script(Some(function), host),
+            Work::Hook => self.script(None, host),
+            Work::Local(target, params) => match self.script(None, host) {
+                Ok(None) => local(target, params, host).map(Some),
+                answered => answered,
+            },
+        };
+        match (outcome, host.line()) {
+            (Err(CallFault::Asks(_)), Some(line)) => Err(CallFault::Asks(line.journal().into_past())),
+            (Ok(_), Some(line)) if !line.journal().is_replayed() => {
+                failed(self.kind, DIVERGED.to_owned(), None).map(Some)
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    fn script(&self, function: Option<&Function>, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
+        let params = Object::of(&self.params).map_err(malformed)?;
+        let (entry, given) = (self.surface.find(self.kind, &self.key), params.get("arguments"));
+        let hook = self.surface.on_request();
+        let checked = match (function, entry) {
+            (Some(function), Some(entry)) => {
+                handler_arguments(entry, &self.key, given).map(|checked| Some((function, checked)))
+            }
+            _ => Ok(None),
+        };
+        let (function, arguments) = match (&checked, hook) {
+            (Ok(Some((function, arguments))), None) => ((*function).clone(), arguments.clone()),
+            (Ok(Some((function, arguments))), Some(hook)) => (hook.before((*function).clone()), arguments.clone()),
+            (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.named_arguments(given)),
+            (Ok(None), None) => return Ok(None),
+            (Err(reason), None) => return failed(self.kind, reason.clone(), None).map(Some),
+        };
+        match (function.call(&arguments, Arc::clone(host) as Arc<dyn Host>, &Limits::HANDLER), checked) {
+            (Ok(Value::Null), Ok(None)) => Ok(None),
+            (Ok(Value::Null), Err(reason)) => failed(self.kind, reason, None).map(Some),
+            (Ok(returned), _) => finished(entry, self.kind, &self.key, returned, self.objects_only).map(Some),
+            (Err(failure), _) => stopped(self.kind, &self.key, &failure).map(Some),
+        }
+    }
+
+    /// What `on_request` sees of a use whose arguments nobody has looked at.
+    fn named_arguments(&self, given: Option<&RawRef>) -> Raw {
+        match self.kind {
+            ItemKind::Tool | ItemKind::Prompt => given.unwrap_or(RawRef::EMPTY_OBJECT).to_owned(),
+            ItemKind::Resource | ItemKind::ResourceTemplate => crate::json::raw(&json!({ "uri": self.key })),
+        }
+    }
+}
+
+fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, CallFault> {
+    match host.dispatch(target, Raw::clone(params), None, host.line()) {
+        Ok(answer) => Ok(answer.result),
+        Err(CallError::Cancelled) => Err(CallFault::Cancelled),
+        Err(CallError::Asks) => Err(CallFault::Asks(JournalSnapshot::default())),
+        Err(error) => Err(CallFault::Backend(error)),
+    }
+}
+
+/// What a script handler is called with.
+fn handler_arguments(entry: &Entry, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
+    match entry.kind {
+        ItemKind::Tool => checked_arguments(entry, arguments),
+        ItemKind::Prompt => Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)),
+        ItemKind::Resource => Ok(crate::json::raw(&json!({ "uri": key }))),
+        ItemKind::ResourceTemplate => {
+            let mut values = json!({ "uri": key });
+            for (name, value) in entry.variables(key).unwrap_or_default() {
+                values[name] = value.into();
+            }
+            Ok(crate::json::raw(&values))
+        }
+    }
+}
+
+fn checked_arguments(entry: &Entry, arguments: Option<&RawRef>) -> Result<Raw, String> {
+    let tool = entry.definition.key();
+    let value = match arguments_value(arguments) {
+        Ok(value @ Value::Object(_)) => value,
+        _ => return Err(format!("the arguments of `{tool}` must be an object")),
+    };
+    if let Some(schema) = &entry.schemas().input {
+        schema.check(&value).map_err(|mismatch| {
+            let shape = entry.definition.member("inputSchema").map(|schema| shape(&schema)).unwrap_or_default();
+            format!("invalid arguments for `{tool}`: {mismatch}. It takes {shape}")
+        })?;
+    }
+    Ok(arguments.map_or_else(|| crate::json::raw(&value), RawRef::to_owned))
+}
+
+/// The arguments of a tool in short, for whoever got them wrong: `{"name": string, "limit"?: integer}`.
+fn shape(schema: &Value) -> String {
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let members = properties.map(|(name, property)| {
+        let mark = if required.contains(&name.as_str()) { "" } else { "?" };
+        format!("{}{mark}: {}", quote(name), property["type"].as_str().unwrap_or("any"))
+    });
+    format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+}
+
+/// A failure as the client of such an item hears of it: of a tool in a result, which a model reads.
+pub fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Raw, CallFault> {
+    match kind {
+        ItemKind::Tool => Ok(error_result(&message)),
+        _ => Err(CallFault::Failed { message, data }),
+    }
+}
+
+fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallFault> {
+    let data = match &failure.kind {
+        FailureKind::Stopped(Stop::Cancelled) => return Err(CallFault::Cancelled),
+        // The journal is put in where it is at hand.
+        FailureKind::Stopped(Stop::Input) => return Err(CallFault::Asks(JournalSnapshot::default())),
+        FailureKind::Failed { data } => data.clone(),
+        _ => None,
+    };
+    tracing::warn!(item = key, "{}", failure.diagnostic);
+    failed(kind, failure.for_client(), data)
+}
+
+fn finished(
+    entry: Option<&Entry>,
+    kind: ItemKind,
+    key: &str,
+    returned: Value,
+    objects_only: bool,
+) -> Result<Raw, CallFault> {
+    let fault = |message| CallFault::Failed { message, data: None };
+    match kind {
+        ItemKind::Tool => {
+            let result = shaped(returned, objects_only);
+            Ok(entry.map_or_else(|| crate::json::raw(&result), |entry| kept_promise(entry, result.clone())))
+        }
+        ItemKind::Prompt => shaped_messages(returned).map(|result| crate::json::raw(&result)).map_err(fault),
+        ItemKind::Resource | ItemKind::ResourceTemplate => {
+            shaped_contents(returned, key).map(|result| crate::json::raw(&result)).map_err(fault)
+        }
+    }
+}
+
+/// Checks a result against the tool's own promise.
+fn kept_promise(entry: &Entry, result: Map<String, Value>) -> Raw {
+    let is_error = result.get("isError") == Some(&Value::Bool(true));
+    if let (false, Some(schema)) = (is_error, &entry.schemas().output) {
+        let tool = entry.definition.key();
+        let Some(structured) = result.get("structuredContent") else {
+            return error_result(&format!("`{tool}` promises structured output (`output_schema`) but returned none"));
+        };
+        if let Err(mismatch) = schema.check(structured) {
+            return error_result(&format!(
+                "`{tool}` returned something its `output_schema` does not allow: {mismatch}"
+            ));
+        }
+    }
+    crate::json::raw(&result)
+}

@@ -1,0 +1,120 @@
+//! How often each backend was called, and how often in vain: in all, and within the last minute.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::backend::{Answer, CallError};
+
+/// Calls, and those of them that got no answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub calls: u64,
+    pub failures: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.calls += other.calls;
+        self.failures += other.failures;
+    }
+}
+
+/// Of one backend, since the proxy was started.
+#[derive(Debug)]
+pub struct CallStats {
+    started: Instant,
+    book: Mutex<Book>,
+}
+
+/// A minute has so many slots, each of a second.
+const MINUTE: usize = 60;
+
+#[derive(Debug)]
+struct Book {
+    all: Counts,
+    /// By second, the newest in the place of one that is a minute older.
+    seconds: [(u64, Counts); MINUTE],
+}
+
+impl Default for CallStats {
+    fn default() -> Self {
+        let book = Book { all: Counts::default(), seconds: [(0, Counts::default()); MINUTE] };
+        CallStats { started: Instant::now(), book: Mutex::new(book) }
+    }
+}
+
+impl CallStats {
+    pub(super) fn note(&self, outcome: &Result<Answer, CallError>) {
+        // An error that the backend answered with is an answer; one that was called off did not fail.
+        let failed = !matches!(outcome, Ok(_) | Err(CallError::Rpc(_) | CallError::Cancelled));
+        self.lock().note(failed, self.started.elapsed().as_secs());
+    }
+
+    pub fn all(&self) -> Counts {
+        self.lock().all
+    }
+
+    pub fn last_minute(&self) -> Counts {
+        self.lock().last_minute(self.started.elapsed().as_secs())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    fn note(&mut self, failed: bool, now: u64) {
+        let one = Counts { calls: 1, failures: u64::from(failed) };
+        self.all.add(one);
+        let (second, counts) = &mut self.seconds[slot(now)];
+        if *second != now {
+            (*second, *counts) = (now, Counts::default());
+        }
+        counts.add(one);
+    }
+
+    fn last_minute(&self, now: u64) -> Counts {
+        let mut sum = Counts::default();
+        let recent = self.seconds.iter().filter(|(second, _)| now - second.min(&now) < MINUTE as u64);
+        recent.for_each(|(_, counts)| sum.add(*counts));
+        sum
+    }
+}
+
+fn slot(second: u64) -> usize {
+    usize::try_from(second % MINUTE as u64).unwrap_or_default()
+}
+
+/// By name: a backend that comes back goes on counting.
+#[derive(Debug, Default)]
+pub(super) struct StatsByBackend(Mutex<HashMap<Arc<str>, Arc<CallStats>>>);
+
+impl StatsByBackend {
+    pub(super) fn of(&self, backend: &Arc<str>) -> Arc<CallStats> {
+        let mut stats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(stats.entry(Arc::clone(backend)).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_minute_is_what_happened_in_it() {
+        let stats = CallStats::default();
+        let mut book = stats.lock();
+        for (second, failed) in [(0, false), (0, true), (30, false), (59, true)] {
+            book.note(failed, second);
+        }
+        let counts = |calls, failures| Counts { calls, failures };
+        assert_eq!(book.last_minute(59), counts(4, 2));
+        assert_eq!(book.last_minute(60), counts(2, 1), "the first second is over");
+        book.note(false, 60);
+        assert_eq!(book.last_minute(60), counts(3, 1));
+        assert_eq!(book.last_minute(1000), counts(0, 0));
+        assert_eq!(book.all, counts(5, 2));
+    }
+}

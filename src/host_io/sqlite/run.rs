@@ -1,0 +1,73 @@
+//! One statement on one connection.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use serde_json::{Map, Value};
+
+use super::{Database, Statement, Wants, guard, values};
+use crate::host_io::statement::check_size;
+
+pub(super) fn run(database: &Database, statement: &Statement, stopped: &Arc<AtomicBool>) -> Result<Value, String> {
+    let mut connection = open(database, statement.wants).map_err(|error| reason(&error))?;
+    guard::install(&mut connection, stopped).map_err(|error| reason(&error))?;
+    let mut prepared = connection.prepare(&statement.sql).map_err(|error| reason(&error))?;
+    values::bind(&mut prepared, &statement.params)?;
+    match statement.wants {
+        Wants::Rows => rows(&mut prepared),
+        Wants::Count => count(&mut prepared),
+    }
+}
+
+fn open(database: &Database, wants: Wants) -> rusqlite::Result<Connection> {
+    // Without SQLITE_OPEN_URI: a path is a path. Links have been followed, and none may have come since.
+    let mut flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    if wants == Wants::Count {
+        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+    }
+    match database {
+        Database::InMemory => Connection::open_in_memory(),
+        Database::File(path) => Connection::open_with_flags(path, flags),
+    }
+}
+
+fn rows(prepared: &mut rusqlite::Statement<'_>) -> Result<Value, String> {
+    let names: Vec<String> = prepared.column_names().map(str::to_owned).collect();
+    let mut found = Vec::new();
+    let mut size = 0;
+    let mut rows = prepared.raw_query();
+    while let Some(row) = rows.next().map_err(|error| reason(&error))? {
+        let mut members = Map::new();
+        for (index, name) in names.iter().enumerate() {
+            let (value, bytes) = values::to_json(row.get_ref(index).map_err(|error| reason(&error))?);
+            size += bytes + name.len();
+            members.insert(name.clone(), value);
+        }
+        check_size(size)?;
+        found.push(Value::Object(members));
+    }
+    Ok(Value::Array(found))
+}
+
+fn count(prepared: &mut rusqlite::Statement<'_>) -> Result<Value, String> {
+    if prepared.column_count() > 0 {
+        // It gives rows, such as `INSERT ... RETURNING`: they are counted.
+        return rows(prepared).map(|rows| rows.as_array().map_or(0, Vec::len).into());
+    }
+    prepared.raw_execute().map(Value::from).map_err(|error| reason(&error))
+}
+
+/// What went wrong, for the author of the statement.
+fn reason(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => {
+            format!("the statement was ended: it ran longer than {} s", guard::TIME_LIMIT.as_secs())
+        }
+        Some(ErrorCode::AuthorizationForStatementDenied) => {
+            "the statement leaves its database: ATTACH, DETACH and load_extension() are not allowed".to_owned()
+        }
+        _ => format!("SQLite: {error}"),
+    }
+}

@@ -1,0 +1,24 @@
+//! Whether a surface is nothing but its only server: then the proxy says of itself what that server says.
+
+use std::sync::Arc;
+
+use crate::builtins::{Handler, Plan, Published};
+use crate::model::Snapshot;
+use crate::model::{BackendKind, BackendView, Definition, ItemKind};
+
+/// The only server, if the script passes all of it through: every kind, everything in it, nothing changed. A server of
+/// which nothing is known yet cannot be told from one that has nothing.
+pub(crate) fn mirrored(plan: &Plan, snapshot: &Snapshot) -> Option<Arc<BackendView>> {
+    let [only] = snapshot.backends.as_slice() else { return None };
+    let known = only.kind != BackendKind::Extension && only.info.capabilities.is_object();
+    let whole = || ItemKind::ALL.into_iter().all(|kind| is_unchanged(plan.of(kind), only.lists.of(kind)));
+    (known && plan.passes_all && whole()).then(|| Arc::clone(only))
+}
+
+fn is_unchanged(published: &[Published], listed: &[Arc<Definition>]) -> bool {
+    let same = |(item, original): (&Published, &Arc<Definition>)| {
+        let own = matches!(&item.handler, Handler::Backend(target) if target.name.as_ref() == original.key());
+        own && (Arc::ptr_eq(&item.definition, original) || item.definition == *original)
+    };
+    published.len() == listed.len() && published.iter().zip(listed).all(same)
+}

@@ -1,0 +1,15 @@
+//! The surface: everything that one run of the session script publishes, immutable, with its lists ready to send.
+
+mod apps;
+mod build;
+mod definitions;
+mod listing;
+mod mirror;
+mod surface;
+mod updates;
+mod version;
+
+pub use build::{BuildError, Origin, ScriptSource};
+pub use listing::Page;
+pub use surface::{Entry, Surface, arguments_value};
+pub use updates::{NoUpdates, UpdateSource};
