@@ -1,61 +1,27 @@
 //! The MCP server that clients connect to: methods, sessions, header checks, identity; what a backend answered is told
 //! in the client's own era.
 
-mod batch;
-mod blocks;
-mod caching;
-mod capabilities;
-mod changes;
-mod clients;
-mod completion;
-mod conversation;
-mod era;
-mod followed;
-mod vendor_methods;
-mod http;
-mod identity;
-mod in_flight;
-mod items;
-mod journals;
-mod disconnect;
-mod links;
-mod listen;
-mod lists;
-mod log_level;
-mod methods;
-mod missing;
-mod older_question;
-mod sink;
-mod peer;
-mod questions;
-mod replay;
-mod post_process;
-mod session;
-mod sessions;
-mod stateless;
-mod stdio;
-mod stream;
-mod subscriptions;
-mod task_names;
-mod tasks;
-mod encode_for;
-mod ticket;
+pub(crate) mod front;
+pub(crate) mod era;
+pub(crate) mod methods;
+pub(crate) mod client;
+pub(crate) mod input_required;
 
 use std::sync::Arc;
 
-pub use http::HttpFront;
-pub use identity::Identity;
-pub use stdio::serve_stdio;
+pub use front::http::HttpFront;
+pub use front::identity::Identity;
+pub use front::stdio::serve_stdio;
 
 use crate::calls::PolicyNow;
 use crate::gateway::Gateway;
 use crate::model::Secret;
 use crate::seal::Sealer;
-use clients::Clients;
-use conversation::Conversations;
-use journals::Held;
-use links::LinkTable;
-use ticket::Tickets;
+use client::links::LinkTable;
+use front::clients::Clients;
+use input_required::conversation::Conversations;
+use input_required::journals::Held;
+use input_required::ticket::Tickets;
 
 /// What every front shares.
 #[derive(Clone)]

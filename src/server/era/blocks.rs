@@ -1,0 +1,146 @@
+//! Content blocks that a client's revision does not have yet, told with those it has. Types nobody knows pass: they may
+//! come from a revision that is newer than all of ours.
+
+use crate::json::{Needle, Object, Raw, RawRef, quote};
+use crate::model::ItemKind;
+use crate::wire::Revision;
+
+/// The result of a tool or prompt with the blocks this revision has. Most results need no more than a glance.
+pub(crate) fn told(revision: Revision, kind: ItemKind, result: Raw) -> Raw {
+    if !has_newer_blocks(revision, &result) {
+        return result;
+    }
+    let changed = match kind {
+        ItemKind::Tool => in_tool_result(revision, &result),
+        ItemKind::Prompt => in_prompt(revision, &result),
+        ItemKind::Resource | ItemKind::ResourceTemplate => None,
+    };
+    changed.unwrap_or(result)
+}
+
+fn has_newer_blocks(revision: Revision, result: &RawRef) -> bool {
+    (revision < Revision::V2025_06_18 && has_links(result))
+        || (revision < Revision::V2025_03_26 && AUDIO.is_in(result.get()))
+}
+
+static AUDIO: Needle = Needle::new("audio");
+static LINK: Needle = Needle::new("resource_link");
+
+/// Whether a result may hold links, at a glance.
+pub(crate) fn has_links(result: &RawRef) -> bool {
+    LINK.is_in(result.get())
+}
+
+fn in_tool_result(revision: Revision, result: &RawRef) -> Option<Raw> {
+    let object = Object::of(result).ok()?;
+    let content = in_list(revision, object.get("content")?)?;
+    Some(object.edit().set("content", content).finish_raw())
+}
+
+fn in_prompt(revision: Revision, result: &RawRef) -> Option<Raw> {
+    let object = Object::of(result).ok()?;
+    let messages: Vec<&RawRef> = serde_json::from_str(object.get("messages")?.get()).ok()?;
+    let message = |(index, raw): (usize, &&RawRef)| {
+        let message = Object::of(raw).ok()?;
+        let content = message.get("content")?;
+        let told = in_list(revision, content).or_else(|| block(revision, index, content))?;
+        Some(message.edit().set("content", told).finish())
+    };
+    let messages = replaced(&messages, message)?;
+    Some(object.edit().set("messages", messages).finish_raw())
+}
+
+/// A list of blocks; none if it stays as it is.
+fn in_list(revision: Revision, blocks: &RawRef) -> Option<String> {
+    let blocks: Vec<&RawRef> = serde_json::from_str(blocks.get()).ok()?;
+    replaced(&blocks, |(index, raw)| block(revision, index, raw))
+}
+
+fn replaced(items: &[&RawRef], change: impl Fn((usize, &&RawRef)) -> Option<String>) -> Option<String> {
+    let changed: Vec<Option<String>> = items.iter().enumerate().map(change).collect();
+    if changed.iter().all(Option::is_none) {
+        return None;
+    }
+    let told: Vec<&str> =
+        items.iter().zip(&changed).map(|(item, changed)| changed.as_deref().unwrap_or(item.get())).collect();
+    Some(format!("[{}]", told.join(",")))
+}
+
+/// One block; none if it stays as it is.
+fn block(revision: Revision, index: usize, raw: &RawRef) -> Option<String> {
+    let block = Object::of(raw).ok()?;
+    match block.string("type")?.as_str() {
+        "resource_link" if revision < Revision::V2025_06_18 => Some(link_as_text(&block)),
+        "audio" if revision < Revision::V2025_03_26 => audio_as_resource(&block, index),
+        _ => None,
+    }
+}
+
+fn link_as_text(link: &Object<'_>) -> String {
+    let said = |member: &str| link.string(member).filter(|text| !text.is_empty());
+    let mut text = said("title").or_else(|| said("name")).unwrap_or_else(|| "resource".to_owned());
+    if let Some(kind) = said("mimeType") {
+        text.push_str(&format!(" ({kind})"));
+    }
+    text.push_str(&format!(": {}", said("uri").unwrap_or_default()));
+    if let Some(description) = said("description") {
+        text.push_str(&format!("\n{description}"));
+    }
+    format!("{{\"type\":\"text\",\"text\":{}{}}}", quote(&text), kept(link))
+}
+
+/// The sound itself is kept. It needs a URI there, which nobody can read again.
+fn audio_as_resource(audio: &Object<'_>, index: usize) -> Option<String> {
+    let data = audio.get("data")?.get();
+    let kind = audio.get("mimeType").map_or("\"audio/*\"", RawRef::get);
+    Some(format!(
+        "{{\"type\":\"resource\",\"resource\":{{\"uri\":\"embedded:audio/{index}\",\"mimeType\":{kind},\"blob\":{data}}}{}}}",
+        kept(audio)
+    ))
+}
+
+/// What every kind of block may carry.
+fn kept(block: &Object<'_>) -> String {
+    let members = ["annotations", "_meta"].into_iter();
+    members.filter_map(|member| Some(format!(",\"{member}\":{}", block.get(member)?.get()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"{ "type":"text", "text":"audio \u0061nd resource_link", "n":1.10 }"#;
+    const AUDIO: &str = r#"{"type":"audio","data":"QQ==","mimeType":"audio/wav","annotations":{"priority":1.0}}"#;
+    const LINK: &str =
+        r#"{"type":"resource_link","uri":"a://b","name":"b","mimeType":"text/plain","description":"A b"}"#;
+    const FUTURE: &str = r#"{"type":"hologram","audio":[1e400]}"#;
+
+    fn tool(revision: Revision) -> String {
+        let text = format!(r#"{{"x":1.10,"content":[{TEXT},{AUDIO},{LINK},{FUTURE}]}}"#);
+        told(revision, ItemKind::Tool, crate::json::valid(text).unwrap()).get().to_owned()
+    }
+
+    #[test]
+    fn blocks_a_revision_lacks_are_told_with_those_it_has() {
+        let link = r#"{"type":"text","text":"b (text/plain): a://b\nA b"}"#;
+        let audio = r#"{"type":"resource","resource":{"uri":"embedded:audio/1","mimeType":"audio/wav","blob":"QQ=="},"annotations":{"priority":1.0}}"#;
+        let whole = |audio: &str, link: &str| format!(r#"{{"x":1.10,"content":[{TEXT},{audio},{link},{FUTURE}]}}"#);
+        assert_eq!(tool(Revision::V2024_11_05), whole(audio, link));
+        assert_eq!(tool(Revision::V2025_03_26), whole(AUDIO, link));
+        for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
+            assert_eq!(tool(revision), whole(AUDIO, LINK));
+        }
+    }
+
+    #[test]
+    fn messages_of_a_prompt_hold_blocks_too() {
+        let text =
+            format!(r#"{{"messages":[{{"role":"user","content":{LINK}}}, {{"role":"user","content":{TEXT}}}]}}"#);
+        let prompt = told(Revision::V2025_03_26, ItemKind::Prompt, crate::json::valid(text).unwrap());
+        let link = r#"{"type":"text","text":"b (text/plain): a://b\nA b"}"#;
+        assert_eq!(
+            prompt.get(),
+            format!(r#"{{"messages":[{{"role":"user","content":{link}}},{{"role":"user","content":{TEXT}}}]}}"#)
+        );
+    }
+}

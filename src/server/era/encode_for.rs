@@ -1,0 +1,195 @@
+//! A backend's answer, told in the client's era.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use serde_json::json;
+
+use crate::json::{Needle, Object, Raw, RawRef, quote};
+use crate::model::{ItemKind, error_result};
+use crate::wire::{RESERVED, Revision, RpcError, code, key, without_reserved};
+
+/// Who we say we are.
+pub(crate) fn server_info() -> serde_json::Value {
+    json!({"name": "starlark-mcp-proxy", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// A result as this client's revision has it. Bytes that need no change are not changed.
+pub(crate) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
+    if revision.is_stateless() {
+        return stateless(&result);
+    }
+    if !needs_look(&result) {
+        return Ok(result);
+    }
+    let clean = without_reserved(&result);
+    let object = Object::of(&clean).map_err(|_| no_result())?;
+    match result_type(&object).as_deref() {
+        None if !has_other_structure(&object) => Ok(own(clean)),
+        kind @ (None | Some("complete")) => Ok(older(&object, kind.is_some())),
+        Some("input_required") => {
+            Ok(error_result("the tool needs an answer from you, which cannot be asked for in your protocol version"))
+        }
+        Some(other) => Err(unknown_type(other)),
+    }
+}
+
+fn stateless(result: &RawRef) -> Result<Raw, RpcError> {
+    let object = Object::of(result).map_err(|_| no_result())?;
+    match result_type(&object).as_deref() {
+        None | Some("complete" | "input_required" | "task") => Ok(stamped(&object, &key::RESERVED)),
+        Some(other) => Err(unknown_type(other)),
+    }
+}
+
+fn result_type(object: &Object<'_>) -> Option<String> {
+    object.get("resultType").map(|_| object.string("resultType").unwrap_or_default())
+}
+
+fn no_result() -> RpcError {
+    RpcError::internal("the server answered with something that is not a result")
+}
+
+fn unknown_type(kind: &str) -> RpcError {
+    RpcError::internal(&format!("the server answered with the unknown result type {}", quote(kind)))
+}
+
+/// Whether the structured content is no object, which only the stateless era has.
+fn has_other_structure(object: &Object<'_>) -> bool {
+    object.get("structuredContent").is_some_and(|content| !content.get().starts_with('{'))
+}
+
+/// A result without what session-based revisions do not have. Structured content that has to go is left as text.
+fn older(object: &Object<'_>, marked: bool) -> Raw {
+    let mut edit = object.edit();
+    if marked {
+        edit.remove("resultType").remove("ttlMs").remove("cacheScope");
+    }
+    if let Some(structured) = object.get("structuredContent").filter(|_| has_other_structure(object)) {
+        edit.remove("structuredContent");
+        let content = object.get("content").map_or("[]", RawRef::get);
+        let blocks: Vec<&RawRef> = serde_json::from_str(content).unwrap_or_default();
+        let is_text =
+            |block: &&RawRef| Object::of(block).is_ok_and(|block| block.string("type").as_deref() == Some("text"));
+        if !blocks.iter().any(is_text) {
+            let text = format!("{{\"type\":\"text\",\"text\":{}}}", quote(structured.get()));
+            let all: Vec<&str> = blocks.iter().map(|block| block.get()).chain([text.as_str()]).collect();
+            edit.set("content", format!("[{}]", all.join(",")));
+        }
+    }
+    edit.finish_raw()
+}
+
+/// Most results for a session-based client pass as they are, and a glance tells which do not.
+fn needs_look(result: &RawRef) -> bool {
+    static TYPE: Needle = Needle::new("resultType");
+    static STRUCTURED: Needle = Needle::new("structuredContent");
+    let text = result.get();
+    TYPE.is_in(text) || STRUCTURED.is_in(text) || RESERVED.is_in(text) || !text.starts_with('{')
+}
+
+/// A result with its type and our name, and without those keys of `_meta`.
+fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
+    let mut edit = object.edit();
+    if object.get("resultType").is_none() {
+        edit.set("resultType", "\"complete\"");
+    }
+    match object.get(key::META).map(Object::of) {
+        Some(Ok(meta)) => {
+            let mut kept = meta.edit();
+            for name in without {
+                kept.remove(name);
+            }
+            edit.set(key::META, kept.set(key::SERVER_INFO, server_info().to_string()).finish())
+        }
+        _ => {
+            static ALONE: LazyLock<String> = LazyLock::new(|| json!({key::SERVER_INFO: server_info()}).to_string());
+            edit.set(key::META, ALONE.as_str())
+        }
+    };
+    edit.finish_raw()
+}
+
+/// The result that ends a subscription: its own mark in `_meta` stays.
+pub(crate) fn listen_result(revision: Revision, result: &RawRef) -> Result<Raw, RpcError> {
+    debug_assert!(revision.is_stateless(), "only that era has subscriptions");
+    Object::of(result).map(|object| stamped(&object, &[])).map_err(|error| RpcError::internal(&error.to_string()))
+}
+
+fn own(raw: Cow<'_, RawRef>) -> Raw {
+    raw.into_owned()
+}
+
+/// An error as this client may see it. What concerns our own leg to the backend is never the client's to solve.
+pub(crate) fn error(revision: Revision, kind: ItemKind, key: &str, error: RpcError) -> RpcError {
+    let internal = |error: &RpcError| {
+        RpcError::with_data(code::INTERNAL, &error.message(), &json!({"code": error.code(), "data": error.data()}))
+    };
+    let resource = matches!(kind, ItemKind::Resource | ItemKind::ResourceTemplate);
+    match error.code() {
+        // The two eras have different codes for it.
+        code::RESOURCE_NOT_FOUND if revision.is_stateless() && resource => resource_not_found(revision, key),
+        code::RESOURCE_NOT_FOUND if revision.is_stateless() => {
+            RpcError::with_data(code::INVALID_PARAMS, &error.message(), &error.data().unwrap_or_default())
+        }
+        code::INVALID_PARAMS if !revision.is_stateless() && resource && names_uri(&error) => {
+            resource_not_found(revision, key)
+        }
+        code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION => internal(&error),
+        code::MISSING_CAPABILITY if !revision.is_stateless() => internal(&error),
+        -32099..=-32023 if revision.is_stateless() => internal(&error),
+        // In this era the code says that we have no such method, and HTTP says it with a 404.
+        code::METHOD_NOT_FOUND if revision.is_stateless() => internal(&error),
+        _ => error,
+    }
+}
+
+fn names_uri(error: &RpcError) -> bool {
+    error.data().is_some_and(|data| data.get("uri").is_some())
+}
+
+/// There is no such resource, as each era says it.
+pub(crate) fn resource_not_found(revision: Revision, uri: &str) -> RpcError {
+    let code = if revision.is_stateless() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND };
+    RpcError::with_data(code, "resource not found", &json!({ "uri": uri }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Raw {
+        crate::json::valid(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_session_based_client_gets_plain_results_byte_for_byte() {
+        let text = r#"{ "content":[], "x":1.10 , "_meta":{"a":1} }"#;
+        assert_eq!(result(Revision::V2025_11_25, raw(text)).unwrap().get(), text);
+        let modern =
+            r#"{"content":[],"resultType":"complete","x":1.10,"_meta":{"io.modelcontextprotocol/serverInfo":{}}}"#;
+        assert_eq!(result(Revision::V2025_11_25, raw(modern)).unwrap().get(), r#"{"content":[],"x":1.10}"#);
+    }
+
+    #[test]
+    fn a_stateless_client_gets_the_type_of_the_result_and_our_name() {
+        let told = result(Revision::V2026_07_28, raw(r#"{"content":[],"x":1.10,"_meta":{"a":1.0}}"#)).unwrap();
+        assert!(
+            told.get().starts_with(r#"{"content":[],"x":1.10,"_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":"#)
+        );
+        assert!(told.get().ends_with(r#""resultType":"complete"}"#), "{told}");
+    }
+
+    #[test]
+    fn structured_content_that_a_revision_lacks_is_left_as_text() {
+        let told = result(Revision::V2025_06_18, raw(r#"{"content":[],"structuredContent":[1.0, 2]}"#)).unwrap();
+        assert_eq!(told.get(), r#"{"content":[{"type":"text","text":"[1.0, 2]"}]}"#);
+        let text = r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1.10}}"#;
+        assert_eq!(result(Revision::V2025_06_18, raw(text)).unwrap().get(), text);
+    }
+
+    #[test]
+    fn an_unknown_type_of_result_is_an_error() {
+        assert!(result(Revision::V2026_07_28, raw(r#"{"resultType":"what"}"#)).is_err());
+    }
+}

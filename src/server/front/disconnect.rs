@@ -1,0 +1,26 @@
+//! When a client leaves: what scripts kept for its session alone is forgotten.
+
+use crate::builtins::holder_of;
+use crate::model::{Owner, Principal};
+use crate::server::Server;
+use crate::server::client::client::Client;
+use crate::store::Holder;
+
+impl Server {
+    /// The session is over. Nobody waits for it.
+    pub(crate) fn forget(&self, client: &Client) {
+        let (server, principal, owner) = (self.clone(), client.principal.clone(), client.owner.clone());
+        tokio::spawn(async move { server.forget_values_of(&principal, &owner).await });
+    }
+
+    /// What belongs to a known person stays.
+    pub(crate) async fn forget_values_of(&self, principal: &Principal, owner: &Owner) {
+        let holder = holder_of(principal, Some(owner));
+        if !matches!(holder, Holder::Session(_)) {
+            return;
+        }
+        if let Err(error) = self.gateway.calls().store.forget(&holder).await {
+            tracing::debug!("what was kept for a session stays in the store for a while: {error}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Batches, which one revision has.
+
+use std::sync::Arc;
+
+use ::http::{HeaderMap, StatusCode};
+
+use super::{HttpFront, session_id};
+use crate::json::Raw;
+use crate::model::Principal;
+use crate::server::client::sink::MessageSink;
+use crate::server::front::batch;
+use crate::wire::http::HttpReply;
+use crate::wire::{Fault, Revision, RpcError, encode};
+
+impl HttpFront {
+    pub(super) async fn post_batch(
+        self: Arc<Self>,
+        items: Result<Vec<Raw>, Fault>,
+        headers: &HeaderMap,
+        principal: &Principal,
+    ) -> HttpReply {
+        let refuse = |error: &RpcError| HttpReply::json(StatusCode::BAD_REQUEST, encode::error(None, error));
+        let items = match items {
+            Ok(items) => items,
+            Err(fault) => return refuse(&fault.error),
+        };
+        let session = match self.session(headers, principal) {
+            Ok(session) if session.client.revision == Revision::V2025_03_26 => session,
+            // A client whose session is gone must learn that, or it would never open another.
+            Err(refused) if session_id(headers).is_some() => return refused.reply(None),
+            _ => return refuse(&RpcError::invalid_request("batches are only for protocol version 2025-03-26")),
+        };
+        let items = match batch::sort(&items) {
+            Ok(items) => items,
+            Err(error) => return refuse(&error),
+        };
+        let client = self.request_headers.added_to(&session.client, headers);
+        let answers = batch::begin(items, &self.server, &client, &session.in_flight, &MessageSink::Nowhere);
+        match batch::gather(answers).await {
+            Some(text) => HttpReply::json(StatusCode::OK, text),
+            None => HttpReply::empty(StatusCode::ACCEPTED),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A POST: one message, told apart by era and kind.
+
+use std::sync::Arc;
+
+use ::http::{HeaderMap, StatusCode};
+
+use super::negotiate::{Accepts, is_json};
+use super::{HttpFront, Refused, session_id};
+use crate::model::Principal;
+use crate::server::client::client::view_of;
+use crate::server::era::detect;
+use crate::server::front::session::Session;
+use crate::wire::http::{HttpReply, HttpRequest};
+use crate::wire::{Message, Notification, Request, Revision, RpcError, batch, encode, headers, parse, yield_if_large};
+
+impl HttpFront {
+    pub(super) async fn post(self: Arc<Self>, request: HttpRequest, principal: Principal) -> HttpReply {
+        let HttpRequest { headers, body, .. } = request;
+        if !is_json(&headers) {
+            let error = RpcError::invalid_request("the content type must be application/json");
+            return HttpReply::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+        }
+        let accepts = Accepts::of(&headers);
+        if accepts.nothing() {
+            let error = RpcError::invalid_request("accept application/json and text/event-stream");
+            return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
+        }
+        if let Some(items) = batch(&body) {
+            return self.post_batch(items, &headers, &principal).await;
+        }
+        match parse(body).await {
+            Err(fault) => HttpReply::json(StatusCode::BAD_REQUEST, encode::error(fault.id.as_ref(), &fault.error)),
+            Ok(Message::Request(request)) => self.post_request(request, headers, accepts, principal).await,
+            Ok(Message::Notification(notification)) => self.post_notification(&notification, &headers, &principal),
+            Ok(Message::Response(response)) => match self.session(&headers, &principal) {
+                Ok(session) => {
+                    session.take_answer(response);
+                    HttpReply::empty(StatusCode::ACCEPTED)
+                }
+                Err(refused) => refused.reply(None),
+            },
+        }
+    }
+
+    async fn post_request(
+        self: Arc<Self>,
+        request: Request,
+        headers: HeaderMap,
+        accepts: Accepts,
+        principal: Principal,
+    ) -> HttpReply {
+        yield_if_large(request.params.as_deref()).await;
+        if detect::is_stateless(&request, Some(&headers)) {
+            return self.post_stateless(request, headers, accepts, principal).await;
+        }
+        if request.method == "initialize" {
+            return self.initialize(&request, principal).await;
+        }
+        match self.session(&headers, &principal) {
+            Ok(session) => self.post_session(session, request, &headers, accepts).await,
+            Err(refused) => refused.reply(Some(&request.id)),
+        }
+    }
+
+    fn post_notification(&self, notification: &Notification, headers: &HeaderMap, principal: &Principal) -> HttpReply {
+        match session_id(headers).map(|_| self.session(headers, principal)) {
+            Some(Ok(session)) => {
+                session.in_flight.take_notification(notification);
+                self.server.pass_notification_of(notification, &session.client);
+            }
+            Some(Err(refused)) => return refused.reply(None),
+            None => self.server.pass_notification(notification, &view_of(principal, &Arc::default())),
+        }
+        HttpReply::empty(StatusCode::ACCEPTED)
+    }
+
+    /// The session a request names, with a version header that makes sense.
+    pub(super) fn session(&self, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, Refused> {
+        let Some(id) = session_id(headers) else {
+            let error = RpcError::invalid_request(
+                "no session: open one with `initialize` and send its `Mcp-Session-Id`, or use protocol version \
+                 2026-07-28 with `_meta` in every request",
+            );
+            return Err(Refused { status: StatusCode::BAD_REQUEST, error });
+        };
+        let session = self.sessions.find(id, principal).ok_or_else(Refused::unknown_session)?;
+        if let Some(version) = headers.get(&headers::PROTOCOL_VERSION)
+            && !version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some())
+        {
+            let error = RpcError::invalid_request("the header `MCP-Protocol-Version` names no known version");
+            return Err(Refused { status: StatusCode::BAD_REQUEST, error });
+        }
+        Ok(session)
+    }
+}

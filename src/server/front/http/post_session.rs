@@ -1,0 +1,83 @@
+//! Requests of a session.
+
+use std::sync::Arc;
+
+use ::http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::HttpFront;
+use super::negotiate::Accepts;
+use crate::model::{Principal, is_protocol_method};
+use crate::server::client::client::{Asked, Client};
+use crate::server::client::sink::MessageSink;
+use crate::server::front::session::{Session, negotiated};
+use crate::wire::http::HttpReply;
+use crate::wire::{Request, RpcError, encode, headers};
+
+impl HttpFront {
+    /// Opens a session. A session id on the request itself means nothing: this is a new one.
+    pub(super) async fn initialize(&self, request: &Request, principal: Principal) -> HttpReply {
+        let handshake = match negotiated(request) {
+            Ok(agreed) => agreed,
+            Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
+        };
+        let session = Arc::new(Session::new(Client::of_session(handshake, principal), &self.replay));
+        self.server.clients.add(Arc::downgrade(&session.client));
+        let Some(id) = self.sessions.add(Arc::clone(&session)) else {
+            let error = RpcError::internal("too many sessions");
+            return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
+        };
+        let body = encode::result(&request.id, &self.server.initialize_result(&session.client).await);
+        match HeaderValue::from_str(&id) {
+            Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),
+            Err(_) => HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+
+    pub(super) async fn post_session(
+        &self,
+        session: Arc<Session>,
+        request: Request,
+        headers: &HeaderMap,
+        accepts: Accepts,
+    ) -> HttpReply {
+        let client = self.request_headers.added_to(&session.client, headers);
+        let running = match session.in_flight.begin(&request.id) {
+            Ok(running) => running,
+            Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
+        };
+        let server = self.server.clone();
+        let lasting =
+            matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get" | "tasks/result")
+                || !is_protocol_method(&request.method);
+        if !lasting || !accepts.events {
+            // A dropped connection is no cancellation in this era, so the work must not hang on it.
+            let work = tokio::spawn(async move {
+                let cancel = running.cancel.clone();
+                let outcome = server
+                    .answer_session(Asked { request: &request, client: &client, cancel, sink: &MessageSink::Nowhere })
+                    .await;
+                drop(running);
+                outcome.map(|outcome| encode::outcome(&request.id, &outcome))
+            });
+            return match work.await {
+                Ok(Some(text)) => HttpReply::json(StatusCode::OK, text),
+                _ => HttpReply::empty(StatusCode::ACCEPTED),
+            };
+        }
+        let (stream, frames) = session.open();
+        tokio::spawn(async move {
+            let sink = MessageSink::Stream(Arc::clone(&stream));
+            let cancel = running.cancel.clone();
+            let outcome =
+                server.answer_session(Asked { request: &request, client: &client, cancel, sink: &sink }).await;
+            session.touch();
+            // Before the answer goes out: from then on the client may use the id again.
+            drop(running);
+            if let Some(outcome) = outcome {
+                stream.push(&encode::outcome(&request.id, &outcome)).await;
+            }
+            stream.finish();
+        });
+        HttpReply::events(frames)
+    }
+}

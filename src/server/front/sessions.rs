@@ -1,0 +1,94 @@
+//! The table of sessions.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::session::Session;
+use crate::model::Principal;
+
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    table: Mutex<HashMap<String, Arc<Session>>>,
+    limit: usize,
+    idle: Duration,
+}
+
+impl Sessions {
+    pub(crate) fn new(limit: usize, idle: Duration) -> Self {
+        Sessions { table: Mutex::default(), limit, idle }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a session in under a new id that cannot be guessed; none if there are too many.
+    pub(crate) fn add(&self, session: Arc<Session>) -> Option<String> {
+        let mut random = [0u8; 16];
+        getrandom::fill(&mut random).ok()?;
+        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut table = self.lock();
+        if table.len() >= self.limit {
+            return None;
+        }
+        table.insert(id.clone(), session);
+        Some(id)
+    }
+
+    /// The session, if it is this principal's. Another one's is answered as if it did not exist.
+    pub(crate) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
+        let session = self.lock().get(id).cloned()?;
+        if session.client.principal != *principal {
+            return None;
+        }
+        session.touch();
+        Some(session)
+    }
+
+    /// Takes a session out; ending it is for whoever asked.
+    pub(crate) fn remove(&self, id: &str) -> Option<Arc<Session>> {
+        self.lock().remove(id)
+    }
+
+    /// Takes out all that are so.
+    pub(crate) fn remove_where(&self, gone: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
+        self.lock().extract_if(|_, session| gone(session)).map(|(_, session)| session).collect()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Session>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Takes out the sessions that nobody used for too long, and forgets what the others no longer need.
+    pub(crate) fn sweep(&self) -> Vec<Arc<Session>> {
+        for session in self.all() {
+            session.forget_delivered();
+        }
+        self.remove_where(|session| session.is_idle(self.idle))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::client::client::Client;
+    use crate::server::front::session::Handshake;
+
+    #[test]
+    fn only_sessions_that_nobody_uses_are_swept_out() {
+        let client = || Client::of_session(Handshake::default(), Principal::anonymous());
+        let session = || Arc::new(Session::new(client(), &Arc::default()));
+        for (idle, swept) in [(Duration::from_secs(60), 0), (Duration::ZERO, 1)] {
+            let sessions = Sessions::new(10, idle);
+            let id = sessions.add(session()).unwrap();
+            assert_eq!(sessions.sweep().len(), swept);
+            assert_eq!(sessions.find(&id, &Principal::anonymous()).is_none(), swept == 1);
+        }
+        let sessions = Sessions::new(10, Duration::ZERO);
+        let used = session();
+        let _running = used.in_flight.begin(&crate::wire::Id::parse("1").unwrap()).unwrap();
+        sessions.add(used).unwrap();
+        assert!(sessions.sweep().is_empty(), "a running call is use");
+    }
+}

@@ -1,0 +1,233 @@
+//! Requests of the stateless era: every one says all there is to know about its sender.
+
+use std::sync::Arc;
+
+use ::http::{HeaderMap, HeaderName, StatusCode};
+use serde_json::{Value, json};
+
+use crate::json::{Object, Raw, RawRef};
+use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
+use crate::server::Server;
+use crate::server::client::client::{Asked, Client, Outcome, view_of};
+use crate::server::client::log_level::Level;
+use crate::server::era::encode_for;
+use crate::server::methods::tasks;
+use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
+
+const METHODS: [&str; 13] = [
+    "server/discover",
+    "subscriptions/listen",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+];
+
+/// Why a request is not looked at any further: the error, and the status HTTP gives it.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) error: RpcError,
+}
+
+impl Refusal {
+    fn bad(code: i64, message: &str) -> Self {
+        Refusal { status: StatusCode::BAD_REQUEST, error: RpcError::new(code, message) }
+    }
+}
+
+/// The status that goes with an answer that was known before anything was sent.
+pub(crate) fn status(outcome: &Result<Raw, RpcError>) -> StatusCode {
+    match outcome {
+        Ok(_) => StatusCode::OK,
+        Err(error) => match error.code() {
+            code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+            code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,
+            _ => StatusCode::OK,
+        },
+    }
+}
+
+/// Checks a request in the order the protocol gives; the first failure answers. Without headers (stdio) the checks that
+/// compare them fall away; all on one pipe (`on`) is one client's.
+pub(crate) fn admit(
+    request: &Request,
+    sent: Option<&HeaderMap>,
+    principal: Principal,
+    on: Option<Owner>,
+) -> Result<Client, Refusal> {
+    let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+    let object = Object::of(body).map_err(|error| Refusal::bad(code::INVALID_PARAMS, &error.to_string()))?;
+    let meta = ClientMeta::read(&object).map_err(|error| Refusal { status: StatusCode::BAD_REQUEST, error })?;
+    let text = meta.version.and_then(RawRef::text);
+    let version = text.as_deref().ok_or_else(|| missing(key::PROTOCOL_VERSION, "a string"))?;
+    match meta.capabilities {
+        Some(capabilities) if capabilities.get().starts_with('{') => {}
+        _ => return Err(missing(key::CLIENT_CAPABILITIES, "an object")),
+    }
+    if let Some(sent) = sent {
+        check_version_header(sent, version)?;
+    }
+    let revision = Revision::parse(version).filter(|revision| revision.is_stateless());
+    let Some(revision) = revision else { return Err(unsupported(version)) };
+    if let Some(sent) = sent {
+        check_standard_headers(sent, request, &object)?;
+    }
+    // What the protocol does not know may be a server's own.
+    if !METHODS.contains(&request.method.as_str()) && is_protocol_method(&request.method) {
+        return Err(Refusal { status: StatusCode::NOT_FOUND, error: RpcError::method_not_found(&request.method) });
+    }
+    let level = match meta.log_level {
+        None => None,
+        Some(level) => {
+            let level = level.text();
+            let unknown = || Refusal::bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL));
+            Some(level.as_deref().and_then(Severity::parse).ok_or_else(unknown)?)
+        }
+    };
+    let owner = match (&on, principal.anonymous) {
+        (Some(pipe), _) => pipe.clone(),
+        (None, true) => Owner::new_request(),
+        (None, false) => Owner::Person(Arc::clone(&principal.sub)),
+    };
+    let info = Arc::new(ClientInfo {
+        protocol_version: revision.as_str(),
+        implementation: meta.client_info.map(RawRef::to_owned),
+        capabilities: meta.capabilities.map(RawRef::to_owned),
+    });
+    Ok(Client {
+        revision,
+        view: view_of(&principal, &info),
+        seen: None,
+        principal,
+        owner,
+        abilities: abilities(info.capabilities.as_deref()),
+        info,
+        headers: Arc::default(),
+        level: Level::Request(level),
+        questions: None,
+        subscriptions: None,
+        gone: None,
+        links: None,
+    })
+}
+
+/// Most declare nothing, which needs no closer look.
+fn abilities(declared: Option<&RawRef>) -> Abilities {
+    match declared.map(RawRef::get) {
+        None | Some("{}") => Abilities::default(),
+        Some(text) => Abilities::read(&serde_json::from_str(text).unwrap_or_default()),
+    }
+}
+
+fn missing(name: &str, kind: &str) -> Refusal {
+    let message = format!(
+        "`params._meta[\"{name}\"]` must be {kind}; versions that open with `initialize` instead: {}",
+        Revision::supported_names()[1..].join(", ")
+    );
+    Refusal::bad(code::INVALID_PARAMS, &message)
+}
+
+fn unsupported(version: &str) -> Refusal {
+    let data = json!({"supported": Revision::supported_names(), "requested": version});
+    let error = RpcError::with_data(code::UNSUPPORTED_VERSION, "unsupported protocol version", &data);
+    Refusal { status: StatusCode::BAD_REQUEST, error }
+}
+
+/// The one value of a header; two of them could be read differently by different parties.
+fn single<'a>(sent: &'a HeaderMap, name: &HeaderName, shown: &str) -> Result<Option<&'a [u8]>, Refusal> {
+    let mut values = sent.get_all(name).iter();
+    let first = values.next().map(|value| value.as_bytes());
+    if values.next().is_some() {
+        return Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `{shown}` occurs twice")));
+    }
+    Ok(first)
+}
+
+fn check_version_header(sent: &HeaderMap, version: &str) -> Result<(), Refusal> {
+    match single(sent, &headers::PROTOCOL_VERSION, "MCP-Protocol-Version")? {
+        None => Err(Refusal::bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` is missing")),
+        Some(value) if value.trim_ascii() == version.as_bytes() => Ok(()),
+        Some(_) => Err(Refusal::bad(code::HEADER_MISMATCH, "the header `MCP-Protocol-Version` differs from `_meta`")),
+    }
+}
+
+fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'_>) -> Result<(), Refusal> {
+    match single(sent, &headers::METHOD, "Mcp-Method")? {
+        None => return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` is missing")),
+        Some(value) if value.trim_ascii() != request.method.as_bytes() => {
+            return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` differs from the method"));
+        }
+        Some(_) => {}
+    }
+    let Some(member) = headers::name_member(&request.method) else { return Ok(()) };
+    let value = single(sent, &headers::NAME, "Mcp-Name")?
+        .ok_or_else(|| Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Name` is missing"))?;
+    if headers::decode(value) == object.get(member).and_then(RawRef::text) {
+        return Ok(());
+    }
+    Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `Mcp-Name` differs from `params.{member}`")))
+}
+
+impl Server {
+    /// Answers an admitted request.
+    pub(crate) async fn answer_stateless(&self, asked: Asked<'_>) -> Outcome {
+        if self.lacks(&asked.request.method, asked.client).await {
+            return Some(Err(RpcError::method_not_found(&asked.request.method)));
+        }
+        match asked.request.method.as_str() {
+            "server/discover" => Some(Box::pin(self.discover(asked.client)).await),
+            "subscriptions/listen" => match tasks::undeclared(&asked) {
+                Some(error) => Some(Err(error)),
+                None => Box::pin(self.listen(asked)).await,
+            },
+            _ => self.answer_common(asked).await,
+        }
+    }
+
+    async fn discover(&self, client: &Client) -> Result<Raw, RpcError> {
+        let surface = self.described(&client.view).await;
+        let mut result = json!({
+            "supportedVersions": Revision::supported_names(),
+            "capabilities": self.capabilities(surface.as_deref(), client.revision),
+            "ttlMs": 0,
+            "cacheScope": "private",
+        });
+        if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
+            result["instructions"] = Value::from(surface.instructions());
+        }
+        encode_for::result(client.revision, crate::json::raw(&result))
+    }
+
+    /// Compares `Mcp-Param-*` with the arguments, by the schema this client was shown.
+    pub(crate) async fn check_param_headers(
+        &self,
+        request: &Request,
+        sent: &HeaderMap,
+        client: &Client,
+    ) -> Result<(), Refusal> {
+        if request.method != "tools/call" {
+            return Ok(());
+        }
+        let (Ok(surface), Some(body)) = (self.surface(client).await, &request.params) else { return Ok(()) };
+        if !surface.has_marks() {
+            return Ok(());
+        }
+        let Ok(object) = Object::of(body) else { return Ok(()) };
+        let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
+        if entry.marked().is_empty() {
+            return Ok(());
+        }
+        params::check(entry.marked(), object.get("arguments"), |name| {
+            sent.get_all(name).iter().map(|value| value.as_bytes()).collect()
+        })
+        .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))
+    }
+}
