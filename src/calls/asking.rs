@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 
-use super::call::{CallFault, Caller};
+use super::call::CallFault;
+use super::context::RequestContext;
 use crate::backend;
 use crate::backend::Peer;
 use crate::json::{Raw, raw};
@@ -16,7 +17,7 @@ use crate::model::checked_answer;
 use crate::script::{JournalSnapshot, Question};
 
 /// How long a person may take; also how long a ticket is good.
-pub const PATIENCE: Duration = Duration::from_secs(10 * 60);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// How often a question is asked again because the answer does not fit.
 const MOST_REMINDERS: u32 = 2;
 /// What journals of calls that wait in this process may take together, in bytes.
@@ -25,7 +26,7 @@ const MOST_WAITING: usize = 64 << 20;
 /// The script's question as one of the protocol.
 pub fn as_request(question: &Question) -> backend::Question {
     let params = json!({"message": question.message, "requestedSchema": question.schema});
-    backend::Question { method: "elicitation/create".to_owned(), params: raw(&params), patience: PATIENCE }
+    backend::Question { method: "elicitation/create".to_owned(), params: raw(&params), patience: ANSWER_TIMEOUT }
 }
 
 /// Puts an answer into the journal if it fits its question. Otherwise the question stays; an error when that has happened
@@ -78,11 +79,11 @@ impl Drop for Place {
 /// Asks until every question has an answer that fits.
 pub(super) async fn answered(
     mut past: JournalSnapshot,
-    caller: &Caller,
+    request: &RequestContext,
     room: &WaitingRoom,
 ) -> Result<JournalSnapshot, CallFault> {
     let failed = |message: String| CallFault::Failed { message, data: None };
-    let Some(peer) = &caller.peer else { return Err(failed("there is nobody to ask".to_owned())) };
+    let Some(peer) = &request.peer else { return Err(failed("there is nobody to ask".to_owned())) };
     let _place = room.take(past.bytes()).map_err(failed)?;
     loop {
         let open: Vec<(String, backend::Question)> =
@@ -93,7 +94,7 @@ pub(super) async fn answered(
         let answers = join_all(open.into_iter().map(|(key, question)| ask(peer, key, question)));
         let answers = tokio::select! {
             biased;
-            () = caller.cancel.cancelled() => return Err(CallFault::Cancelled),
+            () = request.cancel.cancelled() => return Err(CallFault::Cancelled),
             answers = answers => answers,
         };
         for (key, answer) in answers {
@@ -104,6 +105,6 @@ pub(super) async fn answered(
 
 /// Whoever does not answer in time, or says that it cannot, has put the question away.
 async fn ask(peer: &Arc<dyn Peer>, key: String, question: backend::Question) -> (String, Raw) {
-    let answer = tokio::time::timeout(PATIENCE, peer.ask(question)).await;
+    let answer = tokio::time::timeout(ANSWER_TIMEOUT, peer.ask(question)).await;
     (key, answer.ok().and_then(Result::ok).unwrap_or_else(|| raw(&json!({"action": "cancel"}))))
 }

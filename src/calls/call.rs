@@ -1,4 +1,4 @@
-//! A use of something published: a tool called, a resource read, a prompt asked for.
+//! Calls of published items: looked up in the surface, admitted by `on_request`, then handled by a script or forwarded.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,70 +8,23 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::asking;
-use super::asking::WaitingRoom;
+use super::asking::{self, WaitingRoom};
+use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
 use super::host::RequestHost;
-use super::job::{Job, Work, failed};
+use super::handler_run::{HandlerRun, Work, failed};
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
 use crate::backend::{Call, CallError, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, quote};
-use crate::model::{ClientInfo, ItemKind, Principal, Request};
+use crate::model::{ItemKind, Principal, Request};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
-use crate::surface::Surface;
+use crate::wire::RpcError;
 
-/// Who calls, and what is known of the request.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    pub principal: Principal,
-    /// What the client says of itself.
-    pub client: Arc<ClientInfo>,
-    /// Those headers of the request that scripts may see.
-    pub headers: Arc<[(String, String)]>,
-    /// Whether the script's `on_request` has let this very call through: it goes on after a question of its server.
-    pub admitted: bool,
-    pub cancel: CancellationToken,
-    /// The way to tell and ask them; none where there is none.
-    pub peer: Option<Arc<dyn Peer>>,
-    /// The client's revision has structured content for objects only.
-    pub objects_only: bool,
-    /// The client makes a call again by itself when a server asks something.
-    pub takes_rounds: bool,
-    /// The client asked for a task, or knows what to do with one.
-    pub takes_tasks: bool,
-    /// The answer may come however late, within what the server's config allows.
-    pub patient: bool,
-    /// What the handler did in an earlier round, with the answers to what it asked.
-    pub past: Option<JournalSnapshot>,
-    /// The digest of the session script as it is now; none where it cannot change.
-    pub policy: Option<PolicyNow>,
-}
-
-/// Which session script is in force; none if there is none any more.
-#[derive(Clone)]
-pub struct PolicyNow(Arc<dyn Fn() -> Option<Arc<str>> + Send + Sync>);
-
-impl PolicyNow {
-    pub fn new(look: impl Fn() -> Option<Arc<str>> + Send + Sync + 'static) -> Self {
-        PolicyNow(Arc::new(look))
-    }
-
-    fn is(&self, policy: &Arc<str>) -> bool {
-        (self.0)().is_some_and(|now| now == *policy)
-    }
-}
-
-impl std::fmt::Debug for PolicyNow {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("PolicyNow")
-    }
-}
-
-/// What a call ends with if its answers come to another script than its questions came from.
+/// The error of a call whose answers arrive after the session script was replaced.
 pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
 
 /// Why a call has no result.
@@ -79,16 +32,35 @@ pub const POLICY_CHANGED: &str = "the policy changed while the question was open
 pub enum CallFault {
     /// Nothing of that name is published.
     Unknown,
+    /// The proxy itself refuses the request with this error.
+    Rejected(RpcError),
     Backend(CallError),
-    /// A handler of a resource or prompt failed; a tool's failure is a result.
+    /// The handler of a resource or prompt failed; the failure of a tool is a result.
     Failed {
         message: String,
         data: Option<Value>,
     },
-    /// A handler asks something, and the caller makes the call again with the answers.
+    /// A handler asks something, and the client repeats the call with the answers.
     Asks(JournalSnapshot),
-    /// The call was cancelled: nobody waits for an answer.
+    /// The call was cancelled: nobody waits for a response.
     Cancelled,
+}
+
+impl From<RpcError> for CallFault {
+    fn from(error: RpcError) -> Self {
+        CallFault::Rejected(error)
+    }
+}
+
+/// A request to forward to a backend as it is.
+pub struct Forward<'a> {
+    pub backend: &'a Arc<str>,
+    pub method: Cow<'static, str>,
+    pub params: Raw,
+    /// Whether the client accepts a task in place of the result.
+    pub accepts_task: bool,
+    /// Overrides the backend's own timeout.
+    pub timeout: Option<Duration>,
 }
 
 /// Everything that calls need, shared by all of them.
@@ -96,159 +68,146 @@ pub enum CallFault {
 pub struct Calls {
     pub dispatcher: Dispatcher,
     pub pool: Pool,
-    /// Where rate limits, waiting calls and what scripts remember are kept.
+    /// Holds rate limits, suspended calls and what scripts remember.
     pub store: Store,
-    /// Calls that wait for somebody's answer.
+    /// Bounds the memory of calls that wait for an answer.
     pub waiting: WaitingRoom,
-    /// Other surroundings than this machine's.
+    /// Replaces the clock, the log and effects in tests.
     pub test_overrides: Option<Arc<dyn TestOverrides>>,
 }
 
 impl Calls {
-    /// Uses what is published under `key`. `params` are the client's, without reserved `_meta` keys.
-    pub async fn item(
-        &self,
-        surface: &Arc<Surface>,
-        kind: ItemKind,
-        key: &str,
-        params: Raw,
-        caller: Caller,
-    ) -> Result<Raw, CallFault> {
-        let entry = surface.find(kind, key).ok_or(CallFault::Unknown)?;
+    /// Calls a tool, reads a resource or gets a prompt.
+    pub async fn item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallFault> {
+        if let Some(backend) = call.unlisted_on.clone() {
+            return self.unlisted(request, call, &backend).await;
+        }
+        let entry = request.surface.find(call.kind, &call.key).ok_or(CallFault::Unknown)?;
         match &entry.handler {
             Handler::Backend(target) => {
                 let runs_here = self.dispatcher.runs_here(&target.backend);
-                if !runs_here && let Some(answer) = self.asked_first(surface, kind, key, &params, &caller).await? {
+                if !runs_here && let Some(answer) = self.admit(request, &call).await? {
                     return Ok(answer);
                 }
-                // A URI that fits a template stays the URI it is; everything else goes by its original key.
-                let original = if entry.kind == ItemKind::ResourceTemplate { key } else { &target.name };
-                let params = if original == key {
-                    params
+                // A URI that matches a template is the server's own; every other item goes by its original key.
+                let is_template = entry.kind == ItemKind::ResourceTemplate;
+                let original = if is_template { call.key.as_str() } else { target.name.as_ref() };
+                let params = if original == call.key {
+                    call.params.clone()
                 } else {
-                    Object::of(&params).map_err(malformed)?.edit().set(kind.use_member(), quote(original)).finish_raw()
+                    let object = Object::of(&call.params).map_err(malformed)?;
+                    object.edit().set(call.kind.use_member(), quote(original)).finish_raw()
                 };
                 if runs_here {
                     let work = Work::Local(target.clone(), params.clone());
-                    let job = Job::new(surface, kind, key, work, params, &caller);
-                    return Box::pin(self.handle(job, caller)).await?.ok_or_else(nothing_ran);
+                    let run = HandlerRun::new(request, work, ItemCall { params, ..call });
+                    return Box::pin(self.handle(request, run)).await?.ok_or_else(nothing_ran);
                 }
-                self.forward(&target.backend, kind.use_method(), params, caller).await
+                let (backend, method) = (&target.backend, call.kind.use_method().into());
+                let forward = Forward { backend, method, params, accepts_task: call.accepts_task, timeout: None };
+                self.forward(request, forward).await
             }
             Handler::Script(function) => {
-                let job = Job::new(surface, kind, key, Work::Script(function.clone()), params, &caller);
-                self.handle(job, caller).await?.ok_or_else(nothing_ran)
+                let run = HandlerRun::new(request, Work::Script(function.clone()), call);
+                self.handle(request, run).await?.ok_or_else(nothing_ran)
             }
         }
     }
 
-    /// Reads a resource of a backend that is not published by itself: the client has it from a link.
-    pub async fn unlisted(
-        &self,
-        surface: &Arc<Surface>,
-        backend: &Arc<str>,
-        uri: &str,
-        params: Raw,
-        caller: Caller,
-    ) -> Result<Raw, CallFault> {
-        let kind = ItemKind::Resource;
-        if let Some(answer) = self.asked_first(surface, kind, uri, &params, &caller).await? {
+    /// Reads a resource that is not published itself, from the backend that gave the client a link to it.
+    async fn unlisted(&self, request: &RequestContext, call: ItemCall, backend: &Arc<str>) -> Result<Raw, CallFault> {
+        if let Some(answer) = self.admit(request, &call).await? {
             return Ok(answer);
         }
-        self.forward(backend, kind.use_method(), params, caller).await
+        let (method, accepts_task) = (call.kind.use_method().into(), call.accepts_task);
+        self.forward(request, Forward { backend, method, params: call.params, accepts_task, timeout: None }).await
     }
 
-    /// What the script's `on_request` says to the use of something that no handler of its own stands for; none to go on.
-    async fn asked_first(
-        &self,
-        surface: &Arc<Surface>,
-        kind: ItemKind,
-        key: &str,
-        params: &Raw,
-        caller: &Caller,
-    ) -> Result<Option<Raw>, CallFault> {
-        if caller.admitted || surface.on_request().is_none() {
+    /// Runs the script's `on_request` for an item without a handler of the script's own; none to go on with the call.
+    async fn admit(&self, request: &RequestContext, call: &ItemCall) -> Result<Option<Raw>, CallFault> {
+        if call.admitted || request.surface.on_request().is_none() {
             return Ok(None);
         }
-        let job = Job::new(surface, kind, key, Work::Hook, Raw::clone(params), caller);
-        Box::pin(self.handle(job, caller.clone())).await
+        let run = HandlerRun::new(request, Work::Hook, call.clone());
+        Box::pin(self.handle(request, run)).await
     }
 
     /// Sends a request on to a backend.
-    pub async fn forward(
-        &self,
-        backend: &Arc<str>,
-        method: impl Into<Cow<'static, str>>,
-        params: Raw,
-        caller: Caller,
-    ) -> Result<Raw, CallFault> {
+    pub async fn forward(&self, request: &RequestContext, forward: Forward<'_>) -> Result<Raw, CallFault> {
         let call = Call {
-            method: method.into(),
-            params,
-            timeout: caller.patient.then_some(Duration::MAX),
-            cancel: caller.cancel,
-            peer: caller.peer,
-            passes_questions_on: caller.takes_rounds,
-            takes_tasks: caller.takes_tasks,
+            method: forward.method,
+            params: forward.params,
+            timeout: forward.timeout,
+            cancel: request.cancel.clone(),
+            peer: request.peer.clone(),
+            passes_questions_on: request.retries_with_input,
+            takes_tasks: forward.accepts_task,
             declares_tasks: false,
             host: None,
         };
-        match self.dispatcher.call(backend, call).await {
+        match self.dispatcher.call(forward.backend, call).await {
             Ok(answer) => Ok(answer.result),
             Err(CallError::Cancelled) => Err(CallFault::Cancelled),
             Err(error) => Err(CallFault::Backend(error)),
         }
     }
 
-    /// Runs a handler, and again with the answers as long as it asks something.
-    async fn handle(&self, job: Job, mut caller: Caller) -> Result<Option<Raw>, CallFault> {
-        let (job, mut past) = (Arc::new(job), caller.past.take());
+    /// Runs a handler, and runs it again with the answers for as long as it asks something.
+    async fn handle(&self, request: &RequestContext, mut run: HandlerRun) -> Result<Option<Raw>, CallFault> {
+        let mut journal = run.take_journal();
+        let run = Arc::new(run);
         loop {
-            let outcome = self.run(&job, &caller, past.take()).await;
+            let outcome = self.run(request, &run, journal.take()).await;
             let Err(CallFault::Asks(open)) = outcome else { return outcome };
-            if caller.takes_rounds {
+            if request.retries_with_input {
                 return Err(CallFault::Asks(open));
             }
-            match Box::pin(asking::answered(open, &caller, &self.waiting)).await {
-                Ok(answered) => past = Some(answered),
-                Err(CallFault::Failed { message, data }) => return failed(job.kind, message, data).map(Some),
+            match Box::pin(asking::answered(open, request, &self.waiting)).await {
+                Ok(answered) => journal = Some(answered),
+                Err(CallFault::Failed { message, data }) => return failed(run.kind(), message, data).map(Some),
                 Err(fault) => return Err(fault),
             }
-            if caller.policy.as_ref().is_some_and(|now| !now.is(job.surface.policy())) {
-                return failed(job.kind, POLICY_CHANGED.to_owned(), None).map(Some);
+            if request.policy.as_ref().is_some_and(|now| !now.is(request.surface.policy())) {
+                return failed(run.kind(), POLICY_CHANGED.to_owned(), None).map(Some);
             }
         }
     }
 
-    /// What may be done in somebody's name where no handler runs: at a prompt.
-    pub fn host(&self, caller: &Caller, name: &str, runtime: Handle) -> Arc<dyn Host> {
-        Arc::new(self.request_host(caller, ItemKind::Tool, name.into(), runtime, name.into(), None))
+    /// The effects of a handler where none runs: at a prompt.
+    pub fn host(
+        &self,
+        principal: Principal,
+        cancel: CancellationToken,
+        name: &str,
+        runtime: Handle,
+    ) -> Arc<dyn Host> {
+        let request = Request {
+            method: ItemKind::Tool.use_method(),
+            name: name.into(),
+            principal,
+            owner: None,
+            client: Arc::default(),
+            headers: Arc::default(),
+        };
+        Arc::new(self.request_host(request, None, cancel, runtime, name.into(), None))
     }
 
     fn request_host(
         &self,
-        caller: &Caller,
-        kind: ItemKind,
-        name: Arc<str>,
+        request: Request,
+        peer: Option<Arc<dyn Peer>>,
+        cancel: CancellationToken,
         runtime: Handle,
         namespace: Arc<str>,
         line: Option<JournalCursor>,
     ) -> RequestHost {
-        let request = Request {
-            method: kind.use_method(),
-            name,
-            principal: caller.principal.clone(),
-            owner: caller.peer.as_ref().map(|peer| peer.owner().clone()),
-            client: Arc::clone(&caller.client),
-            headers: Arc::clone(&caller.headers),
-        };
         RequestHost {
             dispatcher: self.dispatcher.clone(),
             request_state: RequestState::of(&request, &self.store, &runtime).map(Arc::new),
             runtime,
-            cancel: caller.cancel.clone(),
+            cancel,
             request,
-            peer: caller.peer.clone(),
+            peer,
             line,
             store: self.store.clone(),
             namespace,
@@ -259,22 +218,31 @@ impl Calls {
 
     async fn run(
         &self,
-        job: &Arc<Job>,
-        caller: &Caller,
-        past: Option<JournalSnapshot>,
+        request: &RequestContext,
+        run: &Arc<HandlerRun>,
+        journal: Option<JournalSnapshot>,
     ) -> Result<Option<Raw>, CallFault> {
-        let (kind, name): (ItemKind, Arc<str>) = (job.kind, job.key.as_str().into());
-        // Where nobody can be asked nothing has to be written down.
-        let asks = past.is_some() || caller.peer.as_ref().is_some_and(|peer| peer.askable().form);
-        let line = asks.then(|| JournalCursor::first(Journal::of(past.unwrap_or_default())));
-        let namespace = Arc::clone(&job.surface.namespace);
-        let host = Arc::new(self.request_host(caller, kind, Arc::clone(&name), Handle::current(), namespace, line));
-        let job = Arc::clone(job);
+        let (kind, name): (ItemKind, Arc<str>) = (run.kind(), run.key().into());
+        // A journal is only needed where the client can be asked something.
+        let asks = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().form);
+        let cursor = asks.then(|| JournalCursor::first(Journal::of(journal.unwrap_or_default())));
+        let namespace = Arc::clone(&request.surface.namespace);
+        let seen_by_script = Request {
+            method: kind.use_method(),
+            name: Arc::clone(&name),
+            principal: request.principal.clone(),
+            owner: request.owner().cloned(),
+            client: Arc::clone(&request.client),
+            headers: Arc::clone(&request.headers),
+        };
+        let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
+        let host = self.request_host(seen_by_script, peer, cancel, Handle::current(), namespace, cursor);
+        let (run, host) = (Arc::clone(run), Arc::new(host));
         let outcome = tokio::select! {
             biased;
-            // While it waits for a place it is not started at all; a running handler is stopped through its host.
-            () = caller.cancel.cancelled() => return Err(CallFault::Cancelled),
-            outcome = self.pool.run(move || job.run(&host)) => outcome,
+            // A handler that still queues for a worker is never started; a running one is stopped through its host.
+            () = request.cancel.cancelled() => return Err(CallFault::Cancelled),
+            outcome = self.pool.run(move || run.run(&host)) => outcome,
         };
         outcome.unwrap_or_else(|error| {
             tracing::error!(item = %name, %error, "a handler did not finish");

@@ -3,17 +3,19 @@
 
 mod asking;
 mod call;
+mod context;
 mod dispatch;
 mod host;
-mod job;
+mod handler_run;
 mod request_state;
 mod test_overrides;
 mod stats;
 mod handler_peer;
 
-pub use asking::{PATIENCE, WaitingRoom, as_request, take_answer};
-pub use call::{CallFault, Caller, Calls, POLICY_CHANGED, PolicyNow};
+pub use asking::{ANSWER_TIMEOUT, WaitingRoom, as_request, take_answer};
+pub use call::{CallFault, Calls, Forward, POLICY_CHANGED};
+pub use context::{ItemCall, PolicyNow, RequestContext};
 pub use dispatch::Dispatcher;
-pub use job::failed;
+pub use handler_run::failed;
 pub use stats::{CallStats, Counts};
 pub use test_overrides::TestOverrides;

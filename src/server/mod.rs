@@ -1,11 +1,12 @@
 //! The MCP server that clients connect to: methods, sessions, header checks, identity; what a backend answered is told
 //! in the client's own era.
 
-pub(crate) mod front;
-pub(crate) mod era;
-pub(crate) mod methods;
-pub(crate) mod client;
-pub(crate) mod input_required;
+mod front;
+mod era;
+mod methods;
+mod client;
+mod input_required;
+mod unlisted;
 
 use std::sync::Arc;
 
@@ -17,10 +18,13 @@ use crate::calls::PolicyNow;
 use crate::gateway::Gateway;
 use crate::model::Secret;
 use crate::seal::Sealer;
+use crate::surface::Surface;
+use crate::wire::RpcError;
+use client::client::Client;
 use client::links::LinkTable;
 use front::clients::Clients;
 use input_required::conversation::Conversations;
-use input_required::journals::Held;
+use input_required::journals::SuspendedSurfaces;
 use input_required::ticket::Tickets;
 
 /// What every front shares.
@@ -31,7 +35,7 @@ pub struct Server {
     tickets: Arc<Tickets>,
     conversations: Arc<Conversations>,
     links: Arc<LinkTable>,
-    held: Arc<Held>,
+    suspended: Arc<SuspendedSurfaces>,
     policy: PolicyNow,
     clients: Arc<Clients>,
 }
@@ -52,9 +56,21 @@ impl Server {
             tickets,
             conversations: Arc::default(),
             links: Arc::default(),
-            held: Arc::default(),
+            suspended: Arc::default(),
             policy,
             clients: Arc::default(),
         })
+    }
+
+    /// The surface that a client sees now.
+    async fn surface(&self, client: &Client) -> Result<Arc<Surface>, RpcError> {
+        let surface = self.gateway.surface(&client.surface_handle).await.map_err(|error| {
+            tracing::error!("{error}");
+            RpcError::internal("the proxy's session script failed; its log says why")
+        })?;
+        if let Some(seen) = &client.seen {
+            seen.first(&surface);
+        }
+        Ok(surface)
     }
 }

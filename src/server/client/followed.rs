@@ -10,9 +10,8 @@ use super::client::Client;
 use crate::backend::{CallError, Follower, Listener, Subscription};
 use crate::calls::CallFault;
 use crate::gateway::SurfaceHandle;
-use crate::model::ItemKind;
 use crate::server::Server;
-use crate::surface::{NoUpdates, UpdateSource};
+use crate::surface::{NoUpdates, Surface, UpdateSource};
 use crate::wire::{RpcError, encode};
 
 /// For one client, or one stream of a stateless client.
@@ -41,18 +40,23 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Followed {
     /// Follows one more; following twice is following once.
-    pub(crate) async fn add(self: &Arc<Self>, server: &Server, client: &Client, uri: &str) -> Result<(), CallFault> {
+    pub(crate) async fn add(
+        self: &Arc<Self>,
+        server: &Server,
+        client: &Client,
+        surface: &Surface,
+        uri: &str,
+    ) -> Result<(), CallFault> {
         if locked(&self.held).contains_key(uri) {
             return Ok(());
         }
         self.has_room()?;
-        let surface = server.surface(client).await.map_err(|error| CallFault::Backend(CallError::Rpc(error)))?;
         let published = surface.updates_of(uri);
         let linked = published == Err(NoUpdates::Unknown);
         let source = match published {
             Ok(source) => source,
             Err(NoUpdates::Unknown) => {
-                let backend = server.owner_of_unlisted(&surface, ItemKind::Resource, uri, client);
+                let backend = server.server_of_unlisted(surface, uri, client);
                 UpdateSource { backend: backend.ok_or(CallFault::Unknown)?, original: uri.to_owned() }
             }
             Err(NoUpdates::MadeByScript) => {

@@ -3,10 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::client::Client;
 use crate::json::{Object, RawRef};
 use crate::model::Principal;
-use crate::server::Server;
 
 /// Links of one client; the oldest go first.
 const LIMIT: usize = 1000;
@@ -14,13 +12,6 @@ const LIMIT: usize = 1000;
 const LONGEST: usize = 4096;
 /// Principals whose links are remembered.
 const PRINCIPALS: usize = 10_000;
-
-impl Server {
-    /// The links of whoever makes a request; none if it cannot be told from others.
-    pub(crate) fn links_of(&self, client: &Client) -> Option<Arc<Links>> {
-        client.links.clone()
-    }
-}
 
 /// The links that one owner was given: a session, or a principal whose requests stand alone.
 #[derive(Debug, Default)]

@@ -1,14 +1,9 @@
-//! Which log messages a client wants.
+//! The least severity of log messages that a client receives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use serde_json::json;
-
-use super::client::{Asked, Outcome};
-use crate::json::{Object, RawRef};
-use crate::server::Server;
-use crate::wire::{RpcError, Severity};
+use crate::wire::Severity;
 
 /// The level of a session, until another is set.
 #[derive(Debug)]
@@ -47,18 +42,8 @@ impl Level {
     }
 }
 
-impl Server {
-    /// `logging/setLevel`: for all that comes in this session from now on.
-    pub(crate) fn set_level(&self, asked: &Asked<'_>) -> Outcome {
-        let body = asked.request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
-        let wanted = Object::of(body).ok().and_then(|params| params.string("level"));
-        let severity = wanted.as_deref().and_then(Severity::parse);
-        let (Some(severity), Level::Session(level)) = (severity, &asked.client.level) else {
-            let known: Vec<&str> = Severity::ALL.into_iter().map(Severity::as_str).collect();
-            let message = format!("`level` must be one of {}", known.join(", "));
-            return Some(Err(RpcError::invalid_params(&message)));
-        };
-        level.0.store(severity as u8, Ordering::Relaxed);
-        Some(Ok(crate::json::raw(&json!({}))))
+impl SessionLevel {
+    pub(crate) fn set(&self, severity: Severity) {
+        self.0.store(severity as u8, Ordering::Relaxed);
     }
 }

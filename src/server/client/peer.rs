@@ -1,6 +1,7 @@
-//! The client of a running call: how it is told and asked things in the middle of it.
+//! The requesting client as the rest of the proxy sees it while its request runs: progress, log messages, questions.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -16,68 +17,102 @@ use crate::model::{Abilities, Owner, is_protocol_method};
 use crate::server::input_required::conversation::Asking;
 use crate::wire::{Revision, RpcError, Severity, encode, key, without_reserved};
 
-/// Where news of a call goes. A conversation has a new place for them with every round.
+/// The request through which the client is reached. A stateless client sends a new one with every round of a call.
 #[derive(Debug)]
-struct News {
+struct Round {
     sink: MessageSink,
-    /// Under which progress is wanted, as it was written.
+    /// The progress token, as it was written.
     token: Option<Raw>,
-    last: f64,
-    /// The client as it is in this round: what it declares may change from one to the next.
+    last_progress: f64,
+    /// The client as this request declares it: its capabilities may change from one round to the next.
     client: Arc<Client>,
 }
 
-/// How a task stands, as a session-based server may tell.
+impl Round {
+    fn new(client: &Arc<Client>, sink: &MessageSink, token: Option<Raw>) -> Self {
+        Round { sink: sink.clone(), token, last_progress: f64::NEG_INFINITY, client: Arc::clone(client) }
+    }
+}
+
+/// The notification about the status of a task, which session-based servers may send.
 const TASK_STATUS: &str = "notifications/tasks/status";
 
-/// How the client of this call is asked.
+/// How the client is asked something during a call.
 #[derive(Debug)]
-pub(crate) enum Way {
-    /// It cannot be asked in this call.
-    None,
-    /// By a request on the stream of its own.
+pub(crate) enum AskBy {
+    /// The client cannot be asked in this call.
+    Nothing,
+    /// By a JSON-RPC request, on the stream of the client's own request.
     Request,
-    /// By ending the request with a question.
+    /// By ending the client's request with the question as its result.
     Conversation(Asking),
 }
 
+/// The client that made a request, for everything that notifies or asks it while the request runs.
 #[derive(Debug)]
 pub(crate) struct ClientPeer {
     client: Arc<Client>,
-    news: Mutex<News>,
-    way: Way,
-    wants_progress: bool,
+    round: Mutex<Round>,
+    ask_by: AskBy,
+    wants_progress: AtomicBool,
     /// The task that the request is about.
-    task: Option<TaskNames>,
+    task: OnceLock<TaskNames>,
 }
 
 impl ClientPeer {
-    pub(crate) fn new(client: &Arc<Client>, sink: &MessageSink, token: Option<Raw>, way: Way) -> Arc<Self> {
-        let wants_progress = token.is_some();
-        let news = Mutex::new(News { sink: sink.clone(), token, last: f64::NEG_INFINITY, client: Arc::clone(client) });
-        Arc::new(ClientPeer { client: Arc::clone(client), news, way, wants_progress, task: None })
+    pub(crate) fn new(client: &Arc<Client>, sink: &MessageSink, ask_by: AskBy) -> Arc<Self> {
+        Arc::new(ClientPeer {
+            client: Arc::clone(client),
+            round: Mutex::new(Round::new(client, sink, None)),
+            ask_by,
+            wants_progress: AtomicBool::new(false),
+            task: OnceLock::new(),
+        })
     }
 
-    /// The client of a request about a task.
-    pub(crate) fn of_task(client: &Arc<Client>, sink: &MessageSink, way: Way, task: TaskNames) -> Arc<Self> {
-        let news =
-            Mutex::new(News { sink: sink.clone(), token: None, last: f64::NEG_INFINITY, client: Arc::clone(client) });
-        Arc::new(ClientPeer { client: Arc::clone(client), news, way, wants_progress: false, task: Some(task) })
+    /// This client, asked in another way.
+    pub(crate) fn asked_by(&self, ask_by: AskBy) -> Arc<Self> {
+        let (sink, token) = self.sink_and_token();
+        let peer = ClientPeer::new(&self.client, &sink, ask_by);
+        peer.set_progress_token(token);
+        peer
     }
 
-    fn news(&self) -> MutexGuard<'_, News> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 
-    /// From now on news go to another request of the same client.
-    pub(crate) fn goes_on_in(&self, client: &Arc<Client>, sink: &MessageSink, token: Option<Raw>) {
-        *self.news() = News { sink: sink.clone(), token, last: f64::NEG_INFINITY, client: Arc::clone(client) };
+    /// Reports progress under this token from now on.
+    pub(crate) fn set_progress_token(&self, token: Option<Raw>) {
+        self.wants_progress.store(token.is_some(), Ordering::Relaxed);
+        self.round().token = token;
     }
 
-    /// Between two requests nobody can be told anything.
-    pub(crate) fn waits(&self) {
-        let mut news = self.news();
-        (news.sink, news.token) = (MessageSink::Nowhere, None);
+    /// The request is about this task, which client and server know by different ids.
+    pub(crate) fn set_task(&self, task: TaskNames) {
+        // A request is about one task only.
+        let _ = self.task.set(task);
+    }
+
+    fn round(&self) -> MutexGuard<'_, Round> {
+        self.round.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sink_and_token(&self) -> (MessageSink, Option<Raw>) {
+        let round = self.round();
+        (round.sink.clone(), round.token.clone())
+    }
+
+    /// The call continues in another request of the same client.
+    pub(crate) fn continue_in(&self, peer: &ClientPeer) {
+        let (sink, token) = peer.sink_and_token();
+        *self.round() = Round::new(&peer.client, &sink, token);
+    }
+
+    /// Between two requests of a stateless client there is nowhere to send to.
+    pub(crate) fn suspend(&self) {
+        let mut round = self.round();
+        (round.sink, round.token) = (MessageSink::Nowhere, None);
     }
 }
 
@@ -91,9 +126,9 @@ impl Peer for ClientPeer {
     }
 
     fn askable(&self) -> Abilities {
-        match self.way {
-            Way::None => Abilities::default(),
-            _ => self.news().client.abilities,
+        match self.ask_by {
+            AskBy::Nothing => Abilities::default(),
+            _ => self.round().client.abilities,
         }
     }
 
@@ -102,11 +137,11 @@ impl Peer for ClientPeer {
     }
 
     fn wants_progress(&self) -> bool {
-        self.wants_progress
+        self.wants_progress.load(Ordering::Relaxed)
     }
 
     fn log_level(&self) -> Option<Severity> {
-        self.news().client.level.wanted()
+        self.round().client.level.wanted()
     }
 
     fn understands_url_error(&self) -> bool {
@@ -117,33 +152,33 @@ impl Peer for ClientPeer {
     fn progress(&self, params: &RawRef) {
         let Ok(object) = Object::of(params) else { return };
         let value = object.get("progress").and_then(|value| value.get().parse::<f64>().ok());
-        let mut news = self.news();
-        let Some(value) = value.filter(|value| *value > news.last) else { return };
-        let Some(token) = &news.token else { return };
+        let mut round = self.round();
+        let Some(value) = value.filter(|value| *value > round.last_progress) else { return };
+        let Some(token) = &round.token else { return };
         let params = object.edit().set(key::PROGRESS_TOKEN, token.get()).finish();
         let params = crate::json::valid(params);
-        news.last = value;
+        round.last_progress = value;
         if let Ok(params) = params {
-            news.sink.try_send(encode::notification("notifications/progress", Some(without_reserved(&params).get())));
+            round.sink.try_send(encode::notification("notifications/progress", Some(without_reserved(&params).get())));
         }
     }
 
     fn log(&self, params: &RawRef) {
         let Ok(object) = Object::of(params) else { return };
         let severity = object.string("level").and_then(|level| Severity::parse(&level));
-        let news = self.news();
-        if severity.is_none_or(|severity| !news.client.level.takes(severity)) {
+        let round = self.round();
+        if severity.is_none_or(|severity| !round.client.level.takes(severity)) {
             return;
         }
-        let params = task_names::outward(self.task.as_ref(), params);
-        news.sink.try_send(encode::notification("notifications/message", Some(params.get())));
+        let params = task_names::outward(self.task.get(), params);
+        round.sink.try_send(encode::notification("notifications/message", Some(params.get())));
     }
 
     fn tell(&self, method: &str, params: Option<&RawRef>) {
         if method == TASK_STATUS {
-            let told = self.task.as_ref().zip(params).and_then(|(task, params)| task.status(params));
+            let told = self.task.get().zip(params).and_then(|(task, params)| task.status(params));
             if let Some(params) = told.filter(|_| self.client.revision == Revision::V2025_11_25) {
-                self.news().sink.try_send(encode::notification(method, Some(params.get())));
+                self.round().sink.try_send(encode::notification(method, Some(params.get())));
             }
             return;
         }
@@ -152,21 +187,21 @@ impl Peer for ClientPeer {
         if is_protocol_method(method) && !of_call {
             return;
         }
-        let params = params.map(|params| task_names::outward(self.task.as_ref(), params));
-        self.news().sink.try_send(encode::notification(method, params.as_deref().map(RawRef::get)));
+        let params = params.map(|params| task_names::outward(self.task.get(), params));
+        self.round().sink.try_send(encode::notification(method, params.as_deref().map(RawRef::get)));
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let refuse = |error| std::future::ready(Err(error)).boxed();
-        match (&self.way, &self.client.questions) {
-            (Way::Conversation(asking), _) => asking.ask(question),
-            (Way::Request, Some(questions)) => {
-                let sink = self.news().sink.clone();
+        match (&self.ask_by, &self.client.questions) {
+            (AskBy::Conversation(asking), _) => asking.ask(question),
+            (AskBy::Request, Some(questions)) => {
+                let sink = self.round().sink.clone();
                 let params = match crate::server::era::older_question::told(self.client.revision, &question) {
-                    Ok(params) => task_names::outward(self.task.as_ref(), &params).into_owned(),
+                    Ok(params) => task_names::outward(self.task.get(), &params).into_owned(),
                     Err(error) => return refuse(error),
                 };
-                let (questions, task) = (Arc::clone(questions), self.task.clone());
+                let (questions, task) = (Arc::clone(questions), self.task.get().cloned());
                 let answer = async move {
                     let answer = questions.ask(sink, question.method, params).await?;
                     Ok(task_names::inward(task.as_ref(), &answer).into_owned())
@@ -179,12 +214,12 @@ impl Peer for ClientPeer {
 
     fn takes_form(&self, question: &Question) -> bool {
         self.askable().form
-            && match &self.way {
-                Way::None => false,
-                Way::Conversation(_) => true,
-                Way::Request => {
+            && match &self.ask_by {
+                AskBy::Nothing => false,
+                AskBy::Conversation(_) => true,
+                AskBy::Request => {
                     let reachable =
-                        !matches!(self.news().sink, MessageSink::Nowhere) && self.client.questions.is_some();
+                        !matches!(self.round().sink, MessageSink::Nowhere) && self.client.questions.is_some();
                     reachable && crate::server::era::older_question::told(self.client.revision, question).is_ok()
                 }
             }
@@ -193,7 +228,7 @@ impl Peer for ClientPeer {
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {
         let sink = self.client.subscriptions.as_ref()?.sink();
         self.client.questions.as_ref()?;
-        Some(ClientPeer::new(&self.client, sink, None, Way::Request))
+        Some(ClientPeer::new(&self.client, sink, AskBy::Request))
     }
 
     fn gone(&self) -> Option<CancellationToken> {

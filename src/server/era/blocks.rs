@@ -6,7 +6,7 @@ use crate::model::ItemKind;
 use crate::wire::Revision;
 
 /// The result of a tool or prompt with the blocks this revision has. Most results need no more than a glance.
-pub(crate) fn told(revision: Revision, kind: ItemKind, result: Raw) -> Raw {
+pub(crate) fn encode_for(revision: Revision, kind: ItemKind, result: Raw) -> Raw {
     if !has_newer_blocks(revision, &result) {
         return result;
     }
@@ -117,7 +117,7 @@ mod tests {
 
     fn tool(revision: Revision) -> String {
         let text = format!(r#"{{"x":1.10,"content":[{TEXT},{AUDIO},{LINK},{FUTURE}]}}"#);
-        told(revision, ItemKind::Tool, crate::json::valid(text).unwrap()).get().to_owned()
+        encode_for(revision, ItemKind::Tool, crate::json::valid(text).unwrap()).get().to_owned()
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
     fn messages_of_a_prompt_hold_blocks_too() {
         let text =
             format!(r#"{{"messages":[{{"role":"user","content":{LINK}}}, {{"role":"user","content":{TEXT}}}]}}"#);
-        let prompt = told(Revision::V2025_03_26, ItemKind::Prompt, crate::json::valid(text).unwrap());
+        let prompt = encode_for(Revision::V2025_03_26, ItemKind::Prompt, crate::json::valid(text).unwrap());
         let link = r#"{"type":"text","text":"b (text/plain): a://b\nA b"}"#;
         assert_eq!(
             prompt.get(),

@@ -12,7 +12,7 @@ use crate::wire::{RpcError, code};
 /// Turns such an error into what this client can act on. A stateless client that did not declare what is wanted is told so and may
 /// ask again with it; where it did declare it, our own leg to the server is at fault. A session-based client declared
 /// what it can once and for all, so all it can do is read the reason.
-pub(crate) fn settled(client: &Client, kind: ItemKind, fault: CallFault) -> Result<Raw, CallFault> {
+pub(crate) fn resolve(client: &Client, kind: ItemKind, fault: CallFault) -> Result<Raw, CallFault> {
     let error = match fault {
         CallFault::Backend(CallError::Rpc(error)) if error.code() == code::MISSING_CAPABILITY => error,
         other => return Err(other),

@@ -6,7 +6,8 @@ use tokio::task::JoinHandle;
 
 use crate::json::Raw;
 use crate::server::Server;
-use crate::server::client::client::{Asked, Client};
+use crate::server::client::client::Client;
+use crate::server::methods::{self, vendor};
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::sink::MessageSink;
 use crate::wire::{Message, Notification, Request, Response, RpcError, encode};
@@ -66,7 +67,7 @@ pub(crate) fn begin(
             }
             Item::Notification(notification) => {
                 in_flight.take_notification(&notification);
-                server.pass_notification_of(&notification, client);
+                vendor::forward_session_notification(server, &notification, client);
             }
             Item::Request(request) => {
                 let (server, client, sink) = (server.clone(), Arc::clone(client), sink.clone());
@@ -77,8 +78,7 @@ pub(crate) fn begin(
                         Err(error) => Err(error.clone()),
                         Ok(running) => {
                             let cancel = running.cancel.clone();
-                            let asked = Asked { request: &request, client: &client, cancel, sink: &sink };
-                            server.answer_session(asked).await?
+                            methods::answer(&server, &client, &sink, &request, cancel, None).await?
                         }
                     };
                     Some(encode::outcome(&request.id, &outcome))

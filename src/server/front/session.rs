@@ -1,16 +1,14 @@
-//! A session of the older era, and the methods it has.
+//! A session of an HTTP client.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo};
 use crate::server::Server;
-use crate::server::client::client::{Asked, Client, Outcome};
+use crate::server::client::client::Client;
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::replay::Replay;
 use crate::server::client::sink::MessageSink;
@@ -26,75 +24,6 @@ const KEPT_STREAMS: usize = 32;
 const KEPT_FOR: Duration = Duration::from_secs(120);
 /// And how much of them.
 const KEPT_BYTES: usize = 8 << 20;
-
-/// What a handshake agrees on.
-#[derive(Debug)]
-pub(crate) struct Handshake {
-    pub(crate) revision: Revision,
-    /// What the client can be asked.
-    pub(crate) abilities: Abilities,
-    pub(crate) client: ClientInfo,
-}
-
-impl Default for Handshake {
-    /// A client that has not said who it is.
-    fn default() -> Self {
-        Handshake {
-            revision: Revision::LATEST_SESSION,
-            abilities: Abilities::default(),
-            client: ClientInfo { protocol_version: Revision::LATEST_SESSION.as_str(), ..ClientInfo::default() },
-        }
-    }
-}
-
-pub(crate) fn negotiated(request: &Request) -> Result<Handshake, RpcError> {
-    let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
-    let object = Object::of(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-    let wanted = object
-        .string("protocolVersion")
-        .ok_or_else(|| RpcError::invalid_params("`protocolVersion` is missing or not a string"))?;
-    let declared = object.get("capabilities").map_or("{}", RawRef::get);
-    let declared: Value = serde_json::from_str(declared).unwrap_or_default();
-    let revision = Revision::negotiate(&wanted);
-    let client = ClientInfo {
-        protocol_version: revision.as_str(),
-        implementation: object.get("clientInfo").map(RawRef::to_owned),
-        capabilities: object.get("capabilities").map(RawRef::to_owned),
-    };
-    Ok(Handshake { revision, abilities: Abilities::read(&declared), client })
-}
-
-impl Server {
-    /// The answer to `initialize`.
-    pub(crate) async fn initialize_result(&self, client: &Client) -> Raw {
-        let (surface, revision) = (self.described(&client.view).await, client.revision);
-        if let (Some(seen), Some(surface)) = (&client.seen, &surface) {
-            seen.first(surface);
-        }
-        let mut result = json!({
-            "protocolVersion": revision.as_str(),
-            "capabilities": self.capabilities(surface.as_deref(), revision),
-            "serverInfo": encode_for::server_info(),
-        });
-        if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
-            result["instructions"] = Value::from(surface.instructions());
-        }
-        crate::json::raw(&result)
-    }
-
-    pub(crate) async fn answer_session(&self, asked: Asked<'_>) -> Outcome {
-        if self.lacks(&asked.request.method, asked.client).await {
-            return Some(Err(RpcError::method_not_found(&asked.request.method)));
-        }
-        match asked.request.method.as_str() {
-            "logging/setLevel" => self.set_level(&asked),
-            "ping" => Some(Ok(crate::json::raw(&json!({})))),
-            "resources/subscribe" => self.subscribe(asked).await,
-            "resources/unsubscribe" => self.unsubscribe(&asked),
-            _ => self.answer_common(asked).await,
-        }
-    }
-}
 
 /// One session of an HTTP client.
 #[derive(Debug)]
@@ -116,7 +45,7 @@ impl Session {
     pub(crate) fn new(client: Client, replay: &Arc<Replay>) -> Self {
         let standalone = Arc::new(Stream::new(0, replay));
         Session {
-            client: Arc::new(client.told_at(MessageSink::Stream(Arc::clone(&standalone)))),
+            client: Arc::new(client.with_sink(MessageSink::Stream(Arc::clone(&standalone)))),
             in_flight: InFlight::default(),
             replay: Arc::clone(replay),
             streams: Mutex::default(),

@@ -72,12 +72,11 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::client::client::Client;
-    use crate::server::front::session::Handshake;
+    use crate::server::methods::initialize::Handshake;
 
     #[test]
     fn only_sessions_that_nobody_uses_are_swept_out() {
-        let client = || Client::of_session(Handshake::default(), Principal::anonymous());
+        let client = || Handshake::default().client(Principal::anonymous());
         let session = || Arc::new(Session::new(client(), &Arc::default()));
         for (idle, swept) in [(Duration::from_secs(60), 0), (Duration::ZERO, 1)] {
             let sessions = Sessions::new(10, idle);

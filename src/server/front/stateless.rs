@@ -7,11 +7,9 @@ use serde_json::{Value, json};
 
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
-use crate::server::Server;
-use crate::server::client::client::{Asked, Client, Outcome, view_of};
+use crate::server::client::client::{Client, surface_handle};
 use crate::server::client::log_level::Level;
-use crate::server::era::encode_for;
-use crate::server::methods::tasks;
+use crate::surface::Surface;
 use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
 
 const METHODS: [&str; 13] = [
@@ -104,7 +102,7 @@ pub(crate) fn admit(
     });
     Ok(Client {
         revision,
-        view: view_of(&principal, &info),
+        surface_handle: surface_handle(&principal, &info),
         seen: None,
         principal,
         owner,
@@ -176,58 +174,18 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
     Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `Mcp-Name` differs from `params.{member}`")))
 }
 
-impl Server {
-    /// Answers an admitted request.
-    pub(crate) async fn answer_stateless(&self, asked: Asked<'_>) -> Outcome {
-        if self.lacks(&asked.request.method, asked.client).await {
-            return Some(Err(RpcError::method_not_found(&asked.request.method)));
-        }
-        match asked.request.method.as_str() {
-            "server/discover" => Some(Box::pin(self.discover(asked.client)).await),
-            "subscriptions/listen" => match tasks::undeclared(&asked) {
-                Some(error) => Some(Err(error)),
-                None => Box::pin(self.listen(asked)).await,
-            },
-            _ => self.answer_common(asked).await,
-        }
+/// Compares `Mcp-Param-*` headers with the arguments, by the schema that this client was shown.
+pub(crate) fn check_param_headers(request: &Request, sent: &HeaderMap, surface: &Surface) -> Result<(), Refusal> {
+    if !surface.has_marks() {
+        return Ok(());
     }
-
-    async fn discover(&self, client: &Client) -> Result<Raw, RpcError> {
-        let surface = self.described(&client.view).await;
-        let mut result = json!({
-            "supportedVersions": Revision::supported_names(),
-            "capabilities": self.capabilities(surface.as_deref(), client.revision),
-            "ttlMs": 0,
-            "cacheScope": "private",
-        });
-        if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
-            result["instructions"] = Value::from(surface.instructions());
-        }
-        encode_for::result(client.revision, crate::json::raw(&result))
+    let Some(Ok(object)) = request.params.as_deref().map(Object::of) else { return Ok(()) };
+    let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
+    if entry.marked().is_empty() {
+        return Ok(());
     }
-
-    /// Compares `Mcp-Param-*` with the arguments, by the schema this client was shown.
-    pub(crate) async fn check_param_headers(
-        &self,
-        request: &Request,
-        sent: &HeaderMap,
-        client: &Client,
-    ) -> Result<(), Refusal> {
-        if request.method != "tools/call" {
-            return Ok(());
-        }
-        let (Ok(surface), Some(body)) = (self.surface(client).await, &request.params) else { return Ok(()) };
-        if !surface.has_marks() {
-            return Ok(());
-        }
-        let Ok(object) = Object::of(body) else { return Ok(()) };
-        let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
-        if entry.marked().is_empty() {
-            return Ok(());
-        }
-        params::check(entry.marked(), object.get("arguments"), |name| {
-            sent.get_all(name).iter().map(|value| value.as_bytes()).collect()
-        })
-        .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))
-    }
+    params::check(entry.marked(), object.get("arguments"), |name| {
+        sent.get_all(name).iter().map(|value| value.as_bytes()).collect()
+    })
+    .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))
 }

@@ -7,13 +7,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
 use super::batch;
-use super::session::{Handshake, negotiated};
 use super::stateless::admit;
 use crate::json::Raw;
 use crate::model::{Owner, Principal};
 use crate::server::Server;
 use crate::server::client::changes::Compared;
-use crate::server::client::client::{Asked, Client, Outcome, view_of};
+use crate::server::client::client::{Client, surface_handle};
+use crate::server::methods::initialize::Handshake;
+use crate::server::methods::{self, Outcome, initialize, vendor};
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::links::Links;
 use crate::server::client::sink::MessageSink;
@@ -89,7 +90,7 @@ async fn announce(front: Arc<Front>) {
     let mut news = gateway.news();
     while news.changed().await.is_ok() {
         let Some(client) = front.session() else { continue };
-        let (Some(seen), Some(now)) = (&client.seen, gateway.surface_now(&client.view)) else { continue };
+        let (Some(seen), Some(now)) = (&client.seen, gateway.surface_now(&client.surface_handle)) else { continue };
         for change in seen.turn_to(&now, &mut Compared::default()) {
             front.send(encode::notification(change, None)).await;
         }
@@ -125,10 +126,10 @@ impl Front {
             Ok(Message::Notification(notification)) => {
                 self.in_flight.take_notification(&notification);
                 match self.session() {
-                    Some(client) => self.server.pass_notification_of(&notification, &client),
+                    Some(client) => vendor::forward_session_notification(&self.server, &notification, &client),
                     None => {
-                        let view = view_of(&self.principal, &Arc::default());
-                        self.server.pass_notification(&notification, &view);
+                        let handle = surface_handle(&self.principal, &Arc::default());
+                        vendor::forward_notification(&self.server, &notification, &handle);
                     }
                 }
             }
@@ -157,12 +158,7 @@ impl Front {
         tokio::spawn(async move {
             let sink = MessageSink::Queue(front.lines.clone());
             let cancel = running.cancel.clone();
-            let stateless = client.revision.is_stateless();
-            let outcome = if stateless {
-                front.server.answer_stateless(Asked { request: &request, client: &client, cancel, sink: &sink }).await
-            } else {
-                front.server.answer_session(Asked { request: &request, client: &client, cancel, sink: &sink }).await
-            };
+            let outcome = methods::answer(&front.server, &client, &sink, &request, cancel, None).await;
             // Before the answer goes out: from then on the client may use the id again.
             drop(running);
             front.finish(&request, outcome).await;
@@ -189,7 +185,7 @@ impl Front {
             Some(client) => Ok(client),
             // Allowed before anything was agreed.
             None if request.method == "ping" => {
-                Ok(Arc::new(Client::of_session(Handshake::default(), self.principal.clone())))
+                Ok(Arc::new(Handshake::default().client(self.principal.clone())))
             }
             None => {
                 let message = format!(
@@ -203,19 +199,19 @@ impl Front {
 
     /// A second handshake on the same pipe starts over.
     async fn initialize(&self, request: &Request) {
-        match negotiated(request) {
+        match initialize::negotiate(request) {
             Ok(handshake) => {
                 self.server.gateway.sole_client(handshake.abilities);
                 let links = Some(Arc::clone(&self.links));
-                let client = Client { links, ..Client::of_session(handshake, self.principal.clone()) };
-                let client = Arc::new(client.told_at(MessageSink::Queue(self.lines.clone())));
+                let client = Client { links, ..handshake.client(self.principal.clone()) };
+                let client = Arc::new(client.with_sink(MessageSink::Queue(self.lines.clone())));
                 self.server.clients.add(Arc::downgrade(&client));
                 let new = Arc::clone(&client);
                 let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(new);
                 if let Some(old) = old {
                     old.end();
                 }
-                let result = self.server.initialize_result(&client).await;
+                let result = initialize::result(&self.server, &client).await;
                 self.send(encode::result(&request.id, &result)).await;
             }
             Err(error) => self.send(encode::error(Some(&request.id), &error)).await,

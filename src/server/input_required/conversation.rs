@@ -119,7 +119,7 @@ impl Conversation {
     }
 
     /// How long the answers may take.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         self.open.iter().map(|(_, open)| open.question.patience).max().unwrap_or_default()
     }
 
@@ -208,7 +208,7 @@ impl Conversations {
         conversation: Conversation,
         good_for: Duration,
     ) -> Result<(), RpcError> {
-        conversation.peer.waits();
+        conversation.peer.suspend();
         let holder = client.principal.holder();
         let mut waiting = self.lock();
         let of_this_one = waiting.values().filter(|other| other.holder == holder).count();

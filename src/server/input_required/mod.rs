@@ -3,3 +3,4 @@
 pub(crate) mod conversation;
 pub(crate) mod journals;
 pub(crate) mod ticket;
+pub(crate) mod rounds;

@@ -6,8 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::journals::Open;
+use super::journals::OpenQuestion;
+
+
+use crate::calls::ItemCall;
+use crate::json::{Object, RawRef, digest};
 use crate::model::Principal;
 use crate::seal::{Purpose, Sealer};
 use crate::wire::RpcError;
@@ -22,6 +27,18 @@ pub(crate) struct CallFingerprint {
     pub(crate) digest: String,
 }
 
+impl CallFingerprint {
+    /// Arguments that differ only in formatting or member order have the same fingerprint.
+    pub(crate) fn of(call: &ItemCall) -> Result<Self, RpcError> {
+        let object = Object::of(&call.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let arguments = object.get("arguments").map_or("{}", RawRef::get);
+        let arguments: Value =
+            serde_json::from_str(arguments).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let (method, key) = (call.kind.use_method().to_owned(), call.key.clone());
+        Ok(CallFingerprint { method, key, digest: digest(&arguments) })
+    }
+}
+
 /// What waits for the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Waiting {
@@ -30,7 +47,7 @@ pub(crate) enum Waiting {
     /// A stateless server, with the state it gave, as it wrote it.
     Server { backend: String, name: String, state: String },
     /// A handler of a script, which is run again.
-    Script(Open),
+    Script(OpenQuestion),
 }
 
 /// What is said of a ticket to a script that leads nowhere any more.

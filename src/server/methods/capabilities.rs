@@ -1,4 +1,4 @@
-//! What the proxy says it can do, and what it refuses because it did not say so.
+//! The capabilities that the proxy declares, and the methods it refuses because it did not declare them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,11 @@ use crate::gateway::SurfaceHandle;
 use crate::model::ServerInfo;
 use crate::model::Snapshot;
 use crate::server::Server;
-use crate::server::client::client::Client;
 use crate::surface::Surface;
 use crate::wire::Revision;
 
-/// How long the answer to a handshake may wait for the only server there is: as long as the first list would.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a handshake waits for the only server: as long as the first list would.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The user interfaces of tools. They need nothing of the proxy but their resources.
 const APPS: &str = "io.modelcontextprotocol/ui";
@@ -23,49 +22,44 @@ const APPS: &str = "io.modelcontextprotocol/ui";
 /// What the protocol has and the proxy must carry itself before it may be promised in a server's name.
 const NEEDS_CARRYING: [&str; 2] = ["logging", "tasks"];
 
-impl Server {
-    /// The surface to describe in a handshake. With many servers nothing is waited for: what is not there yet comes with
-    /// a notification. A single one may be all there is to describe, and the client would wait for it with its very next
-    /// request anyway.
-    ///
-    /// Where the script has run for somebody else already, there is nothing to wait for but its run for this visitor.
-    pub(crate) async fn described(&self, view: &SurfaceHandle) -> Option<Arc<Surface>> {
-        let now = self.gateway.surface_now(view);
-        let has_run = || self.gateway.watch().borrow().surface.is_some();
-        if now.is_some() || !(has_run() || self.gateway.snapshot().backends.len() == 1) {
-            return now;
-        }
-        tokio::time::timeout(PATIENCE, self.gateway.surface(view)).await.ok()?.ok()
+/// The surface to describe in a handshake. With many servers the handshake waits for none of them: what arrives later
+/// is announced by a notification. A single server may be all there is to describe, and the client would wait for it
+/// with its next request anyway. Where the script has run for another client, only its run for this one is waited for.
+pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
+    let gateway = &server.gateway;
+    let now = gateway.surface_now(handle);
+    let has_run = || gateway.watch().borrow().surface.is_some();
+    if now.is_some() || !(has_run() || gateway.snapshot().backends.len() == 1) {
+        return now;
     }
+    tokio::time::timeout(HANDSHAKE_TIMEOUT, gateway.surface(handle)).await.ok()?.ok()
+}
 
-    /// What a client can do here. The view of a single server says what that server says.
-    pub(crate) fn capabilities(&self, surface: Option<&Surface>, revision: Revision) -> Value {
-        let snapshot = self.gateway.snapshot();
-        let carried = carried(revision, &snapshot);
-        match surface.and_then(Surface::mirrors) {
-            Some(only) => mirrored(&only.info.capabilities, &carried),
-            None => of_many(carried, &snapshot),
-        }
+/// The capabilities that a client is told. A surface that mirrors a single server has that server's.
+pub(super) fn capabilities(server: &Server, surface: Option<&Surface>, revision: Revision) -> Value {
+    let snapshot = server.gateway.snapshot();
+    let carried = carried(revision, &snapshot);
+    match surface.and_then(Surface::mirrors) {
+        Some(only) => mirrored(&only.info.capabilities, &carried),
+        None => of_many(carried, &snapshot),
     }
+}
 
-    /// Whether any server has tasks of the form that this revision knows.
-    pub(crate) fn carries_tasks(&self, revision: Revision) -> bool {
-        let carried = carried(revision, &self.gateway.snapshot());
-        carried.get("tasks").is_some() || carried["extensions"].get(TASKS_EXTENSION).is_some()
-    }
+/// Whether any server has tasks in the form of this revision.
+pub(super) fn carries_tasks(server: &Server, revision: Revision) -> bool {
+    let carried = carried(revision, &server.gateway.snapshot());
+    carried.get("tasks").is_some() || carried["extensions"].get(TASKS_EXTENSION).is_some()
+}
 
-    /// Whether a method belongs to a capability that the only server does not have. Asking it would be asking in vain.
-    pub(crate) async fn lacks(&self, method: &str, client: &Client) -> bool {
-        let Some(capability) = needed(method) else { return false };
-        let Ok(surface) = self.surface(client).await else { return false };
-        let Some(only) = surface.mirrors() else { return false };
-        let declared = only.info.capabilities.get(capability);
-        match method {
-            "resources/subscribe" | "resources/unsubscribe" => {
-                declared.is_none_or(|declared| declared["subscribe"] != true)
-            }
-            _ => declared.is_none(),
+/// Whether a method belongs to a capability that the only server does not have.
+pub(super) fn lacks(surface: &Surface, method: &str) -> bool {
+    let (Some(capability), Some(only)) = (needed(method), surface.mirrors()) else { return false };
+    let declared = only.info.capabilities.get(capability);
+    match method {
+        "resources/subscribe" | "resources/unsubscribe" => {
+            declared.is_none_or(|declared| declared["subscribe"] != true)
         }
+        _ => declared.is_none(),
     }
 }
 

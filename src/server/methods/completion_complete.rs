@@ -1,72 +1,86 @@
-//! `completion/complete`: what could stand for an argument of a prompt or a resource template.
+//! `completion/complete`: suggestions for an argument of a prompt or a resource template.
+
+use std::sync::Arc;
 
 use serde_json::json;
 
-use super::item::told;
+use super::Outcome;
+use super::item::encode;
+use crate::backend::Peer;
 use crate::builtins::Handler;
+use crate::calls::{Forward, RequestContext};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef};
 use crate::server::Server;
-use crate::server::client::client::{Asked, Outcome};
-use crate::server::client::peer::{ClientPeer, Way};
+use crate::server::client::peer::{AskBy, ClientPeer};
 use crate::server::era::{encode_for, missing_capability};
-use crate::wire::{RpcError, without_reserved};
+use crate::wire::{Request, RpcError, without_reserved};
 
 /// The protocol allows no more.
 const LIMIT: usize = 100;
 
-impl Server {
-    /// Completions come from the server whose prompt or template is being filled in.
-    pub(crate) async fn complete(&self, asked: Asked<'_>) -> Outcome {
-        let revision = asked.client.revision;
-        let (target, params) = match self.completion_target(&asked).await {
-            Ok(Some(found)) => found,
-            Ok(None) => {
-                let none = crate::json::raw(&json!({"completion": {"values": [], "hasMore": false}}));
-                return Some(encode_for::result(revision, none));
-            }
-            Err(error) => return Some(Err(error)),
-        };
-        let peer = ClientPeer::new(asked.client, asked.sink, None, Way::None);
-        let caller = asked.client.caller(asked.cancel, Some(peer));
-        let outcome = self.gateway.calls().forward(&target.backend, "completion/complete", params, caller).await;
-        // What a read may be kept for does not concern a completion.
-        let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };
-        let outcome = outcome.map(within_limit).or_else(|fault| missing_capability::settled(asked.client, kind, fault));
-        told(outcome, kind, &target.name, revision)
-    }
-
-    /// The server to ask, and the request as it knows it; none if that server completes nothing.
-    async fn completion_target(&self, asked: &Asked<'_>) -> Result<Option<(ItemRef, Raw)>, RpcError> {
-        let invalid = |message: &str| RpcError::invalid_params(message);
-        let params = asked.request.params.as_deref().ok_or_else(|| invalid("`ref` is missing"))?;
-        let params = without_reserved(params);
-        let object = Object::of(&params).map_err(|error| invalid(&error.to_string()))?;
-        let reference = object.get("ref").ok_or_else(|| invalid("`ref` is missing"))?;
-        let reference = Object::of(reference).map_err(|error| invalid(&error.to_string()))?;
-        let (kind, member) = match reference.string("type").as_deref() {
-            Some("ref/prompt") => (ItemKind::Prompt, "name"),
-            Some("ref/resource") => (ItemKind::ResourceTemplate, "uri"),
-            _ => return Err(invalid("`ref.type` must be `ref/prompt` or `ref/resource`")),
-        };
-        let key = reference.string(member).ok_or_else(|| invalid(&format!("`ref.{member}` is missing")))?;
-        let surface = self.surface(asked.client).await?;
-        let entry = surface.find(kind, &key).or_else(|| {
-            // A resource without variables may be named too.
-            (kind == ItemKind::ResourceTemplate).then(|| surface.find(ItemKind::Resource, &key)).flatten()
-        });
-        let entry = entry.ok_or_else(|| invalid(&format!("unknown {}: {key}", kind.noun())))?;
-        let Handler::Backend(target) = &entry.handler else { return Ok(None) };
-        let snapshot = self.gateway.snapshot();
-        let completes = snapshot
-            .backend(&target.backend)
-            .is_some_and(|backend| backend.info.capabilities.get("completions").is_some());
-        if !completes {
-            return Ok(None);
+/// Completions come from the server whose prompt or template is being filled in.
+pub(super) async fn complete(
+    server: &Server,
+    peer: &Arc<ClientPeer>,
+    request: &RequestContext,
+    message: &Request,
+) -> Outcome {
+    let client = peer.client();
+    let (target, params) = match completion_target(server, request, message) {
+        Ok(Some(found)) => found,
+        Ok(None) => {
+            let none = crate::json::raw(&json!({"completion": {"values": [], "hasMore": false}}));
+            return Some(encode_for::result(client.revision, none));
         }
-        let reference = reference.edit().set(member, quote(&target.name)).finish();
-        Ok(Some((target.clone(), object.edit().set("ref", reference).finish_raw())))
+        Err(error) => return Some(Err(error)),
+    };
+    // Nobody is asked anything to complete a word.
+    let peer = peer.asked_by(AskBy::Nothing);
+    let request = RequestContext { peer: Some(peer as Arc<dyn Peer>), ..request.clone() };
+    let (backend, method) = (&target.backend, "completion/complete".into());
+    let forward = Forward { backend, method, params, accepts_task: false, timeout: None };
+    let outcome = server.gateway.calls().forward(&request, forward).await;
+    // The caching rules of `resources/read` do not apply to a completion.
+    let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };
+    let outcome = outcome.map(within_limit).or_else(|fault| missing_capability::resolve(client, kind, fault));
+    encode(outcome, kind, &target.name, client.revision)
+}
+
+/// The server to ask, and the params as it knows them; none if that server completes nothing.
+fn completion_target(
+    server: &Server,
+    request: &RequestContext,
+    message: &Request,
+) -> Result<Option<(ItemRef, Raw)>, RpcError> {
+    let invalid = |reason: &str| RpcError::invalid_params(reason);
+    let params = message.params.as_deref().ok_or_else(|| invalid("`ref` is missing"))?;
+    let params = without_reserved(params);
+    let object = Object::of(&params).map_err(|error| invalid(&error.to_string()))?;
+    let reference = object.get("ref").ok_or_else(|| invalid("`ref` is missing"))?;
+    let reference = Object::of(reference).map_err(|error| invalid(&error.to_string()))?;
+    let (kind, member) = match reference.string("type").as_deref() {
+        Some("ref/prompt") => (ItemKind::Prompt, "name"),
+        Some("ref/resource") => (ItemKind::ResourceTemplate, "uri"),
+        _ => return Err(invalid("`ref.type` must be `ref/prompt` or `ref/resource`")),
+    };
+    let key = reference.string(member).ok_or_else(|| invalid(&format!("`ref.{member}` is missing")))?;
+    let surface = &request.surface;
+    let entry = surface.find(kind, &key).or_else(|| {
+        // A resource without variables may be named too.
+        (kind == ItemKind::ResourceTemplate).then(|| surface.find(ItemKind::Resource, &key)).flatten()
+    });
+    let entry = entry.ok_or_else(|| invalid(&format!("unknown {}: {key}", kind.noun())))?;
+    let Handler::Backend(target) = &entry.handler else { return Ok(None) };
+    let snapshot = server.gateway.snapshot();
+    let completes = snapshot
+        .backend(&target.backend)
+        .is_some_and(|backend| backend.info.capabilities.get("completions").is_some());
+    if !completes {
+        return Ok(None);
     }
+    let reference = reference.edit().set(member, quote(&target.name)).finish();
+    Ok(Some((target.clone(), object.edit().set("ref", reference).finish_raw())))
 }
 
 /// The first values, where a server gives more than are allowed.

@@ -1,58 +1,66 @@
-//! The lists: in pages where they are long, with what a client may do with them.
+//! `tools/list`, `resources/list`, `resources/templates/list` and `prompts/list`, in pages.
 
 use serde_json::Value;
 
+use crate::calls::RequestContext;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, Principal};
 use crate::seal::Purpose;
 use crate::server::Server;
-use crate::server::client::client::Asked;
+use crate::server::client::client::Client;
 use crate::server::era::caching;
 use crate::wire::{Request, RpcError};
 
-/// Longer lists are cut. Many clients never ask for a second page, so one holds what anybody has.
+/// Items of a page. Many clients never ask for a second one, so a page holds what anybody has.
 const PAGE: usize = 1000;
 
-impl Server {
-    /// A page of a list, with the members the client's revision asks for.
-    pub(crate) async fn list(&self, kind: ItemKind, asked: &Asked<'_>) -> Result<Raw, RpcError> {
-        let client = asked.client;
-        let behind = match cursor(asked.request)? {
-            Some(cursor) => Some(self.opened_cursor(kind, &client.principal, &cursor).ok_or_else(unknown_cursor)?),
-            None => None,
-        };
-        if behind.is_none() {
-            self.gateway.refresh(kind, &client.view).await;
-        }
-        let surface = self.surface(client).await?;
-        let page = surface.page(kind, client.revision, behind.as_deref(), PAGE).ok_or_else(unknown_cursor)?;
-        let next = match page.last.and_then(|last| surface.key_at(kind, last)) {
-            Some(last) => format!(",\"nextCursor\":{}", quote(&self.sealed_cursor(kind, &client.principal, last)?)),
-            None => String::new(),
-        };
-        let result = format!("{{\"{}\":{}{next}}}", kind.list_member(), page.items);
-        let result = crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()))?;
-        if client.revision.is_stateless() {
-            caching::list(client.revision, &result, self.gateway.cache_hint(&surface, kind))
-        } else {
-            Ok(result)
-        }
+/// Fetches a list again that is older than its server allows. Only the first page of a list does that.
+pub(super) async fn refresh(server: &Server, client: &Client, kind: ItemKind, message: &Request) {
+    if cursor(message).is_ok_and(|cursor| cursor.is_none()) {
+        server.gateway.refresh(kind, &client.surface_handle).await;
     }
+}
 
-    /// A cursor says which list it is of and what the last item was: the list goes on behind that one, whatever became
-    /// of the others meanwhile.
-    fn sealed_cursor(&self, kind: ItemKind, principal: &Principal, last: &str) -> Result<String, RpcError> {
-        let content = format!("{}\n{last}", kind.list_member());
-        let sealed = self.sealer.seal(Purpose::Cursor, &owner(principal), content.as_bytes());
-        sealed.map_err(|error| RpcError::internal(&error.to_string()))
+/// A page of a list, with the members that the client's revision has.
+pub(super) fn list(
+    server: &Server,
+    client: &Client,
+    request: &RequestContext,
+    kind: ItemKind,
+    message: &Request,
+) -> Result<Raw, RpcError> {
+    let surface = &request.surface;
+    let behind = match cursor(message)? {
+        Some(cursor) => Some(opened_cursor(server, kind, &client.principal, &cursor).ok_or_else(unknown_cursor)?),
+        None => None,
+    };
+    let page = surface.page(kind, client.revision, behind.as_deref(), PAGE).ok_or_else(unknown_cursor)?;
+    let next = match page.last.and_then(|last| surface.key_at(kind, last)) {
+        Some(last) => format!(",\"nextCursor\":{}", quote(&sealed_cursor(server, kind, &client.principal, last)?)),
+        None => String::new(),
+    };
+    let result = format!("{{\"{}\":{}{next}}}", kind.list_member(), page.items);
+    let result = crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()))?;
+    if client.revision.is_stateless() {
+        caching::list(client.revision, &result, server.gateway.cache_hint(surface, kind))
+    } else {
+        Ok(result)
     }
+}
 
-    fn opened_cursor(&self, kind: ItemKind, principal: &Principal, cursor: &str) -> Option<String> {
-        let content = self.sealer.open(Purpose::Cursor, &owner(principal), cursor)?;
-        let content = String::from_utf8(content).ok()?;
-        let (member, last) = content.split_once('\n')?;
-        (member == kind.list_member()).then(|| last.to_owned())
-    }
+/// A cursor names its list and the last item of the page. The next page begins behind that item, whatever has happened
+/// to the others.
+fn sealed_cursor(server: &Server, kind: ItemKind, principal: &Principal, last: &str) -> Result<String, RpcError> {
+    let content = format!("{}\n{last}", kind.list_member());
+    let sealed = server.sealer.seal(Purpose::Cursor, &owner(principal), content.as_bytes());
+    sealed.map_err(|error| RpcError::internal(&error.to_string()))
+}
+
+fn opened_cursor(server: &Server, kind: ItemKind, principal: &Principal, cursor: &str) -> Option<String> {
+    let content = server.sealer.open(Purpose::Cursor, &owner(principal), cursor)?;
+    let content = String::from_utf8(content).ok()?;
+    let (member, last) = content.split_once('\n')?;
+    (member == kind.list_member()).then(|| last.to_owned())
 }
 
 fn owner(principal: &Principal) -> String {
@@ -65,7 +73,7 @@ fn cursor(request: &Request) -> Result<Option<String>, RpcError> {
     let Some(cursor) = params.get("cursor") else { return Ok(None) };
     match serde_json::from_str(cursor.get()) {
         Ok(Value::String(cursor)) => Ok(Some(cursor)),
-        // What many clients write where they have none.
+        // Many clients write null for no cursor.
         Ok(Value::Null) => Ok(None),
         _ => Err(RpcError::invalid_params("`cursor` must be a string")),
     }

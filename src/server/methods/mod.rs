@@ -1,10 +1,151 @@
-//! One file per MCP method (or family of equal methods).
+//! The MCP methods that clients call: one file per method, or per family of equal methods. [`answer`] is where every
+//! request of either era arrives.
 
-pub(crate) mod capabilities;
-pub(crate) mod completion_complete;
-pub(crate) mod vendor;
-pub(crate) mod item;
-pub(crate) mod subscriptions_listen;
-pub(crate) mod list;
-pub(crate) mod post_process;
-pub(crate) mod tasks;
+pub(super) mod capabilities;
+mod completion_complete;
+pub(super) mod initialize;
+mod item;
+mod list;
+mod logging_set_level;
+mod prompts_get;
+mod resources_read;
+mod resources_subscribe;
+mod server_discover;
+mod subscriptions_listen;
+mod tasks;
+mod tools_call;
+pub(super) mod vendor;
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::Server;
+use super::client::client::Client;
+use super::client::peer::{AskBy, ClientPeer};
+use super::client::sink::MessageSink;
+use crate::backend::Peer;
+use crate::calls::RequestContext;
+use crate::json::Raw;
+use crate::model::{ItemKind, is_protocol_method};
+use crate::surface::Surface;
+use crate::wire::{Request, Revision, RpcError};
+
+/// The outcome of a request; none if it was cancelled, because then nobody waits for one.
+pub(super) type Outcome = Option<Result<Raw, RpcError>>;
+
+/// A method that is answered from the client's surface.
+#[derive(Clone, Copy)]
+enum Method {
+    List(ItemKind),
+    ToolsCall,
+    ResourcesRead,
+    PromptsGet,
+    CompletionComplete,
+    LoggingSetLevel,
+    ResourcesSubscribe,
+    ResourcesUnsubscribe,
+    Tasks,
+    /// A method that MCP does not define.
+    Vendor,
+}
+
+impl Method {
+    fn parse(name: &str, revision: Revision) -> Option<Self> {
+        let session = !revision.is_stateless();
+        Some(match name {
+            "tools/list" => Method::List(ItemKind::Tool),
+            "resources/list" => Method::List(ItemKind::Resource),
+            "resources/templates/list" => Method::List(ItemKind::ResourceTemplate),
+            "prompts/list" => Method::List(ItemKind::Prompt),
+            "tools/call" => Method::ToolsCall,
+            "resources/read" => Method::ResourcesRead,
+            "prompts/get" => Method::PromptsGet,
+            "completion/complete" => Method::CompletionComplete,
+            "logging/setLevel" if session => Method::LoggingSetLevel,
+            "resources/subscribe" if session => Method::ResourcesSubscribe,
+            "resources/unsubscribe" if session => Method::ResourcesUnsubscribe,
+            _ if tasks::is_task_method(name, revision) => Method::Tasks,
+            _ if is_protocol_method(name) => return None,
+            _ => Method::Vendor,
+        })
+    }
+}
+
+/// Answers a request. `surface` is the client's surface if the front has taken it already.
+pub(super) async fn answer(
+    server: &Server,
+    client: &Arc<Client>,
+    sink: &MessageSink,
+    message: &Request,
+    cancel: CancellationToken,
+    surface: Option<Arc<Surface>>,
+) -> Outcome {
+    // These are about the connection, and are answered before there is any surface.
+    match (message.method.as_str(), client.revision.is_stateless()) {
+        ("ping", false) => return Some(Ok(crate::json::raw(&json!({})))),
+        ("server/discover", true) => return Some(Box::pin(server_discover::discover(server, client)).await),
+        ("subscriptions/listen", true) => {
+            return Box::pin(subscriptions_listen::listen(server, client, sink, message, cancel)).await;
+        }
+        _ => {}
+    }
+    let Some(method) = Method::parse(&message.method, client.revision) else {
+        return Some(Err(RpcError::method_not_found(&message.method)));
+    };
+    if let Method::List(kind) = method {
+        // A list may be older than its server allows. It is fetched again before the surface is taken.
+        Box::pin(list::refresh(server, client, kind, message)).await;
+    }
+    let surface = match surface {
+        Some(surface) => surface,
+        None => match server.surface(client).await {
+            Ok(surface) => surface,
+            Err(error) => return Some(Err(error)),
+        },
+    };
+    if capabilities::lacks(&surface, &message.method) {
+        return Some(Err(RpcError::method_not_found(&message.method)));
+    }
+    let ask_by = if client.revision.is_stateless() { AskBy::Nothing } else { AskBy::Request };
+    let peer = ClientPeer::new(client, sink, ask_by);
+    let request = context(server, client, surface, Arc::clone(&peer), cancel);
+    // A future is as large as the largest of its branches, and it is moved about: the rarer ones are boxed.
+    match method {
+        Method::ToolsCall => tools_call::call(server, &peer, &request, message).await,
+        Method::ResourcesRead => Box::pin(resources_read::read(server, &peer, &request, message)).await,
+        Method::PromptsGet => Box::pin(prompts_get::get(server, &peer, &request, message)).await,
+        Method::List(kind) => Some(list::list(server, client, &request, kind, message)),
+        Method::CompletionComplete => {
+            Box::pin(completion_complete::complete(server, &peer, &request, message)).await
+        }
+        Method::LoggingSetLevel => Some(logging_set_level::set_level(client, message)),
+        Method::ResourcesSubscribe => {
+            Box::pin(resources_subscribe::subscribe(server, client, &request, message)).await
+        }
+        Method::ResourcesUnsubscribe => Some(resources_subscribe::unsubscribe(client, message)),
+        Method::Tasks => Box::pin(tasks::task(server, &peer, &request, message)).await,
+        Method::Vendor => Box::pin(vendor::forward(server, &peer, &request, message)).await,
+    }
+}
+
+fn context(
+    server: &Server,
+    client: &Client,
+    surface: Arc<Surface>,
+    peer: Arc<ClientPeer>,
+    cancel: CancellationToken,
+) -> RequestContext {
+    RequestContext {
+        principal: client.principal.clone(),
+        client: Arc::clone(&client.info),
+        revision: Some(client.revision),
+        retries_with_input: client.revision.is_stateless(),
+        headers: Arc::clone(&client.headers),
+        surface,
+        peer: Some(peer as Arc<dyn Peer>),
+        cancel,
+        policy: Some(server.policy.clone()),
+    }
+}

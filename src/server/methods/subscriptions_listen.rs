@@ -6,11 +6,16 @@ use std::time::Duration;
 use futures::future::join_all;
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Outcome, capabilities, tasks};
+use crate::calls::CallFault;
 
 use crate::json::{Object, RawRef};
 use crate::server::Server;
 use crate::server::client::changes::Changes;
-use crate::server::client::client::{Asked, Client, Outcome};
+use crate::server::client::client::Client;
+use crate::server::client::sink::MessageSink;
 use crate::server::client::followed;
 use crate::server::client::followed::Followed;
 use crate::server::era::encode_for;
@@ -30,71 +35,82 @@ const ACCEPTANCE: Duration = Duration::from_secs(5);
 /// Between two looks at updates: what changes all the time is not told of all the time.
 const BREATH: Duration = Duration::from_millis(20);
 
-impl Server {
-    /// Runs until the client ends it (no answer) or the proxy does (a result).
-    pub(crate) async fn listen(&self, asked: Asked<'_>) -> Outcome {
-        let Asked { request, client, cancel, sink } = asked;
-        let (mut accepted, resources) = match filter(request) {
-            Ok(filter) => filter,
-            Err(error) => return Some(Err(error)),
-        };
-        let wanted: Vec<&str> =
-            FLAGS.into_iter().filter(|(flag, _)| accepted.contains_key(*flag)).map(|(_, method)| method).collect();
-        // What it sees must be made before it can be seen to change.
-        let _ = self.described(&client.view).await;
-        let mut changes = Changes::of(&self.gateway, &client.view);
-        let followed = Arc::new(Followed::default());
-        let following = tokio::select! {
-            following = self.follow(&followed, client, resources) => following,
+/// Runs until the client ends it (no answer) or the proxy does (a result).
+pub(super) async fn listen(
+    server: &Server,
+    client: &Arc<Client>,
+    sink: &MessageSink,
+    message: &Request,
+    cancel: CancellationToken,
+) -> Outcome {
+    if let Some(error) = tasks::undeclared(client, message) {
+        return Some(Err(error));
+    }
+    let (mut accepted, resources) = match filter(message) {
+        Ok(filter) => filter,
+        Err(error) => return Some(Err(error)),
+    };
+    let wanted: Vec<&str> =
+        FLAGS.into_iter().filter(|(flag, _)| accepted.contains_key(*flag)).map(|(_, method)| method).collect();
+    // What it sees must be made before it can be seen to change.
+    let _ = capabilities::described_surface(server, &client.surface_handle).await;
+    let mut changes = Changes::of(&server.gateway, &client.surface_handle);
+    let followed = Arc::new(Followed::default());
+    let following = tokio::select! {
+        following = follow(server, &followed, client, resources) => following,
+        () = cancel.cancelled() => return None,
+    };
+    if !following.is_empty() {
+        accepted.insert(RESOURCES.to_owned(), following.into());
+    }
+    let acknowledgment = tagged(&message.id, json!({ "notifications": accepted }));
+    sink.send(encode::notification("notifications/subscriptions/acknowledged", Some(&acknowledgment))).await;
+    loop {
+        tokio::select! {
+            changed = changes.next() => {
+                let Some(changed) = changed else { break };
+                for method in changed.into_iter().filter(|method| wanted.contains(method)) {
+                    let params = tagged(&message.id, json!({}));
+                    sink.send(encode::notification(method, Some(&params))).await;
+                }
+            }
+            () = followed.updated() => {
+                for uri in followed.take_updates(server, &client.surface_handle) {
+                    let params = tagged(&message.id, json!({ "uri": uri }));
+                    sink.send(encode::notification(followed::METHOD, Some(&params))).await;
+                }
+                tokio::time::sleep(BREATH).await;
+            }
             () = cancel.cancelled() => return None,
-        };
-        if !following.is_empty() {
-            accepted.insert(RESOURCES.to_owned(), following.into());
+            () = server.gateway.stopping() => break,
         }
-        let acknowledgment = tagged(&request.id, json!({ "notifications": accepted }));
-        sink.send(encode::notification("notifications/subscriptions/acknowledged", Some(&acknowledgment))).await;
-        loop {
-            tokio::select! {
-                changed = changes.next() => {
-                    let Some(changed) = changed else { break };
-                    for method in changed.into_iter().filter(|method| wanted.contains(method)) {
-                        let params = tagged(&request.id, json!({}));
-                        sink.send(encode::notification(method, Some(&params))).await;
-                    }
-                }
-                () = followed.updated() => {
-                    for uri in followed.take_updates(self, &client.view) {
-                        let params = tagged(&request.id, json!({ "uri": uri }));
-                        sink.send(encode::notification(followed::METHOD, Some(&params))).await;
-                    }
-                    tokio::time::sleep(BREATH).await;
-                }
-                () = cancel.cancelled() => return None,
-                () = self.gateway.stopping() => break,
-            }
-        }
-        let result = tagged(&request.id, json!({}));
-        let result = crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()));
-        Some(result.and_then(|result| encode_for::listen_result(client.revision, &result)))
     }
+    let result = tagged(&message.id, json!({}));
+    let result = crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()));
+    Some(result.and_then(|result| encode_for::listen_result(client.revision, &result)))
+}
 
-    /// Follows what can be followed; which of the resources that is.
-    async fn follow(&self, followed: &Arc<Followed>, client: &Client, resources: Vec<String>) -> Vec<String> {
-        let accepted = resources.into_iter().map(|uri| async move {
-            match tokio::time::timeout(ACCEPTANCE, followed.add(self, client, &uri)).await {
-                Ok(Ok(())) => Some(uri),
-                Ok(Err(fault)) => {
-                    tracing::debug!(uri, ?fault, "a subscription is not honoured");
-                    None
-                }
-                Err(_) => {
-                    tracing::debug!(uri, "a subscription was not accepted in time");
-                    None
-                }
+/// Follows what can be followed; which of the resources that is.
+async fn follow(server: &Server, followed: &Arc<Followed>, client: &Client, resources: Vec<String>) -> Vec<String> {
+    let accepted = resources.into_iter().map(|uri| async move {
+        match tokio::time::timeout(ACCEPTANCE, follow_one(server, followed, client, &uri)).await {
+            Ok(Ok(())) => Some(uri),
+            Ok(Err(fault)) => {
+                tracing::debug!(uri, ?fault, "a subscription is not honoured");
+                None
             }
-        });
-        join_all(accepted).await.into_iter().flatten().collect()
-    }
+            Err(_) => {
+                tracing::debug!(uri, "a subscription was not accepted in time");
+                None
+            }
+        }
+    });
+    join_all(accepted).await.into_iter().flatten().collect()
+}
+
+async fn follow_one(server: &Server, followed: &Arc<Followed>, client: &Client, uri: &str) -> Result<(), CallFault> {
+    let surface = server.surface(client).await?;
+    followed.add(server, client, &surface, uri).await
 }
 
 /// The part of what the client asks for that the proxy will tell: lists, and the resources it names, each once.

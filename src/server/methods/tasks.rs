@@ -1,25 +1,29 @@
-//! Long work done as tasks, for clients that know them. The id of a task is sealed, so that it finds its server again and
-//! is of no use to anybody else.
+//! `tasks/*`: work that goes on after its call was answered. The id of a task is sealed: it leads back to its server, and
+//! no other client can use it.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::{Outcome, capabilities};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
-use crate::calls::CallFault;
+use crate::calls::{CallFault, Forward, RequestContext};
 use crate::json::{Needle, Object, Raw, quote};
 use crate::model::ItemKind;
 use crate::seal::Purpose;
 use crate::server::Server;
-use crate::server::client::client::{Asked, Client, Outcome};
-use crate::server::client::peer::{ClientPeer, Way};
+use crate::server::client::client::Client;
+use crate::server::client::peer::ClientPeer;
 use crate::server::client::task_names::{TaskNames, with_related};
 use crate::server::era::encode_for;
 use crate::surface::Surface;
-use crate::wire::{Revision, RpcError, code, without_reserved};
+use crate::wire::{Request, Revision, RpcError, code, without_reserved};
 
 #[derive(Serialize, Deserialize)]
-struct Sealed {
+struct SealedTask {
     backend: String,
     id: String,
     /// Whose form it has: a task is followed in the era it was begun in.
@@ -50,15 +54,15 @@ fn needs_declaration() -> RpcError {
     RpcError::with_data(code::MISSING_CAPABILITY, "declare the tasks extension with this request", &data)
 }
 
-/// Why a subscription is refused: it names tasks and does not say that tasks are known.
-pub(crate) fn undeclared(asked: &Asked<'_>) -> Option<RpcError> {
-    let params = Object::of(asked.request.params.as_deref()?).ok()?;
-    let wanted = Object::of(params.get("notifications")?).ok()?;
-    (wanted.get("taskIds").is_some() && !declares_tasks(asked.client)).then(needs_declaration)
+/// The error for `subscriptions/listen` that names tasks without declaring the tasks extension.
+pub(super) fn undeclared(client: &Client, message: &Request) -> Option<RpcError> {
+    let params = Object::of(message.params.as_deref()?).ok()?;
+    let requested = Object::of(params.get("notifications")?).ok()?;
+    (requested.get("taskIds").is_some() && !declares_tasks(client)).then(needs_declaration)
 }
 
-/// Whether a task is an answer to this call. One that must not be asked for is refused.
-pub(crate) fn taken(surface: &Surface, tool: &str, asked_for: bool, client: &Client) -> Result<bool, RpcError> {
+/// Whether the client accepts a task in place of the result. Asking for a task of a tool without tasks is an error.
+pub(super) fn accepted(surface: &Surface, tool: &str, asked_for: bool, client: &Client) -> Result<bool, RpcError> {
     if client.revision.is_stateless() {
         return Ok(declares_tasks(client));
     }
@@ -78,96 +82,101 @@ pub(crate) fn taken(surface: &Surface, tool: &str, asked_for: bool, client: &Cli
     }
 }
 
-/// The params of a call without the wish for a task, which other revisions do not have.
-pub(crate) fn without(params: Raw) -> Raw {
+/// The params of a call without `task`, which other revisions do not have.
+pub(super) fn without_task(params: Raw) -> Raw {
     Object::of(&params).map(|object| object.edit().remove("task").finish_raw()).unwrap_or(params)
 }
 
-impl Server {
-    /// A result that stands for a task, with the id the client is to use.
-    pub(crate) fn with_sealed_task(
-        &self,
-        surface: &Surface,
-        tool: &str,
-        client: &Client,
-        result: Raw,
-    ) -> Result<Raw, RpcError> {
-        static TASK_ID: Needle = Needle::new("taskId");
-        if !TASK_ID.is_in(result.get()) {
-            return Ok(result);
-        }
-        let Some(Handler::Backend(target)) = surface.find(ItemKind::Tool, tool).map(|entry| &entry.handler) else {
-            return Ok(result);
-        };
-        let Ok(object) = Object::of(&result) else { return Ok(result) };
-        let sealed = |id: String| {
-            let stateless = client.revision.is_stateless();
-            let content = Sealed { backend: target.backend.to_string(), id, stateless };
-            let content = serde_json::to_vec(&content).unwrap_or_default();
-            self.sealer
-                .seal(Purpose::Task, &client.principal.holder(), &content)
-                .map(|id| quote(&id))
-                .map_err(|_| RpcError::internal("no id can be made for the task"))
-        };
-        if client.revision.is_stateless() {
-            let is_task = object.string("resultType").as_deref() == Some("task");
-            let Some(id) = object.string("taskId").filter(|_| is_task) else { return Ok(result) };
-            return Ok(object.edit().set("taskId", sealed(id)?).finish_raw());
-        }
-        let Some(task) = object.get("task").and_then(|task| Object::of(task).ok()) else { return Ok(result) };
-        let Some(id) = task.string("taskId") else { return Ok(result) };
-        let task = task.edit().set("taskId", sealed(id)?).finish();
-        Ok(object.edit().set("task", task).finish_raw())
-    }
+/// Removes `task` from the params of an item that has no tasks, if the member is present.
+pub(super) fn without_task_if(present: Option<bool>, params: Raw) -> Raw {
+    if present.is_some() { without_task(params) } else { params }
+}
 
-    /// Looks at, answers, awaits or ends a task.
-    pub(crate) async fn about_task(&self, asked: Asked<'_>) -> Outcome {
-        let client = asked.client;
-        if !self.carries_tasks(client.revision) {
-            return Some(Err(RpcError::method_not_found(&asked.request.method)));
-        }
-        if client.revision.is_stateless() && !declares_tasks(client) {
-            return Some(Err(needs_declaration()));
-        }
-        let (id, task, params) = match self.opened(&asked) {
-            Ok(opened) => opened,
-            Err(error) => return Some(Err(error)),
-        };
-        let way = if client.revision.is_stateless() { Way::None } else { Way::Request };
-        let names = TaskNames { theirs: task.id, ours: id.clone() };
-        let peer = ClientPeer::of_task(client, asked.sink, way, names);
-        let mut caller = client.caller(asked.cancel, Some(peer));
-        caller.takes_tasks = true;
-        // It is answered when the task has ended, however long that takes.
-        caller.patient = asked.request.method == "tasks/result";
-        let backend = task.backend.as_str().into();
-        let outcome = self.gateway.calls().forward(&backend, asked.request.method.clone(), params, caller).await;
-        Some(match outcome {
-            Ok(result) => told(client.revision, &asked.request.method, result, &id),
-            Err(CallFault::Cancelled) => return None,
-            Err(CallFault::Backend(CallError::Rpc(error))) => {
-                Err(encode_for::error(client.revision, ItemKind::Tool, &id, error))
-            }
-            Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
-            Err(CallFault::Unknown | CallFault::Failed { .. } | CallFault::Asks(_)) => Err(unknown_task()),
-        })
+/// A result that stands for a task, with an id that only this client can use.
+pub(super) fn with_sealed_id(
+    server: &Server,
+    request: &RequestContext,
+    tool: &str,
+    result: Raw,
+) -> Result<Raw, RpcError> {
+    let stateless = request.retries_with_input;
+    static TASK_ID: Needle = Needle::new("taskId");
+    if !TASK_ID.is_in(result.get()) {
+        return Ok(result);
     }
+    let Some(Handler::Backend(target)) = request.surface.find(ItemKind::Tool, tool).map(|entry| &entry.handler) else {
+        return Ok(result);
+    };
+    let Ok(object) = Object::of(&result) else { return Ok(result) };
+    let sealed = |id: String| {
+                let content = SealedTask { backend: target.backend.to_string(), id, stateless };
+        let content = serde_json::to_vec(&content).unwrap_or_default();
+        server.sealer
+            .seal(Purpose::Task, &request.principal.holder(), &content)
+            .map(|id| quote(&id))
+            .map_err(|_| RpcError::internal("no id can be made for the task"))
+    };
+    if stateless {
+        let is_task = object.string("resultType").as_deref() == Some("task");
+        let Some(id) = object.string("taskId").filter(|_| is_task) else { return Ok(result) };
+        return Ok(object.edit().set("taskId", sealed(id)?).finish_raw());
+    }
+    let Some(task) = object.get("task").and_then(|task| Object::of(task).ok()) else { return Ok(result) };
+    let Some(id) = task.string("taskId") else { return Ok(result) };
+    let task = task.edit().set("taskId", sealed(id)?).finish();
+    Ok(object.edit().set("task", task).finish_raw())
+}
 
-    /// The id as the client has it, what it stands for, and the request as the server knows it.
-    fn opened(&self, asked: &Asked<'_>) -> Result<(String, Sealed, Raw), RpcError> {
-        let missing = || RpcError::invalid_params("`taskId` is missing or not a string");
-        let params = without_reserved(asked.request.params.as_deref().ok_or_else(missing)?);
-        let object = Object::of(&params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-        let id = object.string("taskId").ok_or_else(missing)?;
-        let content = self.sealer.open(Purpose::Task, &asked.client.principal.holder(), &id);
-        let task: Sealed =
-            content.and_then(|content| serde_json::from_slice(&content).ok()).ok_or_else(unknown_task)?;
-        if task.stateless != asked.client.revision.is_stateless() {
-            return Err(unknown_task());
-        }
-        let params = object.edit().set("taskId", quote(&task.id)).finish_raw();
-        Ok((id, task, params))
+/// `tasks/get`, `tasks/update`, `tasks/result` and `tasks/cancel`, forwarded to the server that has the task.
+pub(super) async fn task(
+    server: &Server,
+    peer: &Arc<ClientPeer>,
+    request: &RequestContext,
+    message: &Request,
+) -> Outcome {
+    let client = peer.client();
+    if !capabilities::carries_tasks(server, client.revision) {
+        return Some(Err(RpcError::method_not_found(&message.method)));
     }
+    if client.revision.is_stateless() && !declares_tasks(client) {
+        return Some(Err(needs_declaration()));
+    }
+    let (id, task, params) = match opened(server, client, message) {
+        Ok(opened) => opened,
+        Err(error) => return Some(Err(error)),
+    };
+    peer.set_task(TaskNames { theirs: task.id, ours: id.clone() });
+    let backend = task.backend.as_str().into();
+    // The result of a task comes when the task has ended, however long that takes.
+    let timeout = (message.method == "tasks/result").then_some(Duration::MAX);
+    let method = message.method.clone().into();
+    let forward = Forward { backend: &backend, method, params, accepts_task: true, timeout };
+    Some(match server.gateway.calls().forward(request, forward).await {
+        Ok(result) => encode(client.revision, &message.method, result, &id),
+        Err(CallFault::Cancelled) => return None,
+        Err(CallFault::Rejected(error)) => Err(error),
+        Err(CallFault::Backend(CallError::Rpc(error))) => {
+            Err(encode_for::error(client.revision, ItemKind::Tool, &id, error))
+        }
+        Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
+        Err(CallFault::Unknown | CallFault::Failed { .. } | CallFault::Asks(_)) => Err(unknown_task()),
+    })
+}
+
+/// The id as the client has it, what it stands for, and the params as the server knows them.
+fn opened(server: &Server, client: &Client, message: &Request) -> Result<(String, SealedTask, Raw), RpcError> {
+    let missing = || RpcError::invalid_params("`taskId` is missing or not a string");
+    let params = without_reserved(message.params.as_deref().ok_or_else(missing)?);
+    let object = Object::of(&params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let id = object.string("taskId").ok_or_else(missing)?;
+    let content = server.sealer.open(Purpose::Task, &client.principal.holder(), &id);
+    let task: SealedTask =
+        content.and_then(|content| serde_json::from_slice(&content).ok()).ok_or_else(unknown_task)?;
+    if task.stateless != client.revision.is_stateless() {
+        return Err(unknown_task());
+    }
+    let params = object.edit().set("taskId", quote(&task.id)).finish_raw();
+    Ok((id, task, params))
 }
 
 fn unknown_task() -> RpcError {
@@ -175,7 +184,7 @@ fn unknown_task() -> RpcError {
 }
 
 /// What a server said about a task, under the id the client knows it by.
-fn told(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw, RpcError> {
+fn encode(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw, RpcError> {
     let result = match Object::of(&result) {
         Ok(object) if method != "tasks/result" => {
             let mut edit = object.edit();

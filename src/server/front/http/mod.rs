@@ -110,7 +110,7 @@ impl HttpFront {
     fn announce(&self) {
         let mut compared = Compared::default();
         for session in self.sessions.all() {
-            let now = self.server.gateway.surface_now(&session.client.view);
+            let now = self.server.gateway.surface_now(&session.client.surface_handle);
             let (Some(seen), Some(now)) = (&session.client.seen, now) else { continue };
             let changed = seen.turn_to(&now, &mut compared);
             if changed.is_empty() {

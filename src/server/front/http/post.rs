@@ -7,7 +7,8 @@ use ::http::{HeaderMap, StatusCode};
 use super::negotiate::{Accepts, is_json};
 use super::{HttpFront, Refused, session_id};
 use crate::model::Principal;
-use crate::server::client::client::view_of;
+use crate::server::client::client::surface_handle;
+use crate::server::methods::vendor;
 use crate::server::era::detect;
 use crate::server::front::session::Session;
 use crate::wire::http::{HttpReply, HttpRequest};
@@ -66,10 +67,13 @@ impl HttpFront {
         match session_id(headers).map(|_| self.session(headers, principal)) {
             Some(Ok(session)) => {
                 session.in_flight.take_notification(notification);
-                self.server.pass_notification_of(notification, &session.client);
+                vendor::forward_session_notification(&self.server, notification, &session.client);
             }
             Some(Err(refused)) => return refused.reply(None),
-            None => self.server.pass_notification(notification, &view_of(principal, &Arc::default())),
+            None => {
+                let handle = surface_handle(principal, &Arc::default());
+                vendor::forward_notification(&self.server, notification, &handle);
+            }
         }
         HttpReply::empty(StatusCode::ACCEPTED)
     }

@@ -7,26 +7,26 @@ use ::http::{HeaderMap, HeaderValue, StatusCode};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::{Principal, is_protocol_method};
-use crate::server::client::client::{Asked, Client};
+use crate::server::methods::{self, initialize};
 use crate::server::client::sink::MessageSink;
-use crate::server::front::session::{Session, negotiated};
+use crate::server::front::session::Session;
 use crate::wire::http::HttpReply;
 use crate::wire::{Request, RpcError, encode, headers};
 
 impl HttpFront {
     /// Opens a session. A session id on the request itself means nothing: this is a new one.
     pub(super) async fn initialize(&self, request: &Request, principal: Principal) -> HttpReply {
-        let handshake = match negotiated(request) {
+        let handshake = match initialize::negotiate(request) {
             Ok(agreed) => agreed,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
-        let session = Arc::new(Session::new(Client::of_session(handshake, principal), &self.replay));
+        let session = Arc::new(Session::new(handshake.client(principal), &self.replay));
         self.server.clients.add(Arc::downgrade(&session.client));
         let Some(id) = self.sessions.add(Arc::clone(&session)) else {
             let error = RpcError::internal("too many sessions");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };
-        let body = encode::result(&request.id, &self.server.initialize_result(&session.client).await);
+        let body = encode::result(&request.id, &initialize::result(&self.server, &session.client).await);
         match HeaderValue::from_str(&id) {
             Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),
             Err(_) => HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR),
@@ -53,9 +53,8 @@ impl HttpFront {
             // A dropped connection is no cancellation in this era, so the work must not hang on it.
             let work = tokio::spawn(async move {
                 let cancel = running.cancel.clone();
-                let outcome = server
-                    .answer_session(Asked { request: &request, client: &client, cancel, sink: &MessageSink::Nowhere })
-                    .await;
+                let outcome =
+                    methods::answer(&server, &client, &MessageSink::Nowhere, &request, cancel, None).await;
                 drop(running);
                 outcome.map(|outcome| encode::outcome(&request.id, &outcome))
             });
@@ -68,8 +67,7 @@ impl HttpFront {
         tokio::spawn(async move {
             let sink = MessageSink::Stream(Arc::clone(&stream));
             let cancel = running.cancel.clone();
-            let outcome =
-                server.answer_session(Asked { request: &request, client: &client, cancel, sink: &sink }).await;
+            let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
             session.touch();
             // Before the answer goes out: from then on the client may use the id again.
             drop(running);

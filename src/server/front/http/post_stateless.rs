@@ -12,9 +12,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::Principal;
-use crate::server::client::client::{Asked, Client, Outcome};
+use crate::server::client::client::Client;
+use crate::server::methods::{self, Outcome};
 use crate::server::client::sink::MessageSink;
-use crate::server::front::stateless::{admit, status};
+use crate::server::front::stateless::{admit, check_param_headers, status};
 use crate::wire::http::HttpReply;
 use crate::wire::{Id, Request, RpcError, encode, sse};
 
@@ -50,7 +51,14 @@ impl HttpFront {
             }),
             Err(refusal) => return refuse(refusal.status, &refusal.error),
         };
-        if let Err(refusal) = self.server.check_param_headers(&request, &headers, &client).await {
+        // The headers are checked against the schema in the surface, on which the call then runs.
+        let surface = match request.method.as_str() {
+            "tools/call" => self.server.surface(&client).await.ok(),
+            _ => None,
+        };
+        if let Some(surface) = &surface
+            && let Err(refusal) = check_param_headers(&request, &headers, surface)
+        {
             return refuse(refusal.status, &refusal.error);
         }
         if request.method == "subscriptions/listen" && !accepts.events {
@@ -62,14 +70,14 @@ impl HttpFront {
         let cancel = CancellationToken::new();
         let guard = cancel.clone().drop_guard();
         let work: Work = Box::pin(async move {
-            let asked = Asked { request: &request, client: &client, cancel, sink: &sink };
+            let answer = methods::answer(&self.server, &client, &sink, &request, cancel, surface);
             if request.method != "subscriptions/listen" {
-                return self.server.answer_stateless(asked).await;
+                return answer.await;
             }
             // The only request that lasts, and so may outlive the right to make it.
             let listening = async {
                 tokio::select! {
-                    outcome = self.server.answer_stateless(asked) => outcome,
+                    outcome = answer => outcome,
                     () = self.shut_out(&client.principal) => None,
                 }
             };

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::call::{CallFault, Caller, malformed};
+use super::call::{CallFault, malformed};
+use super::context::{ItemCall, RequestContext};
 use super::host::RequestHost;
 use crate::backend::CallError;
 use crate::json::{Object, Raw, RawRef, quote};
@@ -15,15 +16,13 @@ use crate::surface::{Entry, Surface, arguments_value};
 /// What a call ends with whose handler did less than before when it ran again after a question.
 const DIVERGED: &str = "after the question the handler took another way than before, so the call was ended";
 
-/// A use of a script's handler, with all that is computed for it: none of that belongs on the thread that serves
-/// everybody. It keeps the surface, in which the handler's code lives, to its end.
-pub(super) struct Job {
-    pub(super) surface: Arc<Surface>,
-    pub(super) kind: ItemKind,
-    pub(super) key: String,
+/// One run of a handler, with everything that must not be computed on the runtime's thread. It keeps the surface, which
+/// owns the handler's code, until it has finished.
+pub(super) struct HandlerRun {
+    surface: Arc<Surface>,
+    call: ItemCall,
     work: Work,
-    params: Raw,
-    objects_only: bool,
+    structured_objects_only: bool,
 }
 
 /// What is run behind `on_request`.
@@ -35,17 +34,22 @@ pub(super) enum Work {
     Hook,
 }
 
-impl Job {
-    pub(super) fn new(
-        surface: &Arc<Surface>,
-        kind: ItemKind,
-        key: &str,
-        work: Work,
-        params: Raw,
-        caller: &Caller,
-    ) -> Self {
-        let (surface, key) = (Arc::clone(surface), key.to_owned());
-        Job { surface, kind, key, work, params, objects_only: caller.objects_only }
+impl HandlerRun {
+    pub(super) fn new(request: &RequestContext, work: Work, call: ItemCall) -> Self {
+        let structured_objects_only = request.structured_objects_only();
+        HandlerRun { surface: Arc::clone(&request.surface), call, work, structured_objects_only }
+    }
+
+    pub(super) fn kind(&self) -> ItemKind {
+        self.call.kind
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.call.key
+    }
+
+    pub(super) fn take_journal(&mut self) -> Option<JournalSnapshot> {
+        self.call.journal.take()
     }
 
     /// None if `on_request` alone was asked, and lets it go on.
@@ -61,19 +65,19 @@ impl Job {
         match (outcome, host.line()) {
             (Err(CallFault::Asks(_)), Some(line)) => Err(CallFault::Asks(line.journal().into_past())),
             (Ok(_), Some(line)) if !line.journal().is_replayed() => {
-                failed(self.kind, DIVERGED.to_owned(), None).map(Some)
+                failed(self.call.kind, DIVERGED.to_owned(), None).map(Some)
             }
             (outcome, _) => outcome,
         }
     }
 
     fn script(&self, function: Option<&Function>, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
-        let params = Object::of(&self.params).map_err(malformed)?;
-        let (entry, given) = (self.surface.find(self.kind, &self.key), params.get("arguments"));
+        let params = Object::of(&self.call.params).map_err(malformed)?;
+        let (entry, given) = (self.surface.find(self.call.kind, &self.call.key), params.get("arguments"));
         let hook = self.surface.on_request();
         let checked = match (function, entry) {
             (Some(function), Some(entry)) => {
-                handler_arguments(entry, &self.key, given).map(|checked| Some((function, checked)))
+                handler_arguments(entry, &self.call.key, given).map(|checked| Some((function, checked)))
             }
             _ => Ok(None),
         };
@@ -82,21 +86,21 @@ impl Job {
             (Ok(Some((function, arguments))), Some(hook)) => (hook.before((*function).clone()), arguments.clone()),
             (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.named_arguments(given)),
             (Ok(None), None) => return Ok(None),
-            (Err(reason), None) => return failed(self.kind, reason.clone(), None).map(Some),
+            (Err(reason), None) => return failed(self.call.kind, reason.clone(), None).map(Some),
         };
         match (function.call(&arguments, Arc::clone(host) as Arc<dyn Host>, &Limits::HANDLER), checked) {
             (Ok(Value::Null), Ok(None)) => Ok(None),
-            (Ok(Value::Null), Err(reason)) => failed(self.kind, reason, None).map(Some),
-            (Ok(returned), _) => finished(entry, self.kind, &self.key, returned, self.objects_only).map(Some),
-            (Err(failure), _) => stopped(self.kind, &self.key, &failure).map(Some),
+            (Ok(Value::Null), Err(reason)) => failed(self.call.kind, reason, None).map(Some),
+            (Ok(returned), _) => finished(entry, self.call.kind, &self.call.key, returned, self.structured_objects_only).map(Some),
+            (Err(failure), _) => stopped(self.call.kind, &self.call.key, &failure).map(Some),
         }
     }
 
     /// What `on_request` sees of a use whose arguments nobody has looked at.
     fn named_arguments(&self, given: Option<&RawRef>) -> Raw {
-        match self.kind {
+        match self.call.kind {
             ItemKind::Tool | ItemKind::Prompt => given.unwrap_or(RawRef::EMPTY_OBJECT).to_owned(),
-            ItemKind::Resource | ItemKind::ResourceTemplate => crate::json::raw(&json!({ "uri": self.key })),
+            ItemKind::Resource | ItemKind::ResourceTemplate => crate::json::raw(&json!({ "uri": self.call.key })),
         }
     }
 }

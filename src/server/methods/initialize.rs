@@ -1,0 +1,74 @@
+//! `initialize`: the handshake of a session.
+
+use serde_json::{Value, json};
+
+use super::capabilities;
+use crate::json::{Object, Raw, RawRef};
+use crate::model::{Abilities, ClientInfo, Principal};
+use crate::server::Server;
+use crate::server::client::client::Client;
+use crate::server::era::encode_for;
+use crate::wire::{Request, Revision, RpcError};
+
+/// What a handshake agrees on.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    pub(crate) revision: Revision,
+    /// What the client can be asked.
+    pub(crate) abilities: Abilities,
+    pub(crate) client: ClientInfo,
+}
+
+impl Default for Handshake {
+    /// A client that has not introduced itself.
+    fn default() -> Self {
+        Handshake {
+            revision: Revision::LATEST_SESSION,
+            abilities: Abilities::default(),
+            client: ClientInfo { protocol_version: Revision::LATEST_SESSION.as_str(), ..ClientInfo::default() },
+        }
+    }
+}
+
+impl Handshake {
+    /// The client of the session that begins with this handshake.
+    pub(crate) fn client(self, principal: Principal) -> Client {
+        Client::of_session(self.revision, self.abilities, self.client, principal)
+    }
+}
+
+/// Reads the params of `initialize` and settles the revision.
+pub(crate) fn negotiate(message: &Request) -> Result<Handshake, RpcError> {
+    let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+    let object = Object::of(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let requested = object
+        .string("protocolVersion")
+        .ok_or_else(|| RpcError::invalid_params("`protocolVersion` is missing or not a string"))?;
+    let declared = object.get("capabilities").map_or("{}", RawRef::get);
+    let declared: Value = serde_json::from_str(declared).unwrap_or_default();
+    let revision = Revision::negotiate(&requested);
+    let client = ClientInfo {
+        protocol_version: revision.as_str(),
+        implementation: object.get("clientInfo").map(RawRef::to_owned),
+        capabilities: object.get("capabilities").map(RawRef::to_owned),
+    };
+    Ok(Handshake { revision, abilities: Abilities::read(&declared), client })
+}
+
+/// The result of `initialize`.
+pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
+    let (surface, revision) =
+        (capabilities::described_surface(server, &client.surface_handle).await, client.revision);
+    if let (Some(seen), Some(surface)) = (&client.seen, &surface) {
+        seen.first(surface);
+    }
+    let mut result = json!({
+        "protocolVersion": revision.as_str(),
+        "capabilities": capabilities::capabilities(server, surface.as_deref(), revision),
+        "serverInfo": encode_for::server_info(),
+    });
+    if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
+        result["instructions"] = Value::from(surface.instructions());
+    }
+    crate::json::raw(&result)
+}

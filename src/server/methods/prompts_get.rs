@@ -1,0 +1,24 @@
+//! `prompts/get`.
+
+use std::sync::Arc;
+
+use super::{Outcome, item};
+use crate::calls::RequestContext;
+use crate::model::ItemKind;
+use crate::server::Server;
+use crate::server::client::peer::ClientPeer;
+use crate::wire::Request;
+
+pub(super) async fn get(
+    server: &Server,
+    peer: &Arc<ClientPeer>,
+    request: &RequestContext,
+    message: &Request,
+) -> Outcome {
+    let mut sent = match item::read(ItemKind::Prompt, message, request) {
+        Ok(sent) => sent,
+        Err(error) => return Some(Err(error)),
+    };
+    sent.call.params = super::tasks::without_task_if(sent.task, sent.call.params);
+    item::answer(server, peer, request, sent).await
+}

@@ -1,0 +1,25 @@
+//! `resources/read`.
+
+use std::sync::Arc;
+
+use super::{Outcome, item};
+use crate::calls::RequestContext;
+use crate::model::ItemKind;
+use crate::server::Server;
+use crate::server::client::peer::ClientPeer;
+use crate::wire::Request;
+
+pub(super) async fn read(
+    server: &Server,
+    peer: &Arc<ClientPeer>,
+    request: &RequestContext,
+    message: &Request,
+) -> Outcome {
+    let mut sent = match item::read(ItemKind::Resource, message, request) {
+        Ok(sent) => sent,
+        Err(error) => return Some(Err(error)),
+    };
+    sent.call.unlisted_on = server.server_of_unlisted(&request.surface, &sent.call.key, peer.client());
+    sent.call.params = super::tasks::without_task_if(sent.task, sent.call.params);
+    item::answer(server, peer, request, sent).await
+}

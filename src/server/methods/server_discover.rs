@@ -1,0 +1,24 @@
+//! `server/discover`: what a stateless client learns in place of a handshake.
+
+use serde_json::{Value, json};
+
+use super::capabilities;
+use crate::json::Raw;
+use crate::server::Server;
+use crate::server::client::client::Client;
+use crate::server::era::encode_for;
+use crate::wire::{Revision, RpcError};
+
+pub(super) async fn discover(server: &Server, client: &Client) -> Result<Raw, RpcError> {
+    let surface = capabilities::described_surface(server, &client.surface_handle).await;
+    let mut result = json!({
+        "supportedVersions": Revision::supported_names(),
+        "capabilities": capabilities::capabilities(server, surface.as_deref(), client.revision),
+        "ttlMs": 0,
+        "cacheScope": "private",
+    });
+    if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
+        result["instructions"] = Value::from(surface.instructions());
+    }
+    encode_for::result(client.revision, crate::json::raw(&result))
+}

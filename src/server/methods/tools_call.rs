@@ -1,0 +1,33 @@
+//! `tools/call`.
+
+use std::sync::Arc;
+
+use super::{Outcome, item, tasks};
+use crate::calls::RequestContext;
+use crate::model::ItemKind;
+use crate::server::Server;
+use crate::server::client::peer::ClientPeer;
+use crate::wire::Request;
+
+pub(super) async fn call(
+    server: &Server,
+    peer: &Arc<ClientPeer>,
+    request: &RequestContext,
+    message: &Request,
+) -> Outcome {
+    let mut sent = match item::read(ItemKind::Tool, message, request) {
+        Ok(sent) => sent,
+        Err(error) => return Some(Err(error)),
+    };
+    let client = peer.client();
+    let accepts_task = match tasks::accepted(&request.surface, &sent.call.key, sent.task == Some(true), client) {
+        Ok(accepts_task) => accepts_task,
+        Err(error) => return Some(Err(error)),
+    };
+    let keeps_task = sent.task.is_none() || accepts_task && !client.revision.is_stateless();
+    if !keeps_task {
+        sent.call.params = tasks::without_task(sent.call.params);
+    }
+    sent.call.accepts_task = accepts_task;
+    item::answer(server, peer, request, sent).await
+}
