@@ -38,7 +38,7 @@ pub(crate) fn difference(value: Value<'_>, expected: Value<'_>) -> Option<String
         return None;
     }
     let diff = TextDiff::from_lines(&expected_text, &actual_text);
-    let mut output = vec!["`-` expected, `+` actual".to_owned()];
+    let mut output = vec!["`-` expected, `+` got".to_owned()];
     for (number, group) in diff.grouped_ops(CONTEXT_LINES).iter().enumerate() {
         if number > 0 {
             output.push("  ...".to_owned());
