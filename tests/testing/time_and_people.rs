@@ -113,7 +113,10 @@ def test_sleep_takes_no_time():
     )
     .await;
     let told = fails("def test_it():\n    testing.advance(-1)\n").await;
-    assert!(told.starts_with("error: testing.advance() takes a finite number of seconds that is not negative"), "{told}");
+    assert!(
+        told.starts_with("error: testing.advance() takes a finite number of seconds that is not negative"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
