@@ -64,13 +64,13 @@ async fn every_assertion_says_what_it_found() {
     for (assertion, expected) in [
         ("testing.eq([1], (1,))", "error: expected (1,), got [1]"),
         ("testing.ne(1, 1, 'ids')", "error: ids: both values are 1"),
-        ("testing.is_true([])", "error: expected something true, got []"),
-        ("testing.is_false(1, message = 'empty')", "error: empty: expected something false, got 1"),
+        ("testing.is_true([])", "error: expected a truthy value, got []"),
+        ("testing.is_false(1, message = 'empty')", "error: empty: expected a falsy value, got 1"),
         ("testing.contains('abc', 'x')", "error: \"x\" is not in \"abc\""),
         ("testing.contains({'a': 1}, 'b', 'keys')", "error: keys: \"b\" is not in {\"a\": 1}"),
         ("testing.fail('not yet')", "error: not yet"),
         ("testing.raises(lambda: 1)", "error: expected an error, got 1"),
-        ("testing.raises(lambda: fail('oh'), 'ah')", "error: expected an error with \"ah\" in it, got \"oh\""),
+        ("testing.raises(lambda: fail('oh'), 'ah')", "error: expected an error that contains \"ah\", got \"oh\""),
         ("fail('stop')", "error: stop"),
         ("{}['x']", "error: Key `\"x\"` was not found"),
     ] {
@@ -214,10 +214,10 @@ async fn what_is_no_test_is_refused() {
     let finished = proxy.run(["test", "a.star"]).await.expect(2);
     assert_eq!(
         finished.stderr,
-        "error: `a.star` is no test: its name does not end in `_test.star`\n |\n = hint: did you mean `a_test.star`?\n"
+        "error: `a.star` is not a test file: its name does not end in `_test.star`\n |\n = hint: did you mean `a_test.star`?\n"
     );
     let finished = proxy.run(["test", "nowhere"]).await.expect(2);
-    assert_eq!(finished.stderr, "error: there is no file or folder `nowhere`\n");
+    assert_eq!(finished.stderr, "error: file or folder `nowhere` does not exist\n");
     let finished = proxy.run(["test", "a_test.star"]).await.expect(2);
     assert!(
         finished.stderr.starts_with("error: there is no function `test_*` in 1 test file\n"),

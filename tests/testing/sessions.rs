@@ -74,7 +74,7 @@ def test_two_sessions_are_two():
 def test_what_is_not_published_is_not_there():
     s = session()
     testing.raises(lambda: s.call(\"drop\", {\"table\": \"t\"}), \"unknown tool: drop\")
-    testing.raises(lambda: s.calls(\"nobody\"), \"the session has no server `nobody`\")
+    testing.raises(lambda: s.calls(\"nobody\"), \"unknown server `nobody` in this session\")
     testing.eq(s.calls(\"db\"), [])
 ",
     )
@@ -150,7 +150,7 @@ def test_headers():
     testing.contains(s.call(\"whoami\")[\"content\"][0][\"text\"], \"not for you\")
     s = testing.session(script = SCRIPT, headers = {\"X-Team\": \"red\"}, config = TEAM)
     testing.eq(unwrap(s.call(\"whoami\"))[\"sub\"], \"anonymous\")
-    testing.raises(lambda: testing.session(script = SCRIPT, headers = {\"X-Other\": \"1\"}), \"the header `x-other` would not reach the script\")
+    testing.raises(lambda: testing.session(script = SCRIPT, headers = {\"X-Other\": \"1\"}), \"header `x-other` would not reach the script\")
 ",
     )
     .await
@@ -191,12 +191,12 @@ def test_aggregation():
 def test_mistakes_are_told_as_in_the_file():
     testing.raises(lambda: testing.session(backends = BACKENDS, config = {\"aggregaton\": {}}), \"unknown key `aggregaton` (did you mean `aggregation`?)\")
     testing.raises(lambda: testing.session(preset = \"passthrough\", backends = {\"two\": BACKENDS[\"two\"]}, config = {\"aggregation\": {}}), \"`aggregation` is set, but the session script\")
-    testing.raises(lambda: testing.session(config = {\"mcpServers\": {}}), \"`config` of a session has no `mcpServers`\")
+    testing.raises(lambda: testing.session(config = {\"mcpServers\": {}}), \"`config` of a session cannot have `mcpServers`\")
     testing.raises(lambda: testing.session(preset = \"defualt\"), \"there is no preset `defualt`\")
     testing.raises(lambda: testing.session(script = \"//nowhere.star\"), \"cannot be read\")
     testing.raises(lambda: testing.session(user = {\"name\": \"ann\"}), \"`user` needs a `sub`\")
-    testing.raises(lambda: testing.session(client = {\"capabilites\": {}}), \"`client` has no `capabilites`\")
-    testing.raises(lambda: testing.session(answers = [{\"action\": \"maybe\"}]), \"there is no `action` `maybe`\")
+    testing.raises(lambda: testing.session(client = {\"capabilites\": {}}), \"unknown key `capabilites` in `client`\")
+    testing.raises(lambda: testing.session(answers = [{\"action\": \"maybe\"}]), \"unknown `action` `maybe`\")
 ",
     )
     .await
@@ -236,6 +236,6 @@ def test_it():
 async fn sessions_belong_into_tests() {
     let finished = super::tested("s = testing.session(preset = \"default\")\n").await.expect(1);
     let expected =
-        "error: `testing.session()` is possible only while a test runs, not at the top level\n --> a_test.star:1:5";
+        "error: `testing.session()` is available only while a test runs, not at the top level\n --> a_test.star:1:5";
     assert!(finished.stdout.contains(expected), "{}", finished.stdout);
 }

@@ -76,9 +76,9 @@ def test_later_rules_come_first():
     testing.eq((user({\"id\": \"7\"}), user({\"id\": \"8\"})), (2, 1))
 
 def test_mistakes():
-    testing.raises(lambda: testing.http({\"*\": {\"stauts\": 1}}), \"an answer of testing.http() has no `stauts`\")
+    testing.raises(lambda: testing.http({\"*\": {\"stauts\": 1}}), \"unknown key `stauts` in a reply of testing.http()\")
     testing.raises(lambda: testing.http([]), \"takes a dict\")
-    testing.raises(lambda: testing.exec({\"x\": 1}), \"must be a text, a dict, or a function that returns one\")
+    testing.raises(lambda: testing.exec({\"x\": 1}), \"must be a string, a dict, or a function that returns one\")
 ",
     )
     .await
@@ -120,9 +120,9 @@ def test_used_up():
     )
     .await
     .expect(1);
-    let asked = "no rule of testing.http() is for `GET https://api.example.com/users/7?v=1`";
+    let asked = "no rule of testing.http() matches `GET https://api.example.com/users/7?v=1`";
     assert_eq!(finished.stdout.matches(asked).count(), 2, "{}", finished.stdout);
-    let used = "the rule `git *` of testing.exec() has no answer left for `git log -1`";
+    let used = "rule `git *` of testing.exec() has no reply left for `git log -1`";
     assert!(finished.stdout.contains(used), "{}", finished.stdout);
     assert!(finished.stdout.contains("0 passed, 3 failed"), "{}", finished.stdout);
 }

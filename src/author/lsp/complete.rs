@@ -1,80 +1,107 @@
-//! What could be meant by what is typed so far.
+//! Completion: the names that can follow at a position.
 
-use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+
+use lsp_types::{
+    CompletionItem, CompletionItemKind, CompletionTextEdit, Documentation, MarkupContent, MarkupKind, TextEdit,
+};
 
 use super::document::{Document, range};
 use super::loadable::loadable;
-use super::text;
-use super::world::World;
+use super::syntax;
+use super::workspace::WorkspaceState;
 use crate::author::lint::Role;
 use crate::author::reference::{Entry, Group, entries};
 use crate::builtins::presets;
-
-/// The protocol's numbers for what a name is.
-const FUNCTION: u8 = 3;
-const METHOD: u8 = 2;
-const VARIABLE: u8 = 6;
-const MODULE: u8 = 9;
-const KEYWORD: u8 = 14;
-const FILE: u8 = 17;
-const CONSTANT: u8 = 21;
+use crate::model::Snapshot;
 
 const KEYWORDS: [&str; 15] =
     ["def", "return", "for", "in", "if", "elif", "else", "not", "and", "or", "load", "lambda", "True", "False", "None"];
 
-pub(super) fn complete(document: &Document, offset: usize, world: &World) -> Vec<Value> {
-    let (line, before) = document.before(offset);
-    if let Some(start) = text::open_string(before) {
+pub(super) fn complete(document: &Document, offset: usize, workspace: &WorkspaceState) -> Vec<CompletionItem> {
+    let (line, before) = document.line_before(offset);
+    if let Some(start) = syntax::open_string(before) {
         let typed = &before[start..];
-        let edited = range(&document.text, &(line + start..offset));
-        let mut items = in_string(&before[..start - 1], document, world);
-        items.retain(|(name, ..)| name.starts_with(typed));
-        return items
-            .into_iter()
-            .map(|(name, kind, detail, about)| {
-                json!({
-                    "label": name, "kind": kind, "detail": detail, "documentation": about,
-                    "textEdit": {"range": edited, "newText": name}, "filterText": name,
-                })
-            })
-            .collect();
+        let replaced = range(&document.text, &(line + start..offset));
+        let mut items = in_string(&before[..start - 1], document, workspace);
+        items.retain(|item| item.label.starts_with(typed));
+        // A string may contain characters at which editors end a word, so the edit names what it replaces.
+        for item in &mut items {
+            item.filter_text = Some(item.label.clone());
+            item.text_edit = Some(CompletionTextEdit::Edit(TextEdit::new(replaced, item.label.clone())));
+        }
+        return items;
     }
-    if before.contains('#') && text::open_string(before).is_none() && before.trim_start().starts_with('#') {
+    if before.trim_start().starts_with('#') {
         return Vec::new();
     }
-    let typed = text::name_at(&document.text[..offset], offset).map_or("", |(_, name)| name);
+    let typed = syntax::name_at(&document.text[..offset], offset).map_or("", |(_, name)| name);
     match typed.rsplit_once('.') {
         Some((base, member)) => members(base, member),
         None => names(typed, document),
     }
 }
 
-type Item = (String, u8, String, String);
+/// The labels of the completions at the end of `line`, as if it were a line of a script in `root`, and the offset at which
+/// the completed part starts. `names` are names that are defined before this line.
+pub fn completions(line: &str, snapshot: Arc<Snapshot>, root: &Path, names: &[String]) -> (usize, Vec<String>) {
+    let workspace = WorkspaceState { config: None, snapshot: Some(snapshot) };
+    let document = Document::at(root.join("prompt.star"), line);
+    let labels = complete(&document, line.len(), &workspace).into_iter().map(|item| item.label);
+    let (start, mut found): (usize, Vec<String>) = match syntax::open_string(line) {
+        Some(start) => (start, labels.collect()),
+        None => {
+            let start = line.trim_end_matches(syntax::is_name_part).len();
+            let is_member = line[..start].ends_with('.');
+            let own = names.iter().filter(|name| name.starts_with(&line[start..]) && !is_member).cloned();
+            (start, own.chain(labels).collect())
+        }
+    };
+    found.sort();
+    found.dedup();
+    (start, found)
+}
 
-/// Names of servers and tools; in a `load()` files, those of the project and those that are shipped.
-fn in_string(before: &str, document: &Document, world: &World) -> Vec<Item> {
+fn item(label: impl Into<String>, kind: CompletionItemKind) -> CompletionItem {
+    CompletionItem { label: label.into(), kind: Some(kind), ..CompletionItem::default() }
+}
+
+fn item_with_detail(
+    label: impl Into<String>,
+    kind: CompletionItemKind,
+    detail: impl Into<String>,
+    documentation: String,
+) -> CompletionItem {
+    let documentation = (!documentation.is_empty()).then_some(Documentation::String(documentation));
+    CompletionItem { detail: Some(detail.into()), documentation, ..item(label, kind) }
+}
+
+/// Names of servers and tools; in a `load()` the files of the project and the embedded libraries.
+fn in_string(before: &str, document: &Document, workspace: &WorkspaceState) -> Vec<CompletionItem> {
     let before = before.trim_end();
     if before.ends_with("load(") {
-        let shipped = presets::LIBRARY
-            .iter()
-            .map(|file| (format!("@proxy//{}", file.name), FILE, "shipped".to_owned(), String::new()));
-        let own = document.path();
-        let files = world.root(own.as_deref()).map(|root| loadable(root, own.as_deref())).unwrap_or_default();
-        let files = files.into_iter().map(|name| (name, FILE, "file".to_owned(), String::new()));
-        return files.chain(shipped).collect();
+        let file = |path: String, detail: &str| item_with_detail(path, CompletionItemKind::FILE, detail, String::new());
+        let embedded = presets::LIBRARY.iter().map(|library| file(format!("@proxy//{}", library.name), "shipped"));
+        let own = document.path.as_deref();
+        let files = workspace.root(own).map(|root| loadable(root, own)).unwrap_or_default();
+        return files.into_iter().map(|path| file(path, "file")).chain(embedded).collect();
     }
     let servers_only = before.ends_with("backends()[") || before.ends_with("backends().get(");
-    let names = world.names().into_iter().filter(|(_, kind, _)| !servers_only || kind == "server");
+    let names = workspace.names().into_iter().filter(|known| !servers_only || known.tool_of.is_none());
     names
-        .map(|(name, kind, about)| {
-            let number = if kind == "server" { MODULE } else { CONSTANT };
-            (name, number, kind, about)
+        .map(|known| {
+            let kind = match known.tool_of {
+                None => CompletionItemKind::MODULE,
+                Some(_) => CompletionItemKind::CONSTANT,
+            };
+            item_with_detail(known.name.clone(), kind, known.kind(), known.description)
         })
         .collect()
 }
 
-/// Of a module its own; of anything else what values of the proxy have.
-fn members(base: &str, typed: &str) -> Vec<Value> {
+/// The members of a module; for any other expression the methods and attributes of the proxy's types.
+fn members(base: &str, typed: &str) -> Vec<CompletionItem> {
     let of_module: Vec<&Entry> = entries()
         .iter()
         .filter(|entry| entry.name.rsplit_once('.').is_some_and(|(module, _)| module == base))
@@ -88,40 +115,43 @@ fn members(base: &str, typed: &str) -> Vec<Value> {
     found
         .into_iter()
         .filter(|entry| last(entry).starts_with(typed))
-        .map(|entry| item(&last(entry), METHOD, entry))
+        .map(|entry| item_of_entry(&last(entry), CompletionItemKind::METHOD, entry))
         .collect()
 }
 
-fn item(label: &str, kind: u8, entry: &Entry) -> Value {
-    json!({
-        "label": label, "kind": kind, "detail": entry.signature,
-        "documentation": {"kind": "markdown", "value": format!("{}\n\n*{}*", entry.text, entry.availability())},
-    })
+fn item_of_entry(label: &str, kind: CompletionItemKind, entry: &Entry) -> CompletionItem {
+    let value = format!("{}\n\n*{}*", entry.text, entry.availability());
+    CompletionItem {
+        detail: Some(entry.signature.clone()),
+        documentation: Some(Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })),
+        ..item(label, kind)
+    }
 }
 
-/// What the file makes, the built-ins it can use, and the words of the language.
-fn names(typed: &str, document: &Document) -> Vec<Value> {
+/// The names that the file defines, the built-ins that it can use, and the keywords.
+fn names(typed: &str, document: &Document) -> Vec<CompletionItem> {
     let role = Role::of_text(&document.source());
-    let mut items: Vec<Value> = Vec::new();
+    let mut items: Vec<CompletionItem> = Vec::new();
     let mut modules: Vec<&str> = Vec::new();
     for entry in entries().iter().filter(|entry| entry.is_for(role) && !matches!(entry.group, Group::Type(_))) {
         match entry.name.split_once('.') {
-            None => items.push(item(&entry.name, FUNCTION, entry)),
+            None => items.push(item_of_entry(&entry.name, CompletionItemKind::FUNCTION, entry)),
             Some((module, _)) if !modules.contains(&module) => {
                 modules.push(module);
-                items.push(json!({"label": module, "kind": MODULE}));
+                items.push(item(module, CompletionItemKind::MODULE));
             }
             Some(_) => {}
         }
     }
-    for (name, line) in text::made(&document.text) {
-        let kind = if line.starts_with("def ") { FUNCTION } else { VARIABLE };
-        items.push(json!({"label": name, "kind": kind, "detail": line}));
+    for (name, line) in syntax::defined_names(&document.text) {
+        let is_function = line.starts_with("def ");
+        let kind = if is_function { CompletionItemKind::FUNCTION } else { CompletionItemKind::VARIABLE };
+        items.push(CompletionItem { detail: Some(line.to_owned()), ..item(name, kind) });
     }
-    let engine = role.names().iter().filter(|name| !items.iter().any(|item| item["label"] == name.as_str()));
-    let engine: Vec<Value> = engine.map(|name| json!({"label": name, "kind": FUNCTION})).collect();
-    items.extend(engine);
-    items.extend(KEYWORDS.map(|word| json!({"label": word, "kind": KEYWORD})));
-    items.retain(|item| item["label"].as_str().is_some_and(|label| label.starts_with(typed) && label != typed));
+    let undocumented = role.names().iter().filter(|name| !items.iter().any(|item| item.label == **name));
+    let undocumented: Vec<_> = undocumented.map(|name| item(name, CompletionItemKind::FUNCTION)).collect();
+    items.extend(undocumented);
+    items.extend(KEYWORDS.map(|word| item(word, CompletionItemKind::KEYWORD)));
+    items.retain(|item| item.label.starts_with(typed) && item.label != typed);
     items
 }

@@ -1,27 +1,35 @@
-//! Where a name is made: in this file, or in one that it loads.
+//! Go to definition: in this file, or in a file that it loads.
 
-use serde_json::{Value, json};
+use std::ops::Range;
 
-use super::document::{Document, range, uri_of};
-use super::text;
-use super::world::World;
+use lsp_types::{GotoDefinitionResponse, Location};
+
+use super::document::{OpenDocument, range, uri_of};
+use super::syntax;
+use super::workspace::WorkspaceState;
 use crate::builtins::presets;
 use crate::script::{Files, Paths, Source, on_big_stack, parse, resolve};
 
-pub(super) fn definition(document: &Document, offset: usize, world: &World) -> Value {
+pub(super) fn definition(
+    open: &OpenDocument,
+    offset: usize,
+    workspace: &WorkspaceState,
+) -> Option<GotoDefinitionResponse> {
+    let document = &open.document;
     let source = document.source();
-    if let Some((_, name)) = text::string_at(&document.text, offset) {
-        return file(&source, name, world).map_or(Value::Null, |file| location(&file, 0..0));
+    if let Some((_, id)) = syntax::string_at(&document.text, offset) {
+        return location(&loaded_file(&source, id, workspace)?, 0..0);
     }
-    let Some((_, name)) = text::name_at(&document.text, offset) else { return Value::Null };
-    if let Some(span) = text::definition(&document.text, name) {
-        return json!({"uri": document.uri, "range": range(&document.text, &span)});
+    let (_, name) = syntax::name_at(&document.text, offset)?;
+    if let Some(span) = syntax::definition(&document.text, name) {
+        let location = Location::new(open.uri.clone(), range(&document.text, &span));
+        return Some(GotoDefinitionResponse::Scalar(location));
     }
-    loaded(&source, name, world).unwrap_or_default()
+    loaded_name(&source, name, workspace)
 }
 
-/// The file behind a name that is loaded.
-fn loaded(source: &Source, name: &str, world: &World) -> Option<Value> {
+/// The definition of a name that the file loads.
+fn loaded_name(source: &Source, name: &str, workspace: &WorkspaceState) -> Option<GotoDefinitionResponse> {
     let (id, original) = on_big_stack(|| {
         let module = parse(source).ok()?;
         module.loads().into_iter().find_map(|load| {
@@ -30,22 +38,21 @@ fn loaded(source: &Source, name: &str, world: &World) -> Option<Value> {
         })
     })
     .ok()??;
-    let file = file(source, &id, world)?;
-    let span = text::definition(&file.text, &original).unwrap_or(0..0);
-    Some(location(&file, span))
+    let file = loaded_file(source, &id, workspace)?;
+    let span = syntax::definition(&file.text, &original).unwrap_or(0..0);
+    location(&file, span)
 }
 
-fn file(source: &Source, id: &str, world: &World) -> Option<Source> {
-    let root = world.root(source.path.as_deref())?.canonicalize().ok()?;
+/// The file that `load(id)` loads.
+fn loaded_file(source: &Source, id: &str, workspace: &WorkspaceState) -> Option<Source> {
+    let root = workspace.root(source.path.as_deref())?.canonicalize().ok()?;
     [Paths::Full, Paths::Short]
         .into_iter()
         .find_map(|paths| resolve(id, source, &Files::default(), Some(&root), presets::LIBRARY, paths).ok())
         .filter(|file| file.path.is_some())
 }
 
-fn location(file: &Source, span: std::ops::Range<usize>) -> Value {
-    match &file.path {
-        Some(path) => json!({"uri": uri_of(path), "range": range(&file.text, &span)}),
-        None => Value::Null,
-    }
+fn location(file: &Source, span: Range<usize>) -> Option<GotoDefinitionResponse> {
+    let uri = uri_of(file.path.as_deref()?)?;
+    Some(GotoDefinitionResponse::Scalar(Location::new(uri, range(&file.text, &span))))
 }

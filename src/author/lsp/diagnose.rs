@@ -1,12 +1,12 @@
-//! What is wrong with an open file, as `proxy check` would say it.
+//! Diagnostics of an open document, the same as those of `proxy check`.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use lsp_types::{DiagnosticSeverity, NumberOrString};
 
 use super::document::{Document, range};
-use super::world::{Workspace, World};
+use super::workspace::{Workspace, WorkspaceState};
 use crate::author::check::Report;
 use crate::author::lint::{self, Role};
 use crate::config::SessionScript;
@@ -16,16 +16,20 @@ use crate::gateway::Offline;
 use crate::host_io::Reach;
 use crate::script::{Limits, Source};
 
-pub(super) fn diagnose(document: &Document, world: &World, workspace: &Workspace) -> Vec<Value> {
+pub(super) fn diagnose(
+    document: &Document,
+    state: &WorkspaceState,
+    workspace: &Workspace,
+) -> Vec<lsp_types::Diagnostic> {
     let source = document.source();
     let role = Role::of(&source);
     let folder = source.path.as_deref().and_then(Path::parent);
-    let root = if role == Role::Session { world.root(source.path.as_deref()) } else { folder };
+    let root = if role == Role::Session { state.root(source.path.as_deref()) } else { folder };
     let mut report = Report::default();
     report.add(lint::with_loads(&source, role, root));
     if !report.problems.iter().any(Diagnostic::is_error) {
         match role {
-            Role::Session => dry_run(&source, world, workspace, &mut report),
+            Role::Session => dry_run(&source, state, workspace, &mut report),
             Role::Extension => {
                 let reach = Arc::new(Reach::new(workspace.options.variables.clone(), None));
                 report.add(extension::load(&source, &Limits::SESSION_SCRIPT, &reach).err());
@@ -33,38 +37,39 @@ pub(super) fn diagnose(document: &Document, world: &World, workspace: &Workspace
             Role::Test | Role::Library => {}
         }
     }
-    report.problems.iter().filter(|problem| is_about(problem, &source)).map(|problem| told(problem, document)).collect()
+    let problems = report.problems.iter().filter(|problem| belongs_to(problem, &source));
+    problems.map(|problem| to_lsp(problem, document)).collect()
 }
 
-/// What is wrong with another file is told there. What has no place is about the script as a whole.
-fn is_about(problem: &Diagnostic, source: &Source) -> bool {
+/// Problems in loaded files are shown when these files are open. Problems without a position concern the whole script.
+fn belongs_to(problem: &Diagnostic, source: &Source) -> bool {
     problem.place.as_ref().is_none_or(|place| place.file == source.name)
 }
 
-/// Runs the text as the config's session script.
-fn dry_run(source: &Source, world: &World, workspace: &Workspace, report: &mut Report) {
-    let Some(config) = &world.config else { return };
+/// Runs the text as the session script of the config.
+fn dry_run(source: &Source, state: &WorkspaceState, workspace: &Workspace, report: &mut Report) {
+    let Some(config) = &state.config else { return };
     let Ok(mut offline) = Offline::look(config, &workspace.options) else { return };
     offline.script_source.source = source.clone();
-    // Another script than the config's need not read the config's sections.
-    let own = matches!(&config.session, SessionScript::File(path) if same(path, source.path.as_deref()));
-    offline.script_source.lenient |= !own;
+    // A script other than the config's need not use the config's sections.
+    let is_configured = matches!(&config.session, SessionScript::File(path) if same_file(path, source.path.as_deref()));
+    offline.script_source.lenient |= !is_configured;
     match offline.build() {
         Ok(surface) => report.add_surface(&surface, &offline.snapshot, None),
         Err(error) => report.add([error.diagnostic().clone()]),
     }
 }
 
-fn same(path: &Path, other: Option<&Path>) -> bool {
+fn same_file(path: &Path, other: Option<&Path>) -> bool {
     let other = other.and_then(|other| other.canonicalize().ok());
     other.is_some() && path.canonicalize().ok() == other
 }
 
-fn told(problem: &Diagnostic, document: &Document) -> Value {
+fn to_lsp(problem: &Diagnostic, document: &Document) -> lsp_types::Diagnostic {
     let severity = match problem.severity {
-        Severity::Error => 1,
-        Severity::Warning => 2,
-        Severity::Note => 3,
+        Severity::Error => DiagnosticSeverity::ERROR,
+        Severity::Warning => DiagnosticSeverity::WARNING,
+        Severity::Note => DiagnosticSeverity::INFORMATION,
     };
     let span = problem.place.as_ref().map_or(0..0, |place| place.span.clone());
     let mut message = problem.message.clone();
@@ -74,8 +79,12 @@ fn told(problem: &Diagnostic, document: &Document) -> Value {
     if let Some(hint) = &problem.hint {
         message.push_str(&format!("\nhint: {hint}"));
     }
-    json!({
-        "range": range(&document.text, &span), "severity": severity, "source": "proxy",
-        "code": problem.rule, "message": message,
-    })
+    lsp_types::Diagnostic {
+        range: range(&document.text, &span),
+        severity: Some(severity),
+        code: problem.rule.as_ref().map(|rule| NumberOrString::String(rule.to_string())),
+        source: Some("proxy".to_owned()),
+        message,
+        ..lsp_types::Diagnostic::default()
+    }
 }

@@ -1,38 +1,54 @@
-//! An open file: its text, and the places in it as editors count them, in UTF-16 units.
+//! Open documents, and positions in them. The protocol counts positions in UTF-16 code units.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use lsp_types::{Position, Uri};
+use url::Url;
 
 use crate::script::Source;
 
+/// The text of a script.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
-    pub uri: String,
-    pub version: Option<i64>,
+    /// None for a document that is not a file.
+    pub path: Option<PathBuf>,
+    /// The name in diagnostics.
+    name: String,
     pub text: Arc<str>,
 }
 
+/// A document that the client has opened.
+#[derive(Clone, Debug)]
+pub(super) struct OpenDocument {
+    pub uri: Uri,
+    pub version: i32,
+    pub document: Document,
+}
+
+impl OpenDocument {
+    pub(super) fn new(uri: Uri, version: i32, text: String) -> Self {
+        let path = path_of(&uri);
+        let name = path.as_ref().map_or_else(|| uri.as_str().to_owned(), |path| path.display().to_string());
+        OpenDocument { uri, version, document: Document { path, name, text: text.into() } }
+    }
+}
+
 impl Document {
-    pub(super) fn path(&self) -> Option<PathBuf> {
-        path_of(&self.uri)
+    pub(super) fn at(path: PathBuf, text: &str) -> Self {
+        Document { name: path.display().to_string(), path: Some(path), text: text.into() }
     }
 
-    /// The same as a script.
+    /// The document as the source of a script.
     pub(super) fn source(&self) -> Source {
-        let path = self.path();
-        let name = path.as_ref().map_or_else(|| self.uri.clone(), |path| path.display().to_string());
-        Source { path, ..Source::new(name, self.text.clone()) }
+        Source { path: self.path.clone(), ..Source::new(self.name.clone(), self.text.clone()) }
     }
 
-    /// The byte that a position means; one behind the end of its line is that end.
-    pub(super) fn offset(&self, position: &Value) -> usize {
-        let line = position["line"].as_u64().unwrap_or(0) as usize;
-        let wanted = position["character"].as_u64().unwrap_or(0) as usize;
+    /// The byte offset of a position. A position beyond the end of its line is the end of the line.
+    pub(super) fn offset(&self, position: Position) -> usize {
         let mut start = 0;
-        for _ in 0..line {
+        for _ in 0..position.line {
             match self.text[start..].find('\n') {
                 Some(end) => start += end + 1,
                 None => return self.text.len(),
@@ -41,7 +57,7 @@ impl Document {
         let line = self.text[start..].lines().next().unwrap_or_default();
         let mut units = 0;
         for (byte, character) in line.char_indices() {
-            if units >= wanted {
+            if units >= position.character as usize {
                 return start + byte;
             }
             units += character.len_utf16();
@@ -49,45 +65,34 @@ impl Document {
         start + line.len()
     }
 
-    /// The text of the line up to a place, and where that line begins.
-    pub(super) fn before(&self, offset: usize) -> (usize, &str) {
+    /// The offset at which the line of `offset` starts, and the text from there to `offset`.
+    pub(super) fn line_before(&self, offset: usize) -> (usize, &str) {
         let start = self.text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
         (start, &self.text[start..offset])
     }
 }
 
-pub(super) fn range(text: &str, span: &Range<usize>) -> Value {
-    json!({"start": position(text, span.start), "end": position(text, span.end)})
+pub(super) fn range(text: &str, span: &Range<usize>) -> lsp_types::Range {
+    lsp_types::Range::new(position(text, span.start), position(text, span.end))
 }
 
-fn position(text: &str, offset: usize) -> Value {
+fn position(text: &str, offset: usize) -> Position {
     let before = text.get(..offset.min(text.len())).unwrap_or_default();
     let line = before.matches('\n').count();
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let units: usize = before[start..].chars().map(char::len_utf16).sum();
-    json!({"line": line, "character": units})
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    Position::new(number(line), number(units))
 }
 
-/// The file that a `file:` address means.
-pub(super) fn path_of(uri: &str) -> Option<PathBuf> {
-    let rest = uri.strip_prefix("file://")?;
-    // An authority other than this machine is nobody's file here.
-    let path = &rest[rest.find('/')?..];
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut left = path.bytes();
-    while let Some(byte) = left.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = [left.next()?, left.next()?];
-        bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-    }
-    Some(PathBuf::from(String::from_utf8(bytes).ok()?))
+/// The path of a `file:` URI.
+pub(super) fn path_of(uri: &Uri) -> Option<PathBuf> {
+    Url::parse(uri.as_str()).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()
 }
 
-/// The address of a file.
-pub(super) fn uri_of(path: &std::path::Path) -> String {
+/// The `file:` URI of an absolute path. `Url::from_file_path` leaves characters such as `[` as they are, which RFC 3986 and
+/// so [`Uri`] do not allow.
+pub(super) fn uri_of(path: &Path) -> Option<Uri> {
     let mut uri = "file://".to_owned();
     for byte in path.to_string_lossy().bytes() {
         if byte.is_ascii_alphanumeric() || b"/-_.~@".contains(&byte) {
@@ -96,7 +101,7 @@ pub(super) fn uri_of(path: &std::path::Path) -> String {
             uri.push_str(&format!("%{byte:02X}"));
         }
     }
-    uri
+    uri.parse().ok()
 }
 
 #[cfg(test)]
@@ -104,23 +109,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_counted_as_editors_do() {
+    fn positions_are_counted_in_utf_16() {
         let text = "a = 1\nb = '😀ü' + c\n";
-        let document = Document { uri: "file:///x.star".to_owned(), version: None, text: text.into() };
-        let at = text.find('c').unwrap();
-        let place = position(text, at);
-        assert_eq!(place, json!({"line": 1, "character": 12}));
-        assert_eq!(document.offset(&place), at);
-        assert_eq!(document.offset(&json!({"line": 0, "character": 99})), 5);
-        assert_eq!(document.offset(&json!({"line": 9, "character": 0})), text.len());
-        assert_eq!(document.before(at), (6, "b = '😀ü' + "));
+        let document = Document::at(PathBuf::from("/x.star"), text);
+        let offset = text.find('c').unwrap();
+        let found = position(text, offset);
+        assert_eq!(found, Position::new(1, 12));
+        assert_eq!(document.offset(found), offset);
+        assert_eq!(document.offset(Position::new(0, 99)), 5);
+        assert_eq!(document.offset(Position::new(9, 0)), text.len());
+        assert_eq!(document.line_before(offset), (6, "b = '😀ü' + "));
     }
 
     #[test]
-    fn addresses_and_files() {
-        let path = PathBuf::from("/home/a b/ü.star");
-        assert_eq!(uri_of(&path), "file:///home/a%20b/%C3%BC.star");
-        assert_eq!(path_of(&uri_of(&path)), Some(path));
-        assert_eq!(path_of("untitled:1"), None);
+    fn paths_become_uris_and_back() {
+        for (path, uri) in [
+            ("/home/a b/ü.star", "file:///home/a%20b/%C3%BC.star"),
+            ("/home/[a]/{b}^|`\\%.star", "file:///home/%5Ba%5D/%7Bb%7D%5E%7C%60%5C%25.star"),
+        ] {
+            let path = PathBuf::from(path);
+            let found = uri_of(&path).unwrap();
+            assert_eq!(found.as_str(), uri);
+            assert_eq!(path_of(&found), Some(path));
+        }
+        assert_eq!(path_of(&"untitled:1".parse().unwrap()), None);
     }
 }

@@ -1,44 +1,43 @@
-//! What a name means, for whoever points at it.
+//! Hover: the documentation of the name or string under the cursor.
 
-use serde_json::{Value, json};
+use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
 
 use super::document::{Document, range};
-use super::text;
-use super::world::World;
+use super::syntax;
+use super::workspace::WorkspaceState;
 use crate::author::reference;
 
-pub(super) fn hover(document: &Document, offset: usize, world: &World) -> Value {
-    let (line, before) = document.before(offset);
-    let found = match text::open_string(before) {
+pub(super) fn hover(document: &Document, offset: usize, workspace: &WorkspaceState) -> Option<Hover> {
+    let (line, before) = document.line_before(offset);
+    let (span, markdown) = match syntax::open_string(before) {
         Some(_) => {
-            text::string_at(&document.text, offset).and_then(|(span, name)| Some((span, of_string(name, world)?)))
+            let (span, content) = syntax::string_at(&document.text, offset)?;
+            (span, about_string(content, workspace)?)
         }
-        None => text::name_at(&document.text, offset)
-            .filter(|(span, _)| span.start >= line)
-            .and_then(|(span, name)| Some((span, of_name(name, document)?))),
+        None => {
+            let (span, name) = syntax::name_at(&document.text, offset).filter(|(span, _)| span.start >= line)?;
+            (span, about_name(name, document)?)
+        }
     };
-    match found {
-        Some((span, markdown)) => {
-            json!({"contents": {"kind": "markdown", "value": markdown}, "range": range(&document.text, &span)})
-        }
-        None => Value::Null,
-    }
+    let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value: markdown });
+    Some(Hover { contents, range: Some(range(&document.text, &span)) })
 }
 
-/// A server or a tool that is named in a string.
-fn of_string(name: &str, world: &World) -> Option<String> {
-    let names = world.names();
+/// The servers and tools with this name.
+fn about_string(content: &str, workspace: &WorkspaceState) -> Option<String> {
+    let names = workspace.names();
     let found: Vec<String> = names
         .iter()
-        .filter(|(known, ..)| known == name)
-        .map(|(known, kind, about)| format!("**{known}** ({kind})\n\n{about}"))
+        .filter(|known| known.name == content)
+        .map(|known| format!("**{}** ({})\n\n{}", known.name, known.kind(), known.description))
         .collect();
     (!found.is_empty()).then(|| found.join("\n\n---\n\n"))
 }
 
-/// What the file itself makes goes before a built-in: it hides it.
-fn of_name(name: &str, document: &Document) -> Option<String> {
-    if let Some((_, line)) = text::made(&document.text).iter().find(|(made, _)| *made == name) {
+/// A definition of the file takes precedence over a built-in, because it shadows it.
+fn about_name(name: &str, document: &Document) -> Option<String> {
+    let defined = syntax::defined_names(&document.text);
+    if let Some((_, line)) = defined.iter().find(|(defined, _)| *defined == name) {
         let docs = docstring(&document.text, name).map(|docs| format!("\n\n{docs}")).unwrap_or_default();
         return Some(format!("```python\n{line}\n```{docs}"));
     }
@@ -47,10 +46,10 @@ fn of_name(name: &str, document: &Document) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n\n---\n\n"))
 }
 
-/// The string that a function begins with.
+/// The docstring of a function.
 fn docstring<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let at = text::definition(text, name)?.end;
-    let body = text[at..].split_once(":\n")?.1.trim_start();
+    let end = syntax::definition(text, name)?.end;
+    let body = text[end..].split_once(":\n")?.1.trim_start();
     let rest = body.strip_prefix("\"\"\"")?;
     Some(rest[..rest.find("\"\"\"")?].trim())
 }

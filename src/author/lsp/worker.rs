@@ -1,122 +1,124 @@
-//! Checks open files on a thread of its own, always the newest text: nobody who types waits for a check.
+//! Checks documents on a separate thread, so that a check never delays requests. Only the newest text of a document is
+//! checked.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Value, json};
+use lsp_server::Notification;
+use lsp_types::notification::{Notification as _, PublishDiagnostics};
+use lsp_types::{PublishDiagnosticsParams, Uri};
 
-use super::document::Document;
-use super::world::{Workspace, World};
-use super::{Output, diagnose, send};
+use super::connection::Output;
+use super::diagnose;
+use super::document::OpenDocument;
+use super::workspace::{Workspace, WorkspaceState};
 
 pub(super) struct Worker(Arc<Shared>);
 
 struct Shared {
-    orders: Mutex<Orders>,
-    more: Condvar,
+    queue: Mutex<Queue>,
+    changed: Condvar,
 }
 
-struct Orders {
+struct Queue {
     workspace: Workspace,
-    /// Files to look at, by address: a newer text takes the place of an older one.
-    waiting: HashMap<String, Document>,
-    world: Option<World>,
-    over: bool,
+    /// Documents to check, by URI. A newer text replaces an older one.
+    documents: HashMap<String, OpenDocument>,
+    /// Loaded on first use; None if it must be loaded again.
+    state: Option<WorkspaceState>,
+    closed: bool,
 }
 
 impl Worker {
     pub(super) fn start(workspace: Workspace, output: Output) -> io::Result<Worker> {
-        let orders = Orders { workspace, waiting: HashMap::new(), world: None, over: false };
-        let shared = Arc::new(Shared { orders: Mutex::new(orders), more: Condvar::new() });
-        let own = Arc::clone(&shared);
-        std::thread::Builder::new().name("checks".to_owned()).spawn(move || own.run(&output))?;
+        let queue = Queue { workspace, documents: HashMap::new(), state: None, closed: false };
+        let shared = Arc::new(Shared { queue: Mutex::new(queue), changed: Condvar::new() });
+        let worker = Arc::clone(&shared);
+        std::thread::Builder::new().name("checks".to_owned()).spawn(move || worker.run(&output))?;
         Ok(Worker(shared))
     }
 
-    pub(super) fn check(&self, document: Document) {
-        self.0.orders().waiting.insert(document.uri.clone(), document);
-        self.0.more.notify_one();
+    pub(super) fn check(&self, document: OpenDocument) {
+        self.0.queue().documents.insert(document.uri.as_str().to_owned(), document);
+        self.0.changed.notify_one();
     }
 
-    pub(super) fn forget(&self, uri: &str) {
-        self.0.orders().waiting.remove(uri);
+    /// Removes a document from the queue.
+    pub(super) fn cancel(&self, uri: &Uri) {
+        self.0.queue().documents.remove(uri.as_str());
     }
 
-    /// The workspace is somewhere else.
-    pub(super) fn look_in(&self, folder: PathBuf) {
-        let mut orders = self.0.orders();
-        orders.workspace.folder = folder;
-        orders.world = None;
+    pub(super) fn set_folder(&self, folder: PathBuf) {
+        let mut queue = self.0.queue();
+        queue.workspace.folder = folder;
+        queue.state = None;
     }
 
-    /// Something was saved: the config may be another.
-    pub(super) fn look_again(&self) {
-        self.0.orders().world = None;
+    /// Loads the config again on the next use, because a saved file may have changed it.
+    pub(super) fn reload_workspace(&self) {
+        self.0.queue().state = None;
     }
 
-    /// What the files are about; looked for now if nobody has yet.
-    pub(super) fn world(&self) -> World {
-        self.0.world()
+    /// The current state of the workspace. Loads it if necessary.
+    pub(super) fn workspace_state(&self) -> WorkspaceState {
+        self.0.workspace_state()
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.0.orders().over = true;
-        self.0.more.notify_one();
+        self.0.queue().closed = true;
+        self.0.changed.notify_one();
     }
 }
 
 impl Shared {
-    fn orders(&self) -> MutexGuard<'_, Orders> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn world(&self) -> World {
+    fn workspace_state(&self) -> WorkspaceState {
         let workspace = {
-            let orders = self.orders();
-            if let Some(world) = &orders.world {
-                return world.clone();
+            let queue = self.queue();
+            if let Some(state) = &queue.state {
+                return state.clone();
             }
-            orders.workspace.clone()
+            queue.workspace.clone()
         };
-        let world = workspace.look();
-        self.orders().world = Some(world.clone());
-        world
+        let state = workspace.load();
+        self.queue().state = Some(state.clone());
+        state
     }
 
     fn run(&self, output: &Output) {
-        while let Some((document, workspace)) = self.next() {
-            let world = self.world();
-            let found = diagnose::diagnose(&document, &world, &workspace);
-            // Another text came meanwhile: what was found is about one that is gone.
-            if !self.orders().waiting.contains_key(&document.uri) {
-                publish(output, &document.uri, document.version, &found);
+        while let Some((open, workspace)) = self.next() {
+            let diagnostics = diagnose::diagnose(&open.document, &self.workspace_state(), &workspace);
+            // If a newer text is queued, the diagnostics are outdated.
+            if !self.queue().documents.contains_key(open.uri.as_str()) {
+                publish(output, open.uri, Some(open.version), diagnostics);
             }
         }
     }
 
-    fn next(&self) -> Option<(Document, Workspace)> {
-        let mut orders = self.orders();
+    /// Waits for the next document to check. Returns None when the worker has been dropped.
+    fn next(&self) -> Option<(OpenDocument, Workspace)> {
+        let mut queue = self.queue();
         loop {
-            if orders.over {
+            if queue.closed {
                 return None;
             }
-            let first = orders.waiting.keys().next().cloned();
-            if let Some(document) = first.and_then(|uri| orders.waiting.remove(&uri)) {
-                return Some((document, orders.workspace.clone()));
+            let first = queue.documents.keys().next().cloned();
+            if let Some(document) = first.and_then(|uri| queue.documents.remove(&uri)) {
+                return Some((document, queue.workspace.clone()));
             }
-            orders = self.more.wait(orders).unwrap_or_else(PoisonError::into_inner);
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-pub(super) fn publish(output: &Output, uri: &str, version: Option<i64>, found: &[Value]) {
-    let mut params = json!({"uri": uri, "diagnostics": found});
-    if let Some(version) = version {
-        params["version"] = version.into();
-    }
-    send(output, &json!({"jsonrpc": "2.0", "method": "textDocument/publishDiagnostics", "params": params}));
+pub(super) fn publish(output: &Output, uri: Uri, version: Option<i32>, diagnostics: Vec<lsp_types::Diagnostic>) {
+    let params = PublishDiagnosticsParams { uri, diagnostics, version };
+    output.send(Notification::new(PublishDiagnostics::METHOD.to_owned(), params));
 }

@@ -1,10 +1,10 @@
-//! The report as JUnit XML, which build servers read.
+//! Formats a report as JUnit XML, for CI systems.
 
 use std::fmt::Write;
 
 use super::report::{Ran, Report, seconds};
 
-/// The text of the file.
+/// Returns the report as an XML document.
 pub fn junit(report: &Report) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let totals = |ran: &[&Ran]| {
@@ -13,7 +13,7 @@ pub fn junit(report: &Report) -> String {
     };
     let all: Vec<&Ran> = report.ran.iter().collect();
     let _ = writeln!(xml, "<testsuites {} time=\"{:.3}\">", totals(&all), seconds(report.duration));
-    for suite in all.chunk_by(|one, other| one.file == other.file) {
+    for suite in all.chunk_by(|a, b| a.file == b.file) {
         let time: f64 = suite.iter().map(|ran| seconds(ran.duration)).sum();
         let file = attribute(&suite[0].file);
         let _ = writeln!(xml, "  <testsuite name=\"{file}\" {} time=\"{time:.3}\">", totals(suite));
@@ -32,24 +32,24 @@ fn case(xml: &mut String, ran: &Ran) {
         xml.push_str("/>\n");
         return;
     };
-    let (message, text) = (attribute(&failure.message), escaped(&failure.render(false)));
+    let (message, text) = (attribute(&failure.message), escape(&failure.render(false)));
     let _ = writeln!(xml, ">\n      <failure message=\"{message}\">{text}</failure>");
     if !ran.output.is_empty() {
-        let _ = writeln!(xml, "      <system-out>{}</system-out>", escaped(&ran.output.join("\n")));
+        let _ = writeln!(xml, "      <system-out>{}</system-out>", escape(&ran.output.join("\n")));
     }
     xml.push_str("    </testcase>\n");
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(letter),
-            // XML has no way to say these at all.
+            '\n' | '\t' => escaped.push(character),
+            // XML 1.0 cannot represent these characters, not even escaped.
             '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
             other => escaped.push(other),
         }
@@ -57,7 +57,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// An attribute would lose the ends of lines.
+/// Escapes line breaks and tabs too, because XML parsers normalize them to spaces in attributes.
 fn attribute(text: &str) -> String {
-    escaped(text).replace('\n', "&#10;").replace('\t', "&#9;")
+    escape(text).replace('\n', "&#10;").replace('\t', "&#9;")
 }

@@ -1,4 +1,4 @@
-//! `testing.eq` and the like.
+//! Assertions: `testing.eq` and the others.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -6,22 +6,22 @@ use starlark::starlark_module;
 use starlark::values::Value;
 use starlark::values::none::NoneType;
 
-use super::show::{difference, shown};
+use super::diff::{difference, shown};
 use crate::script::{Context, ScriptError, error_message};
 
-/// The message of the test's author first, then what was found.
+/// An error with the message of the assertion, if any, before what was found.
 fn failed(message: &str, found: impl Into<String>) -> ScriptError {
     let found = found.into();
     ScriptError::new(if message.is_empty() { found } else { format!("{message}: {found}") })
 }
 
-fn expect(holds: bool, complaint: impl FnOnce() -> ScriptError) -> starlark::Result<NoneType> {
-    if holds { Ok(NoneType) } else { Err(complaint().into()) }
+fn expect(holds: bool, error: impl FnOnce() -> ScriptError) -> starlark::Result<NoneType> {
+    if holds { Ok(NoneType) } else { Err(error().into()) }
 }
 
 #[starlark_module]
-pub fn register_assertions(builder: &mut GlobalsBuilder) {
-    /// Fails unless the value is equal to the expected one, and shows what differs.
+pub(super) fn register_assertions(builder: &mut GlobalsBuilder) {
+    /// Fails unless the value equals the expected value, and shows a diff.
     ///
     /// ```python
     /// testing.eq(s.tool_names(), ["db_drop"])
@@ -46,23 +46,23 @@ pub fn register_assertions(builder: &mut GlobalsBuilder) {
         expect(!value.equals(other)?, || failed(message, format!("both values are {}", shown(value))))
     }
 
-    /// Fails unless the value counts as true: not `False`, `None`, `0` or empty.
+    /// Fails unless the value is truthy: not `False`, `None`, `0` or empty.
     fn is_true<'v>(
         #[starlark(require = pos)] value: Value<'v>,
         #[starlark(default = "")] message: &str,
     ) -> starlark::Result<NoneType> {
-        expect(value.to_bool(), || failed(message, format!("expected something true, got {}", shown(value))))
+        expect(value.to_bool(), || failed(message, format!("expected a truthy value, got {}", shown(value))))
     }
 
-    /// Fails if the value counts as true.
+    /// Fails if the value is truthy.
     fn is_false<'v>(
         #[starlark(require = pos)] value: Value<'v>,
         #[starlark(default = "")] message: &str,
     ) -> starlark::Result<NoneType> {
-        expect(!value.to_bool(), || failed(message, format!("expected something false, got {}", shown(value))))
+        expect(!value.to_bool(), || failed(message, format!("expected a falsy value, got {}", shown(value))))
     }
 
-    /// Fails unless the text has that part, the list that item, the dict that key.
+    /// Fails unless `part` is a substring of the string, an item of the list, or a key of the dict.
     fn contains<'v>(
         #[starlark(require = pos)] value: Value<'v>,
         #[starlark(require = pos)] part: Value<'v>,
@@ -71,12 +71,12 @@ pub fn register_assertions(builder: &mut GlobalsBuilder) {
         expect(value.is_in(part)?, || failed(message, format!("{} is not in {}", shown(part), shown(value))))
     }
 
-    /// Fails.
+    /// Fails the test with this message.
     fn fail(#[starlark(default = "the test failed")] message: &str) -> starlark::Result<NoneType> {
         Err(ScriptError::new(message).into())
     }
 
-    /// Fails unless calling the function without arguments ends with an error whose text has the message in it. The text
+    /// Calls the function without arguments. Fails unless it raises an error whose text contains `message`. Returns the text
     /// of the error.
     ///
     /// ```python
@@ -96,7 +96,7 @@ pub fn register_assertions(builder: &mut GlobalsBuilder) {
                 if text.contains(message) {
                     return Ok(text);
                 }
-                Err(ScriptError::new(format!("expected an error with {message:?} in it, got {text:?}")).into())
+                Err(ScriptError::new(format!("expected an error that contains {message:?}, got {text:?}")).into())
             }
         }
     }

@@ -1,16 +1,20 @@
-//! What stands at a place of a line: a name, or the inside of a string. Read from the text alone, because while somebody
-//! types there is seldom a file that parses.
+//! Finds names, strings and definitions in the text of a script. Works on the text alone, because a file that is being
+//! edited seldom parses.
 
 use std::ops::Range;
 
-/// The string that is open at the end of `line`: where its text begins.
+pub(super) fn is_name_part(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// If a string literal is open at the end of `line`, the offset at which its content starts.
 pub(super) fn open_string(line: &str) -> Option<usize> {
     let mut open: Option<(char, usize)> = None;
     let mut characters = line.char_indices();
-    while let Some((at, character)) = characters.next() {
+    while let Some((index, character)) = characters.next() {
         match (character, open) {
             ('\\', Some(_)) => drop(characters.next()),
-            ('"' | '\'', None) => open = Some((character, at + 1)),
+            ('"' | '\'', None) => open = Some((character, index + 1)),
             (quote, Some((opened, _))) if quote == opened => open = None,
             ('#', None) => return None,
             _ => {}
@@ -19,19 +23,19 @@ pub(super) fn open_string(line: &str) -> Option<usize> {
     open.map(|(_, start)| start)
 }
 
-/// The name around a place, with the names before its dots: `json.decode`; `.tools` where something else is before the dot.
+/// The name around an offset with its qualifiers: `json.decode`; or `.tools` if an expression precedes the dot.
 pub(super) fn name_at(text: &str, offset: usize) -> Option<(Range<usize>, &str)> {
-    let part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let before = &text[..offset];
     let start = before
-        .rfind(|letter: char| !part(letter) && letter != '.')
-        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
-    let end = text[offset..].find(|letter: char| !part(letter)).map_or(text.len(), |length| offset + length);
+        .rfind(|character: char| !is_name_part(character) && character != '.')
+        .map_or(0, |index| index + before[index..].chars().next().map_or(1, char::len_utf8));
+    let end =
+        text[offset..].find(|character: char| !is_name_part(character)).map_or(text.len(), |length| offset + length);
     let name = &text[start..end];
-    name.contains(part).then_some((start..end, name))
+    name.contains(is_name_part).then_some((start..end, name))
 }
 
-/// The whole string around a place.
+/// The content of the string literal around an offset.
 pub(super) fn string_at(text: &str, offset: usize) -> Option<(Range<usize>, &str)> {
     let line = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
     let start = line + open_string(&text[line..offset])?;
@@ -40,7 +44,7 @@ pub(super) fn string_at(text: &str, offset: usize) -> Option<(Range<usize>, &str
     Some((start..end, &text[start..end]))
 }
 
-/// Where a file makes a name: its function, else its first assignment at the start of a line.
+/// The definition of a name: its function, otherwise its first assignment at the top level.
 pub(super) fn definition(text: &str, name: &str) -> Option<Range<usize>> {
     let mut start = 0;
     let mut assigned = None;
@@ -50,8 +54,8 @@ pub(super) fn definition(text: &str, name: &str) -> Option<Range<usize>> {
         if let Some(rest) = code.strip_prefix("def ")
             && rest.trim_start().strip_prefix(name).is_some_and(|after| after.trim_start().starts_with('('))
         {
-            let at = start + indent + code.find(name).unwrap_or(0);
-            return Some(at..at + name.len());
+            let found = start + indent + code.find(name).unwrap_or(0);
+            return Some(found..found + name.len());
         }
         if assigned.is_none()
             && indent == 0
@@ -67,8 +71,8 @@ pub(super) fn definition(text: &str, name: &str) -> Option<Range<usize>> {
     assigned
 }
 
-/// The functions and variables that a file makes, each with its line.
-pub(super) fn made(text: &str) -> Vec<(&str, &str)> {
+/// The functions and variables that a file defines, each with its line.
+pub(super) fn defined_names(text: &str) -> Vec<(&str, &str)> {
     let mut names: Vec<(&str, &str)> = Vec::new();
     for line in text.lines() {
         let code = line.trim();
@@ -77,7 +81,7 @@ pub(super) fn made(text: &str) -> Vec<(&str, &str)> {
             None => code.split_once('=').filter(|(_, after)| !after.starts_with('=')).map(|(name, _)| name),
         };
         let Some(name) = name.map(str::trim) else { continue };
-        let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+        let is_name = !name.is_empty() && name.chars().all(is_name_part);
         if is_name && !names.iter().any(|(known, _)| *known == name) {
             names.push((name, code.trim_end_matches(':')));
         }
@@ -98,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_around_a_place() {
+    fn the_name_around_an_offset() {
         let text = "a = json.decode(üx)";
         assert_eq!(name_at(text, 6).unwrap().1, "json");
         assert_eq!(name_at(text, 11).unwrap().1, "json.decode");
@@ -110,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn where_names_are_made() {
+    fn definitions_of_names() {
         let text = "limit = 1\n\ndef wrap(call):\n    limit = 2\n    return call\n";
         assert_eq!(definition(text, "wrap"), Some(15..19));
         assert_eq!(definition(text, "limit"), Some(0..5));
         assert_eq!(definition(text, "wra"), None);
-        assert_eq!(made(text), [("limit", "limit = 1"), ("wrap", "def wrap(call)")]);
+        assert_eq!(defined_names(text), [("limit", "limit = 1"), ("wrap", "def wrap(call)")]);
     }
 }

@@ -1,4 +1,4 @@
-//! How the tests went.
+//! The results of a test run.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::Diagnostic;
 
-/// One test, or a file that could not even be loaded.
+/// The result of one test, or of a file that could not be loaded.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// As it was named, or found.
+    /// The path as it was passed or found.
     pub file: String,
-    /// The function; none for a file that could not be loaded.
+    /// The test function; None for a file that could not be loaded.
     pub test: Option<String>,
-    /// Why it failed.
+    /// The error; None for a test that passed.
     pub failure: Option<Box<Diagnostic>>,
-    /// What it printed and logged, and what the scripts that it tested logged.
+    /// The output of `print()` and `log`, in the test and in the scripts under test.
     pub output: Vec<String>,
     pub duration: Duration,
 }
@@ -25,7 +25,7 @@ impl Ran {
         self.failure.is_none()
     }
 
-    /// `scripts/limits_test.star::test_burst`.
+    /// The full name: `scripts/limits_test.star::test_burst`.
     pub fn name(&self) -> String {
         full_name(&self.file, self.test.as_deref())
     }
@@ -51,15 +51,15 @@ impl Ran {
     }
 }
 
-pub(super) fn full_name(file: &str, test: Option<&str>) -> String {
+pub(crate) fn full_name(file: &str, test: Option<&str>) -> String {
     test.map_or_else(|| file.to_owned(), |test| format!("{file}::{test}"))
 }
 
-/// All of them, by file and in the order of the file.
+/// All results, in the order of the files and of the tests in each file.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub ran: Vec<Ran>,
-    /// From the first to the last, on the clock of the wall.
+    /// Wall-clock time of the whole run.
     pub duration: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Report {
     }
 }
 
-/// To the millisecond: more is noise.
-pub(super) fn seconds(duration: Duration) -> f64 {
+/// Seconds, rounded down to milliseconds.
+pub(crate) fn seconds(duration: Duration) -> f64 {
     duration.as_millis() as f64 / 1000.0
 }

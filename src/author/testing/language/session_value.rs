@@ -1,4 +1,4 @@
-//! What `testing.session` returns, and what can be done with it.
+//! The value that `testing.session` returns, and its methods.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -15,12 +15,12 @@ use starlark::values::{
 };
 use starlark::{starlark_module, starlark_simple_value};
 
-use super::session::{Session, read};
+use crate::author::testing::session::TestSession;
 use crate::model::ItemKind;
 use crate::script::{convert, script_error};
 
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
-pub(super) struct SessionValue(#[allocative(skip)] pub(super) Arc<Session>);
+pub(super) struct SessionValue(#[allocative(skip)] pub(super) Arc<TestSession>);
 
 starlark_simple_value!(SessionValue);
 
@@ -53,15 +53,17 @@ fn alloc<'v>(json: &Json, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
     Ok(convert::to_starlark(json, heap)?)
 }
 
-/// Arguments as a client sends them.
-fn arguments<'v>(given: NoneOr<Value<'v>>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Json> {
-    let Some(given) = given.into_option() else { return Ok(json!({})) };
-    let members = convert::to_object(given, eval.heap())?;
-    members.map(Json::Object).ok_or_else(|| script_error(format!("arguments are a dict, not a `{}`", given.get_type())))
+/// The arguments of a request as JSON.
+fn arguments<'v>(value: NoneOr<Value<'v>>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Json> {
+    let Some(value) = value.into_option() else { return Ok(json!({})) };
+    let members = convert::to_object(value, eval.heap())?;
+    members
+        .map(Json::Object)
+        .ok_or_else(|| script_error(format!("arguments must be a dict, not a `{}`", value.get_type())))
 }
 
-fn used<'v>(
-    session: &Session,
+fn request<'v>(
+    session: &TestSession,
     kind: ItemKind,
     key: &str,
     arguments: Option<&Json>,
@@ -71,42 +73,42 @@ fn used<'v>(
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
 }
 
-/// A session that is tested.
+/// A session under test.
 #[starlark_module]
 fn session_members(builder: &mut MethodsBuilder) {
-    /// The names of the tools that the client sees, in their order.
+    /// The names of the tools that the client sees, in order.
     fn tool_names<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let tools = this.0.list(ItemKind::Tool);
         let names: Vec<Json> = tools.as_array().into_iter().flatten().map(|tool| tool["name"].clone()).collect();
         alloc(&Json::Array(names), heap)
     }
 
-    /// The tools that the client sees: their definitions as dicts.
+    /// The tools that the client sees: a list of dicts.
     fn tools<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&this.0.list(ItemKind::Tool), heap)
     }
 
-    /// The resources that the client sees: their definitions as dicts.
+    /// The resources that the client sees: a list of dicts.
     fn resources<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&this.0.list(ItemKind::Resource), heap)
     }
 
-    /// The resource templates that the client sees: their definitions as dicts.
+    /// The resource templates that the client sees: a list of dicts.
     fn resource_templates<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&this.0.list(ItemKind::ResourceTemplate), heap)
     }
 
-    /// The prompts that the client sees: their definitions as dicts.
+    /// The prompts that the client sees: a list of dicts.
     fn prompts<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         alloc(&this.0.list(ItemKind::Prompt), heap)
     }
 
-    /// What the client is told about the server.
+    /// The `instructions` that the client receives.
     fn instructions(this: &SessionValue) -> starlark::Result<String> {
         Ok(this.0.surface.instructions().to_owned())
     }
 
-    /// Calls a tool as the client does; the result as a dict. A name that is not published is an error.
+    /// Calls a tool as a client does, and returns the result as a dict. Fails if the tool is not published.
     fn call<'v>(
         this: &SessionValue,
         #[starlark(require = pos)] name: &str,
@@ -114,10 +116,10 @@ fn session_members(builder: &mut MethodsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let arguments = arguments(args, eval)?;
-        used(&this.0, ItemKind::Tool, name, Some(&arguments), eval)
+        request(&this.0, ItemKind::Tool, name, Some(&arguments), eval)
     }
 
-    /// Asks for a prompt as the client does; the result as a dict.
+    /// Gets a prompt as a client does, and returns the result as a dict.
     fn get_prompt<'v>(
         this: &SessionValue,
         #[starlark(require = pos)] name: &str,
@@ -125,35 +127,35 @@ fn session_members(builder: &mut MethodsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let arguments = arguments(args, eval)?;
-        used(&this.0, ItemKind::Prompt, name, Some(&arguments), eval)
+        request(&this.0, ItemKind::Prompt, name, Some(&arguments), eval)
     }
 
-    /// Reads a resource as the client does; the result as a dict.
+    /// Reads a resource as a client does, and returns the result as a dict.
     fn read_resource<'v>(
         this: &SessionValue,
         #[starlark(require = pos)] uri: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        used(&this.0, ItemKind::Resource, uri, None, eval)
+        request(&this.0, ItemKind::Resource, uri, None, eval)
     }
 
-    /// What has reached a server so far, in order: dicts with `tool` or `prompt` (its own name for it) and `args`, or with
-    /// `resource`, the URI.
+    /// The calls that a server received so far, in order: dicts with `tool` or `prompt` (the server's own name) and `args`, or
+    /// with `resource`, the URI.
     fn calls<'v>(
         this: &SessionValue,
         #[starlark(require = pos)] backend: &str,
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
-        alloc(&this.0.reached(backend)?, heap)
+        alloc(&this.0.calls_of(backend)?, heap)
     }
 
-    /// What the person was asked so far: dicts with `message` and `schema`.
+    /// The questions that the user was asked so far: dicts with `message` and `schema`.
     fn questions<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        alloc(&Json::Array(this.0.person.questions()), heap)
+        alloc(&Json::Array(this.0.user.questions()), heap)
     }
 
-    /// What the script and its handlers logged so far: dicts with `level`, `message`, and the fields.
+    /// The log of the script and its handlers so far: dicts with `level`, `message`, and the fields.
     fn log<'v>(this: &SessionValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        alloc(&Json::Array(read(&this.0.log).clone()), heap)
+        alloc(&this.0.log.to_json(), heap)
     }
 }

@@ -1,4 +1,4 @@
-//! The names a test knows: those of session scripts and of extensions, because it loads either, and `testing`.
+//! The globals of test files: those of session scripts and of extensions, because tests load both, and `testing`.
 
 use std::sync::LazyLock;
 
@@ -6,10 +6,10 @@ use starlark::docs::DocType;
 use starlark::environment::{Globals, GlobalsBuilder};
 
 use super::assertions::register_assertions;
-use super::offered::register_offered;
-use super::session_make::register_session;
-use super::world_builtins::register_world;
-use super::{session_value, world_builtins};
+use super::backends::register_backends;
+use super::mocks::register_mocks;
+use super::session::register_session;
+use super::{mocks, session_value};
 use crate::{builtins, extension};
 
 pub fn globals() -> &'static Globals {
@@ -24,10 +24,12 @@ pub fn globals() -> &'static Globals {
 
 /// The members of `testing`.
 fn register(builder: &mut GlobalsBuilder) {
-    [register_assertions, register_offered, register_session, register_world].iter().for_each(|part| part(builder));
+    [register_assertions, register_backends, register_session, register_mocks]
+        .iter()
+        .for_each(|register| register(builder));
 }
 
-/// The types with members of their own, for the reference.
+/// The value types that have methods, for the reference.
 pub fn types() -> [(&'static str, DocType); 2] {
-    [("test_session", session_value::documented()), ("stand_in", world_builtins::documented())]
+    [("test_session", session_value::documented()), ("stand_in", mocks::documented())]
 }

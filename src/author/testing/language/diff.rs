@@ -1,4 +1,4 @@
-//! Values as a failing assertion shows them: short ones in the sentence, long ones line by line.
+//! Formats values for failed assertions: short values inline, long values as a line diff.
 
 use similar::{ChangeTag, TextDiff};
 use starlark::values::Value;
@@ -7,41 +7,41 @@ use starlark::values::list::ListRef;
 use starlark::values::structs::StructRef;
 use starlark::values::tuple::TupleRef;
 
-/// Longer ones are shown line by line.
-const SHORT: usize = 72;
-/// A sentence holds no more than this.
-const LONGEST: usize = 400;
-const DEEPEST: usize = 64;
-/// A longer difference helps nobody.
-const MOST_LINES: usize = 80;
-/// Equal lines around what differs.
-const AROUND: usize = 3;
+/// Values up to this length are shown inline.
+const MAX_INLINE: usize = 72;
+/// Longer values are cut off in a message.
+const MAX_SHOWN: usize = 400;
+const MAX_DEPTH: usize = 64;
+/// Longer diffs are cut off.
+const MAX_LINES: usize = 80;
+/// Unchanged lines around each change.
+const CONTEXT_LINES: usize = 3;
 
-/// In one line.
-pub(super) fn shown(value: Value<'_>) -> String {
+/// The value on one line, cut off at [`MAX_SHOWN`] characters.
+pub(crate) fn shown(value: Value<'_>) -> String {
     let text = value.to_repr();
-    if text.chars().count() <= LONGEST {
+    if text.chars().count() <= MAX_SHOWN {
         return text;
     }
-    text.chars().take(LONGEST).chain("...".chars()).collect()
+    text.chars().take(MAX_SHOWN).chain("...".chars()).collect()
 }
 
-/// What differs, line by line; none if both values fit into a sentence.
-pub(super) fn difference(value: Value<'_>, expected: Value<'_>) -> Option<String> {
-    let (mut got, mut wanted) = (lines(value), lines(expected));
-    if got == wanted {
-        // Printed alike and still not equal: an odd value that knows more of itself.
-        (got, wanted) = (value.to_repr(), expected.to_repr());
+/// A line diff; None if both values are short enough to be shown inline.
+pub(crate) fn difference(value: Value<'_>, expected: Value<'_>) -> Option<String> {
+    let (mut actual_text, mut expected_text) = (lines(value), lines(expected));
+    if actual_text == expected_text {
+        // Values of some types are formatted alike without being equal; their `repr` may differ.
+        (actual_text, expected_text) = (value.to_repr(), expected.to_repr());
     }
-    let short = |text: &str| !text.contains('\n') && text.chars().count() <= SHORT;
-    if short(&got) && short(&wanted) {
+    let inline = |text: &str| !text.contains('\n') && text.chars().count() <= MAX_INLINE;
+    if inline(&actual_text) && inline(&expected_text) {
         return None;
     }
-    let diff = TextDiff::from_lines(&wanted, &got);
-    let mut told = vec!["`-` expected, `+` got".to_owned()];
-    for (number, group) in diff.grouped_ops(AROUND).iter().enumerate() {
+    let diff = TextDiff::from_lines(&expected_text, &actual_text);
+    let mut output = vec!["`-` expected, `+` got".to_owned()];
+    for (number, group) in diff.grouped_ops(CONTEXT_LINES).iter().enumerate() {
         if number > 0 {
-            told.push("  ...".to_owned());
+            output.push("  ...".to_owned());
         }
         for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
             let mark = match change.tag() {
@@ -49,18 +49,18 @@ pub(super) fn difference(value: Value<'_>, expected: Value<'_>) -> Option<String
                 ChangeTag::Insert => '+',
                 ChangeTag::Equal => ' ',
             };
-            told.push(format!("{mark} {}", change.value().trim_end_matches('\n')));
+            output.push(format!("{mark} {}", change.value().trim_end_matches('\n')));
         }
     }
-    if told.len() > MOST_LINES {
-        let left = told.len() - MOST_LINES;
-        told.truncate(MOST_LINES);
-        told.push(format!("  ... and {left} more lines"));
+    if output.len() > MAX_LINES {
+        let left = output.len() - MAX_LINES;
+        output.truncate(MAX_LINES);
+        output.push(format!("  ... and {left} more lines"));
     }
-    Some(told.join("\n"))
+    Some(output.join("\n"))
 }
 
-/// A text by its own lines, everything else with one item a line where it does not fit into one.
+/// A multi-line string as it is; any other value with one item per line unless it fits on one.
 fn lines(value: Value<'_>) -> String {
     match value.unpack_str() {
         Some(text) if text.contains('\n') => text.to_owned(),
@@ -85,7 +85,7 @@ fn write(value: Value<'_>, depth: usize, text: &mut String) {
         return text.push_str(&value.to_repr());
     };
     let whole = value.to_repr();
-    if items.is_empty() || depth > DEEPEST || whole.chars().count() + depth * 2 <= SHORT {
+    if items.is_empty() || depth > MAX_DEPTH || whole.chars().count() + depth * 2 <= MAX_INLINE {
         return text.push_str(&whole);
     }
     let (open, close) = match value.get_type() {

@@ -1,11 +1,12 @@
-//! A server that exists only in a test, as a backend: called like any other, it writes down what reaches it.
+//! A server that exists only in a test. It is a [`Backend`] like any other and records the calls it receives.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value as Json, json};
 
-use super::world::TestWorld;
+use super::recording::Recording;
+use crate::author::testing::world::TestWorld;
 use crate::backend::{Answer, Backend, Call, CallError};
 use crate::json::{Object, Raw, Schema, raw};
 use crate::model::{
@@ -14,54 +15,56 @@ use crate::model::{
 };
 use crate::wire::{RpcError, code};
 
-/// What an item answers.
+/// How an item replies.
 #[derive(Clone, Debug)]
-pub(super) enum Returns {
+pub(crate) enum FakeReply {
     Value(Json),
-    /// A function of the test, by its name in the exchange.
+    /// A function of the test, by its ID in the exchange.
     Function(String),
-    Fails(String),
+    /// An error with this text.
+    Error(String),
 }
 
 #[derive(Debug)]
-pub(super) struct FakeItem {
+pub(crate) struct FakeItem {
     pub kind: ItemKind,
     pub definition: Arc<Definition>,
-    pub returns: Returns,
+    pub reply: FakeReply,
 }
 
-pub(super) struct FakeBackend {
+pub(crate) struct FakeBackend {
     view: Arc<BackendView>,
     items: Vec<FakeItem>,
     world: Arc<TestWorld>,
-    calls: Arc<Mutex<Vec<Json>>>,
+    calls: Recording,
 }
 
-/// What is known of a fake server beside its items.
-pub(super) struct Described {
+/// A server as the test describes it.
+pub(crate) struct FakeBackendSpec {
     pub name: String,
     pub status: Status,
     pub error: String,
     pub instructions: String,
+    pub items: Vec<FakeItem>,
 }
 
 impl FakeBackend {
-    pub(super) fn new(described: Described, items: Vec<FakeItem>, world: &Arc<TestWorld>) -> Self {
+    pub(crate) fn new(spec: FakeBackendSpec, world: &Arc<TestWorld>) -> Self {
         let mut lists = Lists::default();
-        for item in &items {
+        for item in &spec.items {
             lists.of_mut(item.kind).push(Arc::clone(&item.definition));
         }
-        let offered = ItemKind::ALL.into_iter().filter(|kind| !lists.of(*kind).is_empty());
-        let capabilities: Map<String, Json> = offered.map(|kind| (kind.capability().to_owned(), json!({}))).collect();
+        let nonempty = ItemKind::ALL.into_iter().filter(|kind| !lists.of(*kind).is_empty());
+        let capabilities: Map<String, Json> = nonempty.map(|kind| (kind.capability().to_owned(), json!({}))).collect();
         let view = BackendView {
-            name: described.name.as_str().into(),
+            name: spec.name.as_str().into(),
             kind: BackendKind::Stdio,
-            status: described.status,
-            error: described.error,
+            status: spec.status,
+            error: spec.error,
             info: Arc::new(ServerInfo {
-                name: described.name,
+                name: spec.name,
                 version: "1.0.0".to_owned(),
-                instructions: described.instructions,
+                instructions: spec.instructions,
                 protocol_version: "2025-11-25".to_owned(),
                 capabilities: capabilities.into(),
                 ..ServerInfo::default()
@@ -70,12 +73,12 @@ impl FakeBackend {
             start_time: None,
             reports: Arc::default(),
         };
-        FakeBackend { view: Arc::new(view), items, world: Arc::clone(world), calls: Arc::default() }
+        FakeBackend { view: Arc::new(view), items: spec.items, world: Arc::clone(world), calls: Recording::default() }
     }
 
-    /// What has reached it so far.
-    pub(super) fn calls(&self) -> Arc<Mutex<Vec<Json>>> {
-        Arc::clone(&self.calls)
+    /// The calls so far; the record grows as more arrive.
+    pub(crate) fn calls(&self) -> Recording {
+        self.calls.clone()
     }
 
     fn find(&self, kind: ItemKind, key: &str) -> Option<&FakeItem> {
@@ -87,15 +90,15 @@ impl FakeBackend {
         exact.or_else(|| self.items.iter().find(fits).filter(|_| kind == ItemKind::Resource))
     }
 
-    async fn answer(&self, call: &Call) -> Result<Raw, CallError> {
+    async fn handle(&self, call: &Call) -> Result<Raw, CallError> {
         if self.view.status == Status::Failed {
             return Err(CallError::Down { backend: Arc::clone(&self.view.name), reason: self.view.error.clone() });
         }
-        let refused = |error| CallError::Rpc(error);
         let Some(kind) = ItemKind::ALL.into_iter().find(|kind| kind.use_method() == call.method) else {
-            return Err(refused(RpcError::method_not_found(&call.method)));
+            return Err(CallError::Rpc(RpcError::method_not_found(&call.method)));
         };
-        let params = Object::of(&call.params).map_err(|error| refused(RpcError::invalid_params(&error.to_string())))?;
+        let params =
+            Object::of(&call.params).map_err(|error| CallError::Rpc(RpcError::invalid_params(&error.to_string())))?;
         let key = params.string(kind.use_member()).unwrap_or_default();
         let arguments = params.get("arguments").and_then(|raw| serde_json::from_str(raw.get()).ok());
         let arguments: Json = arguments.unwrap_or_else(|| json!({}));
@@ -106,35 +109,35 @@ impl FakeBackend {
             }
             ItemKind::Resource | ItemKind::ResourceTemplate => (json!({ "resource": key }), json!({ "uri": key })),
         };
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(record);
+        self.calls.push(record);
         let Some(item) = self.find(kind, &key) else {
             let code = if kind == ItemKind::Resource { code::RESOURCE_NOT_FOUND } else { code::INVALID_PARAMS };
-            return Err(refused(RpcError::new(code, &format!("unknown {}: {key}", kind.noun()))));
+            return Err(CallError::Rpc(RpcError::new(code, &format!("unknown {}: {key}", kind.noun()))));
         };
         self.result(item, &key, argument).await
     }
 
     async fn result(&self, item: &FakeItem, key: &str, argument: Json) -> Result<Raw, CallError> {
-        if let Err(mismatch) = fitting(item, &argument) {
+        if let Err(mismatch) = check_arguments(item, &argument) {
             return Ok(error_result(&format!("invalid arguments for `{key}`: {mismatch}")));
         }
-        let returned = match &item.returns {
-            Returns::Value(value) => value.clone(),
-            Returns::Function(name) => self.world.exchange.call(name, argument).await.ok_or(CallError::Cancelled)?,
-            Returns::Fails(text) if item.kind == ItemKind::Tool => return Ok(error_result(text)),
-            Returns::Fails(text) => return Err(CallError::Rpc(RpcError::internal(text))),
+        let value = match &item.reply {
+            FakeReply::Value(value) => value.clone(),
+            FakeReply::Function(name) => self.world.exchange.call(name, argument).await.ok_or(CallError::Cancelled)?,
+            FakeReply::Error(text) if item.kind == ItemKind::Tool => return Ok(error_result(text)),
+            FakeReply::Error(text) => return Err(CallError::Rpc(RpcError::internal(text))),
         };
         let result = match item.kind {
-            ItemKind::Tool => Ok(shaped(returned, false)),
-            ItemKind::Prompt => shaped_messages(returned),
-            ItemKind::Resource | ItemKind::ResourceTemplate => shaped_contents(returned, key),
+            ItemKind::Tool => Ok(shaped(value, false)),
+            ItemKind::Prompt => shaped_messages(value),
+            ItemKind::Resource | ItemKind::ResourceTemplate => shaped_contents(value, key),
         };
         result.map(|result| raw(&result)).map_err(|message| CallError::Rpc(RpcError::internal(&message)))
     }
 }
 
-/// Whether a tool takes these arguments.
-fn fitting(item: &FakeItem, arguments: &Json) -> Result<(), String> {
+/// Checks arguments against the input schema of a tool.
+fn check_arguments(item: &FakeItem, arguments: &Json) -> Result<(), String> {
     let schema = item.definition.member("inputSchema").filter(|_| item.kind == ItemKind::Tool);
     let Some(schema) = schema else { return Ok(()) };
     let schema = Schema::compile(&schema).map_err(|error| error.to_string())?;
@@ -151,7 +154,7 @@ impl Backend for FakeBackend {
             tokio::select! {
                 biased;
                 () = call.cancel.cancelled() => Err(CallError::Cancelled),
-                answer = self.answer(&call) => answer.map(|result| Answer { result }),
+                answer = self.handle(&call) => answer.map(|result| Answer { result }),
             }
         })
     }

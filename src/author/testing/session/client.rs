@@ -1,11 +1,11 @@
-//! Who a tested session belongs to: user, client, headers, and the person who answers.
+//! The client of a session under test: its user, capabilities and headers, and the user's answers.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-use super::person::Person;
+use crate::author::testing::world::ScriptedUser;
 use crate::calls::Caller;
 use crate::config::Config;
 use crate::diagnostic::nearest;
@@ -14,28 +14,28 @@ use crate::model::{Abilities, ClientInfo, Owner, Principal};
 use crate::script::ScriptError;
 use crate::wire::Revision;
 
-const USER: [&str; 5] = ["sub", "email", "name", "groups", "claims"];
-const CLIENT: [&str; 4] = ["name", "version", "protocol_version", "capabilities"];
-const ANSWER: [&str; 2] = ["action", "content"];
+const USER_KEYS: [&str; 5] = ["sub", "email", "name", "groups", "claims"];
+const CLIENT_KEYS: [&str; 4] = ["name", "version", "protocol_version", "capabilities"];
+const ANSWER_KEYS: [&str; 2] = ["action", "content"];
 const ACTIONS: [&str; 3] = ["accept", "decline", "cancel"];
 
-/// As the test gives it.
+/// A client as the arguments of `testing.session()` describe it.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(crate) struct ClientSpec {
     pub user: Option<Map<String, Json>>,
     pub client: Map<String, Json>,
     pub headers: Map<String, Json>,
-    /// A list.
+    /// A list of dicts, or null.
     pub answers: Json,
 }
 
-pub(super) struct Visitor {
+pub(crate) struct TestClient {
     pub caller: Caller,
-    pub person: Arc<Person>,
+    pub user: Arc<ScriptedUser>,
 }
 
-impl Wanted {
-    pub(super) fn arrive(self, config: &Config) -> Result<Visitor, ScriptError> {
+impl ClientSpec {
+    pub(crate) fn connect(self, config: &Config) -> Result<TestClient, ScriptError> {
         let principal = match &self.user {
             Some(user) => principal(user)?,
             None => Principal::anonymous(),
@@ -46,16 +46,16 @@ impl Wanted {
             false => Owner::Person(Arc::clone(&principal.sub)),
         };
         let mut abilities = Abilities::read(&capabilities);
-        // Earlier revisions have no forms, whatever a client says.
+        // Elicitation was introduced in 2025-06-18; earlier clients cannot have it, whatever they declare.
         abilities.form &= ![Revision::V2024_11_05, Revision::V2025_03_26].contains(&revision);
-        let person = Person::new(owner, abilities, answers(&self.answers)?);
+        let user = ScriptedUser::new(owner, abilities, answers(&self.answers)?);
         let caller = Caller {
             principal,
             client: Arc::new(client),
             headers: headers(&self.headers, &config.serve.request_headers)?,
             admitted: false,
             cancel: CancellationToken::new(),
-            peer: Some(Arc::clone(&person) as _),
+            peer: Some(Arc::clone(&user) as _),
             objects_only: !revision.is_stateless(),
             takes_rounds: false,
             takes_tasks: false,
@@ -63,40 +63,41 @@ impl Wanted {
             past: None,
             policy: None,
         };
-        Ok(Visitor { caller, person })
+        Ok(TestClient { caller, user })
     }
 }
 
-fn known(what: &str, given: &Map<String, Json>, keys: &[&str]) -> Result<(), ScriptError> {
-    let Some(key) = given.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
-    let complaint = ScriptError::new(format!("`{what}` has no `{key}`"));
+fn check_keys(what: &str, members: &Map<String, Json>, keys: &[&str]) -> Result<(), ScriptError> {
+    let Some(key) = members.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
+    let error = ScriptError::new(format!("unknown key `{key}` in `{what}`"));
     Err(match nearest(key, keys.iter().copied()) {
-        Some(near) => complaint.hint(format!("did you mean `{near}`?")),
-        None => complaint.hint(format!("it has {}", keys.join(", "))),
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("valid keys: {}", keys.join(", "))),
     })
 }
 
-fn text(what: &str, given: &Map<String, Json>, key: &str) -> Result<String, ScriptError> {
-    match given.get(key) {
+fn text(what: &str, members: &Map<String, Json>, key: &str) -> Result<String, ScriptError> {
+    match members.get(key) {
         None | Some(Json::Null) => Ok(String::new()),
         Some(Json::String(text)) => Ok(text.clone()),
-        Some(_) => Err(ScriptError::new(format!("`{key}` of `{what}` must be text"))),
+        Some(_) => Err(ScriptError::new(format!("`{key}` of `{what}` must be a string"))),
     }
 }
 
 fn principal(user: &Map<String, Json>) -> Result<Principal, ScriptError> {
-    known("user", user, &USER)?;
+    check_keys("user", user, &USER_KEYS)?;
     let sub = text("user", user, "sub")?;
     if sub.is_empty() {
-        return Err(ScriptError::new("`user` needs a `sub`, the name by which the proxy knows somebody"));
+        return Err(ScriptError::new("`user` needs a `sub`, the unique name of the user"));
     }
-    let wrong = || ScriptError::new("`groups` of `user` must be a list of texts");
+    let invalid = || ScriptError::new("`groups` of `user` must be a list of strings");
     let groups = match user.get("groups") {
         None | Some(Json::Null) => Vec::new(),
-        Some(Json::Array(groups)) => {
-            groups.iter().map(|group| group.as_str().map(str::to_owned).ok_or_else(wrong)).collect::<Result<_, _>>()?
-        }
-        Some(_) => return Err(wrong()),
+        Some(Json::Array(groups)) => groups
+            .iter()
+            .map(|group| group.as_str().map(str::to_owned).ok_or_else(invalid))
+            .collect::<Result<_, _>>()?,
+        Some(_) => return Err(invalid()),
     };
     let claims = match user.get("claims") {
         None | Some(Json::Null) => json!({}),
@@ -112,27 +113,27 @@ fn principal(user: &Map<String, Json>) -> Result<Principal, ScriptError> {
     })
 }
 
-/// The headers of every request; a script sees only those that the config lets it see.
+/// The headers of every request. A script sees only headers that the config allows.
 fn headers(given: &Map<String, Json>, visible: &[String]) -> Result<Arc<[(String, String)]>, ScriptError> {
     let header = |(name, value): (&String, &Json)| {
         let name = name.to_lowercase();
         if !visible.contains(&name) {
-            return Err(ScriptError::new(format!("the header `{name}` would not reach the script"))
-                .hint(format!("let it through: `config = {{\"serve\": {{\"requestHeaders\": [\"{name}\"]}}}}`")));
+            return Err(ScriptError::new(format!("header `{name}` would not reach the script"))
+                .hint(format!("allow it with `config = {{\"serve\": {{\"requestHeaders\": [\"{name}\"]}}}}`")));
         }
-        let value = value.as_str().ok_or_else(|| ScriptError::new(format!("the header `{name}` must be text")))?;
+        let value = value.as_str().ok_or_else(|| ScriptError::new(format!("header `{name}` must be a string")))?;
         Ok((name, value.to_owned()))
     };
     given.iter().map(header).collect()
 }
 
 fn client(given: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), ScriptError> {
-    known("client", given, &CLIENT)?;
+    check_keys("client", given, &CLIENT_KEYS)?;
     let version = text("client", given, "protocol_version")?;
     let version = if version.is_empty() { "2025-11-25".to_owned() } else { version };
     let revision = Revision::parse(&version).ok_or_else(|| {
-        ScriptError::new(format!("there is no protocol version `{version}`"))
-            .hint(format!("there is {}", Revision::supported_names().join(", ")))
+        ScriptError::new(format!("unknown protocol version `{version}`"))
+            .hint(format!("supported versions: {}", Revision::supported_names().join(", ")))
     })?;
     let capabilities = match given.get("capabilities") {
         None | Some(Json::Null) => json!({"elicitation": {}}),
@@ -151,26 +152,26 @@ fn client(given: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), Scr
 }
 
 fn answers(given: &Json) -> Result<Vec<Json>, ScriptError> {
-    let wrong = || {
-        ScriptError::new("`answers` is a list of dicts with an `action`")
-            .hint("as in `[{\"action\": \"accept\", \"content\": {\"name\": \"x\"}}, {\"action\": \"decline\"}]`")
+    let invalid = || {
+        ScriptError::new("`answers` must be a list of dicts with an `action`")
+            .hint("for example `[{\"action\": \"accept\", \"content\": {\"name\": \"x\"}}, {\"action\": \"decline\"}]`")
     };
     if given.is_null() {
         return Ok(Vec::new());
     }
-    for answer in given.as_array().ok_or_else(wrong)? {
-        let answer = answer.as_object().ok_or_else(wrong)?;
-        known("answers", answer, &ANSWER)?;
-        let action = answer.get("action").and_then(Json::as_str).ok_or_else(wrong)?;
+    for answer in given.as_array().ok_or_else(invalid)? {
+        let answer = answer.as_object().ok_or_else(invalid)?;
+        check_keys("answers", answer, &ANSWER_KEYS)?;
+        let action = answer.get("action").and_then(Json::as_str).ok_or_else(invalid)?;
         if !ACTIONS.contains(&action) {
-            let complaint = ScriptError::new(format!("there is no `action` `{action}`"));
-            return Err(complaint.hint(format!("the actions are {}", ACTIONS.join(", "))));
+            let error = ScriptError::new(format!("unknown `action` `{action}` in `answers`"));
+            return Err(error.hint(format!("valid actions: {}", ACTIONS.join(", "))));
         }
     }
-    // Who accepts a form that asks for nothing fills in nothing.
-    let whole = |answer: &Json| match answer["action"] == "accept" && answer.get("content").is_none() {
+    // An accepted form without content is an empty form.
+    let with_content = |answer: &Json| match answer["action"] == "accept" && answer.get("content").is_none() {
         true => json!({"action": "accept", "content": {}}),
         false => answer.clone(),
     };
-    Ok(given.as_array().into_iter().flatten().map(whole).collect())
+    Ok(given.as_array().into_iter().flatten().map(with_content).collect())
 }

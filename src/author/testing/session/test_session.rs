@@ -1,0 +1,91 @@
+//! A session under test, and requests to it.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use starlark::eval::Evaluator;
+
+use super::recording::Recording;
+use crate::author::testing::world::{ScriptedUser, TestWorld};
+use crate::calls::{CallFault, Caller, Calls};
+use crate::diagnostic::nearest;
+use crate::json::{Raw, raw};
+use crate::model::ItemKind;
+use crate::script::ScriptError;
+use crate::surface::Surface;
+
+pub(crate) struct TestSession {
+    pub world: Arc<TestWorld>,
+    pub surface: Arc<Surface>,
+    pub calls: Calls,
+    /// The caller of every request.
+    pub caller: Caller,
+    pub user: Arc<ScriptedUser>,
+    /// The calls that reached each fake server, by its name.
+    pub backend_calls: Vec<(String, Recording)>,
+    pub log: Recording,
+}
+
+impl TestSession {
+    /// A list as the client sees it.
+    pub(crate) fn list(&self, kind: ItemKind) -> Json {
+        serde_json::from_str(self.surface.list(kind)).unwrap_or_default()
+    }
+
+    /// The calls that reached a fake server.
+    pub(crate) fn calls_of(&self, backend: &str) -> Result<Json, ScriptError> {
+        let found = self.backend_calls.iter().find(|(name, _)| name == backend);
+        let (_, calls) = found.ok_or_else(|| {
+            let names: Vec<&str> = self.backend_calls.iter().map(|(name, _)| name.as_str()).collect();
+            let error = ScriptError::new(format!("unknown server `{backend}` in this session"));
+            error.hint(format!("its servers: {}", names.join(", ")))
+        })?;
+        Ok(calls.to_json())
+    }
+
+    /// Calls a tool, reads a resource or gets a prompt, as a client does.
+    pub(crate) fn request(
+        &self,
+        kind: ItemKind,
+        key: &str,
+        arguments: Option<&Json>,
+        eval: &mut Evaluator<'_, '_, '_>,
+    ) -> starlark::Result<Raw> {
+        let mut params = json!({ kind.use_member(): key });
+        if let Some(arguments) = arguments {
+            params["arguments"] = arguments.clone();
+        }
+        let (calls, surface, caller) = (self.calls.clone(), Arc::clone(&self.surface), self.caller.clone());
+        let (name, params) = (key.to_owned(), raw(&params));
+        let call = async move { calls.item(&surface, kind, &name, params, caller).await };
+        let outcome = self.world.exchange.wait_for(eval, call)?;
+        if let Some(question) = self.user.take_unanswered() {
+            return Err(ScriptError::new(format!("`{key}` asked {question:?}, but no answer is left"))
+                .hint("pass one answer per question: `testing.session(..., answers = [{\"action\": \"accept\"}])`")
+                .into());
+        }
+        outcome.map_err(|fault| self.script_error(kind, key, fault).into())
+    }
+
+    fn script_error(&self, kind: ItemKind, key: &str, fault: CallFault) -> ScriptError {
+        match fault {
+            CallFault::Unknown => self.unknown_item(kind, key),
+            CallFault::Failed { message, .. } => ScriptError::new(message),
+            CallFault::Backend(error) => ScriptError::new(error.to_string()),
+            CallFault::Asks(_) => ScriptError::new("the call is waiting for an answer of the user"),
+            CallFault::Cancelled => ScriptError::new("the call was cancelled"),
+        }
+    }
+
+    fn unknown_item(&self, kind: ItemKind, key: &str) -> ScriptError {
+        let error = ScriptError::new(format!("unknown {}: {key}", kind.noun()));
+        let list = self.list(kind);
+        let member = kind.use_member();
+        let names: Vec<&str> = list.as_array().into_iter().flatten().filter_map(|item| item[member].as_str()).collect();
+        match nearest(key, names.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None if names.is_empty() => error.hint(format!("the session publishes no {}", kind.noun())),
+            None => error.hint(format!("the session publishes {}", names.join(", "))),
+        }
+    }
+}

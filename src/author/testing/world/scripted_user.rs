@@ -1,0 +1,100 @@
+//! The user behind the client of a tested session. Answers elicitations with the `answers` of the test, in order.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::backend::{Peer, Question};
+use crate::diagnostic::Diagnostic;
+use crate::json::{Raw, raw};
+use crate::model::{Abilities, Owner};
+use crate::wire::RpcError;
+
+const ELICIT: &str = "elicitation/create";
+
+#[derive(Debug)]
+pub(crate) struct ScriptedUser {
+    owner: Owner,
+    abilities: Abilities,
+    dialogue: Mutex<Dialogue>,
+}
+
+#[derive(Debug, Default)]
+struct Dialogue {
+    answers: VecDeque<Value>,
+    questions: Vec<Value>,
+    /// The message of a question for which no answer was left.
+    unanswered: Option<String>,
+}
+
+impl ScriptedUser {
+    pub(crate) fn new(owner: Owner, abilities: Abilities, answers: Vec<Value>) -> Arc<Self> {
+        let dialogue = Mutex::new(Dialogue { answers: answers.into(), ..Dialogue::default() });
+        Arc::new(ScriptedUser { owner, abilities, dialogue })
+    }
+
+    fn dialogue(&self) -> MutexGuard<'_, Dialogue> {
+        self.dialogue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The questions so far: objects with `message` and `schema`.
+    pub(crate) fn questions(&self) -> Vec<Value> {
+        self.dialogue().questions.clone()
+    }
+
+    /// Takes the message of the question for which no answer was left.
+    pub(crate) fn take_unanswered(&self) -> Option<String> {
+        self.dialogue().unanswered.take()
+    }
+
+    /// An error if some answers were not used.
+    pub(super) fn unused_answers(&self) -> Option<Diagnostic> {
+        let dialogue = self.dialogue();
+        let (left, asked) = (dialogue.answers.len(), dialogue.questions.len());
+        let first = dialogue.answers.front()?;
+        let answers = if left == 1 { "1 answer".to_owned() } else { format!("{left} answers") };
+        let questions = if asked == 1 { "1 question".to_owned() } else { format!("{asked} questions") };
+        Some(
+            Diagnostic::error(format!("{answers} in `answers` not used: the session asked {questions}"))
+                .note(format!("first unused answer: {first}"))
+                .hint("remove unused answers, or call the tool that asks for them"),
+        )
+    }
+
+    fn answer(&self, question: &Question) -> Result<Raw, RpcError> {
+        if question.method != ELICIT {
+            return Err(RpcError::method_not_found(&question.method));
+        }
+        let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
+        let mut dialogue = self.dialogue();
+        let message = params["message"].as_str().unwrap_or_default().to_owned();
+        dialogue.questions.push(json!({"message": message, "schema": params["requestedSchema"]}));
+        match dialogue.answers.pop_front() {
+            Some(answer) => Ok(raw(&answer)),
+            None => {
+                dialogue.unanswered = Some(message);
+                Err(RpcError::internal("no answer left in `answers` of the test"))
+            }
+        }
+    }
+}
+
+impl Peer for ScriptedUser {
+    fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
+        Box::pin(std::future::ready(self.answer(&question)))
+    }
+
+    fn takes_form(&self, _: &Question) -> bool {
+        self.abilities.form
+    }
+}

@@ -1,0 +1,20 @@
+//! One test function of a test file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::extension;
+use crate::host_io::Reach;
+use crate::script::Source;
+
+#[derive(Clone, Debug)]
+pub(crate) struct TestCase {
+    pub source: Arc<Source>,
+    /// The folder that `//` paths start at.
+    pub root: Arc<Path>,
+    /// The name of the function.
+    pub name: String,
+    pub reach: Arc<Reach>,
+    /// The permissions of handlers that the test calls directly, without a session.
+    pub local: Arc<extension::World>,
+}
