@@ -1,4 +1,4 @@
-//! The binary `proxy`: arguments, run, exit code; nothing else.
+//! The binary `proxy`: runs the command line, or one of the internal helper processes.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Why a command did not do what was asked, and the exit code that says so.
+//! The error of a command, with its exit code.
 
 use std::process::ExitCode;
 
@@ -13,22 +13,17 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The thing asked for failed.
+    /// The operation failed: exit code 1.
     pub(super) fn failed(diagnostic: Diagnostic) -> Self {
         Failure { code: 1, diagnostics: vec![diagnostic] }
     }
 
-    /// The same, where everything has been said already.
-    pub(super) fn silent() -> Self {
-        Failure::said(1)
-    }
-
-    /// A failure with this exit code that has told all there is.
-    pub(super) fn said(code: u8) -> Self {
+    /// A failure whose reason the command has already printed.
+    pub(super) fn already_reported(code: u8) -> Self {
         Failure { code, diagnostics: Vec::new() }
     }
 
-    /// The config, or the way the command was called, is wrong.
+    /// The config or the usage is wrong: exit code 2.
     pub(super) fn config(diagnostics: Vec<Diagnostic>) -> Self {
         Failure { code: 2, diagnostics }
     }
@@ -37,7 +32,7 @@ impl Failure {
         Failure::config(vec![Diagnostic::error(message)])
     }
 
-    /// The exit code, and what there is to say.
+    /// The exit code and the messages.
     pub(super) fn into_parts(self) -> (u8, Vec<Diagnostic>) {
         (self.code, self.diagnostics)
     }

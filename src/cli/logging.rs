@@ -1,4 +1,4 @@
-//! The log: to standard error, always; standard output is the protocol's.
+//! The log. It always goes to standard error, because standard output carries the protocol.
 
 use std::fmt;
 
@@ -12,23 +12,22 @@ use crate::diagnostic::nearest;
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// Writes the log from a thread of its own: whoever started us may not read standard error, and a full pipe must not
-/// stop the protocol. Lines are dropped, and counted, rather than waited for. What is queued is written when this is
-/// dropped.
+/// Writes the log on a separate thread. The parent process may not read standard error, and a full pipe must not block
+/// the protocol: lines are dropped and counted instead. Dropping the writer flushes queued lines.
 pub(super) type LogWriter = tracing_appender::non_blocking::WorkerGuard;
 
-/// `usual`: the level where none is asked for.
-pub(super) fn start(level: Option<&str>, usual: &str) -> Result<LogWriter, Failure> {
+/// Starts logging at `level`, or with `default_filter` if there is no level.
+pub(super) fn start(level: Option<&str>, default_filter: &str) -> Result<LogWriter, Failure> {
     let level = match level {
         Some(level) if LEVELS.contains(&level) => level,
         Some("warning") => "warn",
         Some(other) => {
             let hint = nearest(other, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(Failure::usage(format!("`{other}` is not a log level ({}){hint}", LEVELS.join(", "))));
+            return Err(Failure::usage(format!("unknown log level `{other}` (known: {}){hint}", LEVELS.join(", "))));
         }
-        None => usual,
+        None => default_filter,
     };
-    // Other crates print whole messages at these levels, with whatever secrets are in them.
+    // At lower levels these crates log whole messages, including secrets.
     let filter = format!("{level},hyper=warn,reqwest=warn,h2=warn,rustls=warn,audit=error");
     let filter = EnvFilter::try_new(filter).map_err(|error| Failure::usage(error.to_string()))?;
     let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
@@ -41,7 +40,7 @@ pub(super) fn start(level: Option<&str>, usual: &str) -> Result<LogWriter, Failu
     Ok(guard)
 }
 
-/// The time of day as RFC 3339 in UTC, to the millisecond: what other logs are compared with.
+/// RFC 3339 timestamps in UTC with milliseconds.
 struct UtcClock;
 
 impl FormatTime for UtcClock {

@@ -1,4 +1,4 @@
-//! Printing. A reader that went away (`proxy list-tools | head`) is no error.
+//! Printing. A closed pipe (`proxy list-tools | head`) is not an error.
 
 use std::io::{IsTerminal, Write};
 
@@ -12,23 +12,23 @@ pub(super) fn err(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Colour where a person looks, and has not asked for none.
+/// Whether to use colour on standard error: on a terminal, unless `NO_COLOR` is set.
 pub(super) fn colour() -> bool {
-    std::io::stderr().is_terminal() && is_wanted()
+    std::io::stderr().is_terminal() && colour_allowed()
 }
 
-/// The same for what goes to standard output.
-pub(super) fn colour_of_answers() -> bool {
-    std::io::stdout().is_terminal() && is_wanted()
+/// Whether to use colour on standard output: on a terminal, unless `NO_COLOR` is set.
+pub(super) fn stdout_colour() -> bool {
+    std::io::stdout().is_terminal() && colour_allowed()
 }
 
-/// How many characters fit on a line of standard output, if a person looks at it.
+/// The width of standard output in characters, if it is a terminal.
 pub(super) fn width() -> Option<usize> {
     let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
     Some(usize::from(width.0))
 }
 
-fn is_wanted() -> bool {
+fn colour_allowed() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 

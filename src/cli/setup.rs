@@ -1,4 +1,4 @@
-//! What most commands begin with: the config, from a file or from the arguments.
+//! Startup code that most commands share: load the config from a file or the arguments, and start the gateway.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,39 +16,39 @@ use crate::model::{BackendKind, BackendView, Status, SurfaceKey};
 use crate::server::Identity;
 use crate::surface::Surface;
 
-/// Where the servers and the script come from.
+/// Options that select the servers and the session script.
 #[derive(Debug, Args)]
-pub(super) struct Source {
-    /// The config file (default: ./proxy.yaml, ./proxy.json, then the user's config folder)
+pub(super) struct SourceArgs {
+    /// Config file [default: ./proxy.yaml, ./proxy.json, then ~/.config/proxy]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// Front this server too: NAME="COMMAND ARGS" or NAME=URL; may be repeated
+    /// Add a server: NAME="COMMAND ARGS" or NAME=URL; repeatable
     #[arg(long = "server", value_name = "NAME=TARGET")]
     servers: Vec<String>,
-    /// Load this extension (a .star file, a folder or a pattern) too; may be repeated
+    /// Add an extension: a .star file, a folder or a glob; repeatable
     #[arg(long = "extension", value_name = "PATH")]
     extensions: Vec<String>,
-    /// Use this session script
+    /// Use this session script instead of the config's
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
 }
 
-/// A config, and whether anybody configured anything at all.
+/// The config of a command.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct LoadedConfig {
     pub(super) config: Config,
-    /// Nothing is configured: the extensions shipped in the binary are served.
+    /// Whether there is no config at all, so the built-in extensions are served.
     pub(super) bundled: bool,
 }
 
-impl Source {
+impl SourceArgs {
     pub(super) fn of_file(file: &Path) -> Self {
-        Source { config: Some(file.to_owned()), servers: Vec::new(), extensions: Vec::new(), script: None }
+        SourceArgs { config: Some(file.to_owned()), servers: Vec::new(), extensions: Vec::new(), script: None }
     }
 
-    /// The same with another script.
+    /// These options with a different session script.
     pub(super) fn with_script(&self, script: &Path) -> Self {
-        Source {
+        SourceArgs {
             config: self.config.clone(),
             servers: self.servers.clone(),
             extensions: self.extensions.clone(),
@@ -56,23 +56,23 @@ impl Source {
         }
     }
 
-    pub(super) fn load(&self) -> Result<Loaded, Failure> {
+    pub(super) fn load(&self) -> Result<LoadedConfig, Failure> {
         let folder = std::env::current_dir()?;
         let quick = !self.servers.is_empty() || !self.extensions.is_empty();
-        // Servers named on the command line stand alone, unless a file is named beside them.
+        // With servers or extensions on the command line, a config file is used only if `--config` names it.
         let path = if quick && self.config.is_none() {
             None
         } else {
             config::find(self.config.as_deref(), &folder, user_config_folder().as_deref())?
         };
         let mut config = match &path {
-            // A file found in the current folder is shown by its name, as if it had been named.
+            // Messages show a file in the current folder by its relative name.
             Some(path) => load_file(path.strip_prefix(&folder).unwrap_or(path))?,
             None => Config::default_for(&folder),
         };
         self.apply(&mut config, &folder)?;
         let bundled = path.is_none() && !quick;
-        Ok(Loaded { config, bundled })
+        Ok(LoadedConfig { config, bundled })
     }
 
     fn apply(&self, config: &mut Config, folder: &Path) -> Result<(), Failure> {
@@ -99,27 +99,27 @@ fn load_file(path: &Path) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// The folder a file is in.
+/// The absolute path of the folder that contains the file.
 pub(super) fn absolute_folder(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-fn folder_of(variable: &str, below_home: &str) -> Option<PathBuf> {
+fn xdg_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home)))
 }
 
-/// Where what is remembered between runs is kept.
+/// The folder for state that is kept between runs.
 pub(super) fn state_folder() -> Option<PathBuf> {
-    folder_of("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("starlark-mcp-proxy"))
+    xdg_folder("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("starlark-mcp-proxy"))
 }
 
 fn user_config_folder() -> Option<PathBuf> {
-    folder_of("XDG_CONFIG_HOME", ".config")
+    xdg_folder("XDG_CONFIG_HOME", ".config")
 }
 
-/// Where running proxies can be asked how they are.
+/// The folder of the control sockets of running proxies.
 pub(super) fn control_folder() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     control::folder(runtime.as_deref(), &std::env::temp_dir())
@@ -127,22 +127,22 @@ pub(super) fn control_folder() -> PathBuf {
 
 pub(super) fn options(bundled: bool) -> Result<Options, Failure> {
     Ok(Options {
-        cache_folder: folder_of("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
+        cache_folder: xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
         executable: std::env::current_exe()?,
         variables: variables(),
         bundled,
     })
 }
 
-/// The environment, as far as it is text.
+/// The environment variables that are valid UTF-8.
 pub(super) fn variables() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-/// One thread for all that waits: handing a message from thread to thread costs more than reading it. Handlers have
-/// threads of their own.
+/// A single-threaded runtime for all I/O: passing a message between threads costs more than parsing it. Script handlers
+/// run on worker threads.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     crate::fiber::on_runtime_park();
     Ok(tokio::runtime::Builder::new_current_thread()
@@ -151,8 +151,8 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
         .build()?)
 }
 
-/// How every server is once it is up or has failed.
-pub(super) fn with_servers(source: &Source) -> Result<Vec<Arc<BackendView>>, Failure> {
+/// Starts the servers, waits until each is up or has failed, and returns the state of each.
+pub(super) fn server_states(source: &SourceArgs) -> Result<Vec<Arc<BackendView>>, Failure> {
     let loaded = source.load()?;
     let options = options(loaded.bundled)?;
     runtime()?.block_on(async {
@@ -165,20 +165,20 @@ pub(super) fn with_servers(source: &Source) -> Result<Vec<Arc<BackendView>>, Fai
     })
 }
 
-/// Starts everything, waits until every server is up or has failed, runs `work`, and ends everything again.
+/// Loads the config, starts the servers, waits until each is up or has failed, runs `work`, and stops the servers.
 ///
-/// With a tool in mind it does not wait for servers that have nothing to do with it.
+/// If `tool` is given, it does not wait for servers that cannot offer this tool.
 pub(super) fn with_gateway<T>(
-    source: &Source,
+    source: &SourceArgs,
     tool: Option<&str>,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     with_loaded(&source.load()?, tool, work)
 }
 
-/// The same for a config that is there already.
+/// Like [`with_gateway`], for a config that is already loaded.
 pub(super) fn with_loaded<T>(
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     tool: Option<&str>,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -191,7 +191,7 @@ pub(super) fn with_loaded<T>(
         let settled = spinner::with(&label, gateway.offering(tool)).await;
         let outcome = match settled {
             Ok(shared) => {
-                // Whoever types the command sees what they would see as the client on a pipe.
+                // The user of the command sees the surface of a client on stdio.
                 let own = SurfaceHandle::of(SurfaceKey {
                     principal: Identity::local_user(&options.variables),
                     client: Arc::default(),
@@ -209,20 +209,20 @@ pub(super) fn with_loaded<T>(
     })
 }
 
-/// A list of servers of which none is there is an answer, and a failure.
+/// Fails if there are servers and none of them is ready. The list of servers has already been printed.
 pub(super) fn unless_all_failed(backends: &[Arc<BackendView>]) -> Result<(), Failure> {
     let mut servers = backends.iter().filter(|backend| backend.kind != BackendKind::Extension).peekable();
     let failed = servers.peek().is_some() && servers.all(|server| server.status != Status::Ready);
-    if failed { Err(Failure::silent()) } else { Ok(()) }
+    if failed { Err(Failure::already_reported(1)) } else { Ok(()) }
 }
 
-/// Tells the person what is not there: servers and extensions.
+/// Prints a warning for each server and extension that is not available.
 pub(super) fn report_missing(gateway: &Gateway) {
     report_servers(gateway);
     output::diagnostics(&gateway.extension_problems());
 }
 
-/// Tells the person which servers are not there.
+/// Prints a warning for each server that is not available.
 pub(super) fn report_servers(gateway: &Gateway) {
     for backend in &gateway.snapshot().backends {
         if !backend.error.is_empty() {

@@ -1,11 +1,11 @@
-//! A line that shows a person that something is going on.
+//! A spinner on the terminal while a command waits.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// Runs something with a spinner on the terminal; without a terminal, just runs it.
+/// Shows a spinner on the terminal until `work` completes. Without a terminal, it shows nothing.
 pub(super) async fn with<T>(label: &str, work: impl Future<Output = T>) -> T {
     if !std::io::stderr().is_terminal() {
         return work.await;

@@ -1,32 +1,32 @@
-//! Aligned columns.
+//! Tables with aligned columns.
 
 use super::output;
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 
-/// What a last column is never cut below, however narrow the terminal.
-const NARROWEST: usize = 20;
+/// The minimum width of the last column, even on a narrow terminal.
+const MIN_LAST_COLUMN: usize = 20;
 
-/// Rows under a header, every column as wide as its widest cell. On a terminal the last column is cut where the line
-/// would be longer than the screen is wide; elsewhere nothing is.
+/// Renders rows below a header; every column is as wide as its widest cell. On a terminal, the last column is truncated to
+/// the width of the screen.
 pub(super) fn render(header: &[&str], rows: &[Vec<String>]) -> String {
-    fitted(header, rows, output::width())
+    render_for(header, rows, output::width())
 }
 
-fn fitted(header: &[&str], rows: &[Vec<String>], screen: Option<usize>) -> String {
+fn render_for(header: &[&str], rows: &[Vec<String>], screen: Option<usize>) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain(header.get(column).map(|name| name.len())).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
     let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
-    let room = screen.map_or(usize::MAX, |screen| screen.saturating_sub(before).max(NARROWEST));
+    let last_width = screen.map_or(usize::MAX, |screen| screen.saturating_sub(before).max(MIN_LAST_COLUMN));
     let line = |cells: Vec<&str>| -> String {
         let last = cells.len().saturating_sub(1);
         let cells = cells.iter().zip(&widths).enumerate();
         let padded: Vec<String> = cells
-            .map(|(at, (cell, width))| if at == last { cut(cell, room) } else { format!("{cell:<width$}") })
+            .map(|(at, (cell, width))| if at == last { cut(cell, last_width) } else { format!("{cell:<width$}") })
             .collect();
         padded.join(GAP).trim_end().to_owned()
     };
@@ -40,7 +40,7 @@ pub(super) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or("").trim()
 }
 
-/// At most so many characters of a line.
+/// Truncates a line to `limit` characters, with an ellipsis.
 pub(super) fn cut(line: &str, limit: usize) -> String {
     if line.chars().count() <= limit {
         return line.to_owned();
@@ -66,15 +66,15 @@ mod tests {
     #[test]
     fn the_last_column_ends_where_the_screen_does() {
         assert_eq!(
-            fitted(&["TOOL", "DESCRIPTION"], &rows(), Some(40)),
+            render_for(&["TOOL", "DESCRIPTION"], &rows(), Some(40)),
             "TOOL       DESCRIPTION\nread_file  Reads a file and says what i…\nls         Lists"
         );
     }
 
     #[test]
     fn a_narrow_screen_leaves_something_to_read_and_no_screen_everything() {
-        let narrow = fitted(&["TOOL", "DESCRIPTION"], &rows(), Some(5));
+        let narrow = render_for(&["TOOL", "DESCRIPTION"], &rows(), Some(5));
         assert!(narrow.contains("read_file  Reads a file and sa…\n"), "{narrow}");
-        assert!(fitted(&["TOOL", "DESCRIPTION"], &rows(), None).contains("says what is in it\n"));
+        assert!(render_for(&["TOOL", "DESCRIPTION"], &rows(), None).contains("says what is in it\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! One question, line by line: yes, no or neither, and then the fields of its form.
+//! A question on the terminal: first yes, no or cancel, then the fields of its form.
 
 use std::io::{BufRead, Write};
 
@@ -12,12 +12,12 @@ pub(super) struct Dialog<R, W> {
 }
 
 impl<R: BufRead, W: Write> Dialog<R, W> {
-    /// The answer as the protocol has it. The end of the input puts the question away.
+    /// Asks the question and returns an elicitation result. The end of the input cancels the question.
     pub(super) fn answer(&mut self, message: &str, form: &Value) -> Value {
-        self.asked(message, form).unwrap_or_else(|| json!({"action": "cancel"}))
+        self.ask(message, form).unwrap_or_else(|| json!({"action": "cancel"}))
     }
 
-    fn asked(&mut self, message: &str, form: &Value) -> Option<Value> {
+    fn ask(&mut self, message: &str, form: &Value) -> Option<Value> {
         self.say(message);
         loop {
             match self.line("yes, no or cancel: ")?.to_lowercase().as_str() {
@@ -30,24 +30,24 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
         let required = form["required"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut content = Map::new();
         for (name, field) in form["properties"].as_object().into_iter().flatten() {
-            let needed = required.iter().any(|wanted| wanted == name);
-            if let Some(value) = self.field(name, field, needed)? {
+            let is_required = required.iter().any(|other| other == name);
+            if let Some(value) = self.field(name, field, is_required)? {
                 content.insert(name.clone(), value);
             }
         }
         Some(json!({"action": "accept", "content": content}))
     }
 
-    /// Nothing for a field that is left out; none at the end of the input.
-    fn field(&mut self, name: &str, field: &Value, needed: bool) -> Option<Option<Value>> {
+    /// Asks for a field until its value is valid. `Some(None)` is an omitted field, `None` the end of the input.
+    fn field(&mut self, name: &str, field: &Value, is_required: bool) -> Option<Option<Value>> {
         if let Some(description) = field["description"].as_str() {
             self.say(&format!("  {description}"));
         }
         let label = field["title"].as_str().unwrap_or(name);
         let default = field.get("default");
         let shown = match default {
-            Some(default) => format!(" [{}]", written(default)),
-            None if needed => String::new(),
+            Some(default) => format!(" [{}]", format_value(default)),
+            None if is_required => String::new(),
             None => " [none]".to_owned(),
         };
         let prompt = format!("  {label} ({}){shown}: ", kind(field));
@@ -55,11 +55,11 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
             let line = self.line(&prompt)?;
             let value = match (line.is_empty(), default) {
                 (true, Some(default)) => default.clone(),
-                (true, None) if !needed => return Some(None),
+                (true, None) if !is_required => return Some(None),
                 (true, None) => continue,
-                (false, _) => meant(&line, field),
+                (false, _) => parse(&line, field),
             };
-            match fits(name, field, &value) {
+            match check(name, field, &value) {
                 Ok(()) => return Some(Some(value)),
                 Err(reason) => self.say(&format!("  {reason}")),
             }
@@ -67,7 +67,7 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
     }
 
     fn line(&mut self, prompt: &str) -> Option<String> {
-        let _ = write!(self.output, "{}", harmless(prompt));
+        let _ = write!(self.output, "{}", printable(prompt));
         let _ = self.output.flush();
         let mut line = String::new();
         match self.input.read_line(&mut line) {
@@ -80,16 +80,16 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
     }
 
     fn say(&mut self, text: &str) {
-        let _ = writeln!(self.output, "{}", harmless(text));
+        let _ = writeln!(self.output, "{}", printable(text));
     }
 }
 
-/// What others wrote, fit for a terminal.
-fn harmless(text: &str) -> String {
+/// Removes control characters from texts of servers and scripts.
+fn printable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control() || *letter == '\n').collect()
 }
 
-/// What can be said to a field, in words.
+/// Describes the values that a field accepts.
 fn kind(field: &Value) -> String {
     if let Some(choices) = choices(field) {
         return choices.join(", ");
@@ -100,7 +100,7 @@ fn kind(field: &Value) -> String {
         Some("number") => "number".to_owned(),
         Some("array") => {
             let choices = choices(&field["items"]).unwrap_or_default();
-            format!("some of {}, with commas between", choices.join(", "))
+            format!("some of {}, separated by commas", choices.join(", "))
         }
         _ => field["format"].as_str().unwrap_or("text").to_owned(),
     }
@@ -108,18 +108,18 @@ fn kind(field: &Value) -> String {
 
 fn choices(field: &Value) -> Option<Vec<String>> {
     if let Some(values) = field["enum"].as_array() {
-        return Some(values.iter().map(written).collect());
+        return Some(values.iter().map(format_value).collect());
     }
     let named = field["oneOf"].as_array().or_else(|| field["anyOf"].as_array())?;
     let choice = |one: &Value| match one["title"].as_str() {
-        Some(title) => format!("{} ({title})", written(&one["const"])),
-        None => written(&one["const"]),
+        Some(title) => format!("{} ({title})", format_value(&one["const"])),
+        None => format_value(&one["const"]),
     };
     Some(named.iter().map(choice).collect())
 }
 
-/// The value that a line stands for; what is no such value stays text, and does not fit.
-fn meant(line: &str, field: &Value) -> Value {
+/// Parses a line by the type of the field. A line that cannot be parsed stays text and fails the check.
+fn parse(line: &str, field: &Value) -> Value {
     match field["type"].as_str() {
         Some("boolean") => match line.to_lowercase().as_str() {
             "y" | "yes" | "true" => Value::Bool(true),
@@ -134,20 +134,20 @@ fn meant(line: &str, field: &Value) -> Value {
     }
 }
 
-fn fits(name: &str, field: &Value, value: &Value) -> Result<(), String> {
+fn check(name: &str, field: &Value, value: &Value) -> Result<(), String> {
     let form = json!({"type": "object", "properties": {name: field}});
-    // A schema that cannot be used checks nothing; whoever asked will.
+    // An invalid schema checks nothing here; the server or script checks the answer.
     let Ok(schema) = Schema::compile(&form) else { return Ok(()) };
     schema.check(&json!({name: value})).map_err(|mismatch| mismatch.to_string())
 }
 
-/// A value as a person would type it.
-fn written(value: &Value) -> String {
+/// Formats a value as the user would type it.
+fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
-        Value::Array(items) => items.iter().map(written).collect::<Vec<_>>().join(", "),
+        Value::Array(items) => items.iter().map(format_value).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }
@@ -156,7 +156,7 @@ fn written(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn said(form: &Value, lines: &str) -> (Value, String) {
+    fn answer_with(form: &Value, lines: &str) -> (Value, String) {
         let mut dialog = Dialog { input: lines.as_bytes(), output: Vec::new() };
         let answer = dialog.answer("Sure?", form);
         (answer, String::from_utf8(dialog.output).unwrap())
@@ -173,7 +173,7 @@ mod tests {
             ("c\n", json!({"action": "cancel"})),
             ("", json!({"action": "cancel"})),
         ] {
-            assert_eq!(said(&form, lines).0, expected, "{lines:?}");
+            assert_eq!(answer_with(&form, lines).0, expected, "{lines:?}");
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
             "days": {"type": "array", "items": {"type": "string", "enum": ["mon", "tue"]}},
             "more": {"type": "string", "title": "Anything else"},
         }, "required": ["why", "share"]});
-        let (answer, told) = said(&form, "y\n\nno\nbecause\n\n0.5\nyes\nl\nmon, tue\n\n");
+        let (answer, shown) = answer_with(&form, "y\n\nno\nbecause\n\n0.5\nyes\nl\nmon, tue\n\n");
         let content =
             json!({"why": "because", "count": 2, "share": 0.5, "sure": true, "size": "l", "days": ["mon", "tue"]});
         assert_eq!(answer, json!({"action": "accept", "content": content}));
@@ -197,28 +197,28 @@ mod tests {
             "count (whole number) [2]: ",
             "sure (yes or no) [no]: ",
             "size (s (Small), l (Large)) [none]: ",
-            "days (some of mon, tue, with commas between) [none]: ",
+            "days (some of mon, tue, separated by commas) [none]: ",
             "Anything else (text) [none]: ",
         ] {
-            assert!(told.contains(part), "{part} is not in\n{told}");
+            assert!(shown.contains(part), "{part} is not in\n{shown}");
         }
-        assert!(told.matches("why (text): ").count() == 3, "neither nothing nor too little is taken:\n{told}");
+        assert!(shown.matches("why (text): ").count() == 3, "neither nothing nor too little is taken:\n{shown}");
     }
 
     #[test]
-    fn what_does_not_fit_is_asked_for_again_and_the_end_of_the_input_is_no_answer() {
+    fn invalid_values_are_asked_for_again_and_the_end_of_the_input_cancels() {
         let form = json!({"type": "object", "properties": {
             "size": {"type": "string", "enum": ["small", "large"]},
             "count": {"type": "integer", "maximum": 3},
         }, "required": ["size", "count"]});
-        let (answer, told) = said(&form, "y\nmedium\nlarge\nmany\n7\n3\n");
-        assert_eq!(answer["content"], json!({"size": "large", "count": 3}), "{told}");
-        assert_eq!(told.matches("count (whole number): ").count(), 3, "{told}");
-        assert_eq!(said(&form, "y\nlarge\n").0, json!({"action": "cancel"}));
+        let (answer, shown) = answer_with(&form, "y\nmedium\nlarge\nmany\n7\n3\n");
+        assert_eq!(answer["content"], json!({"size": "large", "count": 3}), "{shown}");
+        assert_eq!(shown.matches("count (whole number): ").count(), 3, "{shown}");
+        assert_eq!(answer_with(&form, "y\nlarge\n").0, json!({"action": "cancel"}));
     }
 
     #[test]
-    fn what_others_wrote_does_nothing_to_the_terminal() {
+    fn control_characters_of_a_question_do_not_reach_the_terminal() {
         let mut dialog = Dialog { input: "n\n".as_bytes(), output: Vec::new() };
         dialog.answer("\u{1b}[2JSure?\u{7}", &json!({}));
         assert_eq!(String::from_utf8(dialog.output).unwrap(), "[2JSure?\nyes, no or cancel: ");

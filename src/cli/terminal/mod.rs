@@ -1,7 +1,7 @@
-//! Whoever typed the command, while a call runs: progress is shown on their terminal, and questions are asked there.
+//! The user at the terminal as the peer of a call: shows progress and asks questions.
 
 mod dialog;
-mod line;
+mod progress;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -16,39 +16,41 @@ use crate::json::{Raw, RawRef, raw};
 use crate::model::{Abilities, Owner};
 use crate::wire::RpcError;
 use dialog::Dialog;
-use line::Line;
+use progress::ProgressLine;
 
-/// What a person at a terminal can be asked.
+/// The questions that the user at the terminal can answer.
 pub(super) fn abilities() -> Abilities {
-    Abilities { form: can_be_asked(), ..Abilities::default() }
+    Abilities { form: is_interactive(), ..Abilities::default() }
 }
 
-/// Whether there is a terminal to ask at, and to answer from.
-fn can_be_asked() -> bool {
+/// Whether the command can ask on standard error and read the answer from standard input.
+fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Whoever looks at the terminal; nobody if standard error is none.
-pub(super) fn person() -> Option<Arc<Person>> {
-    let looks = std::io::stderr().is_terminal();
-    looks.then(|| Arc::new(Person { owner: Owner::new_session(), abilities: abilities(), line: Arc::default() }))
+/// The user at the terminal, if standard error is a terminal.
+pub(super) fn user() -> Option<Arc<TerminalUser>> {
+    let visible = std::io::stderr().is_terminal();
+    visible.then(|| {
+        Arc::new(TerminalUser { owner: Owner::new_session(), abilities: abilities(), progress: Arc::default() })
+    })
 }
 
 #[derive(Debug)]
-pub(super) struct Person {
+pub(super) struct TerminalUser {
     owner: Owner,
     abilities: Abilities,
-    line: Arc<Line>,
+    progress: Arc<ProgressLine>,
 }
 
-impl Person {
-    /// The call is over: what follows is the result.
-    pub(super) fn clear(&self) {
-        self.line.clear();
+impl TerminalUser {
+    /// Removes the progress line, before the result is printed.
+    pub(super) fn clear_progress(&self) {
+        self.progress.clear();
     }
 }
 
-impl Peer for Person {
+impl Peer for TerminalUser {
     fn owner(&self) -> &Owner {
         &self.owner
     }
@@ -62,22 +64,22 @@ impl Peer for Person {
     }
 
     fn progress(&self, params: &RawRef) {
-        self.line.show(params);
+        self.progress.show(params);
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let (sender, receiver) = oneshot::channel();
-        let line = Arc::clone(&self.line);
-        // A thread that nobody waits for: the command may end before the person has answered.
+        let progress = Arc::clone(&self.progress);
+        // A detached thread: the command may end before the user has answered.
         std::thread::spawn(move || {
-            // Whoever holds the input asks; others wait for their turn.
+            // The lock on standard input serializes concurrent questions.
             let input = std::io::stdin().lock();
             if !sender.is_closed() {
-                line.clear();
+                progress.clear();
                 let _ = sender.send(answer(&question, &mut Dialog { input, output: std::io::stderr() }));
             }
         });
-        async { receiver.await.map_err(|_| RpcError::internal("nobody answered")) }.boxed()
+        async { receiver.await.map_err(|_| RpcError::internal("the user did not answer")) }.boxed()
     }
 
     fn takes_form(&self, _: &Question) -> bool {

@@ -1,47 +1,47 @@
-//! `proxy find QUERY`: what `find_tool` would return, with scores and reasons.
+//! `proxy find QUERY`: shows what `find_tool` would return, with scores and matched words.
 
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
-use super::setup::{self, Source};
-use super::{output, table};
+use crate::cli::failure::Failure;
+use crate::cli::setup::{self, SourceArgs};
+use crate::cli::{output, table};
 use crate::diagnostic::Diagnostic;
 use crate::search::{Hit, Index};
 
-/// After that the words alone must do.
+/// How long to wait for the vectors of an embedding server. After that, the word score alone decides.
 const EMBEDDING_WAIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
-    /// What the tool should do, in plain words
+pub(crate) struct FindArgs {
+    /// Description of what the tool should do
     #[arg(value_name = "QUERY", required = true)]
     query: Vec<String>,
-    /// How many tools
+    /// Maximum number of tools
     #[arg(long, value_name = "N", default_value_t = 8)]
     limit: usize,
     #[command(flatten)]
-    source: Source,
-    /// Print JSON: the definitions with scores and matched words
+    source: SourceArgs,
+    /// Print the definitions, scores and matched words as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let query = arguments.query.join(" ");
-    let limit = arguments.limit;
+pub(super) fn run(args: &FindArgs) -> Result<(), Failure> {
+    let query = args.query.join(" ");
+    let limit = args.limit;
     if query.trim().is_empty() {
-        return Err(Failure::usage("QUERY is empty: say what the tool should do"));
+        return Err(Failure::usage("QUERY is empty: describe what the tool should do"));
     }
     if limit == 0 {
         return Err(Failure::usage("--limit must be 1 or more"));
     }
-    let (shared, hits) = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
+    let (shared, hits) = setup::with_gateway(&args.source, None, async |gateway, surface| {
         setup::report_missing(gateway);
         let shared = surface.search_index();
-        // An embedding server is asked through this runtime, which must go on meanwhile.
+        // Requests to an embedding server run on this runtime, so the search must not block it.
         let found = tokio::task::spawn_blocking(move || {
             let index = shared.ready();
             index.settle(EMBEDDING_WAIT);
@@ -51,17 +51,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         found.await.map_err(|error| Failure::failed(Diagnostic::error(error.to_string())))
     })?;
     let index = shared.ready();
-    if arguments.json {
+    if args.json {
         let found: Vec<Value> = hits.iter().map(|hit| as_json(index, hit)).collect();
         output::json(&found);
     } else if !hits.is_empty() {
         let rows: Vec<Vec<String>> = hits.iter().map(|hit| as_row(index, hit)).collect();
         output::out(&table::render(&["SCORE", "TOOL", "SERVER", "MATCHED", "DESCRIPTION"], &rows));
     }
-    if hits.is_empty() && !arguments.json {
-        let message = format!("none of {} fits", table::count(index.tools().len(), "tool"));
+    if hits.is_empty() && !args.json {
+        let message = format!("no match among {}", table::count(index.tools().len(), "tool"));
         return Err(Failure::failed(
-            Diagnostic::error(message).hint("say it in other words, or see `proxy list-tools`"),
+            Diagnostic::error(message).hint("try other words; `proxy list-tools` lists all tools"),
         ));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `proxy serve`: front the configured servers.
+//! `proxy serve`: serves the configured servers on stdio or HTTP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::failure::Failure;
-use super::setup::{self, Loaded, Source};
-use super::{output, table};
 use crate::author::check::unpublished;
 use crate::author::published::Record;
+use crate::cli::failure::Failure;
+use crate::cli::setup::{self, LoadedConfig, SourceArgs};
+use crate::cli::{output, table};
 use crate::config::Config;
 use crate::control::Control;
 use crate::diagnostic::Diagnostic;
@@ -22,45 +22,45 @@ use crate::server::{HttpFront, Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
 use crate::wire::standard_streams;
 
-/// How long running replies get to finish when the proxy is asked to end.
-const DRAIN: Duration = Duration::from_secs(5);
+/// How long requests in progress may take to finish at shutdown.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
-    source: Source,
-    /// Serve on HTTP instead of stdio, at this address (default: the config's `serve.http`)
+    source: SourceArgs,
+    /// Serve on HTTP instead of stdio [default address: `serve.http` of the config]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
     http: Option<Option<String>>,
-    /// Allow an address that others can reach without any authentication
+    /// Allow unauthenticated access from other machines
     #[arg(long, requires = "http")]
     insecure: bool,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
-    let loaded = arguments.source.load()?;
+pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
+    let loaded = args.source.load()?;
     let options = setup::options(loaded.bundled)?;
     let runtime = setup::runtime()?;
-    let outcome = runtime.block_on(serve(arguments, loaded, options));
-    // A read of standard input may still be waiting on a thread of its own; nobody waits for it.
+    let outcome = runtime.block_on(serve(args, loaded, options));
+    // A thread may still block in a read of standard input; do not wait for it.
     runtime.shutdown_background();
     outcome
 }
 
-async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result<(), Failure> {
+async fn serve(args: ServeArgs, loaded: LoadedConfig, options: Options) -> Result<(), Failure> {
     let config = loaded.config;
-    let listener = match &arguments.http {
-        Some(address) => Some(bind(&config, address.as_deref(), arguments.insecure).await?),
+    let listener = match &args.http {
+        Some(address) => Some(bind(&config, address.as_deref(), args.insecure).await?),
         None => None,
     };
     if loaded.bundled {
         output::err(
-            "no config file found: serving the bundled extensions. `proxy init` writes a proxy.yaml for your own \
-             servers,\n`proxy init --from FILE` imports the one of your client.",
+            "no config file found: serving the built-in extensions. `proxy init` writes a proxy.yaml for your own \
+             servers,\n`proxy init --from FILE` imports the config of your client.",
         );
     }
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(Failure::config)?);
-    let source = arguments.source;
+    let source = args.source;
     let reread: Reread =
         Arc::new(move || source.load().map(|loaded| loaded.config).map_err(|failure| failure.into_parts().1));
     tokio::spawn(Arc::clone(&gateway).follow_files(config.clone(), reread));
@@ -68,8 +68,9 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
     if let Some(record) = record.clone() {
         tokio::spawn(record.follow(gateway.watch()));
     }
-    let no_keys = |error: getrandom::Error| Failure::failed(Diagnostic::error(format!("no keys can be made: {error}")));
-    let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(no_keys)?;
+    let key_error =
+        |error: getrandom::Error| Failure::failed(Diagnostic::error(format!("cannot generate keys: {error}")));
+    let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(key_error)?;
     let _control = control(&gateway, &server);
     let stdio = listener.is_none();
     let front = async {
@@ -86,10 +87,10 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
     };
     let outcome = tokio::select! {
         outcome = front => outcome,
-        failure = watch(&gateway) => Err(failure),
-        outcome = ended_on_stdio(stdio) => outcome,
+        failure = fatal_error(&gateway) => Err(failure),
+        outcome = stdio_shutdown(stdio) => outcome,
     };
-    // The last one may be newer than what is on disk.
+    // The last surface may be newer than the saved one.
     if let (Some(record), Some(surface)) = (record, gateway.watch().borrow().surface.clone()) {
         record.save(&surface);
     }
@@ -97,7 +98,7 @@ async fn serve(arguments: Arguments, loaded: Loaded, options: Options) -> Result
     outcome
 }
 
-/// The way for `proxy status` to ask. Without it everything else works.
+/// Opens the socket for `proxy status`. The proxy works without it.
 fn control(gateway: &Arc<Gateway>, server: &Server) -> Option<Control> {
     let (gateway, server) = (Arc::clone(gateway), server.clone());
     let answer = Arc::new(move || {
@@ -107,24 +108,26 @@ fn control(gateway: &Arc<Gateway>, server: &Server) -> Option<Control> {
     });
     let opened = Control::listen(&setup::control_folder(), answer);
     opened
-        .inspect_err(|error| tracing::warn!(%error, "no control socket: `proxy status` cannot ask this instance"))
+        .inspect_err(
+            |error| tracing::warn!(%error, "cannot open the control socket: `proxy status` will not see this instance"),
+        )
         .ok()
 }
 
-/// A client that left at once has not seen whether the script works; whoever started us wants to know.
+/// Reports an error of the first script run, even if the client disconnected before it could see the error.
 async fn first_run(gateway: &Gateway) -> Result<(), Failure> {
-    match tokio::time::timeout(DRAIN, gateway.shared()).await {
+    match tokio::time::timeout(DRAIN_TIMEOUT, gateway.shared()).await {
         Ok(Err(error)) => Err(Failure::from(error.as_ref())),
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }
 
-/// Ends only with a reason to give up: the script cannot run, or a required server is not there.
-async fn watch(gateway: &Gateway) -> Failure {
+/// Completes only with a fatal error: the script cannot run, or a required server is not available.
+async fn fatal_error(gateway: &Gateway) -> Failure {
     let first = async {
         match gateway.shared().await {
             Ok(_) => {
-                summary(gateway);
+                print_summary(gateway);
                 std::future::pending().await
             }
             Err(error) => Failure::from(error.as_ref()),
@@ -142,8 +145,8 @@ async fn watch(gateway: &Gateway) -> Failure {
     }
 }
 
-/// What is served, for the person who started it.
-fn summary(gateway: &Gateway) {
+/// Prints a summary of what is served.
+fn print_summary(gateway: &Gateway) {
     let snapshot = gateway.snapshot();
     let surface = gateway.watch().borrow().surface.clone();
     let tools = surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool));
@@ -168,14 +171,14 @@ async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<
     let listener = bound.map_err(|error| Failure::usage(format!("cannot listen on `{address}`: {error}")))?;
     let actual: SocketAddr = listener.address()?;
     if !actual.ip().is_loopback() && config.tokens.is_empty() && !insecure {
-        let diagnostic = Diagnostic::error(format!("`{address}` can be reached by others, and nobody has to authenticate"))
-            .hint("give `auth.tokens` in the config, listen on 127.0.0.1, or say --insecure if something in front protects it");
+        let diagnostic = Diagnostic::error(format!("`{address}` is reachable from other machines without authentication"))
+            .hint("set `auth.tokens` in the config, listen on 127.0.0.1, or pass --insecure if a reverse proxy authenticates clients");
         return Err(diagnostic.into());
     }
     Ok(listener)
 }
 
-/// A port alone is one of this machine only.
+/// Completes a bare port to a loopback address.
 fn with_host(address: &str) -> String {
     match address.strip_prefix(':').unwrap_or(address).parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
@@ -190,18 +193,18 @@ async fn serve_http(config: &Config, server: Server, listener: Listener) -> Resu
     let mut serving = std::pin::pin!(listener.serve(Arc::clone(&front), stop.clone()));
     tokio::select! {
         () = &mut serving => return Ok(()),
-        () = asked_to_end() => {}
+        () = shutdown_signal() => {}
     }
     stop.cancel();
     front.begin_end();
-    if tokio::time::timeout(DRAIN, &mut serving).await.is_err() {
-        tracing::warn!("some replies were not finished in time");
+    if tokio::time::timeout(DRAIN_TIMEOUT, &mut serving).await.is_err() {
+        tracing::warn!("shutdown timed out: some requests were not finished");
     }
     front.end_sessions().await;
     Ok(())
 }
 
-async fn asked_to_end() {
+async fn shutdown_signal() {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         return std::future::pending().await;
@@ -212,10 +215,10 @@ async fn asked_to_end() {
     }
 }
 
-/// On stdio a signal ends the proxy as the end of its input does.
-async fn ended_on_stdio(stdio: bool) -> Result<(), Failure> {
+/// Completes on a shutdown signal on stdio; over HTTP, `serve_http` handles the signal.
+async fn stdio_shutdown(stdio: bool) -> Result<(), Failure> {
     if stdio {
-        asked_to_end().await;
+        shutdown_signal().await;
         return Ok(());
     }
     std::future::pending().await

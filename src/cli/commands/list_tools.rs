@@ -1,50 +1,48 @@
-//! `proxy list-tools`: what a client would see.
+//! `proxy list-tools`: lists the tools that a client sees.
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
-use super::setup::{self, Source};
-use super::{output, table};
 use crate::builtins::Handler;
+use crate::cli::failure::Failure;
+use crate::cli::setup::{self, SourceArgs};
+use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
 use crate::surface::Surface;
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
-    /// Only the tools of this server
+pub(crate) struct ListToolsArgs {
+    /// Show only the tools of this server
     server: Option<String>,
-    /// What the servers have, not what the script publishes
+    /// Show what the servers offer instead of what the script publishes
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    source: Source,
-    /// Print JSON: the full definitions
+    source: SourceArgs,
+    /// Print the full definitions as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// One line of the answer.
-struct Listed {
+/// One row of the output.
+struct ToolRow {
     name: String,
     server: String,
     description: String,
     definition: Value,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (tools, backends) = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
+pub(super) fn run(args: &ListToolsArgs) -> Result<(), Failure> {
+    let (tools, backends) = setup::with_gateway(&args.source, None, async |gateway, surface| {
         setup::report_missing(gateway);
-        check_server(arguments.server.as_deref(), gateway)?;
-        let tools = if arguments.all { offered(gateway) } else { published(&surface) };
+        check_server(args.server.as_deref(), gateway)?;
+        let tools = if args.all { offered(gateway) } else { published(&surface) };
         Ok((tools, gateway.snapshot().backends.clone()))
     })?;
-    let tools: Vec<Listed> = tools
-        .into_iter()
-        .filter(|tool| arguments.server.as_ref().is_none_or(|server| *server == tool.server))
-        .collect();
-    if arguments.json {
+    let tools: Vec<ToolRow> =
+        tools.into_iter().filter(|tool| args.server.as_ref().is_none_or(|server| *server == tool.server)).collect();
+    if args.json {
         let tools: Vec<Value> =
             tools.into_iter().map(|tool| json!({"server": tool.server, "tool": tool.definition})).collect();
         output::json(&tools);
@@ -58,21 +56,21 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     setup::unless_all_failed(&backends)
 }
 
-fn check_server(wanted: Option<&str>, gateway: &Gateway) -> Result<(), Failure> {
+fn check_server(name: Option<&str>, gateway: &Gateway) -> Result<(), Failure> {
     let snapshot = gateway.snapshot();
-    let Some(wanted) = wanted.filter(|wanted| snapshot.backend(wanted).is_none()) else { return Ok(()) };
+    let Some(name) = name.filter(|name| snapshot.backend(name).is_none()) else { return Ok(()) };
     let names: Vec<&str> = snapshot.backends.iter().map(|backend| backend.name.as_ref()).collect();
-    let diagnostic = Diagnostic::error(format!("there is no server `{wanted}`"));
-    Err(Failure::failed(match nearest(wanted, names.iter().copied()) {
+    let diagnostic = Diagnostic::error(format!("unknown server `{name}`"));
+    Err(Failure::failed(match nearest(name, names.iter().copied()) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint(format!("there is {}", names.join(", "))),
+        None => diagnostic.hint(format!("known servers: {}", names.join(", "))),
     }))
 }
 
-fn published(surface: &Surface) -> Vec<Listed> {
+fn published(surface: &Surface) -> Vec<ToolRow> {
     surface
         .tools()
-        .map(|entry| Listed {
+        .map(|entry| ToolRow {
             name: entry.definition.key().to_owned(),
             server: match &entry.handler {
                 Handler::Backend(target) => target.backend.to_string(),
@@ -86,11 +84,11 @@ fn published(surface: &Surface) -> Vec<Listed> {
         .collect()
 }
 
-fn offered(gateway: &Gateway) -> Vec<Listed> {
+fn offered(gateway: &Gateway) -> Vec<ToolRow> {
     let snapshot = gateway.snapshot();
     let mut tools = Vec::new();
     for backend in &snapshot.backends {
-        tools.extend(backend.lists.tools.iter().map(|tool| Listed {
+        tools.extend(backend.lists.tools.iter().map(|tool| ToolRow {
             name: tool.key().to_owned(),
             server: backend.name.to_string(),
             description: tool.text("description"),

@@ -1,29 +1,29 @@
-//! `proxy test`: run `*_test.star`.
+//! `proxy test`: runs the tests in `*_test.star` files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::failure::Failure;
-use super::{output, setup, table};
 use crate::author::testing::{self, Options, Ran, Report};
+use crate::cli::failure::Failure;
+use crate::cli::{output, setup, table};
 use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
 use crate::host_io::Reach;
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
-    /// Test files and folders (default: the folders of the config's extensions and script, scripts/ and extensions/)
+pub(crate) struct TestArgs {
+    /// Test files and folders [default: the folders of the config's extensions and script, scripts/ and extensions/]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Only tests whose FILE::NAME has this text in it
+    /// Run only tests whose FILE::NAME contains this text
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Write a report as JUnit XML too
+    /// Also write a JUnit XML report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// The config file whose folder `//` means (default: ./proxy.yaml, ./proxy.json, then the current folder)
+    /// Config file whose folder `//` refers to [default: ./proxy.yaml, ./proxy.json, then the current folder]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print JSON
@@ -31,57 +31,58 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(args: &TestArgs) -> Result<(), Failure> {
     let current = std::env::current_dir()?;
-    let config = config::find(arguments.config.as_deref(), &current, None)?;
+    let config = config::find(args.config.as_deref(), &current, None)?;
     let root = match &config {
         Some(path) => setup::absolute_folder(path),
         None => current.clone(),
     };
     let paths =
-        if arguments.paths.is_empty() { usual(&root, config.as_deref(), &current) } else { arguments.paths.clone() };
+        if args.paths.is_empty() { default_folders(&root, config.as_deref(), &current) } else { args.paths.clone() };
     let files = testing::find(&paths)?;
     if files.is_empty() {
-        let places: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
-        return Err(nothing(format!("there is no `*_test.star` in {}", places.join(", "))));
+        let searched: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+        return Err(no_tests(format!("no `*_test.star` file in {}", searched.join(", "))));
     }
     let reach = Arc::new(Reach::new(setup::variables(), Some(std::env::current_exe()?)));
-    let options = Options { root, filter: arguments.filter.clone(), reach };
-    let colour = output::colour_of_answers();
+    let options = Options { root, filter: args.filter.clone(), reach };
+    let colour = output::stdout_colour();
     let report = testing::run(&files, &options, |ran| {
-        if !arguments.json {
-            output::out(&told(ran, colour));
+        if !args.json {
+            output::out(&render(ran, colour));
         }
     })?;
     if report.ran.is_empty() {
-        return Err(match &arguments.filter {
-            Some(text) => nothing(format!("no test has `{text}` in its name")),
-            None => nothing(format!("there is no function `test_*` in {}", table::count(files.len(), "test file"))),
+        return Err(match &args.filter {
+            Some(text) => no_tests(format!("no test name contains `{text}`")),
+            None => no_tests(format!("no function `test_*` in {}", table::count(files.len(), "test file"))),
         });
     }
-    if let Some(path) = &arguments.junit {
+    if let Some(path) = &args.junit {
         write(path, &testing::junit(&report))?;
     }
-    if arguments.json {
+    if args.json {
         output::json(&report.to_json());
     } else {
         output::out(&summary(&report, colour));
     }
-    if report.failed() > 0 { Err(Failure::silent()) } else { Ok(()) }
+    if report.failed() > 0 { Err(Failure::already_reported(1)) } else { Ok(()) }
 }
 
-fn nothing(message: String) -> Failure {
-    let hint = "a test is a function `test_...()` in a file that ends in `_test.star`; name files or folders: `proxy test PATH`";
+fn no_tests(message: String) -> Failure {
+    let hint = "a test is a function `test_...()` in a file whose name ends in `_test.star`; pass files or folders with `proxy test PATH`";
     Failure::from(Diagnostic::error(message).hint(hint))
 }
 
-/// Where tests usually are: beside what the config names, and in the usual folders. Relative where that is shorter.
-fn usual(root: &Path, config: Option<&Path>, current: &Path) -> Vec<PathBuf> {
+/// The folders to search if no path is given: those of the scripts and extensions in the config, `scripts/` and
+/// `extensions/`. Folders below the current one are relative.
+fn default_folders(root: &Path, config: Option<&Path>, current: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = ["scripts", "extensions"].iter().map(|name| root.join(name)).collect();
-    // What is unset or wrong in a config is no matter of its tests.
+    // Unset variables and errors in the config do not matter for its tests.
     let anything = |name: &str| Some(std::env::var(name).unwrap_or_else(|_| "unset".to_owned()));
     if let Some((config, _)) = config.and_then(|path| config::load(path, &anything).ok()) {
-        folders.extend(named(&config));
+        folders.extend(configured_folders(&config));
     }
     folders.retain(|folder| folder.is_dir());
     folders.sort();
@@ -97,7 +98,7 @@ fn usual(root: &Path, config: Option<&Path>, current: &Path) -> Vec<PathBuf> {
     folders.into_iter().map(shorter).collect()
 }
 
-fn named(config: &Config) -> Vec<PathBuf> {
+fn configured_folders(config: &Config) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = config.extensions.iter().map(|extension| folder_of(&extension.path)).collect();
     if let SessionScript::File(path) = &config.session {
         folders.push(folder_of(path));
@@ -105,7 +106,7 @@ fn named(config: &Config) -> Vec<PathBuf> {
     folders
 }
 
-/// A folder as it is; of a file, or of a pattern, the folder it is in.
+/// The folder itself, or the folder that contains the file or pattern.
 fn folder_of(path: &Path) -> PathBuf {
     let is_plain = |path: &Path| !path.to_string_lossy().contains(['*', '?', '[']);
     let mut folder = path;
@@ -117,7 +118,7 @@ fn folder_of(path: &Path) -> PathBuf {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let unwritable = |error| Failure::usage(format!("the report `{}` cannot be written: {error}", path.display()));
+    let unwritable = |error| Failure::usage(format!("cannot write the report `{}`: {error}", path.display()));
     std::fs::write(path, text).map_err(unwritable)
 }
 
@@ -125,8 +126,8 @@ fn painted(text: &str, code: u8, colour: bool) -> String {
     if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
-/// A line for one that passed; for one that failed also why, and what it printed.
-fn told(ran: &Ran, colour: bool) -> String {
+/// The line of a test. For a failed test, also the error and the printed output.
+fn render(ran: &Ran, colour: bool) -> String {
     let Some(failure) = &ran.failure else {
         return format!("{}    {}", painted("ok", 32, colour), ran.name());
     };

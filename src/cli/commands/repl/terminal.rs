@@ -1,4 +1,4 @@
-//! Lines from a person: editing, history, completion.
+//! Reads the lines of the prompt from a terminal, with editing, history and completion.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,52 +12,52 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 
-use super::super::failure::Failure;
-use super::super::{output, setup};
 use crate::author::prompt::{Person, Pieces, Shown, completions};
+use crate::cli::failure::Failure;
+use crate::cli::{output, setup};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::Gateway;
 
-const REMEMBERED: usize = 1000;
+const HISTORY_SIZE: usize = 1000;
 
-pub(super) struct Terminal {
-    editor: Editor<Helping, FileHistory>,
+pub(super) struct TerminalInput {
+    editor: Editor<PromptHelper, FileHistory>,
     history: Option<PathBuf>,
     names: Arc<Mutex<Vec<String>>>,
     pieces: Pieces,
     ready: VecDeque<String>,
 }
 
-impl Terminal {
+impl TerminalInput {
     pub(super) fn open(gateway: Arc<Gateway>, root: PathBuf) -> Result<Self, Failure> {
-        let config = Config::builder().max_history_size(REMEMBERED).map_err(broken)?.auto_add_history(true).build();
-        let mut editor = Editor::with_config(config).map_err(broken)?;
+        let config = Config::builder().max_history_size(HISTORY_SIZE).map_err(unusable)?.auto_add_history(true).build();
+        let mut editor = Editor::with_config(config).map_err(unusable)?;
         let names: Arc<Mutex<Vec<String>>> = Arc::default();
-        editor.set_helper(Some(Helping { gateway, root, names: Arc::clone(&names) }));
-        let history = setup::state_folder().and_then(|folder| prepared(folder).ok());
+        editor.set_helper(Some(PromptHelper { gateway, root, names: Arc::clone(&names) }));
+        let history = setup::state_folder().and_then(|folder| create_history(folder).ok());
         if let Some(history) = &history {
-            // The first time there is none.
+            // The file does not exist before the first session.
             let _ = editor.load_history(history);
         }
-        output::err("`backends()` is live, and calls are real. `:help` says what there is, Ctrl-D ends.");
-        Ok(Terminal { editor, history, names, pieces: Pieces::default(), ready: VecDeque::new() })
+        output::err("`backends()` is live and calls are real. `:help` lists the commands, Ctrl-D exits.");
+        Ok(TerminalInput { editor, history, names, pieces: Pieces::default(), ready: VecDeque::new() })
     }
 
     pub(super) fn close(&mut self) {
         if let Some(history) = &self.history
             && let Err(error) = self.editor.save_history(history)
         {
-            output::err(&format!("the history was not kept: {error}"));
+            output::err(&format!("cannot save the history: {error}"));
         }
     }
 }
 
-fn broken(error: ReadlineError) -> Failure {
-    Failure::failed(Diagnostic::error(format!("the terminal cannot be used: {error}")))
+fn unusable(error: ReadlineError) -> Failure {
+    Failure::failed(Diagnostic::error(format!("cannot use the terminal: {error}")))
 }
 
-/// The file of the history, for the user's eyes only: lines may hold secrets.
-fn prepared(folder: PathBuf) -> std::io::Result<PathBuf> {
+/// Creates the history file, readable only by the user because lines may contain secrets.
+fn create_history(folder: PathBuf) -> std::io::Result<PathBuf> {
     use std::os::unix::fs::OpenOptionsExt;
     std::fs::create_dir_all(&folder)?;
     let file = folder.join("repl_history");
@@ -65,17 +65,17 @@ fn prepared(folder: PathBuf) -> std::io::Result<PathBuf> {
     Ok(file)
 }
 
-impl Person for Terminal {
+impl Person for TerminalInput {
     fn next(&mut self, names: &[String]) -> Option<String> {
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names.to_vec();
         loop {
             if let Some(ready) = self.ready.pop_front() {
                 return Some(ready);
             }
-            let sign = if self.pieces.is_empty() { ">>> " } else { "... " };
-            match self.editor.readline(sign) {
+            let prompt = if self.pieces.is_empty() { ">>> " } else { "... " };
+            match self.editor.readline(prompt) {
                 Ok(line) => self.ready.extend(self.pieces.push(&line)),
-                // Ctrl-C at the prompt forgets what was begun.
+                // Ctrl-C at the prompt discards an unfinished block.
                 Err(ReadlineError::Interrupted) => self.pieces.clear(),
                 Err(_) => return None,
             }
@@ -90,28 +90,28 @@ impl Person for Terminal {
     }
 }
 
-struct Helping {
+struct PromptHelper {
     gateway: Arc<Gateway>,
-    /// Where `load("//...")` begins.
+    /// The folder that `load("//...")` refers to.
     root: PathBuf,
     names: Arc<Mutex<Vec<String>>>,
 }
 
-impl Completer for Helping {
+impl Completer for PromptHelper {
     type Candidate = String;
 
-    fn complete(&self, line: &str, place: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+    fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(completions(&line[..place], &self.gateway, &self.root, &names))
+        Ok(completions(&line[..position], &self.gateway, &self.root, &names))
     }
 }
 
-impl Hinter for Helping {
+impl Hinter for PromptHelper {
     type Hint = String;
 }
 
-impl Highlighter for Helping {}
+impl Highlighter for PromptHelper {}
 
-impl Validator for Helping {}
+impl Validator for PromptHelper {}
 
-impl Helper for Helping {}
+impl Helper for PromptHelper {}

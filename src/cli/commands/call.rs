@@ -1,4 +1,4 @@
-//! `proxy call TOOL`: call a published tool as a client would.
+//! `proxy call TOOL`: calls a published tool as a client would.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +7,11 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::failure::Failure;
-use super::output;
-use super::setup::{self, Source};
-use super::terminal;
 use crate::backend::Peer;
 use crate::calls::{CallFault, Caller};
+use crate::cli::failure::Failure;
+use crate::cli::setup::{self, SourceArgs};
+use crate::cli::{output, terminal};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::json::Raw;
@@ -21,75 +20,74 @@ use crate::server::Identity;
 use crate::surface::Surface;
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
-    /// The tool's published name
+pub(crate) struct CallArgs {
+    /// Published name of the tool
     tool: String,
-    /// Arguments: NAME=VALUE, where the value is JSON or, failing that or where the tool wants a string, text
+    /// Arguments. VALUE is JSON; if it is not valid JSON, or the schema expects a string, it is text
     #[arg(value_name = "NAME=VALUE")]
     pairs: Vec<String>,
-    /// All arguments as one JSON object; NAME=VALUE pairs are added to it
+    /// JSON object with arguments; NAME=VALUE pairs are added to it
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
-    /// As this user: the `sub` of a token in the config, with their groups, or any other name
+    /// Call as this user: the `sub` of a token in the config, or any other name
     #[arg(long, value_name = "SUB")]
     as_user: Option<String>,
-    /// Give up after so long, for example 10s
+    /// Timeout for the call, such as 10s
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
     #[command(flatten)]
-    source: Source,
-    /// Print the whole result as JSON
+    source: SourceArgs,
+    /// Print the full result as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let timeout = match &arguments.timeout {
+pub(super) fn run(args: &CallArgs) -> Result<(), Failure> {
+    let timeout = match &args.timeout {
         Some(text) => Some(
             crate::config::duration(text)
-                .ok_or_else(|| Failure::usage(format!("`{text}` is not a duration such as 10s")))?,
+                .ok_or_else(|| Failure::usage(format!("invalid duration `{text}`: write it as 10s, 500ms or 2m")))?,
         ),
         None => None,
     };
-    // What is wrong with the words themselves needs no server to tell.
-    values(arguments, &Value::Null)?;
-    let wanted = Some(arguments.tool.as_str());
-    let result = setup::with_gateway(&arguments.source, wanted, async |gateway, surface| {
-        call(arguments, gateway, surface, timeout).await
-    })?;
+    // Report malformed arguments before starting any server.
+    values(args, &Value::Null)?;
+    let tool = Some(args.tool.as_str());
+    let result =
+        setup::with_gateway(&args.source, tool, async |gateway, surface| call(args, gateway, surface, timeout).await)?;
     let failed = result.get("isError") == Some(&Value::Bool(true));
-    if arguments.json {
+    if args.json {
         output::json(&result);
     } else {
         show(&result);
     }
-    if failed { Err(Failure::silent()) } else { Ok(()) }
+    if failed { Err(Failure::already_reported(1)) } else { Ok(()) }
 }
 
 async fn call(
-    arguments: &Arguments,
+    args: &CallArgs,
     gateway: &Arc<Gateway>,
     surface: Arc<Surface>,
     timeout: Option<Duration>,
 ) -> Result<Value, Failure> {
-    let name = &arguments.tool;
-    let principal = match &arguments.as_user {
-        Some(sub) => Identity::new(&arguments.source.load()?.config.tokens).named(sub),
+    let name = &args.tool;
+    let principal = match &args.as_user {
+        Some(sub) => Identity::new(&args.source.load()?.config.tokens).named(sub),
         None => Identity::local_user(&setup::options(false)?.variables),
     };
     let view = SurfaceHandle::of(SurfaceKey { principal: principal.clone(), client: Arc::default() });
-    let surface = match &arguments.as_user {
+    let surface = match &args.as_user {
         Some(_) => gateway.surface(&view).await.map_err(|error| Failure::from(error.as_ref()))?,
         None => surface,
     };
     let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface, gateway)) };
     let schema = entry.definition.member("inputSchema").unwrap_or_default();
-    let result = used(gateway, &surface, principal, name, &Value::Object(values(arguments, &schema)?), timeout).await?;
+    let result = call_tool(gateway, &surface, principal, name, &Value::Object(values(args, &schema)?), timeout).await?;
     serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Calls a published tool in somebody's name.
-pub(super) async fn used(
+/// Calls a published tool as the given user.
+pub(super) async fn call_tool(
     gateway: &Arc<Gateway>,
     surface: &Arc<Surface>,
     principal: Principal,
@@ -99,14 +97,14 @@ pub(super) async fn used(
 ) -> Result<Raw, Failure> {
     let params = crate::json::raw(&json!({"name": name, "arguments": arguments}));
     let cancel = CancellationToken::new();
-    let person = terminal::person();
+    let user = terminal::user();
     let caller = Caller {
         principal,
         client: Arc::default(),
         headers: Arc::default(),
         admitted: false,
         cancel: cancel.clone(),
-        peer: person.clone().map(|person| person as Arc<dyn Peer>),
+        peer: user.clone().map(|user| user as Arc<dyn Peer>),
         objects_only: false,
         takes_rounds: false,
         takes_tasks: false,
@@ -120,8 +118,8 @@ pub(super) async fn used(
         None => Ok(call.await),
         Some(limit) => tokio::time::timeout(limit, call).await.map_err(|_| limit),
     };
-    if let Some(person) = person {
-        person.clear();
+    if let Some(user) = user {
+        user.clear_progress();
     }
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -142,9 +140,9 @@ pub(super) async fn used(
 }
 
 fn unknown_tool(name: &str, surface: &Surface, gateway: &Gateway) -> Failure {
-    // It may be one of these that should give it.
+    // A broken extension may be the one that offers the tool.
     output::diagnostics(&gateway.extension_problems());
-    let mut diagnostic = Diagnostic::error(format!("no tool `{name}` is published"));
+    let mut diagnostic = Diagnostic::error(format!("unknown tool `{name}`"));
     let snapshot = gateway.snapshot();
     for backend in snapshot.backends.iter().filter(|backend| !backend.error.is_empty()) {
         diagnostic = diagnostic.note(format!("server `{}` is not available: {}", backend.name, backend.error));
@@ -152,35 +150,37 @@ fn unknown_tool(name: &str, surface: &Surface, gateway: &Gateway) -> Failure {
     if surface.tool("call_tool").is_some()
         && surface.search_index().ready().tools().iter().any(|tool| tool.definition.key() == name)
     {
-        let hint = format!("it is behind `call_tool`: `proxy call call_tool tool_name={name} parameters='{{...}}'`");
+        let hint = format!("call it through `call_tool`: `proxy call call_tool tool_name={name} parameters='{{...}}'`");
         return Failure::failed(diagnostic.hint(hint));
     }
     let names: Vec<&str> = surface.tools().map(|entry| entry.definition.key()).collect();
     Failure::failed(match nearest(name, names) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-        None => diagnostic.hint("`proxy list-tools` lists what there is"),
+        None => diagnostic.hint("`proxy list-tools` lists the published tools"),
     })
 }
 
-fn values(arguments: &Arguments, schema: &Value) -> Result<Map<String, Value>, Failure> {
-    let mut values = match &arguments.args {
+fn values(args: &CallArgs, schema: &Value) -> Result<Map<String, Value>, Failure> {
+    let mut values = match &args.args {
         Some(text) => match serde_json::from_str(text) {
             Ok(Value::Object(values)) => values,
             Ok(_) => return Err(Failure::usage("--args must be a JSON object")),
-            Err(error) => return Err(Failure::usage(format!("--args is not JSON: {error}"))),
+            Err(error) => return Err(Failure::usage(format!("--args is not valid JSON: {error}"))),
         },
         None => Map::new(),
     };
-    for pair in &arguments.pairs {
-        let (name, text) = pair.split_once('=').ok_or_else(|| Failure::usage(format!("`{pair}` is not NAME=VALUE")))?;
-        let wants_text = schema["properties"][name]["type"] == "string";
-        let value = if wants_text { None } else { serde_json::from_str(text).ok() };
+    for pair in &args.pairs {
+        let (name, text) = pair
+            .split_once('=')
+            .ok_or_else(|| Failure::usage(format!("invalid argument `{pair}`: write it as NAME=VALUE")))?;
+        let is_string = schema["properties"][name]["type"] == "string";
+        let value = if is_string { None } else { serde_json::from_str(text).ok() };
         values.insert(name.to_owned(), value.unwrap_or_else(|| Value::from(text)));
     }
     Ok(values)
 }
 
-/// The result for a person: text as it is, the rest named.
+/// Prints text blocks as text, and other blocks by their type.
 fn show(result: &Value) {
     let blocks = result["content"].as_array().cloned().unwrap_or_default();
     for block in &blocks {

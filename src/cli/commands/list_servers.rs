@@ -1,25 +1,25 @@
-//! `proxy list-servers`: how each server is.
+//! `proxy list-servers`: starts the servers and shows the status of each.
 
 use clap::Args;
 
-use super::failure::Failure;
-use super::setup::{self, Source};
-use super::{output, table};
+use crate::cli::failure::Failure;
+use crate::cli::setup::{self, SourceArgs};
+use crate::cli::{output, table};
 use crate::model::BackendView;
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(crate) struct ListServersArgs {
     #[command(flatten)]
-    source: Source,
+    source: SourceArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // A script that fails is no reason not to say how the servers are.
-    let backends = setup::with_servers(&arguments.source)?;
-    if arguments.json {
+pub(super) fn run(args: &ListServersArgs) -> Result<(), Failure> {
+    // The session script does not run: its errors must not hide the status of the servers.
+    let backends = setup::server_states(&args.source)?;
+    if args.json {
         output::json(&backends.iter().map(|backend| backend.to_json()).collect::<Vec<_>>());
         return setup::unless_all_failed(&backends);
     }

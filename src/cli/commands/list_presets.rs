@@ -1,21 +1,21 @@
-//! `proxy list-presets`: the session scripts shipped in the binary.
+//! `proxy list-presets`: lists the built-in session scripts.
 
 use clap::Args;
 use serde_json::json;
 
-use super::failure::Failure;
-use super::{output, table};
 use crate::builtins::presets::PRESETS;
+use crate::cli::failure::Failure;
+use crate::cli::{output, table};
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(crate) struct ListPresetsArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if arguments.json {
+pub(super) fn run(args: &ListPresetsArgs) -> Result<(), Failure> {
+    if args.json {
         let presets: Vec<_> = PRESETS
             .iter()
             .map(|preset| json!({"name": preset.name, "version": preset.version, "summary": preset.summary}))
@@ -25,6 +25,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let rows: Vec<Vec<String>> =
         PRESETS.iter().map(|preset| vec![preset.full_name(), preset.summary.to_owned()]).collect();
-    output::out(&table::render(&["PRESET", "WHAT IT DOES"], &rows));
+    output::out(&table::render(&["PRESET", "DESCRIPTION"], &rows));
     Ok(())
 }

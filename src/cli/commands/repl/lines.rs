@@ -1,20 +1,20 @@
-//! Lines from a pipe.
+//! Reads the lines of the prompt from a pipe.
 
 use std::collections::VecDeque;
 
-use super::super::output;
 use crate::author::prompt::{Person, Pieces, Shown};
+use crate::cli::output;
 
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct PipedInput {
     pieces: Pieces,
     ready: VecDeque<String>,
     ended: bool,
-    /// Whether any line went wrong.
+    /// Whether any line failed.
     pub(super) failed: bool,
 }
 
-impl Person for Lines {
+impl Person for PipedInput {
     fn next(&mut self, _names: &[String]) -> Option<String> {
         while self.ready.is_empty() && !self.ended {
             let mut line = String::new();

@@ -1,4 +1,4 @@
-//! `proxy exec SCRIPT`: run a script over the published tools, as a model would in code mode.
+//! `proxy exec SCRIPT`: runs a script over the published tools, as a model does in code mode.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::call::used;
-use super::failure::Failure;
-use super::output;
-use super::setup::{self, Source};
+use super::call::call_tool;
+use crate::cli::failure::Failure;
+use crate::cli::output;
+use crate::cli::setup::{self, SourceArgs};
 use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::Gateway;
@@ -23,49 +23,49 @@ use crate::server::Identity;
 use crate::surface::Surface;
 use crate::typings::identifiers;
 
-/// The tool of code mode: where it is published, the script goes through it.
+/// The tool of code mode. If it is published, `proxy exec` runs the script through it.
 const TOOL: &str = "execute_tool_script";
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
-    /// The file of the script, or - for standard input
+pub(crate) struct ExecArgs {
+    /// File of the script, or - for standard input
     #[arg(value_name = "SCRIPT")]
     file: String,
-    /// What the script finds in its variable `data`: a JSON object
+    /// JSON object that the script can read as `data`
     #[arg(long, value_name = "JSON")]
     data: Option<String>,
     #[command(flatten)]
-    source: Source,
-    /// Print JSON: what was returned as `result`, and what was `printed`
+    source: SourceArgs,
+    /// Print JSON with `result` and `printed`
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let data = match arguments.data.as_deref().map(serde_json::from_str::<Value>) {
+pub(super) fn run(args: &ExecArgs) -> Result<(), Failure> {
+    let data = match args.data.as_deref().map(serde_json::from_str::<Value>) {
         None => json!({}),
         Some(Ok(data @ Value::Object(_))) => data,
         Some(Ok(_)) => return Err(Failure::usage("--data must be a JSON object")),
-        Some(Err(error)) => return Err(Failure::usage(format!("--data is not JSON: {error}"))),
+        Some(Err(error)) => return Err(Failure::usage(format!("--data is not valid JSON: {error}"))),
     };
-    let script = text_of(&arguments.file)?;
+    let script = read_script(&args.file)?;
     Workers::shared().warm_up();
-    let limits = arguments.source.load()?.config.code_mode;
-    let result = setup::with_gateway(&arguments.source, None, async |gateway, surface| {
+    let limits = args.source.load()?.config.code_mode;
+    let result = setup::with_gateway(&args.source, None, async |gateway, surface| {
         setup::report_missing(gateway);
         Ok(if surface.tool(TOOL).is_some() {
             let call = json!({"script": script, "data": data});
-            used(gateway, &surface, local_user()?, TOOL, &call, None).await?
+            call_tool(gateway, &surface, local_user()?, TOOL, &call, None).await?
         } else {
             execute(&script, &data, &limits, gateway, &surface).await
         })
     })?;
-    show(&serde_json::from_str(result.get()).unwrap_or_default(), arguments.json)
+    show(&serde_json::from_str(result.get()).unwrap_or_default(), args.json)
 }
 
-fn text_of(script: &str) -> Result<String, Failure> {
+fn read_script(script: &str) -> Result<String, Failure> {
     if script != "-" {
-        let problem = |error| Diagnostic::error(format!("`{script}` cannot be read: {error}"));
+        let problem = |error| Diagnostic::error(format!("cannot read `{script}`: {error}"));
         return std::fs::read_to_string(Path::new(script)).map_err(|error| Failure::config(vec![problem(error)]));
     }
     let mut text = String::new();
@@ -83,16 +83,16 @@ async fn execute(script: &str, data: &Value, limits: &CodeMode, gateway: &Arc<Ga
     run.result(end.and_then(|last| last.ok_or(ExitReason::Confused("it came to an end of nothing"))), limits)
 }
 
-type Served<'a> = Pin<Box<dyn Future<Output = Result<Option<ScriptResult>, ExitReason>> + 'a>>;
+type BranchResult<'a> = Pin<Box<dyn Future<Output = Result<Option<ScriptResult>, ExitReason>> + 'a>>;
 
-/// Serves a line of control of the script to its end, and those that come from it at the same time.
+/// Serves the requests of one branch of the script until the branch ends, and concurrently those of its own branches.
 fn serve<'a>(
     run: &'a Run,
     line: String,
     limits: &'a CodeMode,
     gateway: &'a Arc<Gateway>,
     surface: &'a Arc<Surface>,
-) -> Served<'a> {
+) -> BranchResult<'a> {
     Box::pin(async move {
         loop {
             let (at, want) = match run.next(&line).await? {
@@ -110,27 +110,21 @@ fn serve<'a>(
                 WorkerRequest::Call { tool, arguments } => {
                     let arguments = serde_json::from_str(arguments.get()).unwrap_or_default();
                     let timeout = limits.tool_call_timeout.min(run.time_left());
-                    called(gateway, surface, &tool, arguments, timeout).await
+                    call(gateway, surface, &tool, arguments, timeout).await
                 }
-                WorkerRequest::Search { query, limit } => searched(surface, query, limit).await,
+                WorkerRequest::Search { query, limit } => search(surface, query, limit).await,
             };
             run.answer(&at, &value).await;
         }
     })
 }
 
-async fn called(
-    gateway: &Arc<Gateway>,
-    surface: &Arc<Surface>,
-    tool: &str,
-    arguments: Value,
-    timeout: Duration,
-) -> Raw {
+async fn call(gateway: &Arc<Gateway>, surface: &Arc<Surface>, tool: &str, arguments: Value, timeout: Duration) -> Raw {
     if surface.tool(tool).is_none() {
         return error_result(&no_such_tool(tool, surface.tools().map(|entry| entry.definition.key())));
     }
-    let called = async { used(gateway, surface, local_user()?, tool, &arguments, Some(timeout)).await };
-    match called.await {
+    let result = async { call_tool(gateway, surface, local_user()?, tool, &arguments, Some(timeout)).await };
+    match result.await {
         Ok(result) => result,
         Err(failure) => {
             let (_, diagnostics) = failure.into_parts();
@@ -144,7 +138,7 @@ fn local_user() -> Result<Principal, Failure> {
     Ok(Identity::local_user(&setup::options(false)?.variables))
 }
 
-async fn searched(surface: &Arc<Surface>, query: String, limit: usize) -> Raw {
+async fn search(surface: &Arc<Surface>, query: String, limit: usize) -> Raw {
     let shared = surface.search_index();
     let found = tokio::task::spawn_blocking(move || {
         let index = shared.ready();

@@ -1,4 +1,4 @@
-//! `proxy repl`: a prompt with the servers live.
+//! `proxy repl`: a Starlark prompt with live servers.
 
 mod lines;
 mod terminal;
@@ -10,30 +10,30 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::failure::Failure;
-use super::setup::{self, Loaded, Source};
-use super::{output, spinner};
 use crate::author::prompt::{Interrupt, Setting, talk};
 use crate::calls::Caller;
+use crate::cli::failure::Failure;
+use crate::cli::setup::{self, LoadedConfig, SourceArgs};
+use crate::cli::{output, spinner};
 use crate::gateway::{self, Gateway};
 use crate::server::Identity;
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(crate) struct ReplArgs {
     #[command(flatten)]
-    source: Source,
+    source: SourceArgs,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let loaded = arguments.source.load()?;
+pub(super) fn run(args: &ReplArgs) -> Result<(), Failure> {
+    let loaded = args.source.load()?;
     let runtime = setup::runtime()?;
-    let outcome = runtime.block_on(converse(&loaded));
-    // A read of standard input may still be waiting on a thread of its own; nobody waits for it.
+    let outcome = runtime.block_on(run_prompt(&loaded));
+    // A thread may still block in a read of standard input; do not wait for it.
     runtime.shutdown_background();
     outcome
 }
 
-async fn converse(loaded: &Loaded) -> Result<(), Failure> {
+async fn run_prompt(loaded: &LoadedConfig) -> Result<(), Failure> {
     let options = setup::options(loaded.bundled)?;
     let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
     spinner::with("starting the servers", gateway.servers_settled()).await;
@@ -64,14 +64,14 @@ async fn converse(loaded: &Loaded) -> Result<(), Failure> {
     };
     let talking = tokio::task::spawn_blocking(move || {
         if std::io::stdin().is_terminal() {
-            let mut terminal = terminal::Terminal::open(Arc::clone(&setting.gateway), setting.root.clone())?;
+            let mut terminal = terminal::TerminalInput::open(Arc::clone(&setting.gateway), setting.root.clone())?;
             talk(&setting, &mut terminal).map_err(|failure| Failure::failed(*failure.diagnostic))?;
             terminal.close();
             return Ok(());
         }
-        let mut lines = lines::Lines::default();
+        let mut lines = lines::PipedInput::default();
         talk(&setting, &mut lines).map_err(|failure| Failure::failed(*failure.diagnostic))?;
-        if lines.failed { Err(Failure::silent()) } else { Ok(()) }
+        if lines.failed { Err(Failure::already_reported(1)) } else { Ok(()) }
     });
     let mut talking = std::pin::pin!(talking);
     let mut interrupts = signal(SignalKind::interrupt())?;

@@ -1,4 +1,4 @@
-//! `proxy check`: is everything right, without starting a server.
+//! `proxy check`: checks the config, scripts, extensions and tests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::failure::Failure;
-use super::setup::{self, Source};
-use super::{output, table};
 use crate::author::check::{Item, Report, scripts};
 use crate::author::lint::{self, Role};
 use crate::author::published::{Changes, Record};
+use crate::cli::failure::Failure;
+use crate::cli::setup::{self, SourceArgs};
+use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::extension;
 use crate::gateway::Offline;
@@ -20,23 +20,23 @@ use crate::model::ItemKind;
 use crate::script::{self, Limits};
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
-    /// Config files, session scripts, extensions or tests to check (default: the config that would be used)
+pub(crate) struct CheckArgs {
+    /// Config files, session scripts, extensions or tests to check [default: the config file]
     files: Vec<PathBuf>,
-    /// Start the servers and check against what they offer now
+    /// Start the servers and check against their current lists
     #[arg(long)]
     live: bool,
-    /// Let warnings fail the check too
+    /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
-    source: Source,
+    source: SourceArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut report = Report::default();
     let mut code = 0;
     let mut note = |outcome: Result<(), Failure>, report: &mut Report| {
@@ -46,33 +46,33 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             report.add(problems);
         }
     };
-    if arguments.files.is_empty() {
-        note(check_config(&arguments.source, arguments.live, &mut report), &mut report);
+    if args.files.is_empty() {
+        note(check_config(&args.source, args.live, &mut report), &mut report);
     }
-    // What is wrong with one file does not hide the next.
-    for file in &arguments.files {
+    // An error in one file must not hide those in the next.
+    for file in &args.files {
         let outcome = if file.extension().is_some_and(|extension| extension == "star") {
-            check_script(file, &arguments.source, arguments.live, &mut report)
+            check_script(file, &args.source, args.live, &mut report)
         } else {
-            check_config(&Source::of_file(file), arguments.live, &mut report)
+            check_config(&SourceArgs::of_file(file), args.live, &mut report)
         };
         note(outcome, &mut report);
     }
-    if arguments.json {
+    if args.json {
         output::json(&as_json(&report));
     } else {
         show(&report);
     }
     let failing = |problem: &Diagnostic| match problem.severity {
         Severity::Error => true,
-        Severity::Warning => arguments.strict,
+        Severity::Warning => args.strict,
         Severity::Note => false,
     };
     let code = if report.problems.iter().any(failing) { code.max(1) } else { code };
-    if code == 0 { Ok(()) } else { Err(Failure::said(code)) }
+    if code == 0 { Ok(()) } else { Err(Failure::already_reported(code)) }
 }
 
-fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), Failure> {
+fn check_config(source: &SourceArgs, live: bool, report: &mut Report) -> Result<(), Failure> {
     let loaded = source.load()?;
     report.add_scripts(&loaded.config);
     let options = setup::options(loaded.bundled)?;
@@ -95,8 +95,8 @@ fn check_config(source: &Source, live: bool, report: &mut Report) -> Result<(), 
     Ok(())
 }
 
-/// A script by itself, as what it looks like. A session script is run over the config's servers.
-fn check_script(file: &Path, source: &Source, live: bool, report: &mut Report) -> Result<(), Failure> {
+/// Checks a single script according to its role. A session script runs over the servers of the config.
+fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut Report) -> Result<(), Failure> {
     let script = scripts::read(file).map_err(|problem| Failure::config(vec![problem]))?;
     let role = Role::of(&script);
     if role == Role::Session {
@@ -110,7 +110,7 @@ fn check_extension(script: &script::Source, report: &mut Report) -> Result<(), F
     let reach = Arc::new(Reach::new(setup::variables(), None));
     let loaded = extension::load(script, &Limits::SESSION_SCRIPT, &reach).map_err(Failure::failed)?;
     let Some(extension) = loaded else {
-        report.add([Diagnostic::warning(format!("`{}` describes no extension", script.name))]);
+        report.add([Diagnostic::warning(format!("`{}` does not define an extension", script.name))]);
         return Ok(());
     };
     for kind in ItemKind::ALL {
@@ -156,13 +156,13 @@ fn show(report: &Report) {
     ));
 }
 
-/// What would be different from what clients see now.
+/// Shows the difference to what `proxy serve` last published.
 fn show_changes(changes: &Changes) {
     if changes.is_empty() {
-        output::out("nothing changes against what `proxy serve` last published\n");
+        output::out("no changes compared to the last run of `proxy serve`\n");
         return;
     }
-    output::out("against what `proxy serve` last published:");
+    output::out("changes compared to the last run of `proxy serve`:");
     for (kind, name) in &changes.added {
         output::out(&format!("  + {} {name}", kind.noun()));
     }

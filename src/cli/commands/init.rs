@@ -1,41 +1,41 @@
-//! `proxy init`: a first config file.
+//! `proxy init`: writes a config file.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::failure::Failure;
-use super::output;
+use crate::cli::failure::Failure;
+use crate::cli::output;
 use crate::config::{self, import};
 use crate::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
-    /// Import the servers of this file: Claude Desktop's, Cursor's or VS Code's config
+pub(crate) struct InitArgs {
+    /// Import the servers from a config of Claude Desktop, Cursor or VS Code
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// Where to write it
+    /// File to write
     #[arg(long, value_name = "FILE", default_value = "proxy.yaml")]
     output: PathBuf,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Replace a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let target = &arguments.output;
-    if target.exists() && !arguments.force {
-        let diagnostic = Diagnostic::error(format!("`{}` is there already", target.display()))
-            .hint("--force replaces it, --output FILE writes another");
+pub(super) fn run(args: &InitArgs) -> Result<(), Failure> {
+    let target = &args.output;
+    if target.exists() && !args.force {
+        let diagnostic = Diagnostic::error(format!("`{}` already exists", target.display()))
+            .hint("use --force to overwrite it, or --output FILE to write another file");
         return Err(Failure::failed(diagnostic));
     }
-    let text = match &arguments.from {
+    let text = match &args.from {
         None => config::template().to_owned(),
-        Some(from) => match imported(from, arguments.yes)? {
+        Some(from) => match imported(from, args.yes)? {
             Some(text) => text,
             None => {
                 output::err("nothing was written");
@@ -43,16 +43,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
         },
     };
-    write(target, &text, arguments.from.is_some()).map_err(|error| {
-        Failure::failed(Diagnostic::error(format!("`{}` cannot be written: {error}", target.display())))
-    })?;
+    write(target, &text, args.from.is_some())
+        .map_err(|error| Failure::failed(Diagnostic::error(format!("cannot write `{}`: {error}", target.display()))))?;
     let option =
         if target.as_os_str() == "proxy.yaml" { String::new() } else { format!(" --config {}", target.display()) };
     output::err(&format!("wrote {}. Next: `proxy check{option}`, then `proxy serve{option}`", target.display()));
     Ok(())
 }
 
-/// An imported file may hold secrets, so it is for the user alone.
+/// Writes the file. An imported config may contain secrets, so only the user may read it.
 fn write(target: &Path, text: &str, private: bool) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
@@ -63,13 +62,13 @@ fn write(target: &Path, text: &str, private: bool) -> std::io::Result<()> {
     options.open(target)?.write_all(text.as_bytes())
 }
 
-/// The imported config, once the person has seen what it would start. A foreign file is foreign code.
+/// Imports a config after the user has confirmed what it starts, because a config can run arbitrary programs.
 fn imported(from: &Path, yes: bool) -> Result<Option<String>, Failure> {
     let text = std::fs::read_to_string(from)
-        .map_err(|error| Failure::usage(format!("`{}` cannot be read: {error}", from.display())))?;
+        .map_err(|error| Failure::usage(format!("cannot read `{}`: {error}", from.display())))?;
     let imported = import::import(from, &text).map_err(Failure::config)?;
     output::diagnostics(&imported.warnings);
-    output::err("this config would start or connect to:");
+    output::err("this config starts or connects to:");
     for line in import::commands(&imported) {
         output::err(&format!("  {line}"));
     }
@@ -81,9 +80,9 @@ fn imported(from: &Path, yes: bool) -> Result<Option<String>, Failure> {
 
 fn confirmed() -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("nobody can be asked: say --yes if these commands are what you want"));
+        return Err(Failure::usage("standard input is not a terminal: pass --yes to accept these commands"));
     }
-    let _ = write!(std::io::stderr(), "write it? [y/N] ");
+    let _ = write!(std::io::stderr(), "write the config? [y/N] ");
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

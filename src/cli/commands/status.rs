@@ -1,17 +1,17 @@
-//! `proxy status`: how a running `proxy serve` is.
+//! `proxy status`: shows the status of a running `proxy serve`.
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
-use super::setup;
-use super::{output, table};
+use crate::cli::failure::Failure;
+use crate::cli::setup;
+use crate::cli::{output, table};
 use crate::control::{Instance, instances};
 use crate::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
-    /// The process to ask, if several run
+pub(crate) struct StatusArgs {
+    /// Process id, if several proxies are running
     #[arg(long)]
     pid: Option<u32>,
     /// Print JSON
@@ -19,25 +19,25 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
     let mut running = instances(&setup::control_folder());
-    if let Some(pid) = arguments.pid {
+    if let Some(pid) = args.pid {
         running.retain(|instance| instance.pid == pid);
     }
     match running.as_slice() {
-        [] => Err(Failure::failed(none(arguments.pid))),
+        [] => Err(Failure::failed(not_running(args.pid))),
         [one] => {
             let status = ask(one)?;
-            if arguments.json {
+            if args.json {
                 output::json(&status)
             } else {
-                output::out(&told(&status))
+                output::out(&render(&status))
             }
             Ok(())
         }
         several => {
             let all = several.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
-            if arguments.json {
+            if args.json {
                 output::json(&all.iter().map(brief).collect::<Vec<_>>())
             } else {
                 list(&all)
@@ -47,22 +47,22 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn none(pid: Option<u32>) -> Diagnostic {
+fn not_running(pid: Option<u32>) -> Diagnostic {
     match pid {
-        Some(pid) => Diagnostic::error(format!("no `proxy serve` of this user runs as process {pid}"))
-            .hint("`proxy status` without `--pid` names those that run"),
+        Some(pid) => Diagnostic::error(format!("no `proxy serve` of this user is running as process {pid}"))
+            .hint("`proxy status` without `--pid` lists the running ones"),
         None => Diagnostic::error("no `proxy serve` of this user is running")
-            .hint("`proxy serve` starts one; `proxy list-servers` starts the configured servers just to look at them"),
+            .hint("start one with `proxy serve`, or run `proxy list-servers` to check the configured servers"),
     }
 }
 
 fn ask(instance: &Instance) -> Result<Value, Failure> {
     instance.status().map_err(|error| {
-        Failure::failed(Diagnostic::error(format!("process {} does not say how it is: {error}", instance.pid)))
+        Failure::failed(Diagnostic::error(format!("cannot get the status of process {}: {error}", instance.pid)))
     })
 }
 
-/// Enough to choose one of several.
+/// The members that help to choose one of several instances.
 fn brief(status: &Value) -> Value {
     json!({"pid": status["pid"], "version": status["version"], "uptimeSeconds": status["uptimeSeconds"],
            "config": status["config"]})
@@ -77,10 +77,10 @@ fn list(all: &[Value]) {
         })
         .collect();
     output::out(&table::render(&["PID", "VERSION", "UP", "CONFIG"], &rows));
-    output::err("several run: `proxy status --pid PID` says more of one");
+    output::err("several proxies are running: use `proxy status --pid PID` for details");
 }
 
-fn told(status: &Value) -> String {
+fn render(status: &Value) -> String {
     let mut lines = vec![
         format!(
             "proxy {}, process {}, up {}",
@@ -100,9 +100,9 @@ fn told(status: &Value) -> String {
         clients(&status["clients"]),
     ];
     for (heading, key) in [
-        ("the config file as it is now is not in force", "configErrors"),
-        ("the session script as it is now does not work", "scriptErrors"),
-        ("extensions that are not in force as they are now", "extensionErrors"),
+        ("the current config file has errors and is not in use", "configErrors"),
+        ("the current session script fails and is not in use", "scriptErrors"),
+        ("these extensions have errors and are not in use", "extensionErrors"),
     ] {
         let errors = status[key].as_array().map(Vec::as_slice).unwrap_or_default();
         if !errors.is_empty() {
@@ -113,7 +113,7 @@ fn told(status: &Value) -> String {
     }
     for failed in status["userErrors"].as_array().into_iter().flatten() {
         lines.push(String::new());
-        lines.push(format!("the session script does not work for the user `{}`:", cell(&failed["user"])));
+        lines.push(format!("the session script fails for user `{}`:", cell(&failed["user"])));
         lines.push(text(&failed["error"]).trim_end().to_owned());
     }
     lines.join("\n")
@@ -150,7 +150,7 @@ fn servers(servers: &Value) -> String {
 fn clients(clients: &Value) -> String {
     let rows = clients.as_array().map(Vec::as_slice).unwrap_or_default();
     if rows.is_empty() {
-        return "no client has a session".to_owned();
+        return "no client sessions".to_owned();
     }
     let rows: Vec<Vec<String>> = rows
         .iter()
@@ -163,7 +163,7 @@ fn clients(clients: &Value) -> String {
     table::render(&["CLIENT", "VERSION", "PROTOCOL", "USER", "CONNECTED"], &rows)
 }
 
-/// What others said of themselves, fit for a terminal.
+/// A value for a table cell. Clients and servers choose these values, so control characters are removed.
 fn cell(value: &Value) -> String {
     table::cut(table::first_line(&text(value)), 200).chars().filter(|letter| !letter.is_control()).collect()
 }
@@ -193,8 +193,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_age_is_told_in_two_units() {
-        let told: Vec<String> = [5, 185, 7380, 352_800].iter().map(|seconds| age(&json!(seconds))).collect();
-        assert_eq!(told, ["5s", "3m 5s", "2h 3m", "4d 2h"]);
+    fn an_age_has_at_most_two_units() {
+        let shown: Vec<String> = [5, 185, 7380, 352_800].iter().map(|seconds| age(&json!(seconds))).collect();
+        assert_eq!(shown, ["5s", "3m 5s", "2h 3m", "4d 2h"]);
     }
 }

@@ -1,0 +1,17 @@
+//! `proxy completions SHELL`: prints a completion script.
+
+use clap::Args;
+use clap_complete::Shell;
+
+use crate::cli::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Shell to print the script for
+    shell: Shell,
+}
+
+pub(super) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+    clap_complete::generate(args.shell, &mut crate::cli::command(), "proxy", &mut std::io::stdout());
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! `proxy lsp`: a language server for scripts on standard input and output.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::author::lsp::{self, End, Workspace};
+use crate::cli::failure::Failure;
+use crate::cli::setup;
+
+#[derive(Debug, Args)]
+pub(crate) struct LspArgs {
+    /// Config file whose servers and tools are completed [default: the one in the workspace]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Ignored: editors pass it, and the server always uses standard input and output
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+pub(super) fn run(args: &LspArgs) -> Result<(), Failure> {
+    let folder = std::env::current_dir()?;
+    let config = args.config.as_ref().map(|config| folder.join(config));
+    let workspace = Workspace { config, folder, options: setup::options(false)? };
+    let output = Box::new(std::io::stdout());
+    match lsp::serve(std::io::stdin().lock(), output, workspace)? {
+        End::Asked => Ok(()),
+        End::Unasked => Err(Failure::already_reported(1)),
+    }
+}

@@ -1,0 +1,55 @@
+//! `proxy types`: prints the published tools as typed functions.
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::failure::Failure;
+use crate::cli::output;
+use crate::cli::setup::{self, SourceArgs};
+use crate::diagnostic::Diagnostic;
+use crate::model::Definition;
+use crate::typings;
+
+#[derive(Debug, Args)]
+pub(crate) struct TypesArgs {
+    /// Output language
+    #[arg(long, value_enum, default_value_t = OutputLanguage::Ts)]
+    lang: OutputLanguage,
+    /// Print only tools whose names match, such as 'github_*'
+    #[arg(long, value_name = "GLOB")]
+    filter: Option<String>,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OutputLanguage {
+    /// TypeScript interfaces and async functions
+    Ts,
+    /// Starlark signatures, one line per tool, as used in code mode
+    Star,
+    /// JSON Schemas of the arguments and results, by tool
+    JsonSchema,
+}
+
+pub(super) fn run(args: &TypesArgs) -> Result<(), Failure> {
+    let pattern = match args.filter.as_deref().map(glob::Pattern::new) {
+        None => None,
+        Some(Ok(pattern)) => Some(pattern),
+        Some(Err(error)) => return Err(Failure::usage(format!("--filter is not a valid glob: {error}"))),
+    };
+    setup::with_gateway(&args.source, None, async |gateway, surface| {
+        setup::report_missing(gateway);
+        let matches = |tool: &&Definition| pattern.as_ref().is_none_or(|pattern| pattern.matches(tool.key()));
+        let tools = || surface.tools().map(|entry| entry.definition.as_ref()).filter(matches);
+        if tools().next().is_none() {
+            let problem = Diagnostic::error("no published tool matches");
+            return Err(Failure::failed(problem.hint("`proxy list-tools` lists the published tools")));
+        }
+        match args.lang {
+            OutputLanguage::Ts => output::out(typings::typescript(tools()).trim_end()),
+            OutputLanguage::Star => output::out(&typings::signatures(tools())),
+            OutputLanguage::JsonSchema => output::json(&typings::json_schema(tools())),
+        }
+        Ok(())
+    })
+}
