@@ -1,5 +1,7 @@
 //! One integration binary: given these backends and this config, when the client does this, it sees exactly that.
 
+#![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
+
 mod access;
 mod author;
 mod backends_that_fail;

@@ -4,6 +4,7 @@
 //! The program plays every part itself: with a first argument of `backend`, `slow-backend`, `http-backend`, `relay` or
 //! `tcp-relay` it is that counterpart.
 
+#![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints measurements")]
 
 mod backend;

@@ -2,6 +2,8 @@
 //!
 //! Every folder below FOLDER with a `tools.jsonl` (`{server, name, description, inputSchema}`) is a set; its queries are
 //! in `queries*.jsonl` (`{query_id, query, gold: ["server/name"], gold_groups}`; a group lists tools that serve equally).
+
+#![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
 
 mod data;

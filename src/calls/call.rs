@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::asking::{self, WaitingRoom};
 use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
-use super::host::RequestHost;
 use super::handler_run::{HandlerRun, Work, failed};
+use super::host::RequestHost;
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
 use crate::backend::{Call, CallError, Peer};
@@ -174,13 +174,7 @@ impl Calls {
     }
 
     /// The effects of a handler where none runs: at a prompt.
-    pub fn host(
-        &self,
-        principal: Principal,
-        cancel: CancellationToken,
-        name: &str,
-        runtime: Handle,
-    ) -> Arc<dyn Host> {
+    pub fn host(&self, principal: Principal, cancel: CancellationToken, name: &str, runtime: Handle) -> Arc<dyn Host> {
         let request = Request {
             method: ItemKind::Tool.use_method(),
             name: name.into(),

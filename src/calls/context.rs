@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::Peer;
+use crate::json::Raw;
 use crate::model::{ClientInfo, ItemKind, Owner, Principal};
 use crate::script::JournalSnapshot;
-use crate::json::Raw;
 use crate::surface::Surface;
 use crate::wire::Revision;
 

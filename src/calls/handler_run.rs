@@ -91,7 +91,9 @@ impl HandlerRun {
         match (function.call(&arguments, Arc::clone(host) as Arc<dyn Host>, &Limits::HANDLER), checked) {
             (Ok(Value::Null), Ok(None)) => Ok(None),
             (Ok(Value::Null), Err(reason)) => failed(self.call.kind, reason, None).map(Some),
-            (Ok(returned), _) => finished(entry, self.call.kind, &self.call.key, returned, self.structured_objects_only).map(Some),
+            (Ok(returned), _) => {
+                finished(entry, self.call.kind, &self.call.key, returned, self.structured_objects_only).map(Some)
+            }
             (Err(failure), _) => stopped(self.call.kind, &self.call.key, &failure).map(Some),
         }
     }

@@ -14,11 +14,11 @@ pub use pieces::Pieces;
 use crate::author::lsp;
 use crate::author::reference;
 use crate::builtins::{self, Settings, presets};
-use crate::calls::{Caller, Calls, TestOverrides};
+use crate::calls::{Calls, TestOverrides};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
 use crate::json::{Raw, RawRef};
-use crate::model::SurfaceKey;
+use crate::model::{Principal, SurfaceKey};
 use crate::script::{self, Context, Failure, Limits, LogLevel, Paths, Program, Source, converse, on_big_stack};
 
 /// What a prompt needs.
@@ -27,7 +27,7 @@ pub struct Setting {
     pub settings: Arc<Settings>,
     /// Where `load("//...")` begins.
     pub root: PathBuf,
-    pub caller: Caller,
+    pub principal: Principal,
     /// Ends the line that is running.
     pub interrupt: Interrupt,
     /// Shows what a line prints.
@@ -107,15 +107,13 @@ fn run(
     let source = Source::new(format!("<line {number}>"), text);
     let limits = Limits::HANDLER;
     // Each line sees the servers as they are when it begins.
-    let visitor =
-        SurfaceKey { principal: setting.caller.principal.clone(), client: Arc::clone(&setting.caller.client) };
+    let visitor = SurfaceKey { principal: setting.principal.clone(), client: Arc::default() };
     let world = builtins::world(setting.gateway.snapshot(), Arc::clone(&setting.settings), visitor);
-    let caller = Caller { cancel: setting.interrupt.fresh(), ..setting.caller.clone() };
     let calls = Calls {
         test_overrides: Some(Arc::new(AtPrompt { print: setting.print })),
         ..Calls::clone(&setting.gateway.calls())
     };
-    let host = calls.host(&caller, "repl", setting.runtime.clone());
+    let host = calls.host(setting.principal.clone(), setting.interrupt.fresh(), "repl", setting.runtime.clone());
     let context = Context::prompt(world, host, &limits);
     prompt.run(&Program {
         source: &source,

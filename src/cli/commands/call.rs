@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::backend::Peer;
-use crate::calls::{CallFault, Caller};
+use crate::calls::{CallFault, ItemCall, RequestContext};
 use crate::cli::failure::Failure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, terminal};
@@ -96,24 +95,11 @@ pub(super) async fn call_tool(
     timeout: Option<Duration>,
 ) -> Result<Raw, Failure> {
     let params = crate::json::raw(&json!({"name": name, "arguments": arguments}));
-    let cancel = CancellationToken::new();
     let user = terminal::user();
-    let caller = Caller {
-        principal,
-        client: Arc::default(),
-        headers: Arc::default(),
-        admitted: false,
-        cancel: cancel.clone(),
-        peer: user.clone().map(|user| user as Arc<dyn Peer>),
-        objects_only: false,
-        takes_rounds: false,
-        takes_tasks: false,
-        patient: false,
-        past: None,
-        policy: None,
-    };
+    let peer = user.clone().map(|user| user as Arc<dyn Peer>);
+    let request = RequestContext::local(principal, Arc::clone(surface), peer);
     let calls = gateway.calls();
-    let call = calls.item(surface, ItemKind::Tool, name, params, caller);
+    let call = calls.item(&request, ItemCall::new(ItemKind::Tool, name, params));
     let outcome = match timeout {
         None => Ok(call.await),
         Some(limit) => tokio::time::timeout(limit, call).await.map_err(|_| limit),
@@ -124,7 +110,7 @@ pub(super) async fn call_tool(
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(limit) => {
-            cancel.cancel();
+            request.cancel.cancel();
             let message = format!("`{name}` did not answer within {} s", limit.as_secs_f32());
             return Err(Failure::failed(Diagnostic::error(message)));
         }
@@ -132,6 +118,7 @@ pub(super) async fn call_tool(
     match outcome {
         Ok(result) => Ok(result),
         Err(CallFault::Backend(error)) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
+        Err(CallFault::Rejected(error)) => Err(Failure::failed(Diagnostic::error(error.message()))),
         Err(CallFault::Failed { message, .. }) => Err(Failure::failed(Diagnostic::error(message))),
         Err(CallFault::Unknown | CallFault::Cancelled | CallFault::Asks(_)) => {
             Err(Failure::failed(Diagnostic::error(format!("`{name}` was not called"))))

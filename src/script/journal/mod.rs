@@ -14,7 +14,8 @@ mod question;
 mod record;
 mod state;
 
-pub use line::{JournalCursor, Step};
+pub use line::JournalCursor;
+pub(super) use line::Step;
 pub use past::JournalSnapshot;
 pub use question::Question;
 pub use state::Journal;

@@ -8,6 +8,7 @@ pub(crate) mod log_level;
 pub(crate) mod client;
 pub(crate) mod sink;
 pub(crate) mod peer;
+pub(crate) mod question_channel;
 pub(crate) mod questions;
 pub(crate) mod replay;
 pub(crate) mod stream;

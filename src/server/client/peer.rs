@@ -8,13 +8,13 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
+use super::question_channel::QuestionSender;
 use super::sink::MessageSink;
 use super::task_names;
 use super::task_names::TaskNames;
 use crate::backend::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Owner, is_protocol_method};
-use crate::server::input_required::conversation::Asking;
 use crate::wire::{Revision, RpcError, Severity, encode, key, without_reserved};
 
 /// The request through which the client is reached. A stateless client sends a new one with every round of a call.
@@ -45,7 +45,7 @@ pub(crate) enum AskBy {
     /// By a JSON-RPC request, on the stream of the client's own request.
     Request,
     /// By ending the client's request with the question as its result.
-    Conversation(Asking),
+    Conversation(QuestionSender),
 }
 
 /// The client that made a request, for everything that notifies or asks it while the request runs.

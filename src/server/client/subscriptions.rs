@@ -9,10 +9,7 @@ use super::followed;
 use super::followed::Followed;
 use super::sink::MessageSink;
 use crate::gateway::SurfaceHandle;
-use crate::json::{Object, RawRef};
-use crate::model::ItemKind;
 use crate::server::Server;
-use crate::wire::{Request, RpcError};
 
 /// Between two rounds of notifications: a resource that changes constantly is not announced constantly.
 const PAUSE: Duration = Duration::from_millis(20);

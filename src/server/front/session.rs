@@ -5,17 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::json::{Object, Raw, RawRef};
-use crate::model::{Abilities, ClientInfo};
-use crate::server::Server;
 use crate::server::client::client::Client;
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::replay::Replay;
 use crate::server::client::sink::MessageSink;
 use crate::server::client::stream::Stream;
-use crate::server::era::encode_for;
 use crate::wire::http::Frames;
-use crate::wire::{Request, Response, Revision, RpcError, encode};
+use crate::wire::{Response, Revision, encode};
 
 /// Finished streams that can still be taken up again.
 const KEPT_STREAMS: usize = 32;

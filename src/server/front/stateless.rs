@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderName, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};

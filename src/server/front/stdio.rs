@@ -13,12 +13,12 @@ use crate::model::{Owner, Principal};
 use crate::server::Server;
 use crate::server::client::changes::Compared;
 use crate::server::client::client::{Client, surface_handle};
-use crate::server::methods::initialize::Handshake;
-use crate::server::methods::{self, Outcome, initialize, vendor};
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::links::Links;
 use crate::server::client::sink::MessageSink;
 use crate::server::era::detect;
+use crate::server::methods::initialize::Handshake;
+use crate::server::methods::{self, Outcome, initialize, vendor};
 use crate::wire::{
     Fault, Line, LineReader, LineSender, Message, Request, Revision, RpcError, batch as split, code, encode,
     line_writer,
@@ -184,9 +184,7 @@ impl Front {
         match self.session() {
             Some(client) => Ok(client),
             // Allowed before anything was agreed.
-            None if request.method == "ping" => {
-                Ok(Arc::new(Handshake::default().client(self.principal.clone())))
-            }
+            None if request.method == "ping" => Ok(Arc::new(Handshake::default().client(self.principal.clone()))),
             None => {
                 let message = format!(
                     "open with `initialize`, or send `_meta` with every request; supported versions: {}",

@@ -7,63 +7,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::backend::Question;
 use crate::calls::CallFault;
 use crate::json::{Object, Raw, quote};
 use crate::model::Owner;
 use crate::server::client::client::Client;
 use crate::server::client::peer::ClientPeer;
+use crate::server::client::question_channel::{PendingQuestion, QuestionReceiver};
 use crate::wire::{RpcError, key};
 
-/// Questions that come at the same time are asked together.
+/// QuestionReceiver that come at the same time are asked together.
 const TOGETHER: Duration = Duration::from_millis(10);
 /// How often a question may come back without an answer.
-const MOST_REMINDERS: usize = 2;
+const MAX_REMINDERS: usize = 2;
 /// Calls that wait for their clients: of all of them, and of one person.
-const MOST_WAITING: usize = 1000;
-const MOST_OF_ONE: usize = 100;
+const MAX_WAITING: usize = 1000;
+const MAX_WAITING_PER_PERSON: usize = 100;
 
 pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Raw, CallFault>> + Send>>;
-
-/// The end of a call at which questions come in.
-#[derive(Clone, Debug)]
-pub(crate) struct Asking(mpsc::UnboundedSender<Open>);
-
-#[derive(Debug)]
-struct Open {
-    question: Question,
-    answer: oneshot::Sender<Result<Raw, RpcError>>,
-    reminders: usize,
-}
-
-impl Asking {
-    pub(crate) fn channel() -> (Self, Questions) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        (Asking(sender), Questions(receiver))
-    }
-
-    pub(crate) fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
-        let (sender, answer) = oneshot::channel();
-        let sent = self.0.send(Open { question, answer: sender, reminders: 0 });
-        async move {
-            let gone = || Err(RpcError::internal("the client did not come back"));
-            if sent.is_err() {
-                return gone();
-            }
-            answer.await.unwrap_or_else(|_| gone())
-        }
-        .boxed()
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Questions(mpsc::UnboundedReceiver<Open>);
 
 /// What came of one round.
 pub(crate) enum Turn {
@@ -75,8 +38,8 @@ pub(crate) enum Turn {
 
 pub(crate) struct Conversation {
     work: Work,
-    incoming: Questions,
-    open: Vec<(String, Open)>,
+    incoming: QuestionReceiver,
+    open: Vec<(String, PendingQuestion)>,
     asked: usize,
     pub(crate) peer: Arc<ClientPeer>,
     /// The call ends with it.
@@ -84,7 +47,12 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new(work: Work, incoming: Questions, peer: Arc<ClientPeer>, cancel: CancellationToken) -> Self {
+    pub(crate) fn new(
+        work: Work,
+        incoming: QuestionReceiver,
+        peer: Arc<ClientPeer>,
+        cancel: CancellationToken,
+    ) -> Self {
         Conversation { work, incoming, open: Vec::new(), asked: 0, peer, _end: cancel.drop_guard() }
     }
 
@@ -113,7 +81,7 @@ impl Conversation {
         }
     }
 
-    fn note(&mut self, open: Open) {
+    fn note(&mut self, open: PendingQuestion) {
         self.asked += 1;
         self.open.push((format!("question-{}", self.asked), open));
     }
@@ -147,7 +115,7 @@ impl Conversation {
             match answers.and_then(|answers| answers.get(&name)) {
                 // Whoever asked may not want to know any more.
                 Some(answer) => drop(question.answer.send(Ok(answer.to_owned()))),
-                None if question.reminders >= MOST_REMINDERS => {
+                None if question.reminders >= MAX_REMINDERS => {
                     drop(question.answer.send(Err(RpcError::new(-1, "the client did not answer"))));
                 }
                 None => {
@@ -171,12 +139,12 @@ fn bare(params: &Raw) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Conversations {
     next: AtomicU64,
-    waiting: Mutex<HashMap<u64, Waiting>>,
+    waiting: Mutex<HashMap<u64, WaitingCall>>,
 }
 
 /// A call that waits.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingCall {
     owner: Owner,
     holder: String,
     conversation: Conversation,
@@ -191,7 +159,7 @@ impl std::fmt::Debug for Conversation {
 }
 
 impl Conversations {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, WaitingCall>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -211,10 +179,10 @@ impl Conversations {
         conversation.peer.suspend();
         let holder = client.principal.holder();
         let mut waiting = self.lock();
-        let of_this_one = waiting.values().filter(|other| other.holder == holder).count();
+        let of_this_person = waiting.values().filter(|other| other.holder == holder).count();
         // Of people that nobody knows it cannot be told whether they are one.
-        let most_of_one = if client.principal.anonymous { MOST_WAITING / 2 } else { MOST_OF_ONE };
-        if waiting.len() >= MOST_WAITING || of_this_one >= most_of_one {
+        let max_of_one = if client.principal.anonymous { MAX_WAITING / 2 } else { MAX_WAITING_PER_PERSON };
+        if waiting.len() >= MAX_WAITING || of_this_person >= max_of_one {
             return Err(RpcError::internal("too many calls wait for their clients"));
         }
         let book = Arc::downgrade(self);
@@ -226,7 +194,7 @@ impl Conversations {
             }
         });
         let timer = timer.abort_handle();
-        waiting.insert(number, Waiting { owner: client.owner.clone(), holder, conversation, timer });
+        waiting.insert(number, WaitingCall { owner: client.owner.clone(), holder, conversation, timer });
         Ok(())
     }
 

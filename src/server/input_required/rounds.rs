@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::{Asking, Conversation, Turn};
+use super::conversation::{Conversation, Turn};
 use super::journals::{self, Reopened};
 use super::ticket::{CallFingerprint, Waiting};
 use crate::backend::{CallError, Peer, asks_too_much, wants_more};
@@ -15,6 +15,7 @@ use crate::calls::{CallFault, ItemCall, RequestContext};
 use crate::json::{Object, Raw, quote};
 use crate::server::Server;
 use crate::server::client::peer::{AskBy, ClientPeer};
+use crate::server::client::question_channel::QuestionSender;
 use crate::surface::Surface;
 use crate::wire::RpcError;
 
@@ -62,14 +63,11 @@ async fn begin(
         let result = server.gateway.calls().item(request, call.clone()).await?;
         return seal_server_state(server, request, &call, peer, result);
     }
-    let (asking, questions) = Asking::channel();
+    let (asking, questions) = QuestionSender::channel();
     let peer = peer.asked_by(AskBy::Conversation(asking));
     let cancel = CancellationToken::new();
-    let context = RequestContext {
-        peer: Some(Arc::clone(&peer) as Arc<dyn Peer>),
-        cancel: cancel.clone(),
-        ..request.clone()
-    };
+    let context =
+        RequestContext { peer: Some(Arc::clone(&peer) as Arc<dyn Peer>), cancel: cancel.clone(), ..request.clone() };
     let (calls, its_call) = (server.gateway.calls().clone(), call.clone());
     let work = Box::pin(async move { calls.item(&context, its_call).await });
     let conversation = Conversation::new(work, questions, peer, cancel);

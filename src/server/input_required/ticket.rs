@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::journals::OpenQuestion;
 
-
 use crate::calls::ItemCall;
 use crate::json::{Object, RawRef, digest};
 use crate::model::Principal;

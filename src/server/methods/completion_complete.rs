@@ -73,9 +73,8 @@ fn completion_target(
     let entry = entry.ok_or_else(|| invalid(&format!("unknown {}: {key}", kind.noun())))?;
     let Handler::Backend(target) = &entry.handler else { return Ok(None) };
     let snapshot = server.gateway.snapshot();
-    let completes = snapshot
-        .backend(&target.backend)
-        .is_some_and(|backend| backend.info.capabilities.get("completions").is_some());
+    let completes =
+        snapshot.backend(&target.backend).is_some_and(|backend| backend.info.capabilities.get("completions").is_some());
     if !completes {
         return Ok(None);
     }

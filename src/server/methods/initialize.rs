@@ -57,8 +57,7 @@ pub(crate) fn negotiate(message: &Request) -> Result<Handshake, RpcError> {
 
 /// The result of `initialize`.
 pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
-    let (surface, revision) =
-        (capabilities::described_surface(server, &client.surface_handle).await, client.revision);
+    let (surface, revision) = (capabilities::described_surface(server, &client.surface_handle).await, client.revision);
     if let (Some(seen), Some(surface)) = (&client.seen, &surface) {
         seen.first(surface);
     }

@@ -98,13 +98,7 @@ pub(super) async fn answer(
 }
 
 /// Remembers the resource links in a result, and reduces it to what the client's revision knows.
-fn post_process(
-    request: &RequestContext,
-    kind: ItemKind,
-    key: &str,
-    client: &Client,
-    result: Raw,
-) -> Raw {
+fn post_process(request: &RequestContext, kind: ItemKind, key: &str, client: &Client, result: Raw) -> Raw {
     if blocks::has_links(&result)
         && let Some(links) = &client.links
         && let Some(origin) = request.surface.find(kind, key).and_then(|entry| entry.origin.as_ref())

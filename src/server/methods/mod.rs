@@ -117,13 +117,9 @@ pub(super) async fn answer(
         Method::ResourcesRead => Box::pin(resources_read::read(server, &peer, &request, message)).await,
         Method::PromptsGet => Box::pin(prompts_get::get(server, &peer, &request, message)).await,
         Method::List(kind) => Some(list::list(server, client, &request, kind, message)),
-        Method::CompletionComplete => {
-            Box::pin(completion_complete::complete(server, &peer, &request, message)).await
-        }
+        Method::CompletionComplete => Box::pin(completion_complete::complete(server, &peer, &request, message)).await,
         Method::LoggingSetLevel => Some(logging_set_level::set_level(client, message)),
-        Method::ResourcesSubscribe => {
-            Box::pin(resources_subscribe::subscribe(server, client, &request, message)).await
-        }
+        Method::ResourcesSubscribe => Box::pin(resources_subscribe::subscribe(server, client, &request, message)).await,
         Method::ResourcesUnsubscribe => Some(resources_subscribe::unsubscribe(client, message)),
         Method::Tasks => Box::pin(tasks::task(server, &peer, &request, message)).await,
         Method::Vendor => Box::pin(vendor::forward(server, &peer, &request, message)).await,

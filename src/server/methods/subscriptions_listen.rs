@@ -15,9 +15,9 @@ use crate::json::{Object, RawRef};
 use crate::server::Server;
 use crate::server::client::changes::Changes;
 use crate::server::client::client::Client;
-use crate::server::client::sink::MessageSink;
 use crate::server::client::followed;
 use crate::server::client::followed::Followed;
+use crate::server::client::sink::MessageSink;
 use crate::server::era::encode_for;
 use crate::wire::{Id, Request, RpcError, encode, key};
 

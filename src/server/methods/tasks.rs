@@ -109,9 +109,10 @@ pub(super) fn with_sealed_id(
     };
     let Ok(object) = Object::of(&result) else { return Ok(result) };
     let sealed = |id: String| {
-                let content = SealedTask { backend: target.backend.to_string(), id, stateless };
+        let content = SealedTask { backend: target.backend.to_string(), id, stateless };
         let content = serde_json::to_vec(&content).unwrap_or_default();
-        server.sealer
+        server
+            .sealer
             .seal(Purpose::Task, &request.principal.holder(), &content)
             .map(|id| quote(&id))
             .map_err(|_| RpcError::internal("no id can be made for the task"))

@@ -1,5 +1,7 @@
 //! The reference server of the conformance runs: every fixture the suite asks for, in both eras, on rmcp's typed handler.
 //! `conformance-server ADDR` serves Streamable HTTP and says on stderr where.
+
+#![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stderr, reason = "stderr is where a server says where it listens")]
 #![expect(
     deprecated,

@@ -1,5 +1,7 @@
 //! A raw JSON-RPC MCP server that misbehaves on command. It shares no code with the proxy, so that a mistake of the
 //! proxy cannot hide in a shared parser.
+
+#![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stderr, reason = "stderr is where a server says where it listens")]
 
 mod call;

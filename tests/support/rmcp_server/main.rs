@@ -1,6 +1,8 @@
 //! A server on rmcp's typed handler: an independent counterpart that speaks both eras by rmcp's own logic.
 //! `rmcp-server` serves stdio, `rmcp-server --http ADDR` Streamable HTTP; `--legacy` leaves the modern era out,
 //! `--resources` adds a resource that can be followed, `--asking` offers the tools that ask the client in place of the others.
+
+#![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stderr, reason = "stderr is where a server says where it listens")]
 
 mod asking;

@@ -32,7 +32,7 @@ impl fmt::Debug for SessionValue {
 
 impl fmt::Display for SessionValue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "<session of {}>", self.0.caller.principal.sub)
+        write!(formatter, "<session of {}>", self.0.request.principal.sub)
     }
 }
 
@@ -105,7 +105,7 @@ fn session_members(builder: &mut MethodsBuilder) {
 
     /// The `instructions` that the client receives.
     fn instructions(this: &SessionValue) -> starlark::Result<String> {
-        Ok(this.0.surface.instructions().to_owned())
+        Ok(this.0.request.surface.instructions().to_owned())
     }
 
     /// Calls a tool as a client does, and returns the result as a dict. Fails if the tool is not published.

@@ -147,7 +147,7 @@ impl SessionSpec {
         let views = backends.all.iter().map(|backend| backend.view()).collect();
         let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: views });
         let client = self.client.connect(&config)?;
-        let (principal, info) = (client.caller.principal.clone(), Arc::clone(&client.caller.client));
+        let (principal, info) = (client.principal.clone(), Arc::clone(&client.info));
         let surface_key = SurfaceKey { principal, client: info };
         let surface =
             script_source.build_for(&snapshot, surface_key).map_err(|error| as_script_error(error.diagnostic()))?;
@@ -165,10 +165,9 @@ impl SessionSpec {
         };
         world.expect_answers_of(&client.user);
         Ok(TestSession {
-            surface: Arc::new(surface),
             calls,
-            caller: client.caller,
-            user: client.user,
+            user: Arc::clone(&client.user),
+            request: client.request(Arc::new(surface)),
             backend_calls: backends.calls,
             log,
             world,

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
-use tokio_util::sync::CancellationToken;
-
 use crate::author::testing::world::ScriptedUser;
-use crate::calls::Caller;
+use crate::calls::RequestContext;
 use crate::config::Config;
 use crate::diagnostic::nearest;
 use crate::json::raw;
 use crate::model::{Abilities, ClientInfo, Owner, Principal};
 use crate::script::ScriptError;
+use crate::surface::Surface;
 use crate::wire::Revision;
+use serde_json::{Map, Value as Json, json};
 
 const USER_KEYS: [&str; 5] = ["sub", "email", "name", "groups", "claims"];
 const CLIENT_KEYS: [&str; 4] = ["name", "version", "protocol_version", "capabilities"];
@@ -30,8 +29,23 @@ pub(crate) struct ClientSpec {
 }
 
 pub(crate) struct TestClient {
-    pub caller: Caller,
+    pub principal: Principal,
+    pub info: Arc<ClientInfo>,
     pub user: Arc<ScriptedUser>,
+    revision: Revision,
+    headers: Arc<[(String, String)]>,
+}
+
+impl TestClient {
+    /// The context of every request that the client makes.
+    pub(crate) fn request(self, surface: Arc<Surface>) -> RequestContext {
+        RequestContext {
+            client: self.info,
+            revision: Some(self.revision),
+            headers: self.headers,
+            ..RequestContext::local(self.principal, surface, Some(self.user as _))
+        }
+    }
 }
 
 impl ClientSpec {
@@ -49,21 +63,8 @@ impl ClientSpec {
         // Elicitation was introduced in 2025-06-18; earlier clients cannot have it, whatever they declare.
         abilities.form &= ![Revision::V2024_11_05, Revision::V2025_03_26].contains(&revision);
         let user = ScriptedUser::new(owner, abilities, answers(&self.answers)?);
-        let caller = Caller {
-            principal,
-            client: Arc::new(client),
-            headers: headers(&self.headers, &config.serve.request_headers)?,
-            admitted: false,
-            cancel: CancellationToken::new(),
-            peer: Some(Arc::clone(&user) as _),
-            objects_only: !revision.is_stateless(),
-            takes_rounds: false,
-            takes_tasks: false,
-            patient: false,
-            past: None,
-            policy: None,
-        };
-        Ok(TestClient { caller, user })
+        let headers = headers(&self.headers, &config.serve.request_headers)?;
+        Ok(TestClient { principal, info: Arc::new(client), user, revision, headers })
     }
 }
 

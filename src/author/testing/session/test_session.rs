@@ -7,19 +7,17 @@ use starlark::eval::Evaluator;
 
 use super::recording::Recording;
 use crate::author::testing::world::{ScriptedUser, TestWorld};
-use crate::calls::{CallFault, Caller, Calls};
+use crate::calls::{CallFault, Calls, ItemCall, RequestContext};
 use crate::diagnostic::nearest;
 use crate::json::{Raw, raw};
 use crate::model::ItemKind;
 use crate::script::ScriptError;
-use crate::surface::Surface;
 
 pub(crate) struct TestSession {
     pub world: Arc<TestWorld>,
-    pub surface: Arc<Surface>,
     pub calls: Calls,
-    /// The caller of every request.
-    pub caller: Caller,
+    /// The context of every request, with the surface of the session.
+    pub request: RequestContext,
     pub user: Arc<ScriptedUser>,
     /// The calls that reached each fake server, by its name.
     pub backend_calls: Vec<(String, Recording)>,
@@ -29,7 +27,7 @@ pub(crate) struct TestSession {
 impl TestSession {
     /// A list as the client sees it.
     pub(crate) fn list(&self, kind: ItemKind) -> Json {
-        serde_json::from_str(self.surface.list(kind)).unwrap_or_default()
+        serde_json::from_str(self.request.surface.list(kind)).unwrap_or_default()
     }
 
     /// The calls that reached a fake server.
@@ -55,10 +53,9 @@ impl TestSession {
         if let Some(arguments) = arguments {
             params["arguments"] = arguments.clone();
         }
-        let (calls, surface, caller) = (self.calls.clone(), Arc::clone(&self.surface), self.caller.clone());
-        let (name, params) = (key.to_owned(), raw(&params));
-        let call = async move { calls.item(&surface, kind, &name, params, caller).await };
-        let outcome = self.world.exchange.wait_for(eval, call)?;
+        let (calls, request) = (self.calls.clone(), self.request.clone());
+        let call = ItemCall::new(kind, key, raw(&params));
+        let outcome = self.world.exchange.wait_for(eval, async move { calls.item(&request, call).await })?;
         if let Some(question) = self.user.take_unanswered() {
             return Err(ScriptError::new(format!("`{key}` asked {question:?}, but no answer is left"))
                 .hint("pass one answer per question: `testing.session(..., answers = [{\"action\": \"accept\"}])`")
@@ -71,6 +68,7 @@ impl TestSession {
         match fault {
             CallFault::Unknown => self.unknown_item(kind, key),
             CallFault::Failed { message, .. } => ScriptError::new(message),
+            CallFault::Rejected(error) => ScriptError::new(error.message()),
             CallFault::Backend(error) => ScriptError::new(error.to_string()),
             CallFault::Asks(_) => ScriptError::new("the call is waiting for an answer of the user"),
             CallFault::Cancelled => ScriptError::new("the call was cancelled"),

@@ -6,17 +6,14 @@ mod terminal;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
-
 use crate::author::prompt::{Interrupt, Setting, talk};
-use crate::calls::Caller;
 use crate::cli::failure::Failure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, spinner};
 use crate::gateway::{self, Gateway};
 use crate::server::Identity;
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplArgs {
@@ -44,20 +41,7 @@ async fn run_prompt(loaded: &LoadedConfig) -> Result<(), Failure> {
         gateway: Arc::clone(&gateway),
         settings: script_source.settings,
         root: script_source.root,
-        caller: Caller {
-            principal: Identity::local_user(&options.variables),
-            client: Arc::default(),
-            headers: Arc::default(),
-            admitted: false,
-            past: None,
-            policy: None,
-            cancel: CancellationToken::new(),
-            peer: None,
-            objects_only: false,
-            takes_rounds: false,
-            takes_tasks: false,
-            patient: false,
-        },
+        principal: Identity::local_user(&options.variables),
         interrupt: interrupt.clone(),
         print: output::out,
         runtime: tokio::runtime::Handle::current(),

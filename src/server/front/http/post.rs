@@ -8,9 +8,9 @@ use super::negotiate::{Accepts, is_json};
 use super::{HttpFront, Refused, session_id};
 use crate::model::Principal;
 use crate::server::client::client::surface_handle;
-use crate::server::methods::vendor;
 use crate::server::era::detect;
 use crate::server::front::session::Session;
+use crate::server::methods::vendor;
 use crate::wire::http::{HttpReply, HttpRequest};
 use crate::wire::{Message, Notification, Request, Revision, RpcError, batch, encode, headers, parse, yield_if_large};
 

@@ -7,9 +7,9 @@ use ::http::{HeaderMap, HeaderValue, StatusCode};
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::{Principal, is_protocol_method};
-use crate::server::methods::{self, initialize};
 use crate::server::client::sink::MessageSink;
 use crate::server::front::session::Session;
+use crate::server::methods::{self, initialize};
 use crate::wire::http::HttpReply;
 use crate::wire::{Request, RpcError, encode, headers};
 
@@ -53,8 +53,7 @@ impl HttpFront {
             // A dropped connection is no cancellation in this era, so the work must not hang on it.
             let work = tokio::spawn(async move {
                 let cancel = running.cancel.clone();
-                let outcome =
-                    methods::answer(&server, &client, &MessageSink::Nowhere, &request, cancel, None).await;
+                let outcome = methods::answer(&server, &client, &MessageSink::Nowhere, &request, cancel, None).await;
                 drop(running);
                 outcome.map(|outcome| encode::outcome(&request.id, &outcome))
             });

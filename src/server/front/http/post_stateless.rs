@@ -13,9 +13,9 @@ use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::model::Principal;
 use crate::server::client::client::Client;
-use crate::server::methods::{self, Outcome};
 use crate::server::client::sink::MessageSink;
 use crate::server::front::stateless::{admit, check_param_headers, status};
+use crate::server::methods::{self, Outcome};
 use crate::wire::http::HttpReply;
 use crate::wire::{Id, Request, RpcError, encode, sse};
 
