@@ -3,11 +3,11 @@
 use starlark::docs::{DocMember, DocProperty, DocString, DocType};
 use starlark::typing::Ty;
 
-use super::backend::Backend;
-use super::kinds::noun;
+use super::backends::backend::Backend;
 use super::metadata::Metadata;
-use super::metadata_fields::{FIELDS, NAMED};
-use super::search_index;
+use super::metadata::fields::{FIELDS, NAMED};
+use super::metadata::kinds::noun;
+use super::search::index;
 use crate::model::ItemKind;
 
 /// The types with members of their own, by the name the documents use.
@@ -15,7 +15,7 @@ pub fn types() -> [(&'static str, DocType); 3] {
     [
         ("Backend", DocType::from_starlark_value::<Backend>()),
         ("metadata", metadata()),
-        ("search_index", search_index::documented()),
+        ("search_index", index::documented()),
     ]
 }
 

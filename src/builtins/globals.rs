@@ -4,11 +4,14 @@ use std::sync::LazyLock;
 
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
-use super::{
-    attempt, backend, base64, bind, cached, config, digest, elicit, fuzzy, instructions, json, log, math,
-    metadata_make, parallel, passthrough, publish, rate_limits, redact, regular, results, run_script, search_index,
-    state, time, tokens, url, visitor,
-};
+use super::backends::backend::register_backends;
+use super::code_mode::run_script::register_run_script;
+use super::effects::{cached, elicit, log, parallel, rate_limits, state};
+use super::metadata::make::register_metadata;
+use super::publish::{bind, functions, instructions, passthrough};
+use super::pure::{attempt, base64, digest, fuzzy, json, math, redact, regex, results, time, tokens, url};
+use super::search::index::register_search_index;
+use super::session::{config, identity};
 
 /// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
 const ENGINE: &[LibraryExtension] = &[
@@ -25,7 +28,7 @@ const ENGINE: &[LibraryExtension] = &[
 /// What computes and does nothing else.
 const PURE: &[fn(&mut GlobalsBuilder)] = &[
     json::register_json,
-    regular::register_re,
+    regex::register_re,
     math::register_math,
     fuzzy::register_fuzzy,
     base64::register_base64,
@@ -41,7 +44,7 @@ const PURE: &[fn(&mut GlobalsBuilder)] = &[
 /// What every script can use beside that, extensions too.
 const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     log::register_log,
-    visitor::register_visitor,
+    identity::register_identity,
     elicit::register_elicit,
     parallel::register_parallel,
     cached::register_cached,
@@ -51,15 +54,15 @@ const COMMON: &[fn(&mut GlobalsBuilder)] = &[
 
 /// What only a session script can use.
 const SESSION: &[fn(&mut GlobalsBuilder)] = &[
-    backend::register_backends,
-    publish::register_publish,
+    register_backends,
+    functions::register_publish,
     passthrough::register_passthrough,
-    metadata_make::register_metadata,
+    register_metadata,
     instructions::register_instructions,
     config::register_config,
     bind::register_bind,
-    search_index::register_search_index,
-    run_script::register_run_script,
+    register_search_index,
+    register_run_script,
 ];
 
 /// A builder with what every script can use.

@@ -7,9 +7,9 @@ use starlark::values::dict::FrozenDictRef;
 use starlark::values::tuple::FrozenTupleRef;
 use starlark::values::{OwnedFrozenValue, ValueLike};
 
-use super::handler::BackendHandler;
+use super::backends::BackendHandler;
 use super::metadata::Metadata;
-use super::world::World;
+use super::session::World;
 use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::Snapshot;
