@@ -7,6 +7,7 @@ pub(super) mod elicit;
 pub(super) mod log;
 pub(super) mod parallel;
 pub(super) mod rate_limits;
+mod result_cache;
 pub(super) mod state;
 pub(super) mod store_access;
 pub(super) mod wrapper;
