@@ -1,4 +1,4 @@
-//! All built-ins in one list.
+//! The list of all built-ins.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use super::pure::{attempt, base64, digest, fuzzy, json, math, redact, regex, res
 use super::search::index::register_search_index;
 use super::session::{config, identity};
 
-/// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
+/// The extensions of starlark-rust that scripts get. `print` and `json` are replaced by built-ins of this crate.
 const ENGINE: &[LibraryExtension] = &[
     LibraryExtension::StructType,
     LibraryExtension::RecordType,
@@ -25,7 +25,7 @@ const ENGINE: &[LibraryExtension] = &[
     LibraryExtension::Typing,
 ];
 
-/// What computes and does nothing else.
+/// Built-ins without effects.
 const PURE: &[fn(&mut GlobalsBuilder)] = &[
     json::register_json,
     regex::register_re,
@@ -41,7 +41,7 @@ const PURE: &[fn(&mut GlobalsBuilder)] = &[
     attempt::register_attempt,
 ];
 
-/// What every script can use beside that, extensions too.
+/// Built-ins for session scripts and extensions.
 const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     log::register_log,
     identity::register_identity,
@@ -52,7 +52,7 @@ const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     state::register_state,
 ];
 
-/// What only a session script can use.
+/// Built-ins for session scripts only.
 const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     register_backends,
     functions::register_publish,
@@ -65,27 +65,27 @@ const SESSION: &[fn(&mut GlobalsBuilder)] = &[
     register_run_script,
 ];
 
-/// A builder with what every script can use.
+/// The built-ins that both session scripts and extensions have.
 pub fn common() -> GlobalsBuilder {
     let mut builder = pure();
     COMMON.iter().for_each(|register| register(&mut builder));
     builder
 }
 
-/// What computes and does nothing else: for scripts that may do nothing else.
+/// The built-ins without effects, for code-mode scripts.
 pub fn pure() -> GlobalsBuilder {
     let mut builder = GlobalsBuilder::extended_by(ENGINE);
     PURE.iter().for_each(|register| register(&mut builder));
     builder
 }
 
-/// The names a session script knows.
+/// The globals of session scripts.
 pub fn session() -> &'static Globals {
     static GLOBALS: LazyLock<Globals> = LazyLock::new(|| session_builder().build());
     &GLOBALS
 }
 
-/// A builder with what session scripts can use, for those who add to it.
+/// The built-ins of session scripts, as a builder to which callers can add.
 pub fn session_builder() -> GlobalsBuilder {
     let mut builder = common();
     SESSION.iter().for_each(|register| register(&mut builder));

@@ -1,4 +1,4 @@
-//! `backends()` and what a backend shows of itself.
+//! `backends()` and the Starlark value `Backend`.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -28,6 +28,7 @@ pub struct Backend {
 starlark_simple_value!(Backend);
 
 impl Backend {
+    /// A list of `(metadata, handler)` tuples.
     fn items<'v>(&self, kind: ItemKind, heap: Heap<'v>) -> Value<'v> {
         heap.alloc(offered(&self.view, kind).map(|item| heap.alloc(item)).collect::<Vec<_>>())
     }
@@ -51,7 +52,7 @@ impl<'v> StarlarkValue<'v> for Backend {
 /// A server behind the proxy, or a local extension.
 #[starlark_module]
 fn backend_members(builder: &mut MethodsBuilder) {
-    /// Its name in the config.
+    /// The name in the config.
     #[starlark(attribute)]
     fn name<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.view.name.as_ref()))
@@ -63,19 +64,20 @@ fn backend_members(builder: &mut MethodsBuilder) {
         Ok(this.view.kind.as_str())
     }
 
-    /// `"ready"`, `"starting"`, `"cached"` (not connected, showing what it last offered) or `"failed"`.
+    /// `"ready"`, `"starting"`, `"cached"` (not connected; the items are those of the last connection) or `"failed"`.
     #[starlark(attribute)]
     fn status(this: &Backend) -> starlark::Result<&'static str> {
         Ok(this.view.status.as_str())
     }
 
-    /// Why it is not ready; empty if there is nothing to say.
+    /// The reason why the backend is not ready; `""` if there is none.
     #[starlark(attribute)]
     fn error<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.view.error.as_str()))
     }
 
-    /// What it says of itself: struct `name version title instructions protocol_version`. Claims, not facts.
+    /// What the server reports about itself: struct `name version title instructions protocol_version`. The proxy does not
+    /// check these claims.
     #[starlark(attribute)]
     fn info<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let info = &this.view.info;
@@ -88,29 +90,29 @@ fn backend_members(builder: &mut MethodsBuilder) {
         ])))
     }
 
-    /// Its tools: a list of `(metadata, handler)` tuples, in its own order.
+    /// The tools: a list of `(metadata, handler)` tuples, in the server's order.
     fn tools<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Tool, heap))
     }
 
-    /// Its resources: a list of `(metadata, handler)` tuples, in its own order.
+    /// The resources: a list of `(metadata, handler)` tuples, in the server's order.
     fn resources<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Resource, heap))
     }
 
-    /// Its resource templates: a list of `(metadata, handler)` tuples, in its own order. The handler takes the `uri` of
-    /// the resource that is wanted.
+    /// The resource templates: a list of `(metadata, handler)` tuples, in the server's order. The handler takes a dict with
+    /// the `uri` of the resource to read.
     fn resource_templates<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::ResourceTemplate, heap))
     }
 
-    /// Its prompts: a list of `(metadata, handler)` tuples, in its own order.
+    /// The prompts: a list of `(metadata, handler)` tuples, in the server's order.
     fn prompts<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Prompt, heap))
     }
 }
 
-/// What a backend has of a kind, as scripts get it.
+/// The items of one kind that a backend offers, as scripts get them.
 pub(crate) fn offered(view: &BackendView, kind: ItemKind) -> impl Iterator<Item = (Metadata, BackendHandler)> {
     view.lists.of(kind).iter().map(move |definition| {
         let target = ItemRef { kind, backend: view.name.clone(), name: definition.key().into() };
@@ -120,8 +122,8 @@ pub(crate) fn offered(view: &BackendView, kind: ItemKind) -> impl Iterator<Item 
 
 #[starlark_module]
 pub fn register_backends(builder: &mut GlobalsBuilder) {
-    /// All backends: a dict from name to `Backend`, in the order of the config. One that is down is there too, with its
-    /// `.status` and `.error`.
+    /// Returns all backends: a dict from name to `Backend`, in the order of the config. It includes backends that are down;
+    /// see `.status` and `.error`.
     fn backends<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let world = World::of(eval)?;
         let entries = world.snapshot.backends.iter().map(|view| (view.name.as_ref(), Backend { view: view.clone() }));

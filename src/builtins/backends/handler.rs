@@ -1,4 +1,4 @@
-//! A backend's tool, resource, template or prompt as a function that scripts can call.
+//! The handler of a backend's tool, resource, resource template or prompt: a function that scripts can call.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -53,34 +53,36 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
         if context.host.is_none() {
             context.host_for(&format!("calling the {noun} `{name}`"))?;
         }
-        let given: Vec<Value<'v>> = arguments.positions(heap)?.collect();
-        let [given] = given[..] else {
+        let positional: Vec<Value<'v>> = arguments.positions(heap)?.collect();
+        let [dict] = positional[..] else {
             return Err(ScriptError::new(format!(
                 "the {noun} `{name}` takes one argument, a dict; {} given",
-                given.len()
+                positional.len()
             ))
             .hint("write `call({\"key\": value})`")
             .into());
         };
-        let members = convert::to_object(given, heap)
-            .map_err(|error| script_error(format!("the arguments of `{name}` cannot become JSON: {error}")))?
-            .ok_or_else(|| script_error(format!("the {noun} `{name}` takes a dict, not a `{}`", given.get_type())))?;
+        let members = convert::to_object(dict, heap)
+            .map_err(|error| script_error(format!("the arguments of `{name}` cannot be converted to JSON: {error}")))?
+            .ok_or_else(|| script_error(format!("the {noun} `{name}` takes a dict, not a `{}`", dict.get_type())))?;
         let timeout = timeout(noun, arguments)?;
         let arguments = crate::json::raw(&members);
         let request = [&*self.target.backend, &*self.target.name, arguments.get()];
         let result = context
             .nested("call", &request, |host, line| host.call(&self.target, &arguments, timeout, line).map(Ok))?;
-        convert::text_to_starlark(result.get(), heap)
-            .map_err(|error| script_error(format!("the result of `{name}` cannot be given to a script: {error}")))
+        convert::text_to_starlark(result.get(), heap).map_err(|error| {
+            script_error(format!("the result of `{name}` cannot be converted to a Starlark value: {error}"))
+        })
     }
 }
 
+/// The named argument `timeout`.
 fn timeout(noun: &str, arguments: &Arguments<'_, '_>) -> starlark::Result<Option<Duration>> {
     let mut timeout = None;
     for (name, value) in arguments.names_map()? {
         if name.as_str() != "timeout" {
             return Err(ScriptError::new(format!("a {noun} takes no argument named `{}`", name.as_str()))
-                .hint("its own arguments go into the dict; the only named one is `timeout`, in seconds")
+                .hint("pass its own arguments in the dict; the only named argument is `timeout`, in seconds")
                 .into());
         }
         if value.is_none() {

@@ -1,4 +1,5 @@
-//! A branch of `parallel` in a script of code mode, as a function that can be run beside others: it serves that branch.
+//! A branch of `parallel()` in a code-mode script, as a Starlark function that serves the requests of that branch. It lets
+//! the proxy run the branches with its own `parallel()`.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -13,13 +14,13 @@ use starlark::values::{
 };
 use starlark::{starlark_complex_value, starlark_simple_value};
 
-use super::serve::{Outcome, serve};
+use super::serve::{ServeOutcome, serve};
 use super::tools::CodeTools;
 use crate::config::CodeMode;
 use crate::sandbox::Run;
 use crate::script::script_error;
 
-/// The functions for all branches of a fork at that position.
+/// The functions for all branches of the fork at position `at`.
 pub(crate) fn branches<'v>(
     run: &Arc<Run>,
     at: &str,
@@ -29,53 +30,54 @@ pub(crate) fn branches<'v>(
     heap: Heap<'v>,
 ) -> Vec<Value<'v>> {
     let branch = |number| {
-        let which = Which { run: Arc::clone(run), line: format!("{at}.{number}."), limits: limits.clone() };
-        heap.alloc(CodeBranch { tools: tools.value(), which: heap.alloc(which) })
+        let branch = BranchOf { run: Arc::clone(run), path: format!("{at}.{number}."), limits: limits.clone() };
+        heap.alloc(CodeBranch { tools: tools.value(), branch: heap.alloc(branch) })
     };
     (0..count).map(branch).collect()
 }
 
-/// What a branch needs beside its tools.
+/// Identifies a branch within its run.
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
-struct Which {
+struct BranchOf {
     #[allocative(skip)]
     run: Arc<Run>,
-    line: String,
+    /// The path of the branch, such as `3.0.`.
+    path: String,
     #[allocative(skip)]
     limits: CodeMode,
 }
 
-starlark_simple_value!(Which);
+starlark_simple_value!(BranchOf);
 
-impl fmt::Debug for Which {
+impl fmt::Debug for BranchOf {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Which({})", self.line)
+        write!(formatter, "BranchOf({})", self.path)
     }
 }
 
-impl fmt::Display for Which {
+impl fmt::Display for BranchOf {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.line)
+        formatter.write_str(&self.path)
     }
 }
 
-#[starlark_value(type = "code_line")]
-impl<'v> StarlarkValue<'v> for Which {}
+#[starlark_value(type = "branch_of")]
+impl<'v> StarlarkValue<'v> for BranchOf {}
 
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
 #[repr(C)]
 pub struct CodeBranchGen<V: ValueLifetimeless> {
-    /// As they were given to `run_script`.
+    /// The tools as they were passed to `run_script()`.
     tools: V,
-    /// A [`Which`].
-    which: V,
+    /// A [`BranchOf`].
+    branch: V,
 }
 
 starlark_complex_value!(pub CodeBranch);
 
 impl<V: ValueLifetimeless> fmt::Display for CodeBranchGen<V> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "<branch {}>", self.which)
+        write!(formatter, "<branch {}>", self.branch)
     }
 }
 
@@ -90,13 +92,13 @@ where
         _arguments: &Arguments<'v, '_>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        let broken = || script_error("this branch is broken");
-        let which: &Which = self.which.to_value().downcast_ref().ok_or_else(broken)?;
+        let broken = || script_error("invalid branch");
+        let branch: &BranchOf = self.branch.to_value().downcast_ref().ok_or_else(broken)?;
         let tools = CodeTools::of("run_script", self.tools.to_value(), eval)?;
-        match serve(&which.run, &which.line, &tools, &which.limits, eval)? {
-            Outcome::End => Ok(Value::new_none()),
-            Outcome::Ended(ending) => Err(script_error(ending.told(&which.limits))),
-            Outcome::Done(_) => Err(broken()),
+        match serve(&branch.run, &branch.path, &tools, &branch.limits, eval)? {
+            ServeOutcome::BranchDone => Ok(Value::new_none()),
+            ServeOutcome::Exited(exit_reason) => Err(script_error(exit_reason.told(&branch.limits))),
+            ServeOutcome::ScriptDone(_) => Err(broken()),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `run_script()`: code mode. A script that a model wrote runs in a process of its own; each tool it calls is called here,
-//! as if the client had named it.
+//! `run_script()` and `tool_signatures()`. The script runs in a sandboxed process; the tools that it calls are called in this
+//! process, the way a client's call does.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::Value;
 
-use super::serve::{Outcome, serve};
+use super::serve::{ServeOutcome, serve};
 use super::tools::CodeTools;
 use crate::builtins::session::World;
 use crate::config::CodeMode;
@@ -21,14 +21,15 @@ use crate::typings::signatures;
 
 #[starlark_module]
 pub fn register_run_script(builder: &mut GlobalsBuilder) {
-    /// Runs Starlark that somebody else wrote, such as a model, over the given tools (a search index or a list of
-    /// `(metadata, handler)` tuples), and gives the result of a tool: what the script returned as `result` in its
-    /// `structuredContent`, with `printed` beside it if it printed something; or an error result.
+    /// Runs an untrusted Starlark script, such as one written by a model, that may call the given tools (a search index or
+    /// a list of `(metadata, handler)` tuples). Returns a tool result: its `structuredContent` has the script's return value
+    /// as `result`, and its output as `printed` if it printed something. If the script fails, the result is an error result.
     ///
-    /// The script calls tools as functions with named arguments (letters that no identifier has become `_`), or with
-    /// `call_tool(name, args)`; it finds what they return without its wrapping. It knows `data`, `parallel`, `attempt`,
-    /// `search_tools`, `print` and the pure built-ins, and nothing else. It runs in a process of its own within the limits
-    /// of `codeMode` in the config. Each call is made as by `index.call`. Only while a call is handled.
+    /// The script calls tools as functions with named arguments (characters that are not allowed in identifiers become
+    /// `_`), or with `call_tool(name, args)`; both return the payload of the result, as `unwrap()` does. Besides tools, it
+    /// can use `data`, `parallel`, `attempt`, `search_tools`, `print` and the pure built-ins, and nothing else. It runs in a
+    /// separate process within the limits of `codeMode` in the config. Its calls work like `index.call`. Only while a call
+    /// is handled.
     ///
     /// ```python
     /// index = search_index(aggregate(backends()))
@@ -47,7 +48,7 @@ pub fn register_run_script(builder: &mut GlobalsBuilder) {
         let tools = CodeTools::of("run_script", tools, eval)?;
         let data = match data {
             Some(data) => convert::to_json(data, eval.heap())
-                .map_err(|error| script_error(format!("`data` cannot be given to a script: {error}")))?,
+                .map_err(|error| script_error(format!("`data` cannot be converted to JSON: {error}")))?,
             None => json!({}),
         };
         let limits = World::of(eval)?.settings.code_mode.clone();
@@ -57,8 +58,8 @@ pub fn register_run_script(builder: &mut GlobalsBuilder) {
         Ok(convert::text_to_starlark(result.get(), eval.heap())?)
     }
 
-    /// What scripts of `run_script` can call, one line for each of the given tools (a search index or a list of
-    /// `(metadata, handler)` tuples): its typed signature, and under it the first sentence of its description. For the
+    /// Returns the typed signatures of tools (a search index or a list of `(metadata, handler)` tuples) as scripts of
+    /// `run_script` call them: one line for each tool, and below it the first sentence of its description. Use it in the
     /// description of a tool that takes such scripts.
     ///
     /// ```python
@@ -70,7 +71,7 @@ pub fn register_run_script(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<String> {
         let tools = CodeTools::of("tool_signatures", tools, eval)?;
         if Context::of(eval)?.host.is_none() {
-            // Whoever describes scripts will run them.
+            // A script that describes code mode will probably use it: count its section as read and start a worker.
             World::of(eval)?.notes().sections_read.insert("codeMode".to_owned());
             Workers::shared().warm_up();
         }
@@ -78,6 +79,7 @@ pub fn register_run_script(builder: &mut GlobalsBuilder) {
     }
 }
 
+/// Starts a worker process and serves the script to its end.
 fn run<'v>(
     job: Job,
     tools: &CodeTools<'v>,
@@ -90,12 +92,12 @@ fn run<'v>(
     let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits, owner)))?;
     let run = match started {
         Ok(run) => Arc::new(run),
-        Err(ending) => return Ok(error_result(&ending.told(limits))),
+        Err(exit_reason) => return Ok(error_result(&exit_reason.told(limits))),
     };
     let end = match serve(&run, "", tools, limits, eval)? {
-        Outcome::Done(last) => Ok(last),
-        Outcome::Ended(ending) => Err(ending),
-        Outcome::End => Err(ExitReason::Confused("it came to an end of nothing")),
+        ServeOutcome::ScriptDone(last) => Ok(last),
+        ServeOutcome::Exited(exit_reason) => Err(exit_reason),
+        ServeOutcome::BranchDone => Err(ExitReason::Confused("the main script reported the end of a branch")),
     };
     Ok(run.result(end, limits))
 }

@@ -1,4 +1,4 @@
-//! The tools that are handed to a script of code mode.
+//! The tools that a code-mode script may call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::search::{SharedIndex, Shelf, Tool};
 use crate::typings::identifiers;
 
 pub(crate) struct CodeTools<'v> {
-    /// As they were given.
+    /// The value from which the tools were read.
     value: Value<'v>,
     tools: Vec<(Tool, Value<'v>)>,
     positions: HashMap<String, usize>,
@@ -24,7 +24,8 @@ pub(crate) struct CodeTools<'v> {
 }
 
 impl<'v> CodeTools<'v> {
-    /// From a search index, or anything that gives `(metadata, handler)` tuples. Of several of one name the first.
+    /// Reads the tools from a search index or from an iterable of `(metadata, handler)` tuples. If several have the same
+    /// name, only the first is used.
     pub(crate) fn of(caller: &str, tools: Value<'v>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Self> {
         let (items, index) = match parts_of(tools)? {
             Some((items, index)) => (items, Some(index)),
@@ -58,17 +59,17 @@ impl<'v> CodeTools<'v> {
         self.tools.iter().map(|(tool, _)| tool.definition.as_ref())
     }
 
-    /// The tuple of that name.
+    /// The `(metadata, handler)` tuple of a tool by name.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'v>> {
         self.positions.get(name).map(|position| self.tools[*position].1)
     }
 
-    /// What a script is told of a name that is none.
+    /// The error message for an unknown name.
     pub(crate) fn unknown(&self, name: &str) -> String {
         no_such_tool(name, self.definitions().map(Definition::key))
     }
 
-    /// The tools that fit best, as a script gets them. Blocks while the index is in the making.
+    /// The best matches, as the script gets them. Blocks until the index is built.
     pub(crate) fn search(&self, query: &str, limit: usize, world: &World) -> Json {
         let shared = self.index.clone().unwrap_or_else(|| {
             let tools = self.tools.iter().map(|(tool, _)| tool.clone()).collect();

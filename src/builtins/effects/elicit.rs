@@ -1,4 +1,4 @@
-//! `elicit()`: a question to the person behind the client.
+//! `elicit()`: asks the user of the client.
 
 use serde_json::{Map, Value as Json, json};
 use starlark::environment::GlobalsBuilder;
@@ -11,19 +11,19 @@ use crate::json::{Object, Raw, RawRef, raw};
 use crate::model::checked_form;
 use crate::script::{Context, Question, ScriptError, convert, script_error};
 
-/// What a script gets where nobody can be asked.
+/// The values of `when_unavailable`.
 const UNAVAILABLE: [&str; 3] = ["accept", "reject", "error"];
 
 #[starlark_module]
 pub fn register_elicit(builder: &mut GlobalsBuilder) {
-    /// Asks the person behind the client and gives a struct: `action` (`"accept"`, `"decline"` or `"cancel"`) and
-    /// `content`, a dict with what they filled in. `schema` describes the form: an object of text, numbers, booleans and
-    /// choices; without one they just agree or not. `when_unavailable` says what happens where nobody can be asked:
-    /// `"accept"` and `"reject"` stand for an answer (`"reject"` for `"decline"`), `"error"` is an error. Only while a
-    /// call is handled.
+    /// Asks the user of the client a question. Returns a struct with `action` (`"accept"`, `"decline"` or `"cancel"`) and
+    /// `content`, a dict with the values that the user filled in. `schema` describes the form: an object of strings,
+    /// numbers, booleans and choices. Without `schema`, the user only accepts or declines. `when_unavailable` decides what
+    /// happens if the client cannot ask its user: `"accept"` and `"reject"` stand for an answer (`"reject"` for
+    /// `"decline"`), `"error"` raises an error. Only while a call is handled.
     ///
-    /// The handler stops here and is run again from its top when the answer is there. What it did before is not done
-    /// again: calls of servers give the results that they gave.
+    /// The handler stops at this point and runs again from its top when the answer arrives. Its earlier effects are not
+    /// repeated: calls to servers return the results that they returned the first time.
     ///
     /// ```python
     /// def careful(args):
@@ -40,18 +40,19 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Value<'v>> {
         if !UNAVAILABLE.contains(&when_unavailable) {
             return Err(ScriptError::new(format!("`when_unavailable` cannot be \"{when_unavailable}\""))
-                .hint("it is \"accept\", \"reject\" or \"error\": what happens where nobody can be asked")
+                .hint("it is \"accept\", \"reject\" or \"error\": what happens if the client cannot ask its user")
                 .into());
         }
         if message.trim().is_empty() {
-            return Err(script_error("a question needs a message"));
+            return Err(script_error("`message` must not be empty"));
         }
         let question = Question { message: message.to_owned(), schema: form(schema, eval.heap())?, reminders: 0 };
         let answer = Context::of(eval)?.ask("elicit", question, || unavailable(when_unavailable))?;
-        told(&answer, eval.heap())
+        answer_struct(&answer, eval.heap())
     }
 }
 
+/// The JSON Schema of the form, checked against what MCP elicitation allows.
 fn form<'v>(schema: Option<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Raw> {
     let members = match schema {
         None => Map::new(),
@@ -59,22 +60,24 @@ fn form<'v>(schema: Option<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Raw> 
             .ok_or_else(|| script_error(format!("`schema` must be a dict, not a `{}`", schema.get_type())))?,
     };
     let form = checked_form(members).map_err(|problem| {
-        ScriptError::new(format!("this cannot be asked: {problem}"))
+        ScriptError::new(format!("invalid `schema`: {problem}"))
             .hint("`{\"type\": \"object\", \"properties\": {\"reason\": {\"type\": \"string\"}}}`")
     })?;
     Ok(raw(&form))
 }
 
+/// The answer of a client that cannot ask its user.
 fn unavailable(choice: &str) -> Result<Raw, String> {
     let action = match choice {
         "accept" => "accept",
         "reject" => "decline",
-        _ => return Err("nobody can be asked: this client does not take such questions".to_owned()),
+        _ => return Err("cannot ask the user: the client does not support elicitation for this call".to_owned()),
     };
     Ok(raw(&json!({"action": action, "content": {}})))
 }
 
-fn told<'v>(answer: &RawRef, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+/// The answer as the struct that scripts get.
+fn answer_struct<'v>(answer: &RawRef, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
     let object = Object::of(answer).map_err(|error| script_error(error.to_string()))?;
     let action = object.string("action").unwrap_or_default();
     let content = match object.get("content") {

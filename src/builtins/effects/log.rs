@@ -14,8 +14,8 @@ use crate::script::{Context, LogLevel, ScriptError, convert};
 
 #[starlark_module]
 pub fn register_log(builder: &mut GlobalsBuilder) {
-    /// Writes a line to the log, with fields: `log("refused", level = "warning", tool = meta.name)`. The levels are
-    /// `debug`, `info`, `warning`, `error`, and `audit`, which is never filtered away.
+    /// Writes a message with fields to the log: `log("refused", level = "warning", tool = meta.name)`. The levels are
+    /// `debug`, `info`, `warning`, `error`, and `audit`, which is never filtered out.
     fn log<'v>(
         message: Value<'v>,
         #[starlark(default = "info")] level: &str,
@@ -23,15 +23,15 @@ pub fn register_log(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let level = LogLevel::parse(level).ok_or_else(|| {
-            let complaint = ScriptError::new(format!("there is no log level `{level}`"));
+            let error = ScriptError::new(format!("unknown log level `{level}`"));
             match nearest(level, LogLevel::NAMES) {
-                Some(near) => complaint.hint(format!("did you mean `{near}`?")),
-                None => complaint.hint(format!("the levels are {}", LogLevel::NAMES.join(", "))),
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("the levels are {}", LogLevel::NAMES.join(", "))),
             }
         })?;
         let mut members = Map::new();
         for (name, value) in &fields {
-            // A log line must not fail for what it cannot show.
+            // Logging must not fail: a value that has no JSON form is shown by its `repr`.
             let shown = convert::to_json(*value, eval.heap()).unwrap_or_else(|_| value.to_repr().into());
             members.insert(name.clone(), shown);
         }
@@ -39,7 +39,7 @@ pub fn register_log(builder: &mut GlobalsBuilder) {
         Ok(NoneType)
     }
 
-    /// Writes its arguments to the log, separated by spaces; at the prompt of `proxy repl` to the terminal.
+    /// Writes its arguments to the log, separated by `sep`. At the prompt of `proxy repl`, it writes to the terminal.
     fn print<'v>(
         #[starlark(args)] arguments: UnpackTuple<Value<'v>>,
         #[starlark(require = named, default = " ")] sep: &str,

@@ -1,4 +1,4 @@
-//! `parallel()`, `sleep()` and `progress()`: a handler that takes its time.
+//! `parallel()`, `sleep()` and `progress()`: for handlers that run for a while.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use starlark::values::none::{NoneOr, NoneType};
 use crate::json::{RawRef, raw};
 use crate::script::{Context, ScriptError, script_error};
 
-/// More at once than any backend likes.
-const MOST_AT_ONCE: i32 = 256;
-/// The longest wait that is not a mistake.
-const LONGEST_SLEEP: f64 = 3600.0;
+/// Upper bound of `limit`. Larger values are lowered to it.
+const MAX_CONCURRENCY: i32 = 256;
+/// In seconds. A longer sleep is almost certainly a mistake.
+const MAX_SLEEP: f64 = 3600.0;
 
 #[starlark_module]
 pub fn register_parallel(builder: &mut GlobalsBuilder) {
-    /// Calls functions without arguments at the same time, at most `limit` at once, and gives what they returned, in
-    /// their order. While one waits for a server the others go on. If some of them fail, the error of the first of these
-    /// is raised after all have ended. Only while a call is handled.
+    /// Calls functions without arguments concurrently, at most `limit` at a time, and returns their results in the order of
+    /// the functions. While one function waits for a server, the others continue. If functions fail, the error of the
+    /// first of them in the list is raised after all have finished. Only while a call is handled.
     ///
     /// ```python
     /// def both(args):
@@ -40,21 +40,21 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
                 .hint("write `lambda: call(args)`, which is a function, and not `call(args)`")
                 .into());
         }
-        let at_once = usize::try_from(limit.clamp(0, MOST_AT_ONCE)).unwrap_or_default();
-        if at_once == 0 {
+        let concurrency = usize::try_from(limit.clamp(0, MAX_CONCURRENCY)).unwrap_or_default();
+        if concurrency == 0 {
             return Err(script_error(format!("`limit` must be 1 or more, not {limit}")));
         }
-        let returned = context.parallel("parallel", eval, &functions, at_once)?;
+        let returned = context.parallel("parallel", eval, &functions, concurrency)?;
         Ok(eval.heap().alloc(returned))
     }
 
-    /// Waits so many seconds, at most an hour. Only while a call is handled; a cancelled call ends the wait.
+    /// Waits for a number of seconds, at most 3600. Cancelling the call ends the wait. Only while a call is handled.
     fn sleep<'v>(
         #[starlark(require = pos)] seconds: UnpackFloat,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        if !(0.0..=LONGEST_SLEEP).contains(&seconds.0) {
-            return Err(script_error(format!("sleep() takes 0 to {LONGEST_SLEEP} seconds, not {}", seconds.0)));
+        if !(0.0..=MAX_SLEEP).contains(&seconds.0) {
+            return Err(script_error(format!("sleep() takes 0 to {MAX_SLEEP} seconds, not {}", seconds.0)));
         }
         let pause = Duration::from_secs_f64(seconds.0);
         Context::of(eval)?.effect("sleep", &[], |host| {
@@ -67,8 +67,8 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
         Ok(NoneType)
     }
 
-    /// Tells the client how far this call has come, if it wants to know: `progress(3, 10, "three of ten")`. `done` must
-    /// grow from one time to the next; `total` may be unknown. Only while a call is handled.
+    /// Sends a progress notification if the client asked for them: `progress(3, 10, "three of ten")`. `done` must increase
+    /// with every call; `total` may be omitted if it is unknown. Only while a call is handled.
     fn progress<'v>(
         #[starlark(require = pos)] done: UnpackFloat,
         #[starlark(default = NoneOr::None)] total: NoneOr<UnpackFloat>,
@@ -77,7 +77,7 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<NoneType> {
         let (total, message) = (total.into_option().map(|total| total.0), message.into_option());
         if !done.0.is_finite() || total.is_some_and(|total| !total.is_finite()) {
-            return Err(script_error("progress() takes numbers that JSON can hold"));
+            return Err(script_error("progress() takes finite numbers"));
         }
         Context::of(eval)?.tell("progress", |host| host.progress(done.0, total, message))?;
         Ok(NoneType)

@@ -1,4 +1,4 @@
-//! `check_rate_limit()` and `check_rate_limits()`.
+//! `check_rate_limit()` and `check_rate_limits()`: token buckets in the store.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -14,9 +14,9 @@ use crate::store::Limit;
 #[starlark_module]
 pub fn register_rate_limits(builder: &mut GlobalsBuilder) {
     /// Takes one token from the bucket `key`, which holds `limit` tokens and is refilled evenly over `window` seconds.
-    /// Returns `(allowed, retry_after)`: whether there was a token, and after how many whole seconds there will be one
-    /// (0 when allowed). All sessions of a store share the bucket, so put the user into the key if each should have their
-    /// own. The same key with another limit or window is another bucket. Only while a call is handled.
+    /// Returns `(allowed, retry_after)`: whether there was a token, and after how many whole seconds the next one is
+    /// available (0 if allowed). All sessions that use the same store share the bucket; put the user into the key for a
+    /// limit per user. The same key with another limit or window is a different bucket. Only while a call is handled.
     ///
     /// ```python
     /// def send(args):
@@ -34,10 +34,10 @@ pub fn register_rate_limits(builder: &mut GlobalsBuilder) {
         take("check_rate_limit", vec![bucket(key, limit, window)?], eval)
     }
 
-    /// Takes one token from each of several buckets, or none from any of them if one is empty: a request that is refused
-    /// for one reason costs nothing elsewhere. `limits` is a list of tuples `(key, limit, window)`, as
-    /// `check_rate_limit()` takes them; a bucket that is named twice gives one token. Returns `(allowed, retry_after)`;
-    /// after that time all of them have a token. Only while a call is handled.
+    /// Takes one token from each of several buckets, or from none of them if one is empty, so that a refused request does
+    /// not use up other limits. `limits` is a list of tuples `(key, limit, window)` with the arguments of
+    /// `check_rate_limit()`; a bucket that is listed twice gives one token. Returns `(allowed, retry_after)`; after
+    /// `retry_after` seconds, all buckets have a token. Only while a call is handled.
     ///
     /// ```python
     /// def send(args):
@@ -61,9 +61,9 @@ fn bucket(key: &str, limit: i32, window: UnpackFloat) -> Result<Limit, ScriptErr
 }
 
 fn take<'v>(kind: &'static str, limits: Vec<Limit>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-    let asked: Vec<String> = limits.iter().map(ToString::to_string).collect();
-    let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
-    let verdict = Context::of(eval)?.effect(kind, &asked, |host| {
+    let request: Vec<String> = limits.iter().map(ToString::to_string).collect();
+    let request: Vec<&str> = request.iter().map(String::as_str).collect();
+    let verdict = Context::of(eval)?.effect(kind, &request, |host| {
         let taken = with_store(host, |store| async move { store.take_tokens(&limits).await })?;
         Ok(taken.map(|verdict| crate::json::raw(&(verdict.allowed, verdict.retry_after()))))
     })?;
@@ -72,6 +72,6 @@ fn take<'v>(kind: &'static str, limits: Vec<Limit>, eval: &mut Evaluator<'v, '_,
     let pair: Vec<Value<'v>> = verdict.iterate(heap)?.collect();
     match pair[..] {
         [allowed, retry_after] => Ok(heap.alloc((allowed, retry_after))),
-        _ => Err(script_error("the store answered with something else than a verdict")),
+        _ => Err(script_error("the store returned an invalid rate-limit result")),
     }
 }

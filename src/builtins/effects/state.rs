@@ -1,4 +1,6 @@
-//! `state` and `shared_state`: what a script remembers from one call to the next.
+//! The Starlark modules `state` and `shared_state`: values that a script keeps from one call to the next.
+//!
+//! The members are written out twice because each has documentation and an example of its own.
 
 use serde_json::Value as Json;
 use starlark::environment::GlobalsBuilder;
@@ -9,7 +11,7 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::none::{NoneOr, NoneType};
 use std::time::Duration;
 
-use super::store_access::{seconds, space, with_store};
+use super::store_access::{Scope, seconds, space, with_store};
 use crate::json::{quote, valid};
 use crate::script::{Context, ScriptError, convert, script_error};
 
@@ -18,13 +20,13 @@ pub(crate) fn register_state(builder: &mut GlobalsBuilder) {
     builder.namespace("shared_state", shared_members);
 }
 
-/// What this script remembers for the owner of a call: the authenticated person; without authentication the session; on
-/// standard input and output the process; for an anonymous request without a session that request alone. Values are
-/// like JSON. They survive reloads, and with a Redis store also restarts. Keys have at most 256 characters, a value
-/// 1 MiB, all values of an owner 16 MiB together. Only while a call is handled.
+/// Values that this script keeps for the owner of a call. The owner is the authenticated user; without authentication the
+/// session; on standard input and output the process; for an anonymous request without a session that request alone.
+/// Values are JSON-like. They survive reloads, and with a Redis store also restarts. Keys have at most 256 characters, a
+/// value at most 1 MiB, and all values of an owner together at most 16 MiB. Only while a call is handled.
 #[starlark_module]
 fn own_members(builder: &mut GlobalsBuilder) {
-    /// The value of a key, or the default.
+    /// Returns the value of a key, or the default.
     ///
     /// ```python
     /// def last(args):
@@ -35,10 +37,10 @@ fn own_members(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] default: NoneOr<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        read("state.get", false, key, default, eval)
+        read("state.get", Scope::Owner, key, default, eval)
     }
 
-    /// Sets the value of a key, for `ttl` seconds or for good.
+    /// Sets the value of a key, for `ttl` seconds or permanently.
     ///
     /// ```python
     /// def remember(args):
@@ -50,11 +52,12 @@ fn own_members(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] ttl: NoneOr<UnpackFloat>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        write("state.set", false, key, value, ttl, eval)
+        write("state.set", Scope::Owner, key, value, ttl, eval)
     }
 
-    /// Adds to a whole number and returns the sum, as one step: two calls at once never get the same. A key that is not
-    /// there counts as 0; only then does `ttl` (in seconds) count, so a counter ends that long after it began.
+    /// Adds to an integer and returns the sum. This is atomic: concurrent calls never get the same sum. A missing key
+    /// counts as 0. `ttl` (in seconds) applies only when the key is created, so a counter expires that long after its
+    /// first increment.
     ///
     /// ```python
     /// def count(args):
@@ -66,25 +69,25 @@ fn own_members(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] ttl: NoneOr<UnpackFloat>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        add("state.incr", false, key, by, ttl, eval)
+        add("state.incr", Scope::Owner, key, by, ttl, eval)
     }
 
-    /// Deletes a key; True if there was one.
+    /// Deletes a key. Returns whether it existed.
     ///
     /// ```python
     /// def forget(args):
     ///     return state.delete("last")
     /// ```
     fn delete<'v>(key: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<bool> {
-        remove("state.delete", false, key, eval)
+        remove("state.delete", Scope::Owner, key, eval)
     }
 }
 
-/// What this script remembers for everybody; otherwise as `state`. Whoever calls sees the same values, so put the user
-/// into the key where that matters. With a Redis store all proxies that name it share them.
+/// Values that this script shares between all callers; otherwise like `state`. Put the user into the key to keep values
+/// apart. With a Redis store, all proxies that use it share the values.
 #[starlark_module]
 fn shared_members(builder: &mut GlobalsBuilder) {
-    /// The value of a key, or the default.
+    /// Returns the value of a key, or the default.
     ///
     /// ```python
     /// def motd(args):
@@ -95,10 +98,10 @@ fn shared_members(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] default: NoneOr<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        read("shared_state.get", true, key, default, eval)
+        read("shared_state.get", Scope::Everybody, key, default, eval)
     }
 
-    /// Sets the value of a key, for `ttl` seconds or for good.
+    /// Sets the value of a key, for `ttl` seconds or permanently.
     ///
     /// ```python
     /// def announce(args):
@@ -110,11 +113,11 @@ fn shared_members(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] ttl: NoneOr<UnpackFloat>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        write("shared_state.set", true, key, value, ttl, eval)
+        write("shared_state.set", Scope::Everybody, key, value, ttl, eval)
     }
 
-    /// Adds to a whole number and returns the sum, as one step. A key that is not there counts as 0; only then does
-    /// `ttl` (in seconds) count.
+    /// Adds to an integer atomically and returns the sum. A missing key counts as 0. `ttl` (in seconds) applies only when
+    /// the key is created.
     ///
     /// ```python
     /// def visitor(args):
@@ -126,34 +129,36 @@ fn shared_members(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] ttl: NoneOr<UnpackFloat>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        add("shared_state.incr", true, key, by, ttl, eval)
+        add("shared_state.incr", Scope::Everybody, key, by, ttl, eval)
     }
 
-    /// Deletes a key; True if there was one.
+    /// Deletes a key. Returns whether it existed.
     ///
     /// ```python
     /// def quiet(args):
     ///     return shared_state.delete("motd")
     /// ```
     fn delete<'v>(key: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<bool> {
-        remove("shared_state.delete", true, key, eval)
+        remove("shared_state.delete", Scope::Everybody, key, eval)
     }
 }
 
 fn read<'v>(
     kind: &'static str,
-    shared: bool,
+    scope: Scope,
     key: &str,
     default: NoneOr<Value<'v>>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Value<'v>> {
     let found = Context::of(eval)?.effect(kind, &[key], |host| {
-        let space = space(host, shared);
+        let space = space(host, scope);
         let found = with_store(host, |store| async move { store.get(&space, key).await })?;
-        // In a list, so that None can be told from nothing.
+        // An empty list stands for a missing key, so that a stored None differs from it.
         let text =
             found.map(|value| value.map(|value| String::from_utf8_lossy(&value).into_owned()).unwrap_or_default());
-        Ok(text.and_then(|text| valid(format!("[{text}]")).map_err(|_| format!("`{key}` holds no value of a script"))))
+        Ok(text.and_then(|text| {
+            valid(format!("[{text}]")).map_err(|_| format!("the stored value of `{key}` is not valid JSON"))
+        }))
     })?;
     let heap = eval.heap();
     let found: Option<Value<'v>> = convert::text_to_starlark(found.get(), heap)?.iterate(heap)?.next();
@@ -162,17 +167,17 @@ fn read<'v>(
 
 fn write<'v>(
     kind: &'static str,
-    shared: bool,
+    scope: Scope,
     key: &str,
     value: Value<'v>,
     ttl: NoneOr<UnpackFloat>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<NoneType> {
     let json = convert::to_json(value, eval.heap())
-        .map_err(|error| script_error(format!("the value of `{key}` cannot be remembered: {error}")))?;
-    let (text, ttl) = (json.to_string(), lifetime(ttl)?);
-    Context::of(eval)?.effect(kind, &[key, &text, &shown(ttl)], |host| {
-        let (space, value) = (space(host, shared), text.clone().into_bytes());
+        .map_err(|error| script_error(format!("cannot store the value of `{key}`: {error}")))?;
+    let (text, ttl) = (json.to_string(), parse_ttl(ttl)?);
+    Context::of(eval)?.effect(kind, &[key, &text, &encoded_ttl(ttl)], |host| {
+        let (space, value) = (space(host, scope), text.clone().into_bytes());
         let done = with_store(host, |store| async move { store.set(&space, key, value, ttl).await })?;
         Ok(done.map(|()| crate::json::raw(&Json::Null)))
     })?;
@@ -181,34 +186,35 @@ fn write<'v>(
 
 fn add<'v>(
     kind: &'static str,
-    shared: bool,
+    scope: Scope,
     key: &str,
     by: i64,
     ttl: NoneOr<UnpackFloat>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Value<'v>> {
-    let ttl = lifetime(ttl)?;
-    let sum = Context::of(eval)?.effect(kind, &[key, &by.to_string(), &shown(ttl)], |host| {
-        let space = space(host, shared);
+    let ttl = parse_ttl(ttl)?;
+    let sum = Context::of(eval)?.effect(kind, &[key, &by.to_string(), &encoded_ttl(ttl)], |host| {
+        let space = space(host, scope);
         let sum = with_store(host, |store| async move { store.incr(&space, key, by, ttl).await })?;
         Ok(sum.map(|sum| crate::json::raw(&sum)))
     })?;
     Ok(convert::text_to_starlark(sum.get(), eval.heap())?)
 }
 
-fn remove<'v>(kind: &'static str, shared: bool, key: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<bool> {
+fn remove<'v>(kind: &'static str, scope: Scope, key: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<bool> {
     let found = Context::of(eval)?.effect(kind, &[key], |host| {
-        let space = space(host, shared);
+        let space = space(host, scope);
         let found = with_store(host, |store| async move { store.delete(&space, key).await })?;
         Ok(found.map(|found| crate::json::raw(&found)))
     })?;
     Ok(found.get() == "true")
 }
 
-fn lifetime(ttl: NoneOr<UnpackFloat>) -> Result<Option<Duration>, ScriptError> {
+fn parse_ttl(ttl: NoneOr<UnpackFloat>) -> Result<Option<Duration>, ScriptError> {
     ttl.into_option().map(|ttl| seconds("ttl", ttl.0)).transpose()
 }
 
-fn shown(ttl: Option<Duration>) -> String {
+/// The time to live as part of the journal entry.
+fn encoded_ttl(ttl: Option<Duration>) -> String {
     ttl.map_or_else(|| quote(""), |ttl| ttl.as_nanos().to_string())
 }

@@ -1,4 +1,4 @@
-//! The fields of a metadata: what scripts call them, what the protocol calls them, what they hold, who has them.
+//! The fields of metadata: their names in scripts and in the protocol, their types, and the kinds of item that have them.
 
 use serde_json::{Value as Json, json};
 use starlark::values::{Heap, Value};
@@ -9,21 +9,22 @@ use crate::model::ItemKind;
 use crate::script::{ScriptError, convert, script_error};
 
 pub(crate) struct Field {
+    /// The name in scripts.
     pub name: &'static str,
     /// The member of the item's JSON object.
     pub member: &'static str,
-    pub kind: Kind,
-    /// What has such a field.
-    pub of: &'static [ItemKind],
-    /// For the reference.
+    pub kind: FieldKind,
+    /// The kinds of item that have the field.
+    pub item_kinds: &'static [ItemKind],
+    /// Documentation for the reference. A field that not all kinds have continues a sentence and begins in lower case.
     pub documentation: &'static str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldKind {
     Name,
     Text,
-    /// Text that may be said to be empty.
+    /// Text whose member is written even if it is empty.
     Prose,
     Schema,
     Object,
@@ -41,96 +42,109 @@ const RESOURCE: &[ItemKind] = &[ItemKind::Resource];
 const TEMPLATE: &[ItemKind] = &[ItemKind::ResourceTemplate];
 const RESOURCES: &[ItemKind] = &[ItemKind::Resource, ItemKind::ResourceTemplate];
 const ANNOTATED: &[ItemKind] = &[ItemKind::Tool, ItemKind::Resource, ItemKind::ResourceTemplate];
-/// What is known by its name: only there it can be said which name it had before.
+/// The kinds of item that are identified by name, and therefore have `original_name`.
 pub(crate) const NAMED: &[ItemKind] = &[ItemKind::Tool, ItemKind::Prompt];
 
 pub(crate) const FIELDS: [Field; 13] = [
     Field {
         name: "uri",
         member: "uri",
-        kind: Kind::Name,
-        of: RESOURCE,
-        documentation: "the URI it is published under.",
+        kind: FieldKind::Name,
+        item_kinds: RESOURCE,
+        documentation: "the URI under which it is published.",
     },
     Field {
         name: "uri_template",
         member: "uriTemplate",
-        kind: Kind::Name,
-        of: TEMPLATE,
-        documentation: "the URIs it stands for, such as `notes://{day}`.",
+        kind: FieldKind::Name,
+        item_kinds: TEMPLATE,
+        documentation: "the URI template (RFC 6570), such as `notes://{day}`.",
     },
     Field {
         name: "name",
         member: "name",
-        kind: Kind::Name,
-        of: ALL,
-        documentation: "The name a tool or prompt is published under; of a resource, what its server calls it.",
+        kind: FieldKind::Name,
+        item_kinds: ALL,
+        documentation: "The name under which a tool or prompt is published; for a resource, the name that its server gave it.",
     },
     Field {
         name: "title",
         member: "title",
-        kind: Kind::Text,
-        of: ALL,
-        documentation: "A name for people; `\"\"` if there is none.",
+        kind: FieldKind::Text,
+        item_kinds: ALL,
+        documentation: "The display name; `\"\"` if there is none.",
     },
     Field {
         name: "description",
         member: "description",
-        kind: Kind::Prose,
-        of: ALL,
-        documentation: "What it does or holds; `\"\"` if nothing is said.",
+        kind: FieldKind::Prose,
+        item_kinds: ALL,
+        documentation: "What the item does or contains; `\"\"` if there is none.",
     },
     Field {
         name: "parameters",
         member: "inputSchema",
-        kind: Kind::Schema,
-        of: TOOL,
-        documentation: "the JSON Schema of its arguments, a dict.",
+        kind: FieldKind::Schema,
+        item_kinds: TOOL,
+        documentation: "the JSON Schema of the arguments, a dict.",
     },
     Field {
         name: "arguments",
         member: "arguments",
-        kind: Kind::Arguments,
-        of: PROMPT,
-        documentation: "a list of dicts with `name` and, where they are known, `title`, `description` and `required`.",
+        kind: FieldKind::Arguments,
+        item_kinds: PROMPT,
+        documentation: "a list of dicts with `name` and optionally `title`, `description` and `required`.",
     },
     Field {
         name: "mime_type",
         member: "mimeType",
-        kind: Kind::Text,
-        of: RESOURCES,
-        documentation: "what it holds, such as `text/markdown`; `\"\"` if nothing is said.",
+        kind: FieldKind::Text,
+        item_kinds: RESOURCES,
+        documentation: "the MIME type, such as `text/markdown`; `\"\"` if there is none.",
     },
     Field {
         name: "size",
         member: "size",
-        kind: Kind::SizeOrNone,
-        of: RESOURCE,
-        documentation: "how many bytes it has, or None.",
+        kind: FieldKind::SizeOrNone,
+        item_kinds: RESOURCE,
+        documentation: "the size in bytes, or None.",
     },
     Field {
         name: "annotations",
         member: "annotations",
-        kind: Kind::Object,
-        of: ANNOTATED,
-        documentation: "hints such as a tool's `readOnlyHint` or a resource's `audience`, a dict. Claims of the server, not facts.",
+        kind: FieldKind::Object,
+        item_kinds: ANNOTATED,
+        documentation: "a dict of hints such as a tool's `readOnlyHint` or a resource's `audience`. The server claims them; the proxy does not check them.",
     },
     Field {
         name: "output_schema",
         member: "outputSchema",
-        kind: Kind::ObjectOrNone,
-        of: TOOL,
-        documentation: "the JSON Schema of its structured result, or None.",
+        kind: FieldKind::ObjectOrNone,
+        item_kinds: TOOL,
+        documentation: "the JSON Schema of the structured result, or None.",
     },
-    Field { name: "icons", member: "icons", kind: Kind::List, of: ALL, documentation: "A list of dicts." },
-    Field { name: "meta", member: "_meta", kind: Kind::Object, of: ALL, documentation: "The `_meta` dict." },
+    Field {
+        name: "icons",
+        member: "icons",
+        kind: FieldKind::List,
+        item_kinds: ALL,
+        documentation: "The icons, a list of dicts.",
+    },
+    Field {
+        name: "meta",
+        member: "_meta",
+        kind: FieldKind::Object,
+        item_kinds: ALL,
+        documentation: "The `_meta` dict.",
+    },
 ];
 
-/// The fields that a kind has.
+/// The fields that a kind of item has.
 pub(crate) fn fields(kind: ItemKind) -> impl Iterator<Item = &'static Field> + Clone {
-    FIELDS.iter().filter(move |field| field.of.contains(&kind))
+    FIELDS.iter().filter(move |field| field.item_kinds.contains(&kind))
 }
 
+/// The field of that name, or an error that suggests the nearest one.
 pub(crate) fn field(kind: ItemKind, name: &str) -> Result<&'static Field, ScriptError> {
     if let Some(field) = fields(kind).find(|field| field.name == name) {
         return Ok(field);
@@ -140,52 +154,53 @@ pub(crate) fn field(kind: ItemKind, name: &str) -> Result<&'static Field, Script
         return Err(ScriptError::new(format!("`{name}` cannot be replaced: it says where the {noun} came from")));
     }
     let known = fields(kind).map(|field| field.name);
-    let complaint = ScriptError::new(format!("the metadata of a {noun} has no field `{name}`"));
+    let error = ScriptError::new(format!("the metadata of a {noun} has no field `{name}`"));
     Err(match nearest(name, known.clone()) {
-        Some(near) => complaint.hint(format!("did you mean `{near}`?")),
-        None => complaint.hint(format!("its fields are {}", known.collect::<Vec<_>>().join(", "))),
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("its fields are {}", known.collect::<Vec<_>>().join(", "))),
     })
 }
 
-impl Kind {
+impl FieldKind {
     pub(crate) fn accepts(self, json: &Json) -> bool {
         match self {
-            Kind::Name | Kind::Text | Kind::Prose => json.is_string(),
-            Kind::Schema | Kind::Object | Kind::ObjectOrNone => json.is_object(),
-            Kind::List | Kind::Arguments => json.is_array(),
-            Kind::SizeOrNone => json.as_u64().is_some(),
+            FieldKind::Name | FieldKind::Text | FieldKind::Prose => json.is_string(),
+            FieldKind::Schema | FieldKind::Object | FieldKind::ObjectOrNone => json.is_object(),
+            FieldKind::List | FieldKind::Arguments => json.is_array(),
+            FieldKind::SizeOrNone => json.as_u64().is_some(),
         }
     }
 
-    /// What a script reads where nothing is.
+    /// The value that scripts read if the definition has no such member.
     pub(crate) fn absent(self) -> Json {
         match self {
-            Kind::Name | Kind::Text | Kind::Prose => json!(""),
-            Kind::Schema | Kind::Object => json!({}),
-            Kind::ObjectOrNone | Kind::SizeOrNone => Json::Null,
-            Kind::List | Kind::Arguments => json!([]),
+            FieldKind::Name | FieldKind::Text | FieldKind::Prose => json!(""),
+            FieldKind::Schema | FieldKind::Object => json!({}),
+            FieldKind::ObjectOrNone | FieldKind::SizeOrNone => Json::Null,
+            FieldKind::List | FieldKind::Arguments => json!([]),
         }
     }
 
+    /// The type for error messages.
     fn noun(self) -> &'static str {
         match self {
-            Kind::Name | Kind::Text | Kind::Prose => "text",
-            Kind::Schema | Kind::Object => "a dict",
-            Kind::ObjectOrNone => "a dict or None",
-            Kind::List | Kind::Arguments => "a list",
-            Kind::SizeOrNone => "a whole number of bytes or None",
+            FieldKind::Name | FieldKind::Text | FieldKind::Prose => "text",
+            FieldKind::Schema | FieldKind::Object => "a dict",
+            FieldKind::ObjectOrNone => "a dict or None",
+            FieldKind::List | FieldKind::Arguments => "a list",
+            FieldKind::SizeOrNone => "an integer (bytes) or None",
         }
     }
 }
 
-/// The member a script's value becomes; none where the value says that there is none.
+/// Converts a script's value to the member of the definition; None if the value is empty and the member is omitted.
 pub(crate) fn member<'v>(field: &Field, value: Value<'v>, heap: Heap<'v>) -> starlark::Result<Option<Json>> {
     let json = convert::to_json(value, heap)
-        .map_err(|error| script_error(format!("`{}` cannot become JSON: {error}", field.name)))?;
-    if field.kind == Kind::Schema && json == json!({}) {
+        .map_err(|error| script_error(format!("`{}` cannot be converted to JSON: {error}", field.name)))?;
+    if field.kind == FieldKind::Schema && json == json!({}) {
         return Ok(Some(json!({"type": "object"})));
     }
-    let optional = !matches!(field.kind, Kind::Name | Kind::Prose | Kind::Schema);
+    let optional = !matches!(field.kind, FieldKind::Name | FieldKind::Prose | FieldKind::Schema);
     if optional && (json.is_null() || json == field.kind.absent()) {
         return Ok(None);
     }
@@ -197,13 +212,13 @@ pub(crate) fn member<'v>(field: &Field, value: Value<'v>, heap: Heap<'v>) -> sta
             value.get_type()
         )));
     }
-    if field.kind == Kind::Arguments {
+    if field.kind == FieldKind::Arguments {
         check_arguments(&json)?;
     }
     Ok(Some(json))
 }
 
-/// Clients ask people for these by name.
+/// Checks the arguments of a prompt: each needs a unique name.
 fn check_arguments(json: &Json) -> Result<(), ScriptError> {
     let mut seen = Vec::new();
     for (index, argument) in json.as_array().into_iter().flatten().enumerate() {
@@ -213,7 +228,7 @@ fn check_arguments(json: &Json) -> Result<(), ScriptError> {
                 .hint("a prompt's arguments have the form `[{\"name\": \"topic\", \"required\": True}]`")
         })?;
         if seen.contains(&name) {
-            return Err(ScriptError::new(format!("`arguments` has `{name}` twice")));
+            return Err(ScriptError::new(format!("`arguments` has two entries named `{name}`")));
         }
         seen.push(name);
     }

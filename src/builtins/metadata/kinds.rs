@@ -1,4 +1,4 @@
-//! How scripts speak of the four kinds of thing that can be published.
+//! The words for the four kinds of item in the script API and in error messages.
 
 use crate::model::ItemKind;
 
@@ -11,7 +11,7 @@ pub(crate) fn noun(kind: ItemKind) -> &'static str {
     }
 }
 
-/// What its key is called: `name` of a tool is what `uri` is of a resource.
+/// The field that identifies an item, such as `name` for a tool and `uri` for a resource.
 pub(crate) fn key_field(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool | ItemKind::Prompt => "name",
@@ -20,7 +20,7 @@ pub(crate) fn key_field(kind: ItemKind) -> &'static str {
     }
 }
 
-/// The same in a sentence.
+/// The identifying field as a noun for error messages, such as "URI".
 pub(crate) fn key_noun(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool | ItemKind::Prompt => "name",
@@ -29,7 +29,7 @@ pub(crate) fn key_noun(kind: ItemKind) -> &'static str {
     }
 }
 
-/// The function that publishes it.
+/// The built-in that publishes an item.
 pub(crate) fn publisher(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "publish",
@@ -39,7 +39,7 @@ pub(crate) fn publisher(kind: ItemKind) -> &'static str {
     }
 }
 
-/// The function that makes a new one's metadata.
+/// The built-in that makes metadata for a new item.
 pub(crate) fn maker(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "metadata",
@@ -49,7 +49,7 @@ pub(crate) fn maker(kind: ItemKind) -> &'static str {
     }
 }
 
-/// The method of a backend that lists them.
+/// The method of a backend that lists its items.
 pub(crate) fn lister(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "tools",

@@ -1,5 +1,6 @@
-//! New metadata, for what a script publishes of its own.
-#![expect(clippy::too_many_arguments, reason = "a built-in has as many as its users can give")]
+//! `metadata()`, `resource_metadata()`, `resource_template_metadata()` and `prompt_metadata()`: metadata for items that a
+//! script implements itself.
+#![expect(clippy::too_many_arguments, reason = "a built-in takes one parameter per argument of the Starlark function")]
 
 use serde_json::Map;
 use starlark::environment::GlobalsBuilder;
@@ -16,7 +17,7 @@ use crate::script::script_error;
 
 #[starlark_module]
 pub fn register_metadata(builder: &mut GlobalsBuilder) {
-    /// A new tool's metadata. `parameters` is the JSON Schema of its arguments (`{}`: it takes none),
+    /// Makes the metadata of a new tool. `parameters` is the JSON Schema of its arguments (`{}` if it takes none),
     /// `annotations` a dict of hints such as `{"readOnlyHint": True}`.
     ///
     /// ```python
@@ -33,7 +34,7 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = NoneOr::None)] meta: NoneOr<Value<'v>>,
         heap: Heap<'v>,
     ) -> starlark::Result<Metadata> {
-        let given = [
+        let values = [
             ("name", NoneOr::Other(name)),
             ("title", title),
             ("description", NoneOr::Other(description)),
@@ -43,10 +44,10 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
             ("icons", icons),
             ("meta", meta),
         ];
-        made(ItemKind::Tool, given, heap)
+        make(ItemKind::Tool, values, heap)
     }
 
-    /// A new resource's metadata. `size` is in bytes.
+    /// Makes the metadata of a new resource. `size` is in bytes.
     ///
     /// ```python
     /// rules = resource_metadata("team://rules", "rules", mime_type = "text/markdown")
@@ -64,7 +65,7 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = NoneOr::None)] meta: NoneOr<Value<'v>>,
         heap: Heap<'v>,
     ) -> starlark::Result<Metadata> {
-        let given = [
+        let values = [
             ("uri", NoneOr::Other(uri)),
             ("name", NoneOr::Other(name)),
             ("title", title),
@@ -75,10 +76,10 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
             ("icons", icons),
             ("meta", meta),
         ];
-        made(ItemKind::Resource, given, heap)
+        make(ItemKind::Resource, values, heap)
     }
 
-    /// The metadata of a new resource template: of all resources whose URIs have that form.
+    /// Makes the metadata of a new resource template, which stands for all resources whose URIs match it.
     ///
     /// ```python
     /// days = resource_template_metadata("notes://{day}", "notes")
@@ -95,7 +96,7 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = NoneOr::None)] meta: NoneOr<Value<'v>>,
         heap: Heap<'v>,
     ) -> starlark::Result<Metadata> {
-        let given = [
+        let values = [
             ("uri_template", NoneOr::Other(uri_template)),
             ("name", NoneOr::Other(name)),
             ("title", title),
@@ -105,11 +106,11 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
             ("icons", icons),
             ("meta", meta),
         ];
-        made(ItemKind::ResourceTemplate, given, heap)
+        make(ItemKind::ResourceTemplate, values, heap)
     }
 
-    /// A new prompt's metadata. `arguments` is a list of dicts with `name` and, if wanted, `title`, `description` and
-    /// `required`.
+    /// Makes the metadata of a new prompt. `arguments` is a list of dicts with `name` and optionally `title`, `description`
+    /// and `required`.
     ///
     /// ```python
     /// review = prompt_metadata("review", "Reviews code", [{"name": "code", "required": True}])
@@ -124,7 +125,7 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = NoneOr::None)] meta: NoneOr<Value<'v>>,
         heap: Heap<'v>,
     ) -> starlark::Result<Metadata> {
-        let given = [
+        let values = [
             ("name", NoneOr::Other(name)),
             ("title", title),
             ("description", NoneOr::Other(description)),
@@ -132,23 +133,24 @@ pub fn register_metadata(builder: &mut GlobalsBuilder) {
             ("icons", icons),
             ("meta", meta),
         ];
-        made(ItemKind::Prompt, given, heap)
+        make(ItemKind::Prompt, values, heap)
     }
 }
 
-fn made<'v, const N: usize>(
+/// Builds metadata from values by field name.
+fn make<'v, const N: usize>(
     kind: ItemKind,
-    given: [(&str, NoneOr<Value<'v>>); N],
+    values: [(&str, NoneOr<Value<'v>>); N],
     heap: Heap<'v>,
 ) -> starlark::Result<Metadata> {
     let mut members = Map::new();
-    for (name, value) in given {
+    for (name, value) in values {
         let (field, Some(value)) = (field(kind, name)?, value.into_option()) else { continue };
         if let Some(json) = member(field, value, heap)? {
             members.insert(field.member.to_owned(), json);
         }
     }
     let definition = Definition::parse(kind, raw(&members))
-        .map_err(|error| script_error(format!("no such {} can be: {error}", noun(kind))))?;
+        .map_err(|error| script_error(format!("invalid {} metadata: {error}", noun(kind))))?;
     Ok(Metadata::of_script(kind, definition))
 }

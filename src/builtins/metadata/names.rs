@@ -1,39 +1,41 @@
-//! Which names and URIs may be published.
+//! The names and URIs that may be published.
 
 use crate::model::ItemKind;
 
-/// What the protocol recommends at most.
+/// The maximum length of a tool name that the protocol recommends.
 pub const MAX_NAME: usize = 128;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum NameVerdict {
     Good,
-    /// Outside of what the protocol recommends, and why: passes only if a backend chose it.
-    Odd(String),
-    Impossible(&'static str),
+    /// Not what the protocol recommends, with the reason. Allowed only for the name that a backend chose.
+    Discouraged(String),
+    /// Never allowed, with the reason.
+    Invalid(&'static str),
 }
 
-pub(crate) fn judge(kind: ItemKind, key: &str) -> Verdict {
+/// Checks the name or URI of an item.
+pub(crate) fn check_name(kind: ItemKind, key: &str) -> NameVerdict {
     if key.is_empty() {
-        return Verdict::Impossible("is empty");
+        return NameVerdict::Invalid("is empty");
     }
     if key.chars().any(char::is_control) {
-        return Verdict::Impossible("has control characters");
+        return NameVerdict::Invalid("contains control characters");
     }
     let fault = match kind {
         ItemKind::Tool | ItemKind::Prompt if is_plain_name(key) => None,
         ItemKind::Tool | ItemKind::Prompt => {
-            Some(format!("letters, digits, `_`, `.` and `-` only, at most {MAX_NAME} of them"))
+            Some(format!("only ASCII letters, digits, `_`, `.` and `-` are allowed, at most {MAX_NAME} characters"))
         }
         ItemKind::Resource => uri_fault(key).map(str::to_owned),
-        // A template may leave even the scheme open.
+        // The scheme of a template may be a variable.
         ItemKind::ResourceTemplate if key.starts_with('{') => brace_fault(key).map(str::to_owned),
         ItemKind::ResourceTemplate => uri_fault(key).or_else(|| brace_fault(key)).map(str::to_owned),
     };
-    fault.map_or(Verdict::Good, Verdict::Odd)
+    fault.map_or(NameVerdict::Good, NameVerdict::Discouraged)
 }
 
-/// Whether a name is what the protocol recommends.
+/// Returns whether a name is one that the protocol recommends.
 pub fn is_plain_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(plain)
@@ -41,15 +43,15 @@ pub fn is_plain_name(name: &str) -> bool {
 
 fn uri_fault(uri: &str) -> Option<&'static str> {
     if uri.chars().any(char::is_whitespace) {
-        return Some("it has spaces");
+        return Some("it contains white space");
     }
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme.as_bytes()).unwrap_or_default();
     let letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'.' | b'-');
     let valid = scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(letter);
-    (!valid).then_some("it has no scheme, such as `notes://today` has")
+    (!valid).then_some("it has no scheme such as `notes:` in `notes://today`")
 }
 
-/// What opens must close, and nothing opens twice.
+/// Checks that braces are balanced and not nested.
 fn brace_fault(template: &str) -> Option<&'static str> {
     let mut open = false;
     for letter in template.chars() {
@@ -70,19 +72,22 @@ mod tests {
 
     #[test]
     fn a_uri_has_a_scheme_and_no_spaces() {
-        let good = |kind, key| judge(kind, key) == Verdict::Good;
+        let good = |kind, key| check_name(kind, key) == NameVerdict::Good;
         for uri in ["file:///a", "a+b.c-1:x", "urn:isbn:1", "ui://x/ü"] {
             assert!(good(ItemKind::Resource, uri), "{uri}");
         }
         for uri in ["notes", "/etc/hosts", ":x", "1a:x", "a b:x", "a://b c"] {
-            assert!(matches!(judge(ItemKind::Resource, uri), Verdict::Odd(_)), "{uri}");
+            assert!(matches!(check_name(ItemKind::Resource, uri), NameVerdict::Discouraged(_)), "{uri}");
         }
-        assert!(matches!(judge(ItemKind::Resource, "a:\n"), Verdict::Impossible(_)));
+        assert!(matches!(check_name(ItemKind::Resource, "a:\n"), NameVerdict::Invalid(_)));
         for template in ["notes://{day}", "{+uri}", "x:{a}/{b}", "x:fixed"] {
             assert!(good(ItemKind::ResourceTemplate, template), "{template}");
         }
         for template in ["notes://{day", "x:{{a}}", "x:}", "{day}}", "notes"] {
-            assert!(matches!(judge(ItemKind::ResourceTemplate, template), Verdict::Odd(_)), "{template}");
+            assert!(
+                matches!(check_name(ItemKind::ResourceTemplate, template), NameVerdict::Discouraged(_)),
+                "{template}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Metadata: what something published is called, what it takes or holds. Immutable; a change is a copy.
+//! The Starlark value `metadata`: the definition of a tool, resource, resource template or prompt. Values are immutable;
+//! `.replace()` makes a changed copy.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -25,10 +26,11 @@ pub struct Metadata {
     pub kind: ItemKind,
     #[allocative(skip)]
     pub definition: Arc<Definition>,
-    /// As it was before any change: what `digest()` pins.
+    /// The definition before any change; `digest()` covers this one.
     #[allocative(skip)]
     pub original: Arc<Definition>,
     #[allocative(skip)]
+    /// The backend item that it describes; None if the script made the metadata.
     pub origin: Option<ItemRef>,
 }
 
@@ -56,7 +58,7 @@ impl Metadata {
         self.origin.is_some() && schema(&self.definition) == schema(&self.original)
     }
 
-    /// A copy with some members changed.
+    /// A copy with the given members of the definition set or, for None, removed.
     pub fn with(&self, changes: &[(&str, Option<Raw>)]) -> starlark::Result<Metadata> {
         let definition = self.definition.with(self.kind, changes).map_err(|error| script_error(error.to_string()))?;
         Ok(Metadata {
@@ -67,7 +69,8 @@ impl Metadata {
         })
     }
 
-    fn read(&self, name: &str) -> Option<Json> {
+    /// The value of a field as scripts see it; None if this kind of item has no such field.
+    fn field_value(&self, name: &str) -> Option<Json> {
         let field = fields(self.kind).find(|field| field.name == name)?;
         let value = self.definition.member(field.member).filter(|value| field.kind.accepts(value));
         Some(value.unwrap_or_else(|| field.kind.absent()))
@@ -95,12 +98,12 @@ impl<'v> StarlarkValue<'v> for Metadata {
         Some(METADATA_METHODS.methods())
     }
 
-    /// Not methods: each kind has its own fields, and a script may ask by `hasattr` which.
+    /// Fields are not methods, because each kind of item has its own, and `hasattr` must tell which.
     fn get_attr(&self, attribute: &str, heap: Heap<'v>) -> Option<Value<'v>> {
         if attribute == "original_name" {
             return NAMED.contains(&self.kind).then(|| heap.alloc(self.original.key()));
         }
-        convert::to_starlark(&self.read(attribute)?, heap).ok()
+        convert::to_starlark(&self.field_value(attribute)?, heap).ok()
     }
 
     fn dir_attr(&self) -> Vec<String> {
@@ -115,16 +118,17 @@ impl<'v> StarlarkValue<'v> for Metadata {
     }
 }
 
-/// What something published is. Dicts and lists read from it are copies: changing them changes nothing, `.replace()` does.
+/// The definition of a tool, resource, resource template or prompt. Dicts and lists read from it are copies; use
+/// `.replace()` to change something.
 #[starlark_module]
 fn metadata_members(builder: &mut MethodsBuilder) {
-    /// The name of the backend it came from, or None if the script made it.
+    /// The name of the backend that offers the item, or None if the script made the metadata.
     #[starlark(attribute)]
     fn backend_id<'v>(this: &Metadata, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.origin.as_ref().map_or(Value::new_none(), |origin| heap.alloc(origin.backend.as_ref())))
     }
 
-    /// A copy in which the given fields are changed and everything else is the same, unknown members included.
+    /// Returns a copy with the given fields changed. Everything else is kept, including unknown members.
     ///
     /// ```python
     /// meta.replace(name = "github_" + meta.name, description = "...")

@@ -1,4 +1,4 @@
-//! What may be published: each check raises an error that says what to do.
+//! Checks of published items. Each error has a hint that says how to fix it.
 
 use std::sync::Arc;
 
@@ -7,29 +7,30 @@ use starlark::values::{Value, ValueLike};
 use crate::builtins::backends::BackendHandler;
 use crate::builtins::metadata::Metadata;
 use crate::builtins::metadata::kinds::{key_field, key_noun, lister, maker, noun, publisher};
-use crate::builtins::metadata::names::{Verdict, judge};
-use crate::builtins::session::world::{Earlier, Notes};
+use crate::builtins::metadata::names::{NameVerdict, check_name};
+use crate::builtins::session::world::{Notes, PublishedAt};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::json::Object;
 use crate::model::ItemKind;
 use crate::script::ScriptError;
 
-/// The metadata, if it is one of that kind.
+/// Returns the value as metadata of that kind.
 pub(crate) fn metadata_of<'v>(kind: ItemKind, value: Value<'v>) -> Result<&'v Metadata, ScriptError> {
     let function = publisher(kind);
     let metadata = value.downcast_ref::<Metadata>().ok_or_else(|| {
-        let given = value.get_type();
-        ScriptError::new(format!("the first argument of {function}() must be a metadata, not a `{given}`"))
+        let actual = value.get_type();
+        ScriptError::new(format!("the first argument of {function}() must be a metadata, not a `{actual}`"))
             .hint(format!("take it from `backend.{}()` or make one with `{}(...)`", lister(kind), maker(kind)))
     })?;
     if metadata.kind == kind {
         return Ok(metadata);
     }
-    let (key, given) = (metadata.definition.key(), noun(metadata.kind));
-    Err(ScriptError::new(format!("{function}() publishes a {}; `{key}` is a {given}", noun(kind)))
-        .hint(format!("a {given} is published by `{}(meta, handler)`", publisher(metadata.kind))))
+    let (key, actual) = (metadata.definition.key(), noun(metadata.kind));
+    Err(ScriptError::new(format!("{function}() publishes a {}; `{key}` is a {actual}", noun(kind)))
+        .hint(format!("publish a {actual} with `{}(meta, handler)`", publisher(metadata.kind))))
 }
 
+/// Checks that the handler is a function of one argument and answers what clients ask of this kind of item.
 pub(crate) fn check_handler(metadata: &Metadata, handler: Value<'_>) -> Result<(), ScriptError> {
     let key = metadata.definition.key();
     if handler.get_type() != "function" {
@@ -49,22 +50,22 @@ pub(crate) fn check_handler(metadata: &Metadata, handler: Value<'_>) -> Result<(
     handler.downcast_ref::<BackendHandler>().map_or(Ok(()), |backend| check_target(metadata, backend))
 }
 
-/// A handler that is published unwrapped is never run: it must answer what clients ask of this kind.
+/// Checks a backend's own handler. The proxy forwards calls to it without running it, so nothing could convert its result.
 fn check_target(metadata: &Metadata, handler: &BackendHandler) -> Result<(), ScriptError> {
     let (target, key) = (&handler.target, metadata.definition.key());
     if target.kind != metadata.kind {
-        let (given, wanted) = (noun(target.kind), noun(metadata.kind));
-        return Err(ScriptError::new(format!("the handler of the {wanted} `{key}` is that of a {given}"))
-            .hint(format!("wrap it in a function that returns what a {wanted} returns")));
+        let (actual, expected) = (noun(target.kind), noun(metadata.kind));
+        return Err(ScriptError::new(format!("the handler of the {expected} `{key}` is that of a {actual}"))
+            .hint(format!("wrap it in a function that returns what a {expected} returns")));
     }
     if target.kind == ItemKind::ResourceTemplate && target.name.as_ref() != key {
-        return Err(ScriptError::new(format!("the server knows no URIs of the form `{key}`, only `{}`", target.name))
+        return Err(ScriptError::new(format!("the server has no resource template `{key}`, only `{}`", target.name))
             .hint("wrap the handler in a function that calls it with the server's own `uri`"));
     }
     Ok(())
 }
 
-/// Unchanged schemas of a backend may lack the type, as some servers do; what the script made must be right.
+/// Checks that a tool's parameters are an object schema. A schema that a backend sent may lack `type`, as some do.
 pub(crate) fn check_schema(metadata: &Metadata) -> Result<(), ScriptError> {
     let definition = &metadata.definition;
     let fault = |what: &str| {
@@ -72,7 +73,7 @@ pub(crate) fn check_schema(metadata: &Metadata) -> Result<(), ScriptError> {
             .hint("a tool's schema has the form `{\"type\": \"object\", \"properties\": {...}}`")
     };
     let object = Object::of(definition.raw()).map_err(|error| fault(&error.to_string()))?;
-    let schema = object.get("inputSchema").ok_or_else(|| fault("there are none"))?;
+    let schema = object.get("inputSchema").ok_or_else(|| fault("`parameters` is missing"))?;
     let members = Object::of(schema).map_err(|error| fault(&error.to_string()))?;
     match members.get("type").map(|kind| kind.get()) {
         Some("\"object\"") => Ok(()),
@@ -82,46 +83,49 @@ pub(crate) fn check_schema(metadata: &Metadata) -> Result<(), ScriptError> {
     }
 }
 
-/// Refuses a name or URI that nobody can use, or only a backend may have chosen; notes what is odd.
+/// Checks the name or URI. One that the protocol does not recommend is an error if the script chose it, and a warning if a
+/// backend did.
 pub(crate) fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) -> Result<(), ScriptError> {
     let (kind, key) = (metadata.kind, metadata.definition.key());
     let (noun, key_noun, field) = (noun(kind), key_noun(kind), key_field(kind));
     let subject = if key_noun == "name" { format!("{noun} name") } else { key_noun.to_owned() };
-    let cure = format!("`meta.replace({field} = ...)` gives it another one");
-    match judge(kind, key) {
-        Verdict::Good => {}
-        Verdict::Impossible(why) => {
+    let fix = format!("change it with `meta.replace({field} = ...)`");
+    match check_name(kind, key) {
+        NameVerdict::Good => {}
+        NameVerdict::Invalid(why) => {
             let quoted = crate::json::quote(key);
-            return Err(ScriptError::new(format!("the {subject} {quoted} {why}")).hint(cure));
+            return Err(ScriptError::new(format!("the {subject} {quoted} {why}")).hint(fix));
         }
-        Verdict::Odd(_) if metadata.has_original_key() => {
+        NameVerdict::Discouraged(_) if metadata.has_original_key() => {
             let backend = metadata.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default();
-            let mut warning =
-                Diagnostic::warning(format!("the backend `{backend}` has a {noun} with an odd {key_noun}: `{key}`"))
-                    .hint(format!("some clients refuse such a {key_noun}; {cure}"));
+            let mut warning = Diagnostic::warning(format!(
+                "the {key_noun} `{key}` of a {noun} of server `{backend}` does not follow the MCP recommendations"
+            ))
+            .hint(format!("some clients reject it; {fix}"));
             warning.place = place.cloned();
             notes.warnings.push(warning);
         }
-        Verdict::Odd(why) => {
+        NameVerdict::Discouraged(why) => {
             return Err(ScriptError::new(format!("the {subject} `{key}` is not allowed: {why}")));
         }
     }
     Ok(())
 }
 
-pub(crate) fn check_free(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) -> Result<(), ScriptError> {
+/// Checks that the name or URI is not published yet, and records it.
+pub(crate) fn check_unique(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) -> Result<(), ScriptError> {
     let (kind, key) = (metadata.kind, metadata.definition.key());
     if let Some(earlier) = notes.published.get(&(kind, key.to_owned())) {
         let (key_noun, place) = (key_noun(kind), &earlier.place);
-        let whose =
+        let owner =
             |backend: Option<&Arc<str>>| backend.map(|name| format!(" (of server `{name}`)")).unwrap_or_default();
         let (this, other) =
-            (whose(metadata.origin.as_ref().map(|origin| &origin.backend)), whose(earlier.backend.as_ref()));
+            (owner(metadata.origin.as_ref().map(|origin| &origin.backend)), owner(earlier.backend.as_ref()));
         return Err(ScriptError::new(format!("the {key_noun} `{key}`{this} is already published, at {place}{other}"))
-            .hint(format!("`meta.replace({} = ...)` gives one of them another {key_noun}", key_field(kind))));
+            .hint(format!("give one of them another {key_noun} with `meta.replace({} = ...)`", key_field(kind))));
     }
     let backend = metadata.origin.as_ref().map(|origin| origin.backend.clone());
     let place = place.map(Place::short).unwrap_or_default();
-    notes.published.insert((kind, key.to_owned()), Earlier { place, backend });
+    notes.published.insert((kind, key.to_owned()), PublishedAt { place, backend });
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `publish()` and its kin: what the client may see.
+//! `publish()`, `publish_resource()`, `publish_resource_template()` and `publish_prompt()`.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -7,7 +7,7 @@ use starlark::values::Value;
 use starlark::values::dict::DictMut;
 use starlark::values::none::NoneType;
 
-use super::checks::{check_free, check_handler, check_key, check_schema, metadata_of};
+use super::checks::{check_handler, check_key, check_schema, check_unique, metadata_of};
 use crate::builtins::metadata::kinds::publisher;
 use crate::builtins::session::World;
 use crate::diagnostic::Place;
@@ -16,10 +16,10 @@ use crate::script::{Context, ScriptError, script_error};
 
 #[starlark_module]
 pub fn register_publish(builder: &mut GlobalsBuilder) {
-    /// Adds a tool to what the client sees. Only at the top level of the session script.
+    /// Publishes a tool to clients. Only at the top level of the session script.
     ///
-    /// `meta` is a metadata, `handler` a function that takes one dict: the tool's arguments. A backend's own handler
-    /// published as it is costs nothing: calls are forwarded without running the script.
+    /// `meta` is a metadata, `handler` a function that takes one dict, the tool's arguments. If `handler` is a backend's own
+    /// handler, the proxy forwards calls to the backend without running Starlark.
     ///
     /// ```python
     /// for backend in backends().values():
@@ -34,7 +34,7 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
         publish_item(ItemKind::Tool, meta, handler, eval)
     }
 
-    /// Adds a resource to what the client sees. Only at the top level of the session script.
+    /// Publishes a resource to clients. Only at the top level of the session script.
     ///
     /// The handler takes a dict with `uri` and returns `{"contents": [...]}` or text.
     ///
@@ -50,7 +50,7 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
         publish_item(ItemKind::Resource, meta, handler, eval)
     }
 
-    /// Adds a resource template to what the client sees. Only at the top level of the session script.
+    /// Publishes a resource template to clients. Only at the top level of the session script.
     ///
     /// The handler takes a dict with `uri` and the template's variables and returns `{"contents": [...]}` or text.
     ///
@@ -66,7 +66,7 @@ pub fn register_publish(builder: &mut GlobalsBuilder) {
         publish_item(ItemKind::ResourceTemplate, meta, handler, eval)
     }
 
-    /// Adds a prompt to what the client sees. Only at the top level of the session script.
+    /// Publishes a prompt to clients. Only at the top level of the session script.
     ///
     /// The handler takes a dict, the prompt's arguments, and returns `{"messages": [...]}` or text.
     ///
@@ -101,13 +101,13 @@ fn publish_item<'v>(
     {
         let mut notes = World::of(eval)?.notes();
         check_key(metadata, &mut notes, place.as_ref())?;
-        check_free(metadata, &mut notes, place.as_ref())?;
+        check_unique(metadata, &mut notes, place.as_ref())?;
     }
     collect(&function, kind, metadata.definition.key(), (meta, handler), eval)?;
     Ok(NoneType)
 }
 
-/// Where the script is.
+/// The position in the script that is being evaluated.
 pub(crate) fn place(eval: &Evaluator<'_, '_, '_>) -> Option<Place> {
     eval.call_stack_top_location().map(|span| {
         let range = span.span.begin().get() as usize..span.span.end().get() as usize;
@@ -115,7 +115,8 @@ pub(crate) fn place(eval: &Evaluator<'_, '_, '_>) -> Option<Place> {
     })
 }
 
-/// Keeps what is published with the module: handlers live on its heap.
+/// Adds an item to the published items, which are stored as the extra value of the module because handlers live on the
+/// module's heap.
 pub(crate) fn collect<'v>(
     function: &str,
     kind: ItemKind,
@@ -125,12 +126,12 @@ pub(crate) fn collect<'v>(
 ) -> starlark::Result<()> {
     let collected = eval.module().extra_value().ok_or_else(|| {
         ScriptError::new(format!(
-            "{function} works only in the session script itself, not while another file is loaded"
+            "{function} works only in the session script itself, not while another file is being loaded"
         ))
-        .hint("put it into a function and call that from the session script")
+        .hint("put the call into a function, and call that function from the session script")
     })?;
     let heap = eval.heap();
-    // A tool and a prompt may have the same name.
+    // The key includes the kind, because a tool and a prompt may have the same name.
     let key = heap.alloc_str(&format!("{} {key}", kind.list_member())).get_hashed_value();
     let mut entries = DictMut::from_value(collected).map_err(|error| script_error(error.to_string()))?;
     entries.aref.insert_hashed(key, heap.alloc(item));

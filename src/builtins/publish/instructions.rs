@@ -1,4 +1,4 @@
-//! `instructions()`: what the client is told about the server.
+//! `instructions()`: the server instructions that clients receive.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -10,8 +10,8 @@ use crate::script::Context;
 
 #[starlark_module]
 pub fn register_instructions(builder: &mut GlobalsBuilder) {
-    /// Says what the client is told about this server. Without it the client gets the backends' own instructions, each
-    /// under its name. Only at the top level; the last call counts.
+    /// Sets the `instructions` that clients receive when they connect. Without it, clients receive the instructions of the
+    /// backends, each under the backend's name. The last call counts. Only at the top level.
     fn instructions<'v>(text: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         Context::of(eval)?.require_top("instructions()")?;
         World::of(eval)?.notes().instructions = Some(text.to_owned());

@@ -1,4 +1,4 @@
-//! What a session script decided: plain data and functions, before anything is done about it.
+//! The result of a session script: what it published and recorded at its top level.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,33 +12,34 @@ use crate::search::SharedIndex;
 
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Each kind in the order it was published.
+    /// The published items of each kind are in the order of their publication.
     pub tools: Vec<Published>,
     pub resources: Vec<Published>,
     pub resource_templates: Vec<Published>,
     pub prompts: Vec<Published>,
     pub instructions: Option<String>,
-    /// Whether `passthrough()` was asked for all that it can pass.
+    /// Whether the script called `passthrough()` for both resources and prompts.
     pub passes_all: bool,
     /// The keys of `config()` that the script read at its top level.
     pub sections_read: BTreeSet<String>,
-    /// Odd things that are not errors, each with its place.
+    /// Warnings, each with its position in the script.
     pub warnings: Vec<Diagnostic>,
-    /// The search indexes that it made at its top level.
+    /// The search indexes that the script made at its top level.
     pub indexes: Vec<Arc<SharedIndex>>,
     /// What the script logged at its top level.
     pub log: Vec<LogLine>,
-    /// Whether it asked whom it runs for: others may get another plan.
+    /// Whether the script read the current user or client, so that others need a plan of their own.
     pub personal: bool,
-    /// What runs before everything that a client names.
+    /// The script's `on_request`, which runs before every request for an item.
     pub on_request: Option<Hook>,
-    /// The files it loaded, to be watched with it.
+    /// The files that the script loaded, to be watched for changes together with the script.
     pub files: Vec<PathBuf>,
-    /// Of the script, what it loaded and its settings.
+    /// The digest of the script, the files it loaded, and its settings.
     pub digest: String,
 }
 
 impl Plan {
+    /// The published items of one kind.
     pub fn of(&self, kind: ItemKind) -> &[Published] {
         match kind {
             ItemKind::Tool => &self.tools,
@@ -62,13 +63,13 @@ impl Plan {
 pub struct Published {
     pub definition: Arc<Definition>,
     pub handler: Handler,
-    /// What it was at its backend, if its metadata came from one, changed or not; none if the script made it.
+    /// The backend item whose metadata was published, changed or not; None if the script made the metadata.
     pub origin: Option<ItemRef>,
 }
 
 #[derive(Clone, Debug)]
 pub enum Handler {
-    /// Published unwrapped: forwarded without Starlark.
+    /// A backend's own handler: calls are forwarded without running Starlark.
     Backend(ItemRef),
     Script(Function),
 }

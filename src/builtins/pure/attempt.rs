@@ -1,4 +1,4 @@
-//! `attempt()`: Starlark has no exceptions.
+//! `attempt()`: calls a function and returns its error as a value. Starlark has no exceptions.
 
 use starlark::collections::SmallMap;
 use starlark::environment::GlobalsBuilder;
@@ -12,8 +12,8 @@ use crate::script::{Context, error_message};
 
 #[starlark_module]
 pub fn register_attempt(builder: &mut GlobalsBuilder) {
-    /// Calls a function with the other arguments and catches its error: a struct with `ok`, `value` (None after an
-    /// error) and `error` (`""` if there was none). A cancelled call and a used-up limit cannot be caught.
+    /// Calls a function with the remaining arguments and catches its error. Returns a struct with `ok`, `value` (None
+    /// after an error) and `error` (`""` on success). Cancellation and exceeded limits cannot be caught.
     ///
     /// ```python
     /// answer = attempt(json.decode, text)

@@ -1,4 +1,4 @@
-//! The module `json`.
+//! The Starlark module `json`.
 
 use serde::Serialize;
 use starlark::environment::GlobalsBuilder;
@@ -11,15 +11,15 @@ pub(crate) fn register_json(builder: &mut GlobalsBuilder) {
     builder.namespace("json", members);
 }
 
-/// JSON text and Starlark values. Integers of any size and the order of keys survive.
+/// Conversion between JSON text and Starlark values. Integers of any size and the order of keys are preserved.
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
-    /// The value as JSON in one line.
+    /// Encodes a value as JSON on one line.
     fn encode<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
         Ok(convert::to_json(value, heap)?.to_string())
     }
 
-    /// The value as JSON over several lines.
+    /// Encodes a value as indented JSON on several lines. `prefix` is put at the start of every line but the first.
     fn encode_indent<'v>(
         value: Value<'v>,
         #[starlark(default = "")] prefix: &str,
@@ -31,11 +31,11 @@ fn members(builder: &mut GlobalsBuilder) {
         let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
         let mut serializer = serde_json::Serializer::with_formatter(&mut out, formatter);
         json.serialize(&mut serializer).map_err(|error| script_error(error.to_string()))?;
-        // A line break inside a JSON string is escaped, so every real one begins a line.
+        // JSON escapes line breaks inside strings, so every raw one starts a new line.
         Ok(String::from_utf8_lossy(&out).replace('\n', &format!("\n{prefix}")))
     }
 
-    /// The value that JSON text stands for. Text that is no JSON is an error, or gives `default` where there is one.
+    /// Decodes JSON text. Invalid JSON is an error, or gives `default` if one is passed.
     fn decode<'v>(text: &str, default: Option<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         match (convert::text_to_starlark(text, heap), default) {
             (Ok(value), _) => Ok(value),

@@ -1,4 +1,4 @@
-//! The module `re`: regular expressions in linear time, and globs.
+//! The Starlark module `re`: regular expressions with linear running time, and globs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -17,20 +17,21 @@ pub(crate) fn register_re(builder: &mut GlobalsBuilder) {
     builder.namespace("re", members);
 }
 
-/// Regular expressions. They take time linear in the text, so there are no back-references and no look-around.
+/// Regular expressions. Matching takes time linear in the text, so there are no back-references and no look-around.
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
-    /// Matches at the beginning of the text: None, or a struct with `text`, `groups` (a list, None for a group that took
-    /// no part), `named` (a dict), `start` and `end` (offsets in bytes). Begin the pattern with `.*` to search anywhere.
+    /// Matches at the beginning of the text. Returns None, or a struct with `text`, `groups` (a list, with None for a group
+    /// that did not participate), `named` (a dict), `start` and `end` (byte offsets). Begin the pattern with `.*` to search
+    /// anywhere.
     fn r#match<'v>(pattern: &str, text: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let regex = compiled(pattern)?;
-        // The first match in the text is the one that begins earliest, so if any begins at 0, this one does.
+        // Matches are leftmost-first: if any match begins at 0, the first one does.
         let captures = regex.captures(text).filter(|captures| captures.get(0).is_some_and(|whole| whole.start() == 0));
-        Ok(captures.map_or(Value::new_none(), |captures| found(&regex, &captures, heap)))
+        Ok(captures.map_or(Value::new_none(), |captures| match_struct(&regex, &captures, heap)))
     }
 
-    /// All matches that do not overlap: a list of texts; of the group's texts if the pattern has one group, of tuples
-    /// if it has several.
+    /// Returns all non-overlapping matches as a list of strings: the whole match, or the group if the pattern has one
+    /// group. With several groups, the list holds tuples.
     fn find_all<'v>(pattern: &str, text: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let regex = compiled(pattern)?;
         let group =
@@ -43,7 +44,7 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(heap.alloc(regex.captures_iter(text).map(item).collect::<Vec<_>>()))
     }
 
-    /// The text with all matches (or the first `count`) replaced. `\1` and `\g<name>` stand for groups.
+    /// Replaces all matches (or the first `count`). `\1` and `\g<name>` in the replacement refer to groups.
     fn sub(
         pattern: &str,
         replacement: &str,
@@ -54,18 +55,19 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(compiled(pattern)?.replacen(text, limit, template(replacement).as_str()).into_owned())
     }
 
-    /// Whether the whole text matches a glob: `*` is any text, `?` one character, `[abc]` one of these, `[!abc]` none.
+    /// Returns whether the whole text matches a glob: `*` matches any text, `?` one character, `[abc]` one of the listed
+    /// characters, `[!abc]` one character that is not listed.
     fn glob(pattern: &str, text: &str) -> starlark::Result<bool> {
         Ok(compiled(&from_glob(pattern))?.is_match(text))
     }
 }
 
-/// The same for what is not a script: a pattern that cannot be understood fits nothing.
+/// Returns whether the whole text matches a glob, like `re.glob()`. An invalid pattern matches nothing.
 pub fn glob_fits(pattern: &str, text: &str) -> bool {
     compiled(&from_glob(pattern)).is_ok_and(|regex| regex.is_match(text))
 }
 
-fn found<'v>(regex: &Regex, captures: &Captures<'_>, heap: Heap<'v>) -> Value<'v> {
+fn match_struct<'v>(regex: &Regex, captures: &Captures<'_>, heap: Heap<'v>) -> Value<'v> {
     let text_of = |group: Option<regex::Match<'_>>| group.map_or(Value::new_none(), |group| heap.alloc(group.as_str()));
     let groups: Vec<Value<'v>> = captures.iter().skip(1).map(text_of).collect();
     let named = regex.capture_names().flatten().map(|name| (name, text_of(captures.name(name))));
@@ -79,30 +81,30 @@ fn found<'v>(regex: &Regex, captures: &Captures<'_>, heap: Heap<'v>) -> Value<'v
     ]))
 }
 
-/// Compiled patterns are kept: the same few are used for every tool. A script that makes patterns without end only
-/// empties the store.
+/// Compiles a pattern, or returns it from the cache: scripts tend to use the same few patterns for every tool. A full
+/// cache is emptied, so that a script that generates patterns cannot make it grow.
 fn compiled(pattern: &str) -> Result<Arc<Regex>, ScriptError> {
-    const KEPT: usize = 256;
-    static STORE: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
-    let mut store = STORE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(regex) = store.get(pattern) {
+    const MAX_CACHED: usize = 256;
+    static CACHE: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
+    let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(regex) = cache.get(pattern) {
         return Ok(regex.clone());
     }
     let regex = Regex::new(pattern).map_err(|error| {
         let text = error.to_string();
         let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        ScriptError::new(format!("`{pattern}` is no regular expression: {reason}"))
+        ScriptError::new(format!("invalid regular expression `{pattern}`: {reason}"))
     })?;
-    if store.len() >= KEPT {
-        store.clear();
+    if cache.len() >= MAX_CACHED {
+        cache.clear();
     }
-    // Shared, not cloned: a clone would build its caches anew.
+    // Shared through an `Arc`: a cloned `Regex` would start with empty scratch space.
     let regex = Arc::new(regex);
-    store.insert(pattern.to_owned(), regex.clone());
+    cache.insert(pattern.to_owned(), regex.clone());
     Ok(regex)
 }
 
-/// From the notation of Python to that of the regex crate.
+/// Translates a replacement from Python's notation to that of the `regex` crate.
 fn template(replacement: &str) -> String {
     let mut out = String::new();
     let mut rest = replacement;
@@ -130,6 +132,10 @@ fn template(replacement: &str) -> String {
     out
 }
 
+/// Translates a glob to a regular expression.
+///
+/// `glob::Pattern` is no substitute: it rejects `a**` and an unclosed `[`, gives `**/` a meaning of its own, and its
+/// matching is not linear in the text.
 fn from_glob(pattern: &str) -> String {
     let mut out = String::from("(?s)^");
     let mut rest = pattern;

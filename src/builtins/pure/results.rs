@@ -1,4 +1,4 @@
-//! Results of tools: making an error, stopping with one, taking the payload out.
+//! Results of tools: `error()`, `fail()` and `unwrap()`.
 
 use serde_json::json;
 use starlark::environment::GlobalsBuilder;
@@ -12,14 +12,14 @@ use crate::script::{Failed, convert, script_error};
 
 #[starlark_module]
 pub fn register_results(builder: &mut GlobalsBuilder) {
-    /// An error result, to be returned by a handler: `return error("no such table")`.
+    /// Returns an error result for a handler to return: `return error("no such table")`.
     fn error<'v>(text: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let result = json!({"content": [{"type": "text", "text": text.to_str()}], "isError": true});
         Ok(convert::to_starlark(&result, heap)?)
     }
 
-    /// Stops with an error: the whole script at its top level, the call in a handler. The client of a tool gets `text`;
-    /// `data` goes with it where the protocol has a place for it.
+    /// Stops with an error: at the top level the whole script, in a handler the current call. The client receives `text`,
+    /// and `data` where the protocol has a field for it.
     fn fail<'v>(
         text: Value<'v>,
         #[starlark(default = NoneOr::None)] data: NoneOr<Value<'v>>,
@@ -29,8 +29,8 @@ pub fn register_results(builder: &mut GlobalsBuilder) {
         Err(Failed { text: text.to_str(), data }.into())
     }
 
-    /// What a result holds: its `structuredContent` (a lone `{"result": v}` gives `v`), else its text read as JSON,
-    /// else its text. An error result is raised.
+    /// Returns the payload of a tool result: its `structuredContent` (a lone `{"result": v}` gives `v`), else its text
+    /// decoded as JSON, else its text. An error result is raised as an error.
     fn unwrap<'v>(result: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let members = convert::to_object(result, heap)?.ok_or_else(|| {
             script_error(format!("unwrap() takes the result of a tool, a dict, not a `{}`", result.get_type()))

@@ -1,4 +1,4 @@
-//! The module `time`: text and clock time. The clock itself is an effect.
+//! The Starlark module `time`: formatting, parsing, and the clock. Reading the clock is an effect.
 
 use std::time::SystemTime;
 
@@ -19,20 +19,20 @@ pub(crate) fn register_time(builder: &mut GlobalsBuilder) {
     builder.namespace("time", members);
 }
 
-/// Time as seconds since 1970, and as text.
+/// Unix time, and its conversion from and to text.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// The seconds since 1970, an integer. Only while a call is handled.
+    /// The current Unix time in seconds, an integer. Only while a call is handled.
     fn now(eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
         Ok(clock("time.now", eval)? / 1000)
     }
 
-    /// The milliseconds since 1970, an integer. Only while a call is handled.
+    /// The current Unix time in milliseconds, an integer. Only while a call is handled.
     fn now_ms(eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
         clock("time.now_ms", eval)
     }
 
-    /// Seconds since 1970 as text, by the letters of `strftime`, in a time zone such as `"Europe/Berlin"`:
+    /// Formats a Unix time in seconds with a `strftime` format, in a time zone such as `"Europe/Berlin"`:
     /// `time.format(0)` is `"1970-01-01T00:00:00Z"`.
     fn format(
         ts: UnpackFloat,
@@ -40,52 +40,53 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = "UTC")] tz: &str,
     ) -> starlark::Result<String> {
         let zone = TimeZone::get(tz).map_err(|_| {
-            ScriptError::new(format!("there is no time zone `{tz}`"))
-                .hint("names are as in `UTC`, `Europe/Berlin`, `America/New_York`")
+            ScriptError::new(format!("unknown time zone `{tz}`"))
+                .hint("use an IANA name such as `UTC`, `Europe/Berlin` or `America/New_York`")
         })?;
         let zoned = timestamp(ts.0)?.to_zoned(zone);
-        strtime::format(fmt, &zoned).map_err(|error| script_error(format!("`{fmt}`: {error}")))
+        strtime::format(fmt, &zoned).map_err(|error| script_error(format!("invalid format `{fmt}`: {error}")))
     }
 
-    /// The seconds since 1970 that a text stands for, by the letters of `strptime`. Without an offset in it the time is
-    /// UTC, without a time of day midnight: `time.parse("2026-11-15", "%Y-%m-%d")` is `1794700800`.
+    /// Parses text with a `strptime` format and returns the Unix time in seconds. Without a UTC offset the time is in UTC,
+    /// without a time of day it is midnight: `time.parse("2026-11-15", "%Y-%m-%d")` is `1794700800`.
     fn parse(text: &str, #[starlark(default = ISO)] fmt: &str) -> starlark::Result<i64> {
-        let read = strtime::parse(fmt, text)
-            .map_err(|error| script_error(format!("`{text}` does not fit `{fmt}`: {error}")))?;
-        let time = moment(&read).ok_or_else(|| {
-            ScriptError::new(format!("`{fmt}` does not say which day it is"))
+        let parsed = strtime::parse(fmt, text)
+            .map_err(|error| script_error(format!("cannot parse `{text}` as `{fmt}`: {error}")))?;
+        let time = moment(&parsed).ok_or_else(|| {
+            ScriptError::new(format!("the format `{fmt}` has no complete date"))
                 .hint("it needs at least `%Y-%m-%d` or `%s`")
         })?;
         Ok(time.as_second())
     }
 }
 
-/// What the clock shows, in milliseconds.
+/// The current Unix time in milliseconds.
 fn clock(kind: &'static str, eval: &Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
-    let shown = Context::of(eval)?.effect(kind, &[], |host| {
+    let millis = Context::of(eval)?.effect(kind, &[], |host| {
         let since = host.now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Ok(Ok(crate::json::raw(&i64::try_from(since.as_millis()).unwrap_or(i64::MAX))))
     })?;
-    shown.get().parse().map_err(|_| script_error("the clock shows no time"))
+    millis.get().parse().map_err(|_| script_error("the recorded time is not a number"))
 }
 
 fn timestamp(seconds: f64) -> Result<Timestamp, ScriptError> {
-    let out_of_range = || ScriptError::new(format!("{seconds} seconds since 1970 is no time that can be told"));
+    let out_of_range = || ScriptError::new(format!("the Unix time {seconds} is out of range"));
     if !seconds.is_finite() || seconds.abs() > 1e12 {
         return Err(out_of_range());
     }
-    // A float holds microseconds of any year somebody asks for.
+    // Within this range a float is exact to about 0.1 ms, and the product fits in 64 bits.
     #[expect(clippy::cast_possible_truncation, reason = "checked above")]
     Timestamp::from_microsecond((seconds * 1e6).round() as i64).map_err(|_| out_of_range())
 }
 
-fn moment(read: &BrokenDownTime) -> Option<Timestamp> {
-    if let Ok(exact) = read.to_timestamp() {
+/// The point in time, in UTC unless the text has an offset, at midnight unless it has a time of day.
+fn moment(parsed: &BrokenDownTime) -> Option<Timestamp> {
+    if let Ok(exact) = parsed.to_timestamp() {
         return Some(exact);
     }
     let utc = |time: DateTime| time.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
-    match read.to_datetime() {
+    match parsed.to_datetime() {
         Ok(time) => utc(time),
-        Err(_) => utc(read.to_date().ok()?.at(0, 0, 0, 0)),
+        Err(_) => utc(parsed.to_date().ok()?.at(0, 0, 0, 0)),
     }
 }

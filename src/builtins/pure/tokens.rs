@@ -1,4 +1,4 @@
-//! `count_tokens()`: what a text costs a model.
+//! `count_tokens()`: estimates how many tokens a value costs a model.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
@@ -10,9 +10,9 @@ use crate::search::estimate_tokens;
 
 #[starlark_module]
 pub fn register_tokens(builder: &mut GlobalsBuilder) {
-    /// About how many tokens a value costs a model: of text its own, of a metadata its whole definition, of anything
-    /// else its JSON. An estimate, since every model counts otherwise; the same everywhere, so that sums and shares can
-    /// be compared.
+    /// Estimates how many tokens a value costs a model: a string by its text, a metadata by its whole definition, anything
+    /// else by its JSON. Every model counts differently; the estimate does not depend on the model, so that sums and
+    /// shares are comparable.
     fn count_tokens<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<i32> {
         let count = match (value.downcast_ref::<Metadata>(), value.unpack_str()) {
             (Some(metadata), _) => estimate_tokens(metadata.definition.raw().get()),

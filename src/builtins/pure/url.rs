@@ -1,4 +1,4 @@
-//! The module `url`.
+//! The Starlark module `url`.
 
 use ::url::Url;
 use ::url::form_urlencoded::{Serializer, parse as parse_query};
@@ -15,11 +15,11 @@ pub(crate) fn register_url(builder: &mut GlobalsBuilder) {
     builder.namespace("url", members);
 }
 
-/// Addresses: taken apart, put together, escaped. Nothing is fetched.
+/// Parsing, joining and escaping of URLs. These functions never access the network.
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
-    /// Text as part of an address, everything but letters, digits and `-._~` escaped: `url.encode("a b/c")` is
-    /// `"a%20b%2Fc"`. Letters in `safe` are left as they are.
+    /// Percent-encodes text for use in a URL: everything but ASCII letters, digits and `-._~`. Characters in `safe` are kept
+    /// as well. `url.encode("a b/c")` is `"a%20b%2Fc"`.
     fn encode(#[starlark(require = pos)] text: &str, #[starlark(default = "")] safe: &str) -> starlark::Result<String> {
         let mut out = String::with_capacity(text.len());
         for letter in text.chars() {
@@ -34,7 +34,7 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(out)
     }
 
-    /// Escaped text as it was: `url.decode("a%20b")` is `"a b"`. A `+` stays one.
+    /// Decodes percent-encoded text: `url.decode("a%20b")` is `"a b"`. A `+` stays a `+`.
     fn decode(#[starlark(require = pos)] text: &str) -> starlark::Result<String> {
         let bytes = text.as_bytes();
         let mut out = Vec::with_capacity(bytes.len());
@@ -53,11 +53,11 @@ fn members(builder: &mut GlobalsBuilder) {
                 }
             }
         }
-        String::from_utf8(out).map_err(|_| script_error("what these escapes stand for is no text"))
+        String::from_utf8(out).map_err(|_| script_error("the percent-decoded bytes are not UTF-8 text"))
     }
 
-    /// A dict as the query of an address, None left out, a list once for each: `url.encode_query({"q": "a b"})` is
-    /// `"q=a+b"`.
+    /// Encodes a dict as the query of a URL. None is omitted, and a list gives one pair for each of its values:
+    /// `url.encode_query({"q": "a b"})` is `"q=a+b"`.
     fn encode_query<'v>(
         #[starlark(require = pos)] values: SmallMap<String, Value<'v>>,
         heap: Heap<'v>,
@@ -78,8 +78,8 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(query.finish())
     }
 
-    /// The parts of an address: struct `scheme host port path query fragment`; `port` is None where it is not said and
-    /// has no default, `query` a dict from name to a list of values. What is no address is an error.
+    /// Splits a URL into a struct `scheme host port path query fragment`. `port` is None if the URL has none and the scheme
+    /// has no default port; `query` is a dict from name to a list of values. An invalid URL is an error.
     fn parse<'v>(#[starlark(require = pos)] text: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let url = parsed(text)?;
         let mut query: SmallMap<String, Vec<String>> = SmallMap::new();
@@ -97,18 +97,19 @@ fn members(builder: &mut GlobalsBuilder) {
         ])))
     }
 
-    /// An address as seen from another: `url.join("https://a.example/x/y", "z")` is `"https://a.example/x/z"`.
+    /// Resolves a URL against a base URL: `url.join("https://a.example/x/y", "z")` is `"https://a.example/x/z"`.
     fn join(
         #[starlark(require = pos)] base: &str,
         #[starlark(require = pos)] address: &str,
     ) -> starlark::Result<String> {
         let joined = parsed(base)?.join(address);
-        Ok(joined.map_err(|error| script_error(format!("`{address}` is no address: {error}")))?.into())
+        Ok(joined.map_err(|error| script_error(format!("invalid URL `{address}`: {error}")))?.into())
     }
 }
 
 fn parsed(text: &str) -> Result<Url, ScriptError> {
     Url::parse(text).map_err(|error| {
-        ScriptError::new(format!("`{text}` is no address: {error}")).hint("a whole one begins as `https://`")
+        ScriptError::new(format!("invalid URL `{text}`: {error}"))
+            .hint("an absolute URL begins with a scheme, as in `https://example.com`")
     })
 }

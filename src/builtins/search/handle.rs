@@ -1,4 +1,4 @@
-//! What a search index keeps beside Starlark's values.
+//! The Rust half of a search index: the shared index, and the position of each tool by name.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use crate::search::{Hit, SharedIndex};
 pub struct SearchHandle {
     #[allocative(skip)]
     pub shared: Arc<SharedIndex>,
-    /// Of tools with one name the first.
+    /// Positions by name; the first tool if several have the same name.
     #[allocative(skip)]
     positions: HashMap<String, usize>,
 }
@@ -39,27 +39,27 @@ impl SearchHandle {
         self.positions.get(name).copied()
     }
 
-    /// What `find` makes of the index. The index may still be in the making, and a model may be asked: neither is the
-    /// script's own computing. What came of a model is told again to a handler that runs again.
-    pub fn ask(
+    /// Runs a query on the index. Waiting for the index to be built or for an embedding does not count as computing time of
+    /// the script. The result of an embedding model is recorded, so that a handler that runs again gets the same result.
+    pub fn query(
         &self,
         kind: &'static str,
         request: &[&str],
         context: &Context,
-        find: impl FnOnce(&Self) -> Json,
+        run: impl FnOnce(&Self) -> Json,
     ) -> starlark::Result<Arc<Raw>> {
         if self.shared.asks_a_model() && context.host.is_some() {
-            return context.effect(kind, request, |_| Ok(Ok(raw(&find(self)))));
+            return context.effect(kind, request, |_| Ok(Ok(raw(&run(self)))));
         }
-        Ok(Arc::new(context.wait(|| Ok(raw(&find(self))))?))
+        Ok(Arc::new(context.wait(|| Ok(raw(&run(self))))?))
     }
 
-    /// The tools that fit best, best first, as scripts get them.
+    /// The best matches, best first, as the dicts that scripts get.
     pub fn search(&self, text: &str, limit: usize) -> Json {
-        self.shared.ready().search(text, limit).iter().map(|hit| self.found(hit)).collect()
+        self.shared.ready().search(text, limit).iter().map(|hit| self.hit_json(hit)).collect()
     }
 
-    fn found(&self, hit: &Hit) -> Json {
+    fn hit_json(&self, hit: &Hit) -> Json {
         let tool = &self.shared.ready().tools()[hit.tool];
         let definition = &tool.definition;
         json!({

@@ -1,4 +1,4 @@
-//! `search_index()`: tools that are found by what they do, and called by name.
+//! `search_index()` and the Starlark value `search_index`.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -19,14 +19,15 @@ use starlark::{starlark_complex_value, starlark_module};
 use super::call::{call_tool, unknown_tool};
 use super::handle::SearchHandle;
 use crate::builtins::metadata::Metadata;
+use crate::builtins::metadata::kinds::noun;
 use crate::builtins::publish::checks::check_handler;
 use crate::builtins::session::World;
 use crate::model::ItemKind;
 use crate::script::{Context, ScriptError, convert, script_error};
 use crate::search::{SharedIndex, Shelf, Tool};
 
-/// More than anybody reads.
-const MOST_RESULTS: i32 = 1_000;
+/// Upper bound of `limit`.
+const MAX_RESULTS: i32 = 1_000;
 
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
 #[repr(C)]
@@ -47,7 +48,7 @@ impl<V: ValueLifetimeless> fmt::Display for SearchIndexGen<V> {
 
 impl<'v, V: ValueLike<'v>> SearchIndexGen<V> {
     fn handle(&self) -> starlark::Result<&'v SearchHandle> {
-        self.handle.to_value().downcast_ref().ok_or_else(|| script_error("this search index is broken"))
+        self.handle.to_value().downcast_ref().ok_or_else(|| script_error("invalid search index"))
     }
 
     fn tool(&self, position: usize) -> Option<Value<'v>> {
@@ -71,11 +72,12 @@ where
     }
 }
 
-/// Tools that are found by what they do. `len(index)` is how many there are.
+/// A set of tools that can be searched by what they do. `len(index)` is the number of tools.
 #[starlark_module]
 fn search_index_members(builder: &mut MethodsBuilder) {
-    /// The tools that fit best, best first: a list of dicts with `name`, `title`, `description`, `inputSchema`,
-    /// `backend` (None if the script made the tool) and `score`. The query is plain text; `keywords` are more of it.
+    /// Returns the best matches for a query, best first: a list of dicts with `name`, `title`, `description`,
+    /// `inputSchema`, `backend` (None if the script made the tool) and `score`. The query is plain text; `keywords` are
+    /// appended to it.
     ///
     /// ```python
     /// for found in index.search("open a ticket", keywords = ["bug"], limit = 3):
@@ -89,7 +91,7 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let (index, context) = (of(this)?, Context::of(eval)?);
-        let limit = usize::try_from(limit.min(MOST_RESULTS))
+        let limit = usize::try_from(limit.min(MAX_RESULTS))
             .map_err(|_| script_error(format!("`limit` must be 0 or more, not {limit}")))?;
         let mut text = query.to_owned();
         for keyword in keywords.items {
@@ -98,19 +100,19 @@ fn search_index_members(builder: &mut MethodsBuilder) {
         }
         let handle = index.handle()?;
         let request = [text.as_str(), &limit.to_string()];
-        let found = handle.ask("index.search", &request, context, |handle| handle.search(&text, limit))?;
+        let found = handle.query("index.search", &request, context, |handle| handle.search(&text, limit))?;
         Ok(convert::text_to_starlark(found.get(), eval.heap())?)
     }
 
-    /// The `(metadata, handler)` tuple of that name, or None.
+    /// Returns the `(metadata, handler)` tuple of a tool by name, or None.
     fn get<'v>(this: Value<'v>, #[starlark(require = pos)] name: &str) -> starlark::Result<Value<'v>> {
         let index = of(this)?;
         let position = index.handle()?.position(name);
         Ok(position.and_then(|position| index.tool(position)).unwrap_or_else(Value::new_none))
     }
 
-    /// Calls a tool as if the client had called it, and gives its result. An unknown name is an error result that
-    /// says which names are near. Only while a call is handled.
+    /// Calls a tool the way a client's call does, including `on_request`, and returns its result. An unknown name gives an
+    /// error result that suggests similar names. Only while a call is handled.
     fn call<'v>(
         this: Value<'v>,
         #[starlark(require = pos)] name: &str,
@@ -127,25 +129,24 @@ fn search_index_members(builder: &mut MethodsBuilder) {
     }
 }
 
-/// Either form: of a script that runs, or frozen.
+/// The index in a value, whether frozen or not.
 fn of<'v>(value: Value<'v>) -> starlark::Result<SearchIndexGen<Value<'v>>> {
-    let index = SearchIndex::from_value(value).ok_or_else(|| script_error("this is no search index"))?;
+    let index = SearchIndex::from_value(value).ok_or_else(|| script_error("this value is not a search index"))?;
     Ok(SearchIndexGen { tools: index.tools, handle: index.handle })
 }
 
-/// The tuples of a search index and what it searches; none if the value is something else.
+/// The tuples of a search index and its shared index; None if the value is something else.
 pub(crate) fn parts_of<'v>(value: Value<'v>) -> starlark::Result<Option<(Vec<Value<'v>>, Arc<SharedIndex>)>> {
     let Some(index) = SearchIndex::from_value(value) else { return Ok(None) };
-    let handle: &SearchHandle =
-        index.handle.downcast_ref().ok_or_else(|| script_error("this search index is broken"))?;
+    let handle: &SearchHandle = index.handle.downcast_ref().ok_or_else(|| script_error("invalid search index"))?;
     let tools = TupleRef::from_value(index.tools).map(|tools| tools.content().to_vec()).unwrap_or_default();
     Ok(Some((tools, Arc::clone(&handle.shared))))
 }
 
 #[starlark_module]
 pub fn register_search_index(builder: &mut GlobalsBuilder) {
-    /// An index over tools, a list of `(metadata, handler)` tuples: they are found by what they do. It is made in the
-    /// background, once for each distinct set of tools; `.search()` waits for it.
+    /// Makes a search index over tools, a list of `(metadata, handler)` tuples. It is built in the background, once for each
+    /// distinct set of tools; `.search()` waits until it is ready.
     ///
     /// ```python
     /// index = search_index(aggregate(backends()))
@@ -180,7 +181,7 @@ fn metadata_of<'v>(item: Value<'v>) -> Option<&'v Metadata> {
     TupleRef::from_value(item)?.content().first()?.downcast_ref()
 }
 
-/// A tool as indexes know it, from a tuple given to the built-in of that name.
+/// Converts a `(metadata, handler)` tuple to a tool for the index. `caller` is the built-in's name, for error messages.
 pub(crate) fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
     let wrong = || {
         ScriptError::new(format!(
@@ -192,8 +193,8 @@ pub(crate) fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
     let pair = TupleRef::from_value(item).map(TupleRef::content).filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
     let metadata = pair[0].downcast_ref::<Metadata>().ok_or_else(wrong)?;
     if metadata.kind != ItemKind::Tool {
-        let (key, noun) = (metadata.definition.key(), crate::builtins::metadata::kinds::noun(metadata.kind));
-        return Err(script_error(format!("{caller}() is for tools; `{key}` is a {noun}")));
+        let (key, noun) = (metadata.definition.key(), noun(metadata.kind));
+        return Err(script_error(format!("{caller}() takes tools; `{key}` is a {noun}")));
     }
     check_handler(metadata, pair[1])?;
     Ok(Tool {
@@ -202,7 +203,7 @@ pub(crate) fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
     })
 }
 
-/// For the reference.
+/// The documentation of the type, for the reference.
 pub(crate) fn documented() -> starlark::docs::DocType {
     starlark::docs::DocType::from_starlark_value::<SearchIndexGen<Value<'_>>>()
 }

@@ -1,4 +1,4 @@
-//! `config()`: the settings a script may read, and which of them it did read.
+//! `config()`: the settings that scripts may read. Records which sections were read.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -16,8 +16,7 @@ use super::world::{Notes, World};
 use crate::diagnostic::nearest;
 use crate::script::{ScriptError, convert, script_error};
 
-/// Behaves as a dict that cannot be changed, and writes down which keys are read: a section that is set and never read
-/// is a mistake somebody wants to hear about.
+/// A read-only dict that records which keys are read: the proxy warns about sections that are set but never read.
 #[derive(Debug, ProvidesStaticType, StarlarkPagablePanic, Allocative)]
 pub struct Config {
     #[allocative(skip)]
@@ -29,22 +28,22 @@ pub struct Config {
 starlark_simple_value!(Config);
 
 impl Config {
-    fn note(&self, key: &str) {
+    fn record_read(&self, key: &str) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.sections_read.insert(key.to_owned());
     }
 
-    fn note_all(&self) {
-        self.settings.sections.keys().for_each(|key| self.note(key));
+    fn record_all_read(&self) {
+        self.settings.sections.keys().for_each(|key| self.record_read(key));
     }
 
     fn section<'v>(&self, key: &str, heap: Heap<'v>) -> starlark::Result<Option<Value<'v>>> {
-        self.note(key);
+        self.record_read(key);
         Ok(self.settings.sections.get(key).map(|section| convert::to_starlark(section, heap)).transpose()?)
     }
 
     fn pairs<'v>(&self, heap: Heap<'v>) -> starlark::Result<Vec<(Value<'v>, Value<'v>)>> {
-        self.note_all();
+        self.record_all_read();
         let sections = self.settings.sections.iter();
         sections.map(|(key, section)| Ok((heap.alloc(key.as_str()), convert::to_starlark(section, heap)?))).collect()
     }
@@ -59,7 +58,7 @@ impl fmt::Display for Config {
 
 impl Serialize for Config {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.note_all();
+        self.record_all_read();
         self.settings.sections.serialize(serializer)
     }
 }
@@ -73,21 +72,21 @@ impl<'v> StarlarkValue<'v> for Config {
     }
 
     fn at(&self, index: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        let key = index.unpack_str().ok_or_else(|| script_error("the keys of config() are text"))?;
+        let key = index.unpack_str().ok_or_else(|| script_error("the keys of config() are strings"))?;
         if let Some(section) = self.section(key, heap)? {
             return Ok(section);
         }
-        let complaint = ScriptError::new(format!("config() has no section `{key}`"));
+        let error = ScriptError::new(format!("config() has no section `{key}`"));
         let near = nearest(key, self.settings.sections.keys().map(String::as_str));
         Err(match near {
-            Some(near) => complaint.hint(format!("did you mean `{near}`?")).into(),
-            None => complaint.into(),
+            Some(near) => error.hint(format!("did you mean `{near}`?")).into(),
+            None => error.into(),
         })
     }
 
     fn is_in(&self, other: Value<'v>) -> starlark::Result<bool> {
         let Some(key) = other.unpack_str() else { return Ok(false) };
-        self.note(key);
+        self.record_read(key);
         Ok(self.settings.sections.contains_key(key))
     }
 
@@ -96,15 +95,15 @@ impl<'v> StarlarkValue<'v> for Config {
     }
 
     fn iterate_collect(&self, heap: Heap<'v>) -> starlark::Result<Vec<Value<'v>>> {
-        self.note_all();
+        self.record_all_read();
         Ok(self.settings.sections.keys().map(|key| heap.alloc(key.as_str())).collect())
     }
 }
 
-/// The settings a script may read: `config()["params"]`, `config().get("aggregation", {})`.
+/// The settings that a script may read: `config()["params"]`, `config().get("aggregation", {})`.
 #[starlark_module]
 fn config_members(builder: &mut MethodsBuilder) {
-    /// The section, or the default where there is none.
+    /// Returns a section, or the default if it does not exist.
     fn get<'v>(
         this: &Config,
         #[starlark(require = pos)] key: &str,
@@ -114,17 +113,17 @@ fn config_members(builder: &mut MethodsBuilder) {
         Ok(this.section(key, heap)?.unwrap_or_else(|| default.unwrap_or_else(Value::new_none)))
     }
 
-    /// The names of all sections. Counts as reading them.
+    /// Returns the names of all sections. Counts as reading them.
     fn keys<'v>(this: &Config, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.pairs(heap)?.into_iter().map(|(key, _)| key).collect::<Vec<_>>()))
     }
 
-    /// All sections. Counts as reading them.
+    /// Returns all sections. Counts as reading them.
     fn values<'v>(this: &Config, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.pairs(heap)?.into_iter().map(|(_, value)| value).collect::<Vec<_>>()))
     }
 
-    /// All sections with their names. Counts as reading them.
+    /// Returns all sections with their names. Counts as reading them.
     fn items<'v>(this: &Config, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.pairs(heap)?.into_iter().map(|pair| heap.alloc(pair)).collect::<Vec<_>>()))
     }
@@ -132,8 +131,8 @@ fn config_members(builder: &mut MethodsBuilder) {
 
 #[starlark_module]
 pub fn register_config(builder: &mut GlobalsBuilder) {
-    /// The settings that scripts may read, a dict: sections such as `aggregation` with their defaults filled in, and
-    /// `params`, the script's own (`sessionInit.params` in the config). Nothing else of the config.
+    /// Returns the settings that scripts may read, a dict: sections such as `aggregation` with defaults filled in, and
+    /// `params`, the script's own settings (`sessionInit.params` in the config). Other parts of the config are not visible.
     fn config<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Config> {
         let world = World::of(eval)?;
         Ok(Config { settings: world.settings.clone(), notes: world.shared_notes() })

@@ -1,4 +1,4 @@
-//! `current_user()` and `client()`: whom a surface is for, and who makes a request.
+//! `current_user()` and `client()`: the user and the client that a surface is built for or that make a request.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -12,30 +12,33 @@ use crate::script::{Context, convert, script_error};
 
 #[starlark_module]
 pub fn register_identity(builder: &mut GlobalsBuilder) {
-    /// At the top level, whom this surface is for; in a handler, who makes this request: struct `sub`, `email` and `name`
-    /// (texts), `groups` (a list), `claims` (a dict) and `anonymous` (then `sub` is `"anonymous"`). A script that asks at
-    /// its top level runs once for each user and client; one that never asks runs once for all.
+    /// Returns the user: in a handler the one who makes the request, at the top level the one for whom the script runs. The
+    /// struct has `sub`, `email` and `name` (strings), `groups` (a list), `claims` (a dict) and `anonymous` (if True, `sub`
+    /// is `"anonymous"`). A script that calls this at its top level runs once for each user and client; otherwise it runs
+    /// once for all of them.
     ///
     /// ```python
     /// if "ops" in current_user().groups:
     ///     publish(meta, call)
     /// ```
     fn current_user<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-        user(&visitor(eval)?.principal, eval.heap())
+        user_struct(&current(eval)?.principal, eval.heap())
     }
 
-    /// The client that is served: struct `name`, `version`, `protocol_version` (texts) and `capabilities` (a dict), as
-    /// the client says itself. Where it says nothing the texts are empty.
+    /// Returns what the client reports about itself: a struct with `name`, `version`, `protocol_version` (strings) and
+    /// `capabilities` (a dict). Strings that the client does not report are empty. As with `current_user()`, a script that
+    /// calls this at its top level runs once for each user and client.
     ///
     /// ```python
     /// can_ask = "elicitation" in client().capabilities
     /// ```
     fn client<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-        about(&visitor(eval)?.client, eval.heap())
+        client_struct(&current(eval)?.client, eval.heap())
     }
 }
 
-fn visitor(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SurfaceKey> {
+/// The user and client of the current request, or at the top level those that the surface is built for.
+fn current(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SurfaceKey> {
     let context = Context::of(eval)?;
     if let Some(host) = &context.host {
         let of = |request: &crate::model::Request| SurfaceKey {
@@ -46,11 +49,11 @@ fn visitor(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SurfaceKey> {
     }
     let world = World::of(eval)?;
     world.notes().personal = true;
-    Ok(world.visitor.clone())
+    Ok(world.surface_key.clone())
 }
 
-/// A principal as scripts see it.
-pub(crate) fn user<'v>(principal: &Principal, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+/// A principal as the struct that scripts get.
+pub(crate) fn user_struct<'v>(principal: &Principal, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
     let claims = convert::text_to_starlark(&principal.claims, heap).map_err(|error| script_error(error.to_string()))?;
     let groups: Vec<Value<'v>> = principal.groups.iter().map(|group| heap.alloc(group.as_str())).collect();
     Ok(heap.alloc(AllocStruct([
@@ -63,8 +66,8 @@ pub(crate) fn user<'v>(principal: &Principal, heap: Heap<'v>) -> starlark::Resul
     ])))
 }
 
-/// A client as scripts see it.
-pub(crate) fn about<'v>(client: &ClientInfo, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+/// A client as the struct that scripts get.
+pub(crate) fn client_struct<'v>(client: &ClientInfo, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
     Ok(heap.alloc(AllocStruct([
         ("name", heap.alloc(client.name())),
         ("version", heap.alloc(client.version())),

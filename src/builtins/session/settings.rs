@@ -7,13 +7,13 @@ use serde_json::{Map, Value as Json};
 use crate::config::CodeMode;
 use crate::search::Embedder;
 
-/// The sections of the config that scripts read, with defaults filled in.
+/// The parts of the config that session scripts use, with defaults filled in.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// `aggregation` and the like, and `params`: the script's own settings.
+    /// What `config()` returns: sections such as `aggregation`, and `params`, the script's own settings.
     pub sections: Map<String, Json>,
-    /// Who makes the vectors of search indexes, if anybody does.
+    /// Computes embeddings for search indexes; None if search is purely lexical.
     pub embedder: Option<Arc<dyn Embedder>>,
-    /// How much a script that a model wrote may use.
+    /// The limits for scripts of code mode.
     pub code_mode: CodeMode,
 }

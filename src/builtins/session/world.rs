@@ -1,4 +1,4 @@
-//! What the built-ins of one session script share: what they can see, and what they have written down.
+//! The state that the built-ins of one run of a session script share: their inputs, and what they record.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,50 +16,54 @@ use crate::search::SharedIndex;
 pub struct World {
     pub snapshot: Arc<Snapshot>,
     pub settings: Arc<Settings>,
-    /// Whom the script runs for.
-    pub visitor: SurfaceKey,
-    /// The script's function `on_request`, once it has run.
+    /// The user and client for whom the script runs.
+    pub surface_key: SurfaceKey,
+    /// The script's function `on_request`; set after the top level has run.
     pub hook: OnceLock<OwnedFrozenValue>,
     notes: Arc<Mutex<Notes>>,
 }
 
-/// Written at the top level, read when the script has run.
+/// What built-ins record at the top level. Becomes part of the [`Plan`](crate::builtins::Plan).
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// What was published, by kind and key.
-    pub published: HashMap<(ItemKind, String), Earlier>,
+    /// The published items by kind and key.
+    pub published: HashMap<(ItemKind, String), PublishedAt>,
     pub instructions: Option<String>,
     pub passes_all: bool,
     pub sections_read: BTreeSet<String>,
     pub warnings: Vec<Diagnostic>,
     pub indexes: Vec<Arc<SharedIndex>>,
-    /// Whether the script asked whom it runs for.
+    /// Whether the script read the current user or client.
     pub personal: bool,
 }
 
-/// Where something of that kind and key was published, and whose it is.
+/// An item that is already published.
 #[derive(Clone, Debug)]
-pub struct Earlier {
-    /// As `policy.star:3`.
+pub struct PublishedAt {
+    /// The position in the script, such as `policy.star:3`.
     pub place: String,
+    /// The backend of the item; None if the script made the metadata.
     pub backend: Option<Arc<str>>,
 }
 
 impl World {
-    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>, visitor: SurfaceKey) -> Self {
-        World { snapshot, settings, visitor, hook: OnceLock::new(), notes: Arc::default() }
+    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>, surface_key: SurfaceKey) -> Self {
+        World { snapshot, settings, surface_key, hook: OnceLock::new(), notes: Arc::default() }
     }
 
     pub fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For values that write down what is done with them.
+    /// For Starlark values that record how scripts use them.
     pub fn shared_notes(&self) -> Arc<Mutex<Notes>> {
         self.notes.clone()
     }
 
+    /// The world of the script that is being evaluated.
     pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a World> {
-        Context::of(evaluator)?.world().ok_or_else(|| script_error("this function works in session scripts only"))
+        Context::of(evaluator)?
+            .world()
+            .ok_or_else(|| script_error("this function is available in session scripts only"))
     }
 }

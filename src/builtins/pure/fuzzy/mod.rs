@@ -1,4 +1,4 @@
-//! The module `fuzzy`: things found by letters that occur in them in order.
+//! The Starlark module `fuzzy`: finds items that contain the letters of a query in order.
 
 mod score;
 
@@ -16,12 +16,12 @@ pub(crate) fn register_fuzzy(builder: &mut GlobalsBuilder) {
     builder.namespace("fuzzy", members);
 }
 
-/// Loose search in lists. Upper and lower case are the same.
+/// Fuzzy search in lists, ignoring case.
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
-    /// The items in which the letters of the query occur in order, best first. Items are texts, or dicts that are
-    /// searched in one `key`, in several `keys`, or in all their texts: `fuzzy.search("helo", ["hello", "world"])` is
-    /// `["hello"]`.
+    /// Returns the items that contain the letters of the query in order, best match first. Items are strings, or dicts
+    /// that are searched in one `key`, in several `keys`, or in all their string values:
+    /// `fuzzy.search("helo", ["hello", "world"])` is `["hello"]`.
     fn search<'v>(
         query: &str,
         items: Value<'v>,
@@ -30,12 +30,12 @@ fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] limit: NoneOr<i32>,
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
-        let found = found(query, items, &Keys::new(key, keys)?, limit, heap)?;
+        let found = ranked(query, items, &Keys::new(key, keys)?, limit, heap)?;
         Ok(heap.alloc(found.into_iter().map(|(_, item)| item).collect::<Vec<_>>()))
     }
 
-    /// The same with scores: a list of dicts with `item` and `score`, an integer that means something only beside the
-    /// others.
+    /// Like `fuzzy.search()`, but returns a list of dicts with `item` and `score`. A score is an integer that is only
+    /// comparable with the other scores of the same search.
     fn search_with_scores<'v>(
         query: &str,
         items: Value<'v>,
@@ -44,27 +44,27 @@ fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] limit: NoneOr<i32>,
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
-        let found = found(query, items, &Keys::new(key, keys)?, limit, heap)?;
+        let found = ranked(query, items, &Keys::new(key, keys)?, limit, heap)?;
         let entry =
             |(score, item): (i32, Value<'v>)| heap.alloc(AllocDict([("item", item), ("score", heap.alloc(score))]));
         Ok(heap.alloc(found.into_iter().map(entry).collect::<Vec<_>>()))
     }
 }
 
-/// Where in a dict is searched; nowhere named means everywhere.
+/// The keys of a dict that are searched; if empty, all of them.
 struct Keys(Vec<String>);
 
 impl Keys {
     fn new(key: NoneOr<String>, keys: NoneOr<UnpackList<String>>) -> Result<Self, ScriptError> {
         match (key.into_option(), keys.into_option()) {
-            (Some(_), Some(_)) => Err(ScriptError::new("fuzzy: `key` and `keys` exclude each other")
+            (Some(_), Some(_)) => Err(ScriptError::new("fuzzy: `key` and `keys` cannot be combined")
                 .hint("`key = \"name\"` for one, `keys = [\"name\", \"description\"]` for several")),
             (Some(key), None) => Ok(Keys(vec![key])),
             (None, keys) => Ok(Keys(keys.map(|keys| keys.items).unwrap_or_default())),
         }
     }
 
-    /// What is searched of an item; none if it has no text.
+    /// The searched text of an item, or None if it has no text.
     fn text(&self, item: Value<'_>) -> Option<String> {
         if let Some(text) = item.unpack_str() {
             return Some(text.to_owned());
@@ -78,7 +78,7 @@ impl Keys {
     }
 }
 
-fn found<'v>(
+fn ranked<'v>(
     query: &str,
     items: Value<'v>,
     keys: &Keys,

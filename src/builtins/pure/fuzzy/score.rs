@@ -1,52 +1,52 @@
-//! How well a text fits letters that must occur in it in order. One pass forward finds where they end, one pass back
-//! the closest place where they begin: linear in the text.
+//! Scores how well a text matches a query whose letters must occur in it in order. A forward pass finds the end of the
+//! first match, a backward pass the closest start before that end, so scoring takes time linear in the text.
 
 const MATCH: i32 = 16;
 const ADJACENT: i32 = 12;
 const WORD_START: i32 = 10;
 const GAP: i32 = 2;
-/// However far apart, more of them do not matter.
-const MOST_GAP: i32 = 20;
+/// Upper bound of the penalty for one gap.
+const MAX_GAP_PENALTY: i32 = 20;
 
-/// None if a letter is missing; spaces in the query stand for nothing.
+/// Returns None if a letter is missing. White space in the query is ignored.
 pub(crate) fn score(query: &str, text: &str) -> Option<i32> {
-    let wanted: Vec<char> = lower(query).filter(|letter| !letter.is_whitespace()).collect();
+    let query_letters: Vec<char> = lower(query).filter(|letter| !letter.is_whitespace()).collect();
     let text: Vec<char> = lower(text).collect();
-    let (last, _) = wanted.last().zip(text.last())?;
+    let (last, _) = query_letters.last().zip(text.last())?;
     let mut next = 0;
     let end = text.iter().position(|letter| {
-        next += usize::from(*letter == wanted[next]);
-        next == wanted.len()
+        next += usize::from(*letter == query_letters[next]);
+        next == query_letters.len()
     })?;
     debug_assert_eq!(text[end], *last);
-    let mut places = Vec::with_capacity(wanted.len());
+    let mut positions = Vec::with_capacity(query_letters.len());
     let mut at = end + 1;
-    for letter in wanted.iter().rev() {
+    for letter in query_letters.iter().rev() {
         at = text[..at].iter().rposition(|found| found == letter)?;
-        places.push(at);
+        positions.push(at);
     }
-    places.reverse();
-    Some(sum(&places, &text))
+    positions.reverse();
+    Some(total_score(&positions, &text))
 }
 
 fn lower(text: &str) -> impl Iterator<Item = char> {
     text.chars().flat_map(char::to_lowercase)
 }
 
-fn sum(places: &[usize], text: &[char]) -> i32 {
-    let begins_word = |place: usize| place == 0 || !text[place - 1].is_alphanumeric();
+fn total_score(positions: &[usize], text: &[char]) -> i32 {
+    let begins_word = |position: usize| position == 0 || !text[position - 1].is_alphanumeric();
     let mut total = 0;
-    for (index, place) in places.iter().enumerate() {
+    for (index, position) in positions.iter().enumerate() {
         total += MATCH;
-        if begins_word(*place) {
+        if begins_word(*position) {
             total += WORD_START;
         }
-        if let Some(before) = index.checked_sub(1).map(|before| places[before]) {
-            let gap = i32::try_from(place - before - 1).unwrap_or(i32::MAX);
-            total += if gap == 0 { ADJACENT } else { -gap.saturating_mul(GAP).min(MOST_GAP) };
+        if let Some(before) = index.checked_sub(1).map(|before| positions[before]) {
+            let gap = i32::try_from(position - before - 1).unwrap_or(i32::MAX);
+            total += if gap == 0 { ADJACENT } else { -gap.saturating_mul(GAP).min(MAX_GAP_PENALTY) };
         }
     }
-    // Of two that fit alike the shorter one has less beside it.
+    // Among equal matches, prefer the shorter text.
     total * 8 - i32::try_from(text.len()).unwrap_or(i32::MAX).min(64) / 8
 }
 

@@ -1,6 +1,7 @@
-//! `redact()`: what could identify a person or open a door, taken out of texts.
+//! `redact()`: removes personal data and secrets from texts.
 
-mod finds;
+mod detectors;
+mod matching;
 mod numbers;
 mod secrets;
 
@@ -18,14 +19,15 @@ use starlark::values::{Heap, Value};
 use crate::diagnostic::nearest;
 use crate::json::MAX_DEPTH;
 use crate::script::{ScriptError, script_error};
-use finds::{Find, KINDS, NAMES};
+use detectors::{DETECTORS, Detector};
 
 #[starlark_module]
 pub fn register_redact(builder: &mut GlobalsBuilder) {
-    /// The same value with emails, phone numbers, social security numbers, credit cards, IP addresses and secrets in
-    /// every text of it replaced by `[email]`, `[phone]`, `[ssn]`, `[credit_card]`, `[ip]` and `[secret]`; `kinds` names
-    /// those that are wanted. Keys, numbers, images, sounds and other encoded bytes stay as they are. Shapes are
-    /// recognised, nothing else: it guards against carelessness, and is no proof that nothing is left.
+    /// Returns a copy of a value in which every string has its email addresses, phone numbers, social security numbers,
+    /// credit card numbers, IP addresses and secrets replaced by `[email]`, `[phone]`, `[ssn]`, `[credit_card]`, `[ip]` and
+    /// `[secret]`. `kinds` limits the replacement to the named kinds. Keys, numbers, images, audio and other encoded bytes
+    /// are unchanged. Matches are found by their shape: this prevents accidental leaks, but does not prove that nothing
+    /// sensitive is left.
     ///
     /// ```python
     /// def handler(args):
@@ -36,31 +38,39 @@ pub fn register_redact(builder: &mut GlobalsBuilder) {
         #[starlark(default = NoneOr::None)] kinds: NoneOr<UnpackList<String>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        let finds = match kinds.into_option() {
-            None => KINDS.iter().collect(),
-            Some(kinds) => kinds.items.iter().map(|kind| known(kind)).collect::<Result<Vec<_>, _>>()?,
+        let detectors = match kinds.into_option() {
+            None => DETECTORS.iter().collect(),
+            Some(kinds) => kinds.items.iter().map(|kind| detector_named(kind)).collect::<Result<Vec<_>, _>>()?,
         };
-        redacted(value, &finds, eval.heap(), 0)
+        redacted(value, &detectors, eval.heap(), 0)
     }
 }
 
-fn known(name: &str) -> Result<&'static Find, ScriptError> {
-    KINDS.iter().find(|find| find.name == name).ok_or_else(|| {
-        let complaint = ScriptError::new(format!("redact() knows nothing of the kind `{name}`"));
-        match nearest(name, NAMES) {
-            Some(near) => complaint.hint(format!("did you mean `{near}`?")),
-            None => complaint.hint(format!("the kinds are {}", NAMES.join(", "))),
+fn detector_named(name: &str) -> Result<&'static Detector, ScriptError> {
+    DETECTORS.iter().find(|detector| detector.name == name).ok_or_else(|| {
+        let error = ScriptError::new(format!("unknown kind `{name}` for redact()"));
+        let names = DETECTORS.iter().map(|detector| detector.name);
+        match nearest(name, names.clone()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("the kinds are {}", names.collect::<Vec<_>>().join(", "))),
         }
     })
 }
 
-fn redacted<'v>(value: Value<'v>, finds: &[&Find], heap: Heap<'v>, depth: usize) -> starlark::Result<Value<'v>> {
+fn redacted<'v>(
+    value: Value<'v>,
+    detectors: &[&Detector],
+    heap: Heap<'v>,
+    depth: usize,
+) -> starlark::Result<Value<'v>> {
     if depth > MAX_DEPTH {
-        return Err(script_error(format!("redact(): nested deeper than {MAX_DEPTH} levels, or inside itself")));
+        return Err(script_error(format!(
+            "redact(): the value is nested deeper than {MAX_DEPTH} levels or contains itself"
+        )));
     }
-    let inner = |value: Value<'v>| redacted(value, finds, heap, depth + 1);
+    let inner = |value: Value<'v>| redacted(value, detectors, heap, depth + 1);
     if let Some(text) = value.unpack_str() {
-        return Ok(finds::replaced(text, finds).map_or(value, |text| heap.alloc(text)));
+        return Ok(detectors::replaced(text, detectors).map_or(value, |text| heap.alloc(text)));
     }
     if let Some(list) = ListRef::from_value(value) {
         return Ok(heap.alloc(list.iter().map(inner).collect::<starlark::Result<Vec<_>>>()?));
@@ -72,8 +82,8 @@ fn redacted<'v>(value: Value<'v>, finds: &[&Find], heap: Heap<'v>, depth: usize)
         let encoded = encoded_member(&dict);
         let mut members = SmallMap::with_capacity(dict.len());
         for (key, value) in dict.iter_hashed() {
-            let kept = encoded.is_some() && key.key().unpack_str() == encoded;
-            members.insert_hashed(key, if kept { value } else { inner(value)? });
+            let is_encoded = encoded.is_some() && key.key().unpack_str() == encoded;
+            members.insert_hashed(key, if is_encoded { value } else { inner(value)? });
         }
         return Ok(heap.alloc(Dict::new(members)));
     }
@@ -84,7 +94,7 @@ fn redacted<'v>(value: Value<'v>, finds: &[&Find], heap: Heap<'v>, depth: usize)
     Ok(value)
 }
 
-/// The member of a content block, or of a resource's contents, that holds bytes.
+/// The member of a content block, or of a resource's contents, that holds base64.
 fn encoded_member(dict: &DictRef<'_>) -> Option<&'static str> {
     let kind = dict.get_str("type").and_then(|kind| kind.unpack_str());
     match kind {

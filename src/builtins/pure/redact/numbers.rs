@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::finds::{pattern, stands_alone};
+use super::matching::{pattern, stands_alone};
 
-/// Numbers of 13 to 19 digits, in groups or not, with the right check digit.
+/// Card numbers: 13 to 19 digits, in groups or not, with a valid check digit.
 pub(super) fn cards(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let groups = digit_groups(text);
@@ -24,7 +24,7 @@ pub(super) fn cards(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Runs of digits.
+/// All runs of digits in the text.
 fn digit_groups(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut groups: Vec<Range<usize>> = Vec::new();
@@ -40,7 +40,7 @@ fn digit_groups(text: &str) -> Vec<Range<usize>> {
     groups
 }
 
-/// Of how many groups from the first on the card consists that begins there.
+/// The number of groups that make up the card number at the beginning of `groups`, if there is one.
 fn card_at(text: &str, groups: &[Range<usize>]) -> Option<usize> {
     let mut digits: Vec<u8> = Vec::with_capacity(19);
     for (index, group) in groups.iter().enumerate() {
@@ -49,23 +49,23 @@ fn card_at(text: &str, groups: &[Range<usize>]) -> Option<usize> {
             return None;
         }
         digits.extend(text[group.clone()].bytes().map(|digit| digit - b'0'));
-        let place = groups[0].start..group.end;
-        if digits.len() >= 13 && is_card(&digits) && stands_alone(text, &place) {
+        let range = groups[0].start..group.end;
+        if digits.len() >= 13 && is_card(&digits) && stands_alone(text, &range) {
             return Some(index + 1);
         }
     }
     None
 }
 
-/// The first digit is a card's, and the check digit (Luhn's) is right.
+/// Returns whether the first digit is one of a card number and the Luhn checksum is valid.
 fn is_card(digits: &[u8]) -> bool {
     let sum: u32 = digits
         .iter()
         .rev()
         .enumerate()
-        .map(|(place, digit)| {
+        .map(|(position, digit)| {
             let digit = u32::from(*digit);
-            match (place % 2, digit * 2) {
+            match (position % 2, digit * 2) {
                 (0, _) => digit,
                 (_, doubled @ 0..=9) => doubled,
                 (_, doubled) => doubled - 9,
@@ -75,6 +75,7 @@ fn is_card(digits: &[u8]) -> bool {
     matches!(digits.first(), Some(2..=6)) && sum.is_multiple_of(10)
 }
 
+/// US social security numbers in the ranges that are issued.
 pub(super) fn social_security(text: &str) -> Vec<Range<usize>> {
     static SHAPE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d{3}([- ])\d{2}([- ])\d{4}"));
     let issued = |number: &str| {
@@ -85,14 +86,14 @@ pub(super) fn social_security(text: &str) -> Vec<Range<usize>> {
         .captures_iter(text)
         .filter(|found| found.get(1).map(|sign| sign.as_str()) == found.get(2).map(|sign| sign.as_str()))
         .filter_map(|found| Some(found.get(0)?.range()))
-        .filter(|place| stands_alone(text, place) && issued(&text[place.clone()]))
+        .filter(|range| stands_alone(text, range) && issued(&text[range.clone()]))
         .collect()
 }
 
-/// With a country's code, or in the groups of three, three and four that only phone numbers have.
+/// Phone numbers: with a country code, or in the groups of three, three and four digits of North America.
 pub(super) fn phones(text: &str) -> Vec<Range<usize>> {
     static SHAPE: LazyLock<Regex> = LazyLock::new(|| {
         pattern(r"\+\d(?:[ .()/-]{0,2}\d){7,14}|(?:\b1[ .-])?(?:\(\d{3}\) ?|\b\d{3}[ .-])\d{3}[ .-]\d{4}\b")
     });
-    SHAPE.find_iter(text).map(|found| found.range()).filter(|place| stands_alone(text, place)).collect()
+    SHAPE.find_iter(text).map(|found| found.range()).filter(|range| stands_alone(text, range)).collect()
 }

@@ -1,14 +1,14 @@
-//! Keys, tokens and passwords, by the shapes that they commonly have.
+//! Keys, tokens and passwords, recognised by their common shapes.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::finds::pattern;
+use super::matching::pattern;
 
-/// Beginnings by which services mark their tokens, and how many letters follow at least.
-const MARKED: [(&str, usize); 29] = [
+/// Prefixes by which services mark their tokens, and the minimum length of what follows.
+const TOKEN_PREFIXES: [(&str, usize); 29] = [
     ("sk-", 20),
     ("sk_live_", 10),
     ("sk_test_", 10),
@@ -40,24 +40,25 @@ const MARKED: [(&str, usize); 29] = [
     ("SG.", 40),
 ];
 
-pub(super) fn places(text: &str) -> Vec<Range<usize>> {
+/// All secrets in a text, in order and without overlaps.
+pub(super) fn secrets(text: &str) -> Vec<Range<usize>> {
     let mut found = private_keys(text);
     found.extend(tokens(text));
     found.extend(assigned(text));
-    found.extend(in_addresses(text));
-    found.sort_by_key(|place| (place.start, std::cmp::Reverse(place.end)));
-    // Of those that overlap the first one, as long as both of them.
-    found.dedup_by(|next, kept| {
-        let overlaps = next.start < kept.end;
+    found.extend(in_urls(text));
+    found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    // Merge overlapping matches into one.
+    found.dedup_by(|next, previous| {
+        let overlaps = next.start < previous.end;
         if overlaps {
-            kept.end = kept.end.max(next.end);
+            previous.end = previous.end.max(next.end);
         }
         overlaps
     });
     found
 }
 
-/// Words of the letters that tokens have, each looked at once.
+/// Words of token characters that are tokens.
 fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     let mut at = 0;
@@ -70,18 +71,19 @@ fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 fn is_token(word: &str) -> bool {
-    let marked = MARKED.iter().any(|(mark, least)| word.strip_prefix(mark).is_some_and(|rest| rest.len() >= *least));
-    marked || is_signed(word)
+    let has_prefix =
+        TOKEN_PREFIXES.iter().any(|(prefix, min)| word.strip_prefix(prefix).is_some_and(|rest| rest.len() >= *min));
+    has_prefix || is_jwt(word)
 }
 
-/// A JSON web token: three parts, of which the first two are objects in base64.
-fn is_signed(word: &str) -> bool {
+/// Returns whether a word is a JSON Web Token: three parts, of which the first two are base64-encoded objects.
+fn is_jwt(word: &str) -> bool {
     let mut parts = word.split('.');
     let object = |part: Option<&str>| part.is_some_and(|part| part.starts_with("eyJ") && part.len() > 10);
     object(parts.next()) && object(parts.next()) && parts.next().is_some() && parts.next().is_none()
 }
 
-/// What is given to a name that says so: `password=...`, `"api_key": "..."`, `Authorization: Bearer ...`.
+/// Values assigned to a telling name: `password=...`, `"api_key": "..."`, `Authorization: Bearer ...`.
 fn assigned(text: &str) -> Vec<Range<usize>> {
     static NAME: LazyLock<Regex> = LazyLock::new(|| {
         pattern(
@@ -90,39 +92,39 @@ fn assigned(text: &str) -> Vec<Range<usize>> {
     });
     let value = |from: usize| {
         let rest = &text[from..];
-        let ends = |letter: char| {
+        let is_end = |letter: char| {
             letter.is_whitespace() || matches!(letter, '"' | '\'' | ',' | ';' | '&' | '<' | '>' | '\\' | ')' | '}')
         };
-        from..from + rest.find(ends).unwrap_or(rest.len())
+        from..from + rest.find(is_end).unwrap_or(rest.len())
     };
     let mut found: Vec<Range<usize>> = Vec::new();
     for name in NAME.find_iter(text) {
-        // A name inside of a value that was found already is part of it.
+        // A name inside a value that was already found is part of that value.
         if found.last().is_some_and(|last| name.start() < last.end) {
             continue;
         }
-        let place = value(name.end());
-        if looks_random(&text[place.clone()]) {
-            found.push(place);
+        let range = value(name.end());
+        if looks_random(&text[range.clone()]) {
+            found.push(range);
         }
     }
     found
 }
 
-/// A word of a language is rarely a secret; one with digits or signs in it is.
+/// Returns whether a value has digits or symbols: plain words are rarely secrets.
 fn looks_random(value: &str) -> bool {
     value.len() >= 6
         && !value.starts_with(['[', '$', '{', '*'])
         && value.chars().any(|letter| !letter.is_alphabetic() && letter != '.')
 }
 
-/// `scheme://user:password@host`.
-fn in_addresses(text: &str) -> Vec<Range<usize>> {
+/// Passwords in URLs: `scheme://user:password@host`.
+fn in_urls(text: &str) -> Vec<Range<usize>> {
     static SHAPE: LazyLock<Regex> = LazyLock::new(|| pattern(r"://[^\s/:@\[]{0,64}:([^\s/@]{1,128})@"));
     SHAPE.captures_iter(text).filter_map(|found| Some(found.get(1)?.range())).collect()
 }
 
-/// Private keys in armour, to their end or that of the text.
+/// PEM-encoded private keys, up to the END line or the end of the text.
 fn private_keys(text: &str) -> Vec<Range<usize>> {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| pattern("-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY-----"));
     let mut found: Vec<Range<usize>> = Vec::new();
