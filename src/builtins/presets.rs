@@ -19,19 +19,19 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "approval",
         version: 1,
-        summary: "everything; tools that may change something ask the human first",
+        summary: "all tools; those without `readOnlyHint` ask the user for approval",
         source: include_str!("../../presets/approval@1.star"),
     },
     Preset {
         name: "code-mode",
         version: 1,
-        summary: "`execute_tool_script`, which runs a script over all tools, instead of them",
+        summary: "`execute_tool_script`, which runs scripts that call tools, instead of all tools",
         source: include_str!("../../presets/code-mode@1.star"),
     },
     Preset {
         name: "default",
         version: 1,
-        summary: "everything of all servers, as `aggregation`, `optimizer` and `codeMode` in the config ask for",
+        summary: "everything, as configured in `aggregation`, `optimizer` and `codeMode`",
         source: include_str!("../../presets/default@1.star"),
     },
     Preset {
@@ -43,13 +43,13 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "passthrough",
         version: 1,
-        summary: "everything of all servers, unchanged; two tools of one name are an error",
+        summary: "everything, unchanged; two tools with the same name are an error",
         source: include_str!("../../presets/passthrough@1.star"),
     },
     Preset {
         name: "read-only",
         version: 1,
-        summary: "only tools that say they change nothing (`readOnlyHint`)",
+        summary: "only tools with `readOnlyHint`",
         source: include_str!("../../presets/read-only@1.star"),
     },
 ];

@@ -188,7 +188,7 @@ impl FieldKind {
             FieldKind::Schema | FieldKind::Object => "a dict",
             FieldKind::ObjectOrNone => "a dict or None",
             FieldKind::List | FieldKind::Arguments => "a list",
-            FieldKind::SizeOrNone => "an integer (bytes) or None",
+            FieldKind::SizeOrNone => "a non-negative integer or None",
         }
     }
 }

@@ -114,8 +114,8 @@ fn new_metadata_of_each_kind() {
     }
     for (expression, expected) in [
         ("resource_metadata(1, 'n')", "`uri` must be text, not a `int`"),
-        ("resource_metadata('a:b', 'n', size = -1)", "`size` must be a whole number of bytes or None"),
-        ("resource_metadata('a:b', 'n', size = 1.5)", "`size` must be a whole number of bytes or None"),
+        ("resource_metadata('a:b', 'n', size = -1)", "`size` must be a non-negative integer or None"),
+        ("resource_metadata('a:b', 'n', size = 1.5)", "`size` must be a non-negative integer or None"),
         ("prompt_metadata('p', '', ['a'])", "`arguments[0]` is not a dict with a `name`"),
         ("prompt_metadata('p', '', [{'name': 'a'}, {'name': 'a'}])", "`arguments` has two entries named `a`"),
         ("prompt_metadata('p', '', {})", "`arguments` must be a list, not a `dict`"),
@@ -193,7 +193,7 @@ fn what_cannot_be_published() {
         ),
         (
             "publish_prompt(prompt_metadata('a b', '', []), print)".to_owned(),
-            "the prompt name `a b` is not allowed: letters",
+            "the prompt name `a b` is not allowed: only ASCII letters",
         ),
         ("publish_prompt(prompt_metadata('a', '', []), 1)".to_owned(), "the handler of `a` is a `int`, not a function"),
         (

@@ -68,7 +68,10 @@ fn odd_names_of_a_backend_pass_with_a_warning() {
     let plan = run_with(backends.clone(), json!({}), &Limits::SESSION_SCRIPT, script).unwrap();
     assert_eq!(names(&plan), ["get stuff!", "fine"]);
     let [warning] = &plan.warnings[..] else { panic!("one warning") };
-    assert_eq!(warning.message, "the name `get stuff!` of a tool of server `odd` does not follow the MCP recommendations");
+    assert_eq!(
+        warning.message,
+        "the name `get stuff!` of a tool of server `odd` does not follow the MCP recommendations"
+    );
     assert_eq!(warning.place.as_ref().unwrap().line(), 2);
     let script =
         "for meta, call in backends()['odd'].tools():\n    publish(meta.replace(name = 'x_' + meta.name), call)\n";
