@@ -256,11 +256,15 @@ for name in ["itself", "by_another", "well"]:
         let answer = proxy.client.call(tool, "{}").await;
         assert_eq!(answer.value()["result"]["isError"], true, "{}", answer.raw);
         let expected = format!(
-            "`on_request` is asked about `{about}` and calls it by `index.call`, so it would be asked again, for ever \
-             (policy.star:{line})"
+            "`on_request` runs for `{about}` and calls `{about}` with `index.call`, which would run `on_request` again \
+             without end (policy.star:{line})"
         );
         assert_eq!(answer.text(), expected);
     }
-    proxy.client.stderr().line("call its handler, which asks nobody: `index.get(\"itself\")[1](args)`").await;
+    proxy
+        .client
+        .stderr()
+        .line("call its handler, which does not run `on_request`: `index.get(\"itself\")[1](args)`")
+        .await;
     assert_eq!(proxy.client.call("well", "{}").await.text(), "noted", "what it lets through may be called");
 }

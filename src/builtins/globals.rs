@@ -1,16 +1,19 @@
-//! All built-ins in one list.
+//! The list of all built-ins.
 
 use std::sync::LazyLock;
 
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension};
 
-use super::{
-    attempt, backend, base64, bind, cached, config, digest, elicit, fuzzy, instructions, json, log, math,
-    metadata_make, parallel, passthrough, publish, rate_limits, redact, regular, results, run_script, search_index,
-    state, time, tokens, url, visitor,
-};
+use super::backends::backend::register_backends;
+use super::code_mode::run_script::register_run_script;
+use super::effects::{cached, elicit, log, parallel, rate_limits, state};
+use super::metadata::make::register_metadata;
+use super::publish::{bind, functions, instructions, passthrough};
+use super::pure::{attempt, base64, digest, fuzzy, json, math, redact, regex, results, time, tokens, url};
+use super::search::index::register_search_index;
+use super::session::{config, identity};
 
-/// Of the engine's own extensions those that are useful and harmless; `print` and `json` are ours.
+/// The extensions of starlark-rust that scripts get. `print` and `json` are replaced by built-ins of this crate.
 const ENGINE: &[LibraryExtension] = &[
     LibraryExtension::StructType,
     LibraryExtension::RecordType,
@@ -22,10 +25,10 @@ const ENGINE: &[LibraryExtension] = &[
     LibraryExtension::Typing,
 ];
 
-/// What computes and does nothing else.
+/// Built-ins without effects.
 const PURE: &[fn(&mut GlobalsBuilder)] = &[
     json::register_json,
-    regular::register_re,
+    regex::register_re,
     math::register_math,
     fuzzy::register_fuzzy,
     base64::register_base64,
@@ -38,10 +41,10 @@ const PURE: &[fn(&mut GlobalsBuilder)] = &[
     attempt::register_attempt,
 ];
 
-/// What every script can use beside that, extensions too.
+/// Built-ins for session scripts and extensions.
 const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     log::register_log,
-    visitor::register_visitor,
+    identity::register_identity,
     elicit::register_elicit,
     parallel::register_parallel,
     cached::register_cached,
@@ -49,40 +52,40 @@ const COMMON: &[fn(&mut GlobalsBuilder)] = &[
     state::register_state,
 ];
 
-/// What only a session script can use.
+/// Built-ins for session scripts only.
 const SESSION: &[fn(&mut GlobalsBuilder)] = &[
-    backend::register_backends,
-    publish::register_publish,
+    register_backends,
+    functions::register_publish,
     passthrough::register_passthrough,
-    metadata_make::register_metadata,
+    register_metadata,
     instructions::register_instructions,
     config::register_config,
     bind::register_bind,
-    search_index::register_search_index,
-    run_script::register_run_script,
+    register_search_index,
+    register_run_script,
 ];
 
-/// A builder with what every script can use.
+/// The built-ins that both session scripts and extensions have.
 pub fn common() -> GlobalsBuilder {
     let mut builder = pure();
     COMMON.iter().for_each(|register| register(&mut builder));
     builder
 }
 
-/// What computes and does nothing else: for scripts that may do nothing else.
+/// The built-ins without effects, for code-mode scripts.
 pub fn pure() -> GlobalsBuilder {
     let mut builder = GlobalsBuilder::extended_by(ENGINE);
     PURE.iter().for_each(|register| register(&mut builder));
     builder
 }
 
-/// The names a session script knows.
+/// The globals of session scripts.
 pub fn session() -> &'static Globals {
     static GLOBALS: LazyLock<Globals> = LazyLock::new(|| session_builder().build());
     &GLOBALS
 }
 
-/// A builder with what session scripts can use, for those who add to it.
+/// The built-ins of session scripts, as a builder to which callers can add.
 pub fn session_builder() -> GlobalsBuilder {
     let mut builder = common();
     SESSION.iter().for_each(|register| register(&mut builder));

@@ -1,65 +1,30 @@
-//! The language that scripts speak: one file per family of built-ins, one list of them all in [`globals`]. Built-ins
-//! never act on a session: at the top level they write into a [`Plan`], in a handler they act through the host.
+//! The built-in functions of Starlark scripts, grouped by what they may do; [`globals`] lists them all.
+//!
+//! At the top level of a session script, built-ins only record what the script wants in a [`Plan`]. Inside a handler,
+//! they act through the handler's [`Host`](crate::script::Host). Neither changes a client's session directly.
 
-mod attempt;
-mod backend;
-mod base64;
-mod bind;
-mod cached;
-mod code_branch;
-mod code_line;
-mod code_tools;
-mod config;
-mod digest;
+mod backends;
+mod code_mode;
 pub mod document;
-mod elicit;
-mod fuzzy;
-mod fuzzy_score;
+mod effects;
 mod globals;
-mod handler;
-mod hook;
-mod in_front;
-mod instructions;
-mod json;
-mod store_access;
-mod kinds;
-mod log;
-mod math;
 mod metadata;
-mod metadata_fields;
-mod metadata_make;
-mod names;
-mod parallel;
-mod passthrough;
-mod plan;
 pub mod presets;
 mod publish;
-mod publish_checks;
-mod rate_limits;
-mod redact;
-mod regular;
-mod results;
+mod pure;
 mod run;
-mod run_script;
-mod search_call;
-mod search_handle;
-mod search_index;
-mod state;
-mod time;
-mod tokens;
-mod url;
-mod visitor;
-mod world;
+mod search;
+mod session;
 
-pub use config::Settings;
+pub use effects::store_access::holder_of;
 pub use globals::{common, pure, session, session_builder};
-pub use hook::Hook;
-pub use names::{MAX_NAME, is_plain_name};
-pub use plan::{Handler, Plan, Published};
-pub use regular::glob_fits;
+pub use metadata::names::{MAX_NAME, is_plain_name};
+pub use publish::plan::{Handler, Plan, Published};
+pub use pure::regex::glob_fits;
+pub use pure::time::members as time_members;
 pub use run::{run_session_script, world};
-pub use store_access::holder_of;
-pub use time::members as time_members;
+pub use session::hook::Hook;
+pub use session::settings::Settings;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! Session scripts shipped in the binary, and the library they share. A number goes up when the behaviour changes;
-//! earlier numbers stay, and the bare name is the newest.
+//! The session scripts that are part of the binary, and the library they share. A change of behaviour is a new version of a
+//! preset; old versions stay available, and a name without a version refers to the newest one.
 
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::script::{Embedded, Source};
@@ -8,30 +8,30 @@ use crate::script::{Embedded, Source};
 pub struct Preset {
     pub name: &'static str,
     pub version: u32,
-    /// In one line.
+    /// One line for `proxy list-presets`.
     pub summary: &'static str,
     /// The Starlark text.
     pub source: &'static str,
 }
 
-/// By name, newest first within a name.
+/// Sorted by name; versions of the same name newest first.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "approval",
         version: 1,
-        summary: "everything; tools that may change something ask the human first",
+        summary: "all tools; those without `readOnlyHint` ask the user for approval",
         source: include_str!("../../presets/approval@1.star"),
     },
     Preset {
         name: "code-mode",
         version: 1,
-        summary: "`execute_tool_script`, which runs a script over all tools, instead of them",
+        summary: "`execute_tool_script`, which runs scripts that call tools, instead of all tools",
         source: include_str!("../../presets/code-mode@1.star"),
     },
     Preset {
         name: "default",
         version: 1,
-        summary: "everything of all servers, as `aggregation`, `optimizer` and `codeMode` in the config ask for",
+        summary: "everything, as configured in `aggregation`, `optimizer` and `codeMode`",
         source: include_str!("../../presets/default@1.star"),
     },
     Preset {
@@ -43,22 +43,22 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "passthrough",
         version: 1,
-        summary: "everything of all servers, unchanged; two tools of one name are an error",
+        summary: "everything, unchanged; two tools with the same name are an error",
         source: include_str!("../../presets/passthrough@1.star"),
     },
     Preset {
         name: "read-only",
         version: 1,
-        summary: "only tools that say they change nothing (`readOnlyHint`)",
+        summary: "only tools with `readOnlyHint`",
         source: include_str!("../../presets/read-only@1.star"),
     },
 ];
 
-/// What `load("@proxy//...")` finds.
+/// The files that `load("@proxy//...")` finds.
 pub const LIBRARY: &[Embedded] = &[Embedded { name: "lib@1.star", text: include_str!("../../presets/lib@1.star") }];
 
 impl Preset {
-    /// `default@1`.
+    /// The name with the version, such as `default@1`.
     pub fn full_name(&self) -> String {
         format!("{}@{}", self.name, self.version)
     }
@@ -68,25 +68,25 @@ impl Preset {
     }
 }
 
-/// A preset by its name, `default` or `default@1`.
-pub fn find(wanted: &str) -> Result<&'static Preset, Diagnostic> {
-    let found = PRESETS.iter().find(|preset| preset.name == wanted || preset.full_name() == wanted);
+/// Finds a preset by its name, such as `default` or `default@1`.
+pub fn find(requested: &str) -> Result<&'static Preset, Diagnostic> {
+    let found = PRESETS.iter().find(|preset| preset.name == requested || preset.full_name() == requested);
     if let Some(preset) = found {
         return Ok(preset);
     }
-    let (name, _) = wanted.split_once('@').unwrap_or((wanted, ""));
+    let (name, _) = requested.split_once('@').unwrap_or((requested, ""));
     let versions: Vec<String> =
         PRESETS.iter().filter(|preset| preset.name == name).map(|preset| format!("`{}`", preset.full_name())).collect();
     if !versions.is_empty() {
-        return Err(Diagnostic::error(format!("there is no preset `{wanted}`"))
-            .hint(format!("there is {}", versions.join(", "))));
+        return Err(Diagnostic::error(format!("unknown preset `{requested}`"))
+            .hint(format!("the versions are {}", versions.join(", "))));
     }
     let known = PRESETS.iter().map(|preset| preset.name);
     let hint = match nearest(name, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("the presets are {}", known.collect::<Vec<_>>().join(", ")),
     };
-    Err(Diagnostic::error(format!("there is no preset `{wanted}`")).hint(hint))
+    Err(Diagnostic::error(format!("unknown preset `{requested}`")).hint(hint))
 }
 
 #[cfg(test)]
@@ -98,6 +98,6 @@ mod tests {
         assert_eq!(find("default").unwrap().full_name(), "default@1");
         assert_eq!(find("passthrough@1").unwrap().name, "passthrough");
         assert_eq!(find("defualt").unwrap_err().hint.unwrap(), "did you mean `default`?");
-        assert_eq!(find("default@7").unwrap_err().hint.unwrap(), "there is `default@1`");
+        assert_eq!(find("default@7").unwrap_err().hint.unwrap(), "the versions are `default@1`");
     }
 }

@@ -1,4 +1,4 @@
-//! Runs a session script against a snapshot of the catalog.
+//! Runs a session script against a snapshot of the catalog, and collects its plan.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,37 +7,37 @@ use starlark::values::dict::FrozenDictRef;
 use starlark::values::tuple::FrozenTupleRef;
 use starlark::values::{OwnedFrozenValue, ValueLike};
 
-use super::handler::BackendHandler;
+use super::backends::BackendHandler;
 use super::metadata::Metadata;
-use super::world::World;
+use super::session::World;
 use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::Snapshot;
-use crate::model::SurfaceKey;
+use crate::model::{Snapshot, SurfaceKey};
 use crate::sandbox::Workers;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
-/// What the built-ins of a session script see.
+/// The world that the built-ins of a session script use, for evaluating code outside of a run.
 pub fn world(
     snapshot: Arc<Snapshot>,
     settings: Arc<Settings>,
-    visitor: SurfaceKey,
+    surface_key: SurfaceKey,
 ) -> Arc<dyn std::any::Any + Send + Sync> {
-    Arc::new(World::new(snapshot, settings, visitor))
+    Arc::new(World::new(snapshot, settings, surface_key))
 }
 
+/// The hint for effects at the top level.
 const IN_A_HANDLER: &str = "do it inside a handler: `def handler(args): ...`, then `publish(meta, handler)`";
 
-/// Runs a session script. Every error is a diagnostic with place and cure.
+/// Runs a session script. Every error is a diagnostic with a position and, where possible, a hint.
 pub fn run_session_script(
     source: &Source,
     root: &Path,
     snapshot: Arc<Snapshot>,
     settings: Arc<Settings>,
-    visitor: SurfaceKey,
+    surface_key: SurfaceKey,
     limits: &Limits,
 ) -> Result<Plan, Diagnostic> {
-    let run = || plan(source, root, Arc::new(World::new(snapshot, settings, visitor)), limits);
+    let run = || plan(source, root, Arc::new(World::new(snapshot, settings, surface_key)), limits);
     on_big_stack(run).and_then(|result| result).map_err(|failure| *failure.diagnostic)
 }
 
@@ -77,13 +77,14 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
     Ok(plan)
 }
 
-/// Whether a handler may run scripts that a model wrote: then the limits for these are read, though only then.
+/// Returns whether the script or a file that it loaded mentions `run_script()`. Its handlers then use the section
+/// `codeMode`, even though they have not read it yet.
 fn mentions_run_script(text: &str, files: &[PathBuf]) -> bool {
     let calls = |text: &str| text.contains("run_script(");
     calls(text) || files.iter().any(|file| std::fs::read_to_string(file).is_ok_and(|text| calls(&text)))
 }
 
-/// The engine knows keys of dicts; that this one is the name of a server is known here.
+/// Adds a hint to Starlark's error about a missing dict key if the key is a server name in `backends()[...]`.
 fn with_servers(mut failure: Failure, world: &World) -> Failure {
     let key = failure.message.strip_prefix("Key `\"").and_then(|rest| rest.strip_suffix("\"` was not found"));
     let place = failure.diagnostic.place.as_ref();
@@ -91,26 +92,26 @@ fn with_servers(mut failure: Failure, world: &World) -> Failure {
     if let (Some(key), true) = (key, pointed_at.starts_with("backends()[")) {
         let names: Vec<&str> = world.snapshot.backends.iter().map(|backend| &*backend.name).collect();
         failure.diagnostic.hint = Some(match nearest(key, names.iter().copied()) {
-            Some(near) => format!("no server has that name; did you mean `{near}`?"),
-            None if names.is_empty() => "there are no servers".to_owned(),
-            None => format!("no server has that name; there are `{}`", names.join("`, `")),
+            Some(near) => format!("unknown server; did you mean `{near}`?"),
+            None if names.is_empty() => "no servers are configured".to_owned(),
+            None => format!("unknown server; the servers are `{}`", names.join("`, `")),
         });
     }
     failure
 }
 
-/// Who debugs with `print()` needs the lines most when the script fails.
+/// Adds the last log lines to a failure, for those who debug with `print()`.
 fn with_log(mut failure: Failure, context: &Context) -> Failure {
-    const SHOWN: usize = 10;
+    const MAX_LINES: usize = 10;
     let lines = context.log.take();
-    let last = lines.iter().skip(lines.len().saturating_sub(SHOWN));
+    let last = lines.iter().skip(lines.len().saturating_sub(MAX_LINES));
     failure.diagnostic.notes.extend(last.map(|line| format!("the script logged: {}", line.message)));
     failure
 }
 
-/// The collected tuples, each handler kept alive by the heap it lies on.
+/// Moves the collected tuples into the plan. Each handler keeps the heap alive on which it lives.
 fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut Plan) {
-    // `map` hands out the value itself, so that no unchecked access is needed.
+    // `map` gives access to the frozen value without `unsafe`.
     collected.map(|dict| {
         let entries =
             FrozenDictRef::from_frozen_value(dict).map(|dict| dict.iter().collect::<Vec<_>>()).unwrap_or_default();

@@ -16,12 +16,12 @@ async fn presets_are_listed_and_shown() {
         list.stdout,
         "\
 PRESET         WHAT IT DOES
-approval@1     everything; tools that may change something ask the human first
-code-mode@1    `execute_tool_script`, which runs a script over all tools, instead of them
-default@1      everything of all servers, as `aggregation`, `optimizer` and `codeMode` in the config ask for
+approval@1     all tools; those without `readOnlyHint` ask the user for approval
+code-mode@1    `execute_tool_script`, which runs scripts that call tools, instead of all tools
+default@1      everything, as configured in `aggregation`, `optimizer` and `codeMode`
 optimizer@1    `find_tool` and `call_tool` instead of all tools
-passthrough@1  everything of all servers, unchanged; two tools of one name are an error
-read-only@1    only tools that say they change nothing (`readOnlyHint`)
+passthrough@1  everything, unchanged; two tools with the same name are an error
+read-only@1    only tools with `readOnlyHint`
 "
     );
     let list = empty().run(["list-presets", "--json"]).await.expect(0).json();
@@ -29,7 +29,7 @@ read-only@1    only tools that say they change nothing (`readOnlyHint`)
     let shown = empty().run(["show-preset", "default"]).await.expect(0);
     assert_eq!(shown.stdout, include_str!("../../presets/default@1.star"));
     let unknown = empty().run(["show-preset", "defalt"]).await.expect(2);
-    assert_eq!(unknown.stderr, "error: there is no preset `defalt`\n |\n = hint: did you mean `default`?\n");
+    assert_eq!(unknown.stderr, "error: unknown preset `defalt`\n |\n = hint: did you mean `default`?\n");
 }
 
 #[tokio::test]

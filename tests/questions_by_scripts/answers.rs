@@ -63,7 +63,7 @@ show("ask", ask)
 "#;
     for modern in [false, true] {
         let mut client = Client::at(world("legacy", script), modern, r#"{"sampling":{}}"#).await;
-        for (then, expected) in [("accept", "accept"), ("reject", "decline"), ("error", "nobody can be asked")] {
+        for (then, expected) in [("accept", "accept"), ("reject", "decline"), ("error", "cannot ask the user")] {
             let (questions, outcome) = client.converse("ask", json!({"then": then}), accept()).await;
             assert!(questions.is_empty(), "modern {modern}: {questions:?}");
             assert!(text(&outcome).contains(expected), "modern {modern}, {then}: {outcome}");

@@ -73,11 +73,7 @@ error: `sessionInit.scriptFile`: `preset` is set too, and only one script can ru
 async fn a_preset_that_does_not_exist_is_a_config_error() {
     let proxy = Proxy::with_config_text("sessionInit:\n  preset: defualt\n");
     let finished = Finished::run(proxy.serve_command()).await.expect(2);
-    assert!(
-        finished.stderr.contains("error: there is no preset `defualt`\n --> proxy.yaml:2:3"),
-        "{}",
-        finished.stderr
-    );
+    assert!(finished.stderr.contains("error: unknown preset `defualt`\n --> proxy.yaml:2:3"), "{}", finished.stderr);
     assert!(finished.stderr.contains("hint: did you mean `default`?"), "{}", finished.stderr);
 }
 

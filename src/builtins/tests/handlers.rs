@@ -114,7 +114,7 @@ fn a_backend_handler_says_how_it_is_called() {
         ("1", "takes a dict, not a `int`"),
         ("{}, limit = 1", "takes no argument named `limit`"),
         ("{}, timeout = 0", "`timeout` must be a number of seconds above 0"),
-        ("{'a': print}", "the arguments of `search` cannot become JSON: `a`: a function"),
+        ("{'a': print}", "the arguments of `search` cannot be converted to JSON: `a`: a function"),
     ] {
         let failure = handle(&format!("return backends()['github'].tools()[0][1]({arguments})"), "{}").unwrap_err();
         assert!(failure.message.contains(expected), "{arguments}: {}", failure.message);

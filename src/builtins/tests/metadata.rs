@@ -44,7 +44,11 @@ fn what_cannot_be_replaced() {
         ),
         ("name = 1", "`name` must be text, not a `int`", ""),
         ("parameters = []", "`parameters` must be a dict, not a `list`", ""),
-        ("annotations = {'a': print}", "`annotations` cannot become JSON: `a`: a function cannot become JSON", ""),
+        (
+            "annotations = {'a': print}",
+            "`annotations` cannot be converted to JSON: `a`: a function cannot become JSON",
+            "",
+        ),
     ] {
         let text = fault(&format!("x = {META}.replace({change})"));
         assert!(text.contains(message) && text.contains(hint), "{change}: {text}");
@@ -94,6 +98,10 @@ fn regular_expressions_globs_and_json() {
         ),
         ("re.glob('a.c', 'abc')", json!(false)),
         (
+            "[re.glob(p, 'a[b/c') for p in ['a**', '**c', 'a[*', '*[b?c', '?[[]*']]",
+            json!([true, true, true, true, true]),
+        ),
+        (
             "json.decode('{\"big\": 12345678901234567890123}')['big'] + 1",
             serde_json::from_str("12345678901234567890124").unwrap(),
         ),
@@ -118,7 +126,7 @@ fn regular_expressions_globs_and_json() {
         assert_eq!(evaluate(expression), expected, "{expression}");
     }
     for (expression, expected) in [
-        ("re.match('(', 'x')", "`(` is no regular expression: unclosed group"),
+        ("re.match('(', 'x')", "invalid regular expression `(`: unclosed group"),
         ("json.encode({'a': [float('nan')]})", "`a[0]`: nan is a number that JSON cannot hold"),
         ("json.encode({'a': {1: 2}})", "`a`: the key 1 is a `int`; JSON has text keys only"),
         ("json.decode('{')", "not JSON"),

@@ -27,14 +27,14 @@ use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, List
 use crate::script::{Failure, Host, JournalCursor, Limits, LogLevel, Question, Source, Stop};
 
 /// A tool with a schema of two parameters.
-pub fn tool(name: &str) -> Value {
+pub(super) fn tool(name: &str) -> Value {
     json!({
         "name": name, "description": format!("does {name}"), "x-vendor": 1.10,
         "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]},
     })
 }
 
-pub fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
+pub(super) fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
     let tools = tools.iter().map(|tool| Arc::new(Definition::parse(ItemKind::Tool, raw(tool)).unwrap())).collect();
     Arc::new(BackendView {
         name: name.into(),
@@ -49,16 +49,16 @@ pub fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
 }
 
 /// A backend whose tools have nothing but a name.
-pub fn named(name: &str, tools: &[&str]) -> Arc<BackendView> {
+pub(super) fn named(name: &str, tools: &[&str]) -> Arc<BackendView> {
     backend(name, &tools.iter().map(|name| tool(name)).collect::<Vec<_>>())
 }
 
 /// Two backends that share the name `search`.
-pub fn two() -> Vec<Arc<BackendView>> {
+pub(super) fn two() -> Vec<Arc<BackendView>> {
     vec![named("github", &["search", "create_issue"]), named("docs", &["search", "read"])]
 }
 
-pub fn run_with(
+pub(super) fn run_with(
     backends: Vec<Arc<BackendView>>,
     sections: Value,
     limits: &Limits,
@@ -75,20 +75,20 @@ pub fn run_with(
     )
 }
 
-pub fn run(script: &str) -> Result<Plan, Diagnostic> {
+pub(super) fn run(script: &str) -> Result<Plan, Diagnostic> {
     run_with(two(), json!({"params": {}}), &Limits::SESSION_SCRIPT, script)
 }
 
-pub fn names(plan: &Plan) -> Vec<&str> {
+pub(super) fn names(plan: &Plan) -> Vec<&str> {
     plan.tools.iter().map(|tool| tool.definition.key()).collect()
 }
 
-pub fn fault(script: &str) -> String {
+pub(super) fn fault(script: &str) -> String {
     run(script).unwrap_err().to_string()
 }
 
 /// What the script computes into a tool's description, for tests of pure built-ins.
-pub fn evaluate(expression: &str) -> Value {
+pub(super) fn evaluate(expression: &str) -> Value {
     let plan = run(&format!("publish(metadata('x', json.encode({expression}), {{}}, {{}}), lambda args: None)\n"));
     let plan = plan.unwrap_or_else(|error| panic!("{expression}: {error}"));
     serde_json::from_str(&plan.tools[0].definition.text("description")).unwrap()
@@ -99,7 +99,7 @@ static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| tokio::runt
 
 /// A host that writes down calls and answers with them.
 #[derive(Default)]
-pub struct Recorder {
+pub(super) struct Recorder {
     pub calls: Mutex<Vec<(ItemRef, String, Option<Duration>)>>,
     pub logged: Mutex<Vec<String>>,
     pub stop: Mutex<Option<Stop>>,
@@ -153,7 +153,13 @@ impl Host for Recorder {
 }
 
 /// Calls the published tool of that name, which must be a script's.
-pub fn call(plan: &Plan, name: &str, arguments: &str, host: &Arc<Recorder>, limits: &Limits) -> Result<Value, Failure> {
+pub(super) fn call(
+    plan: &Plan,
+    name: &str,
+    arguments: &str,
+    host: &Arc<Recorder>,
+    limits: &Limits,
+) -> Result<Value, Failure> {
     let tool = plan.tools.iter().find(|tool| tool.definition.key() == name).unwrap();
     let Handler::Script(function) = &tool.handler else { panic!("`{name}` is published unwrapped") };
     let arguments = crate::json::valid(arguments.to_owned()).unwrap();
@@ -162,7 +168,7 @@ pub fn call(plan: &Plan, name: &str, arguments: &str, host: &Arc<Recorder>, limi
 }
 
 /// Publishes one handler and calls it.
-pub fn handle(body: &str, arguments: &str) -> Result<Value, Failure> {
+pub(super) fn handle(body: &str, arguments: &str) -> Result<Value, Failure> {
     let script = format!(
         "def handler(args):\n    {}\npublish(metadata('x', '', {{}}, {{}}), handler)\n",
         body.replace('\n', "\n    ")

@@ -15,7 +15,7 @@ fn prompt(name: &str) -> Value {
 }
 
 /// A backend with a tool, these resources and prompts, and one template.
-pub fn offering(name: &str, resources: &[&str], prompts: &[&str]) -> Arc<BackendView> {
+pub(super) fn offering(name: &str, resources: &[&str], prompts: &[&str]) -> Arc<BackendView> {
     let mut view = BackendView::clone(&named(name, &[&format!("{name}_tool")]));
     let uris: Vec<Value> = resources.iter().map(|uri| resource(uri)).collect();
     let names: Vec<Value> = prompts.iter().map(|name| prompt(name)).collect();
@@ -52,7 +52,7 @@ fn read(expression: &str) -> Value {
     serde_json::from_str(&plan.tools[0].definition.text("description")).unwrap()
 }
 
-pub fn keys(plan: &Plan, kind: ItemKind) -> Vec<&str> {
+pub(super) fn keys(plan: &Plan, kind: ItemKind) -> Vec<&str> {
     plan.of(kind).iter().map(|item| item.definition.key()).collect()
 }
 
@@ -114,10 +114,10 @@ fn new_metadata_of_each_kind() {
     }
     for (expression, expected) in [
         ("resource_metadata(1, 'n')", "`uri` must be text, not a `int`"),
-        ("resource_metadata('a:b', 'n', size = -1)", "`size` must be a whole number of bytes or None"),
-        ("resource_metadata('a:b', 'n', size = 1.5)", "`size` must be a whole number of bytes or None"),
+        ("resource_metadata('a:b', 'n', size = -1)", "`size` must be a non-negative integer or None"),
+        ("resource_metadata('a:b', 'n', size = 1.5)", "`size` must be a non-negative integer or None"),
         ("prompt_metadata('p', '', ['a'])", "`arguments[0]` is not a dict with a `name`"),
-        ("prompt_metadata('p', '', [{'name': 'a'}, {'name': 'a'}])", "`arguments` has `a` twice"),
+        ("prompt_metadata('p', '', [{'name': 'a'}, {'name': 'a'}])", "`arguments` has two entries named `a`"),
         ("prompt_metadata('p', '', {})", "`arguments` must be a list, not a `dict`"),
     ] {
         let text = fault_of(&format!("x = {expression}"));
@@ -172,7 +172,7 @@ publish_resource_template(resource_template_metadata('a:b', 'same'), print)
     let twice = "publish_resource(resource_metadata('a:b', 'n'), print)\n".repeat(2);
     let text = fault_of(&twice);
     assert!(text.contains("the URI `a:b` is already published, at policy.star:1"), "{text}");
-    assert!(text.contains("`meta.replace(uri = ...)` gives one of them another URI"), "{text}");
+    assert!(text.contains("give one of them another URI with `meta.replace(uri = ...)`"), "{text}");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn what_cannot_be_published() {
     let tool = "backends()['notes'].tools()[0]";
     for (script, expected) in [
         ("publish_resource(resource_metadata('', 'n'), print)".to_owned(), "the URI \"\" is empty"),
-        ("publish_resource(resource_metadata('a:\\n', 'n'), print)".to_owned(), "has control characters"),
+        ("publish_resource(resource_metadata('a:\\n', 'n'), print)".to_owned(), "contains control characters"),
         (
             "publish_resource(resource_metadata('notes', 'n'), print)".to_owned(),
             "the URI `notes` is not allowed: it has no scheme",
@@ -193,7 +193,7 @@ fn what_cannot_be_published() {
         ),
         (
             "publish_prompt(prompt_metadata('a b', '', []), print)".to_owned(),
-            "the prompt name `a b` is not allowed: letters",
+            "the prompt name `a b` is not allowed: only ASCII letters",
         ),
         ("publish_prompt(prompt_metadata('a', '', []), 1)".to_owned(), "the handler of `a` is a `int`, not a function"),
         (
@@ -202,16 +202,16 @@ fn what_cannot_be_published() {
         ),
         ("publish_prompt('a', print)".to_owned(), "take it from `backend.prompts()` or make one with `prompt_metadata"),
         (format!("publish(*{resource})"), "publish() publishes a tool; `notes://a` is a resource"),
-        (format!("publish(*{resource})"), "a resource is published by `publish_resource(meta, handler)`"),
-        (format!("publish_resource(*{template})"), "a resource template is published by `publish_resource_template"),
-        (format!("publish_prompt(*{tool})"), "a tool is published by `publish(meta, handler)`"),
+        (format!("publish(*{resource})"), "publish a resource with `publish_resource(meta, handler)`"),
+        (format!("publish_resource(*{template})"), "publish a resource template with `publish_resource_template"),
+        (format!("publish_prompt(*{tool})"), "publish a tool with `publish(meta, handler)`"),
         (
             format!("publish_prompt(prompt_metadata('p', '', []), {tool}[1])"),
             "the handler of the prompt `p` is that of a tool",
         ),
         (
             format!("publish_resource_template({template}[0].replace(uri_template = 'x:{{path}}'), {template}[1])"),
-            "the server knows no URIs of the form `x:{path}`, only `file:///{path}`",
+            "the server has no resource template `x:{path}`, only `file:///{path}`",
         ),
         (format!("bind({resource}, a = 1)"), "bind() fills in the parameters of a tool; `notes://a` is a resource"),
     ] {
@@ -261,7 +261,7 @@ fn passthrough_publishes_all_and_the_first_server_wins() {
     assert!(plan.tools.is_empty());
     assert!(plan.prompts.iter().all(|prompt| matches!(prompt.handler, Handler::Backend(_))));
     let crate::script::LogLine { level, message, fields } = &plan.log[0];
-    assert_eq!((*level, message.as_str()), (LogLevel::Warning, "a resource is left out: its URI is already published"));
+    assert_eq!((*level, message.as_str()), (LogLevel::Warning, "resource skipped: its URI is already published"));
     assert_eq!(Value::from(fields.clone()), json!({"uri": "notes://a", "dropped": "wiki", "kept": "notes"}));
     let kinds: Vec<&str> = plan.log.iter().map(|line| line.fields.keys().next().unwrap().as_str()).collect();
     assert_eq!(kinds, ["uri", "uri_template", "name"]);
@@ -294,17 +294,17 @@ fn odd_things_of_a_server_pass_and_impossible_ones_are_left_out() {
     assert_eq!(
         warnings,
         [
-            "the backend `odd` has a resource with an odd URI: `no scheme`",
-            "the backend `odd` has a prompt with an odd name: `do it!`"
+            "the URI `no scheme` of a resource of server `odd` does not follow the MCP recommendations",
+            "the name `do it!` of a prompt of server `odd` does not follow the MCP recommendations"
         ]
     );
-    let left_out: Vec<&str> = plan.log.iter().map(|line| line.message.as_str()).collect();
+    let skipped: Vec<&str> = plan.log.iter().map(|line| line.message.as_str()).collect();
     assert_eq!(
-        left_out,
+        skipped,
         [
-            "a resource is left out: the URI \"\" is empty",
-            "a resource is left out: the URI \"a:\\u0001\" has control characters",
-            "a prompt is left out: the prompt name \"\" is empty"
+            "resource skipped: the URI \"\" is empty",
+            "resource skipped: the URI \"a:\\u0001\" contains control characters",
+            "prompt skipped: the prompt name \"\" is empty"
         ]
     );
 }

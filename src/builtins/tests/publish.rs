@@ -34,14 +34,14 @@ publish(metadata('a', '', {}, {}), ok)
     );
     assert!(text.contains("error: the name `a` is already published, at policy.star:4"), "{text}");
     assert!(text.contains("policy.star:5:1"), "{text}");
-    assert!(text.contains("hint: `meta.replace(name = ...)` gives one of them another name"), "{text}");
+    assert!(text.contains("hint: give one of them another name with `meta.replace(name = ...)`"), "{text}");
 }
 
 #[test]
 fn what_cannot_be_published() {
     for (script, expected) in [
         ("publish(metadata('', '', {}, {}), print)", "the tool name \"\" is empty"),
-        ("publish(metadata('a\\nb', '', {}, {}), print)", "the tool name \"a\\nb\" has control characters"),
+        ("publish(metadata('a\\nb', '', {}, {}), print)", "the tool name \"a\\nb\" contains control characters"),
         ("publish(metadata('a b', '', {}, {}), print)", "the tool name `a b` is not allowed"),
         ("publish(metadata('a' * 129, '', {}, {}), print)", "is not allowed"),
         (
@@ -68,7 +68,10 @@ fn odd_names_of_a_backend_pass_with_a_warning() {
     let plan = run_with(backends.clone(), json!({}), &Limits::SESSION_SCRIPT, script).unwrap();
     assert_eq!(names(&plan), ["get stuff!", "fine"]);
     let [warning] = &plan.warnings[..] else { panic!("one warning") };
-    assert_eq!(warning.message, "the backend `odd` has a tool with an odd name: `get stuff!`");
+    assert_eq!(
+        warning.message,
+        "the name `get stuff!` of a tool of server `odd` does not follow the MCP recommendations"
+    );
     assert_eq!(warning.place.as_ref().unwrap().line(), 2);
     let script =
         "for meta, call in backends()['odd'].tools():\n    publish(meta.replace(name = 'x_' + meta.name), call)\n";
@@ -110,7 +113,7 @@ fn the_top_level_logs_into_the_plan() {
     assert_eq!((plan.log[1].level, &plan.log[1].fields["tool"]), (LogLevel::Audit, &json!("x")));
     let error = run("print('so far')\nfail('no further')\n").unwrap_err();
     assert_eq!(error.notes, ["the script logged: so far"]);
-    assert!(fault("log('b', level = 'warn')").contains("there is no log level `warn`"));
+    assert!(fault("log('b', level = 'warn')").contains("unknown log level `warn`"));
 }
 
 #[test]

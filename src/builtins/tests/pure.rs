@@ -20,10 +20,10 @@ fn numbers() {
     );
     assert_eq!(evaluate("math.floor(math.pi * 1000)"), json!(3141));
     for (script, why) in [
-        ("math.sqrt(-1)", "math.sqrt() has no finite result"),
-        ("math.pow(10, 400)", "math.pow() has no finite result"),
-        ("math.log(0)", "math.log() has no finite result"),
-        ("math.ceil(1e300)", "too large to be told as an integer"),
+        ("math.sqrt(-1)", "the result of math.sqrt() is not a finite number"),
+        ("math.pow(10, 400)", "the result of math.pow() is not a finite number"),
+        ("math.log(0)", "the result of math.log() is not a finite number"),
+        ("math.ceil(1e300)", "too large for an exact integer"),
         ("math.round(1, -1)", "`decimals` must be from 0 to 15"),
     ] {
         assert!(fault(script).contains(why), "{script}: {}", fault(script));
@@ -49,7 +49,7 @@ fn loose_searches() {
     let scored = evaluate("fuzzy.search_with_scores('hel', ['hello', 'shell', 'world'], limit = 1)");
     assert_eq!((scored[0]["item"].as_str(), scored.as_array().unwrap().len()), (Some("hello"), 1));
     assert!(scored[0]["score"].is_i64());
-    assert!(fault("fuzzy.search('a', [], key = 'a', keys = ['b'])").contains("`key` and `keys` exclude each other"));
+    assert!(fault("fuzzy.search('a', [], key = 'a', keys = ['b'])").contains("`key` and `keys` cannot be combined"));
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn letters_that_survive() {
         evaluate("[base64.decode('aMOpPz4='), base64.decode('aMOpPz4'), base64.decode('YWI_\\nYWI-')]"),
         json!(["hé?>", "hé?>", "ab?ab>"])
     );
-    assert!(fault("base64.decode('a')").contains("this is no base64"));
-    assert!(fault("base64.decode('/w==')").contains("no text"));
+    assert!(fault("base64.decode('a')").contains("invalid base64"));
+    assert!(fault("base64.decode('/w==')").contains("not UTF-8 text"));
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn addresses() {
         json!(["https", "e.example", 443, "/a", {"x": ["1", "2"], "y": [""]}, "f"])
     );
     assert_eq!(evaluate("url.join('https://e.example/a/b', '../c')"), json!("https://e.example/c"));
-    assert!(fault("url.parse('no address')").contains("`no address` is no address"));
-    assert!(fault("url.decode('%ff')").contains("no text"));
+    assert!(fault("url.parse('no address')").contains("invalid URL `no address`"));
+    assert!(fault("url.decode('%ff')").contains("not UTF-8 text"));
 }
 
 #[test]
@@ -95,10 +95,10 @@ fn times() {
     assert_eq!(evaluate("time.parse('2023-11-14 23:13 +0100', '%Y-%m-%d %H:%M %z')"), json!(1_699_999_980));
     assert_eq!(evaluate("time.parse('2026-11-15', '%Y-%m-%d')"), json!(1_794_700_800));
     for (script, why) in [
-        ("time.format(0, tz = 'Mars/Olympus')", "there is no time zone `Mars/Olympus`"),
-        ("time.format(1e300)", "no time that can be told"),
-        ("time.parse('x', '%Y')", "does not fit `%Y`"),
-        ("time.parse('12', '%H')", "does not say which day it is"),
+        ("time.format(0, tz = 'Mars/Olympus')", "unknown time zone `Mars/Olympus`"),
+        ("time.format(1e300)", "out of range"),
+        ("time.parse('x', '%Y')", "cannot parse `x` as `%Y`"),
+        ("time.parse('12', '%H')", "has no complete date"),
         ("time.format(0, '%!')", "`%!`"),
     ] {
         assert!(fault(script).contains(why), "{script}: {}", fault(script));

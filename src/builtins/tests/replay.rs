@@ -245,7 +245,7 @@ fn too_much_before_a_question_is_a_limit_but_not_without_one() {
 #[test]
 fn where_nobody_can_be_asked_the_script_has_said_what_then() {
     for (choice, expected) in
-        [("accept", Ok("accept")), ("reject", Ok("decline")), ("error", Err("nobody can be asked"))]
+        [("accept", Ok("accept")), ("reject", Ok("decline")), ("error", Err("cannot ask the user"))]
     {
         let plan = plan(&format!("return elicit('?', when_unavailable = '{choice}').action"));
         let outcome = call(&plan, "x", "{}", &Arc::default(), &Limits::HANDLER);
@@ -261,7 +261,7 @@ fn what_cannot_be_asked_is_an_error_with_its_cure() {
     for (arguments, problem) in [
         ("'?'", "when_unavailable"),
         ("'?', when_unavailable = 'ask'", "`when_unavailable` cannot be \"ask\""),
-        ("'', when_unavailable = 'error'", "a question needs a message"),
+        ("'', when_unavailable = 'error'", "`message` must not be empty"),
         ("'?', {'properties': {'a': {'type': 'object'}}}, when_unavailable = 'error'", "the field `a`"),
         ("'?', 'text', when_unavailable = 'error'", "`schema` must be a dict"),
     ] {

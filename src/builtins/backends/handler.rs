@@ -1,0 +1,95 @@
+//! The handler of a backend's tool, resource, resource template or prompt: a function that scripts can call.
+#![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
+
+use std::fmt;
+use std::time::Duration;
+
+use allocative::Allocative;
+use starlark::eval::{Arguments, Evaluator};
+use starlark::starlark_simple_value;
+use starlark::values::float::UnpackFloat;
+use starlark::values::{
+    NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, UnpackValue, Value, ValueLike, starlark_value,
+};
+
+use crate::builtins::effects::store_access::seconds;
+use crate::builtins::metadata::kinds::noun;
+use crate::model::ItemRef;
+use crate::script::{Context, ScriptError, convert, script_error};
+
+#[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
+pub struct BackendHandler {
+    #[allocative(skip)]
+    pub target: ItemRef,
+}
+
+starlark_simple_value!(BackendHandler);
+
+impl fmt::Display for BackendHandler {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "<handler of {}.{}>", self.target.backend, self.target.name)
+    }
+}
+
+#[starlark_value(type = "function")]
+impl<'v> StarlarkValue<'v> for BackendHandler {
+    fn equals(&self, other: Value<'v>) -> starlark::Result<bool> {
+        Ok(other.downcast_ref::<BackendHandler>().is_some_and(|other| other.target == self.target))
+    }
+
+    fn name_for_call_stack(&self, _me: Value<'v>) -> String {
+        format!("{}.{}", self.target.backend, self.target.name)
+    }
+
+    fn invoke(
+        &self,
+        _me: Value<'v>,
+        arguments: &Arguments<'v, '_>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let heap = eval.heap();
+        let (noun, name) = (noun(self.target.kind), &self.target.name);
+        let context = Context::of(eval)?;
+        if context.host.is_none() {
+            context.host_for(&format!("calling the {noun} `{name}`"))?;
+        }
+        let positional: Vec<Value<'v>> = arguments.positions(heap)?.collect();
+        let [dict] = positional[..] else {
+            return Err(ScriptError::new(format!(
+                "the {noun} `{name}` takes one argument, a dict; {} given",
+                positional.len()
+            ))
+            .hint("write `call({\"key\": value})`")
+            .into());
+        };
+        let members = convert::to_object(dict, heap)
+            .map_err(|error| script_error(format!("the arguments of `{name}` cannot be converted to JSON: {error}")))?
+            .ok_or_else(|| script_error(format!("the {noun} `{name}` takes a dict, not a `{}`", dict.get_type())))?;
+        let timeout = timeout(noun, arguments)?;
+        let arguments = crate::json::raw(&members);
+        let request = [&*self.target.backend, &*self.target.name, arguments.get()];
+        let result = context
+            .nested("call", &request, |host, line| host.call(&self.target, &arguments, timeout, line).map(Ok))?;
+        convert::text_to_starlark(result.get(), heap).map_err(|error| {
+            script_error(format!("the result of `{name}` cannot be converted to a Starlark value: {error}"))
+        })
+    }
+}
+
+/// The named argument `timeout`.
+fn timeout(noun: &str, arguments: &Arguments<'_, '_>) -> starlark::Result<Option<Duration>> {
+    let mut timeout = None;
+    for (name, value) in arguments.names_map()? {
+        if name.as_str() != "timeout" {
+            return Err(ScriptError::new(format!("a {noun} takes no argument named `{}`", name.as_str()))
+                .hint("pass its own arguments in the dict; the only named argument is `timeout`, in seconds")
+                .into());
+        }
+        if value.is_none() {
+            continue;
+        }
+        let given = UnpackFloat::unpack_value(value)?.map_or(0.0, |seconds| seconds.0);
+        timeout = Some(seconds("timeout", given)?);
+    }
+    Ok(timeout)
+}

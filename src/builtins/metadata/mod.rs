@@ -1,0 +1,9 @@
+//! Metadata of tools, resources, resource templates and prompts: the Starlark value, its fields and its constructors.
+
+pub(super) mod fields;
+pub(super) mod kinds;
+pub(super) mod make;
+pub(super) mod names;
+pub(super) mod value;
+
+pub(super) use value::Metadata;

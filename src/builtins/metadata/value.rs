@@ -1,0 +1,148 @@
+//! The Starlark value `metadata`: the definition of a tool, resource, resource template or prompt. Values are immutable;
+//! `.replace()` makes a changed copy.
+#![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
+
+use std::fmt;
+use std::sync::Arc;
+
+use allocative::Allocative;
+use serde::{Serialize, Serializer};
+use serde_json::Value as Json;
+use starlark::collections::SmallMap;
+use starlark::environment::{Methods, MethodsBuilder};
+use starlark::values::{
+    Heap, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
+};
+use starlark::{starlark_module, starlark_simple_value};
+
+use super::fields::{NAMED, field, fields, member};
+use crate::json::{Object, Raw, raw};
+use crate::model::{Definition, ItemKind, ItemRef};
+use crate::script::{convert, script_error};
+
+#[derive(Debug, ProvidesStaticType, StarlarkPagablePanic, Allocative)]
+pub struct Metadata {
+    #[allocative(skip)]
+    pub kind: ItemKind,
+    #[allocative(skip)]
+    pub definition: Arc<Definition>,
+    /// The definition before any change; `digest()` covers this one.
+    #[allocative(skip)]
+    pub original: Arc<Definition>,
+    #[allocative(skip)]
+    /// The backend item that it describes; None if the script made the metadata.
+    pub origin: Option<ItemRef>,
+}
+
+starlark_simple_value!(Metadata);
+
+impl Metadata {
+    pub fn of_backend(definition: Arc<Definition>, origin: ItemRef) -> Self {
+        Metadata { kind: origin.kind, original: definition.clone(), definition, origin: Some(origin) }
+    }
+
+    pub fn of_script(kind: ItemKind, definition: Definition) -> Self {
+        let definition = Arc::new(definition);
+        Metadata { kind, original: definition.clone(), definition, origin: None }
+    }
+
+    pub fn has_original_key(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.name.as_ref() == self.definition.key())
+    }
+
+    pub fn has_original_schema(&self) -> bool {
+        let schema = |definition: &Definition| {
+            let object = Object::of(definition.raw()).ok()?;
+            object.get("inputSchema").map(|schema| schema.get().to_owned())
+        };
+        self.origin.is_some() && schema(&self.definition) == schema(&self.original)
+    }
+
+    /// A copy with the given members of the definition set or, for None, removed.
+    pub fn with(&self, changes: &[(&str, Option<Raw>)]) -> starlark::Result<Metadata> {
+        let definition = self.definition.with(self.kind, changes).map_err(|error| script_error(error.to_string()))?;
+        Ok(Metadata {
+            kind: self.kind,
+            definition: Arc::new(definition),
+            original: self.original.clone(),
+            origin: self.origin.clone(),
+        })
+    }
+
+    /// The value of a field as scripts see it; None if this kind of item has no such field.
+    fn field_value(&self, name: &str) -> Option<Json> {
+        let field = fields(self.kind).find(|field| field.name == name)?;
+        let value = self.definition.member(field.member).filter(|value| field.kind.accepts(value));
+        Some(value.unwrap_or_else(|| field.kind.absent()))
+    }
+}
+
+impl fmt::Display for Metadata {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "<metadata {}>", self.definition.key())
+    }
+}
+
+impl Serialize for Metadata {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json: Json = serde_json::from_str(self.definition.raw().get()).map_err(serde::ser::Error::custom)?;
+        json.serialize(serializer)
+    }
+}
+
+starlark::methods_static!(METADATA_METHODS = metadata_members);
+
+#[starlark_value(type = "metadata")]
+impl<'v> StarlarkValue<'v> for Metadata {
+    fn get_methods() -> Option<&'static Methods> {
+        Some(METADATA_METHODS.methods())
+    }
+
+    /// Fields are not methods, because each kind of item has its own, and `hasattr` must tell which.
+    fn get_attr(&self, attribute: &str, heap: Heap<'v>) -> Option<Value<'v>> {
+        if attribute == "original_name" {
+            return NAMED.contains(&self.kind).then(|| heap.alloc(self.original.key()));
+        }
+        convert::to_starlark(&self.field_value(attribute)?, heap).ok()
+    }
+
+    fn dir_attr(&self) -> Vec<String> {
+        let own = fields(self.kind).map(|field| field.name);
+        own.chain(NAMED.contains(&self.kind).then_some("original_name")).map(str::to_owned).collect()
+    }
+
+    fn equals(&self, other: Value<'v>) -> starlark::Result<bool> {
+        Ok(other.downcast_ref::<Metadata>().is_some_and(|other| {
+            self.kind == other.kind && self.origin == other.origin && self.definition == other.definition
+        }))
+    }
+}
+
+/// The definition of a tool, resource, resource template or prompt. Dicts and lists read from it are copies; use
+/// `.replace()` to change something.
+#[starlark_module]
+fn metadata_members(builder: &mut MethodsBuilder) {
+    /// The name of the backend that offers the item, or None if the script made the metadata.
+    #[starlark(attribute)]
+    fn backend_id<'v>(this: &Metadata, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        Ok(this.origin.as_ref().map_or(Value::new_none(), |origin| heap.alloc(origin.backend.as_ref())))
+    }
+
+    /// Returns a copy with the given fields changed. Everything else is kept, including unknown members.
+    ///
+    /// ```python
+    /// meta.replace(name = "github_" + meta.name, description = "...")
+    /// ```
+    fn replace<'v>(
+        this: &Metadata,
+        #[starlark(kwargs)] fields: SmallMap<String, Value<'v>>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Metadata> {
+        let mut changes = Vec::new();
+        for (name, value) in &fields {
+            let field = field(this.kind, name)?;
+            changes.push((field.member, member(field, *value, heap)?.map(|json| raw(&json))));
+        }
+        this.with(&changes)
+    }
+}

@@ -1,0 +1,90 @@
+//! `passthrough()`: publishes resources and prompts unchanged.
+
+use serde_json::{Map, Value as Json};
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::none::NoneType;
+
+use super::checks::{check_key, check_unique};
+use super::functions::{collect, place};
+use crate::builtins::backends::BackendHandler;
+use crate::builtins::backends::offered;
+use crate::builtins::metadata::Metadata;
+use crate::builtins::metadata::kinds::{key_field, key_noun, noun};
+use crate::builtins::session::World;
+use crate::builtins::session::world::PublishedAt;
+use crate::diagnostic::Place;
+use crate::model::ItemKind;
+use crate::script::{Context, LogLevel};
+
+#[starlark_module]
+pub fn register_passthrough(builder: &mut GlobalsBuilder) {
+    /// Publishes all resources, resource templates and prompts of the backends unchanged. If two backends have the same URI
+    /// or name, the first one in the order of the config wins. Items that the script published earlier take precedence.
+    /// Skipped items are logged. Only at the top level of the session script.
+    ///
+    /// ```python
+    /// passthrough(prompts = False)   # only the resources
+    /// ```
+    fn passthrough<'v>(
+        #[starlark(default = true)] resources: bool,
+        #[starlark(default = true)] prompts: bool,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        Context::of(eval)?.require_top("passthrough()")?;
+        let kinds =
+            [(ItemKind::Resource, resources), (ItemKind::ResourceTemplate, resources), (ItemKind::Prompt, prompts)];
+        let (world, place) = (World::of(eval)?, place(eval));
+        world.notes().passes_all |= resources && prompts;
+        for (kind, _) in kinds.into_iter().filter(|(_, enabled)| *enabled) {
+            for view in &world.snapshot.backends {
+                for (metadata, handler) in offered(view, kind) {
+                    pass(metadata, handler, world, place.as_ref(), eval)?;
+                }
+            }
+        }
+        Ok(NoneType)
+    }
+}
+
+/// Publishes one item, or logs why not: an item that a server lists must not make the script fail.
+fn pass<'v>(
+    metadata: Metadata,
+    handler: BackendHandler,
+    world: &World,
+    place: Option<&Place>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<()> {
+    let key = (metadata.kind, metadata.definition.key().to_owned());
+    let verdict = {
+        let mut notes = world.notes();
+        match notes.published.get(&key).cloned() {
+            Some(earlier) => Err(conflict(&metadata, earlier)),
+            None => check_key(&metadata, &mut notes, place)
+                .and_then(|()| check_unique(&metadata, &mut notes, place))
+                .map_err(|error| (format!("{} skipped: {error}", noun(metadata.kind)), None)),
+        }
+    };
+    match verdict {
+        Ok(()) => {
+            let heap = eval.heap();
+            let (meta, handler) = (heap.alloc(metadata), heap.alloc(handler));
+            collect("passthrough()", key.0, &key.1, (meta, handler), eval)
+        }
+        Err((message, published_by)) => {
+            let mut fields = Map::new();
+            fields.insert(key_field(key.0).to_owned(), Json::from(key.1));
+            fields.insert("dropped".to_owned(), Json::from(handler.target.backend.as_ref()));
+            fields.extend(published_by.map(|other| ("kept".to_owned(), Json::from(other))));
+            Context::of(eval)?.log(LogLevel::Warning, &message, fields)?;
+            Ok(())
+        }
+    }
+}
+
+/// The log message for an item whose URI or name is already published, and the backend or position that published it.
+fn conflict(metadata: &Metadata, earlier: PublishedAt) -> (String, Option<String>) {
+    let message = format!("{} skipped: its {} is already published", noun(metadata.kind), key_noun(metadata.kind));
+    (message, Some(earlier.backend.map_or(earlier.place, |backend| backend.to_string())))
+}

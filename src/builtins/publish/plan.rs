@@ -1,0 +1,75 @@
+//! The result of a session script: what it published and recorded at its top level.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::builtins::session::hook::Hook;
+use crate::diagnostic::Diagnostic;
+use crate::model::{Definition, ItemKind, ItemRef};
+use crate::script::{Function, LogLine};
+use crate::search::SharedIndex;
+
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The published items of each kind are in the order of their publication.
+    pub tools: Vec<Published>,
+    pub resources: Vec<Published>,
+    pub resource_templates: Vec<Published>,
+    pub prompts: Vec<Published>,
+    pub instructions: Option<String>,
+    /// Whether the script called `passthrough()` for both resources and prompts.
+    pub passes_all: bool,
+    /// The keys of `config()` that the script read at its top level.
+    pub sections_read: BTreeSet<String>,
+    /// Warnings, each with its position in the script.
+    pub warnings: Vec<Diagnostic>,
+    /// The search indexes that the script made at its top level.
+    pub indexes: Vec<Arc<SharedIndex>>,
+    /// What the script logged at its top level.
+    pub log: Vec<LogLine>,
+    /// Whether the script read the current user or client, so that others need a plan of their own.
+    pub personal: bool,
+    /// The script's `on_request`, which runs before every request for an item.
+    pub on_request: Option<Hook>,
+    /// The files that the script loaded, to be watched for changes together with the script.
+    pub files: Vec<PathBuf>,
+    /// The digest of the script, the files it loaded, and its settings.
+    pub digest: String,
+}
+
+impl Plan {
+    /// The published items of one kind.
+    pub fn of(&self, kind: ItemKind) -> &[Published] {
+        match kind {
+            ItemKind::Tool => &self.tools,
+            ItemKind::Resource => &self.resources,
+            ItemKind::ResourceTemplate => &self.resource_templates,
+            ItemKind::Prompt => &self.prompts,
+        }
+    }
+
+    pub(crate) fn of_mut(&mut self, kind: ItemKind) -> &mut Vec<Published> {
+        match kind {
+            ItemKind::Tool => &mut self.tools,
+            ItemKind::Resource => &mut self.resources,
+            ItemKind::ResourceTemplate => &mut self.resource_templates,
+            ItemKind::Prompt => &mut self.prompts,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Published {
+    pub definition: Arc<Definition>,
+    pub handler: Handler,
+    /// The backend item whose metadata was published, changed or not; None if the script made the metadata.
+    pub origin: Option<ItemRef>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Handler {
+    /// A backend's own handler: calls are forwarded without running Starlark.
+    Backend(ItemRef),
+    Script(Function),
+}

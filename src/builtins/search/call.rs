@@ -1,0 +1,122 @@
+//! Calls a tool of a search index the way a client's `tools/call` does: with the request hook and the schema checks.
+
+use serde_json::Value as Json;
+use starlark::eval::Evaluator;
+use starlark::values::tuple::TupleRef;
+use starlark::values::{Value, ValueLike};
+
+use super::handle::SearchHandle;
+use crate::builtins::backends::BackendHandler;
+use crate::builtins::metadata::Metadata;
+use crate::builtins::session::hook;
+use crate::json::{Raw, Schema};
+use crate::model::{error_result, shaped};
+use crate::script::{Context, convert, error_message, script_error};
+
+/// How many similar names the error for an unknown tool suggests.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// Calls a `(metadata, handler)` tuple. Errors of the tool become error results; only errors that end the handler are
+/// returned as errors.
+pub(crate) fn call_tool<'v>(
+    tool: Value<'v>,
+    arguments: Value<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Value<'v>> {
+    let pair = TupleRef::from_value(tool).map(TupleRef::content);
+    let Some([metadata, handler]) = pair else { return Err(script_error("invalid search index")) };
+    let metadata = metadata.downcast_ref::<Metadata>().ok_or_else(|| script_error("invalid search index"))?;
+    let name = metadata.definition.key();
+    let context = Context::of(eval)?;
+    let object = convert::to_object(arguments, eval.heap())
+        .map_err(|error| script_error(format!("the arguments of `{name}` cannot be converted to JSON: {error}")))?;
+    let Some(object) = object else {
+        return failed(&format!("the arguments of `{name}` must be an object"), eval);
+    };
+    let json = Json::Object(object);
+    match hook::run_for_tool(name, &json, eval) {
+        Ok(None) => {}
+        Ok(Some(answer)) => {
+            let result = tool_result(metadata, answer, eval)?;
+            return Ok(convert::text_to_starlark(result.get(), eval.heap())?);
+        }
+        Err(error) if context.is_final(&error) => return Err(error),
+        Err(error) => return failed(&error_message(&error), eval),
+    }
+    // Servers validate arguments themselves.
+    if handler.downcast_ref::<BackendHandler>().is_some() {
+        return context.invoke(eval, *handler, &[arguments], &[]);
+    }
+    if let Err(mismatch) = check(metadata, "inputSchema", &json) {
+        return failed(&format!("invalid arguments for `{name}`: {mismatch}"), eval);
+    }
+    let request = json.to_string();
+    let result = context.nested_function("index.call", &[name, &request], eval, |eval| {
+        run_handler(metadata, *handler, arguments, eval)
+    })?;
+    Ok(convert::text_to_starlark(result.get(), eval.heap())?)
+}
+
+/// Runs a handler of the script and converts its outcome to the result that a client would get.
+fn run_handler<'v>(
+    metadata: &Metadata,
+    handler: Value<'v>,
+    arguments: Value<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Raw> {
+    let context = Context::of(eval)?;
+    match context.invoke(eval, handler, &[arguments], &[]) {
+        Ok(returned) => tool_result(metadata, returned, eval),
+        Err(error) if context.is_final(&error) => Err(error),
+        Err(error) => Ok(error_result(&error_message(&error))),
+    }
+}
+
+/// Converts a returned value to a tool result and checks it against the tool's `output_schema`.
+fn tool_result<'v>(
+    metadata: &Metadata,
+    returned: Value<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Raw> {
+    let name = metadata.definition.key();
+    let returned = convert::to_json(returned, eval.heap())
+        .map_err(|error| script_error(format!("the result of `{name}` cannot be converted to JSON: {error}")))?;
+    let result = shaped(returned, true);
+    let is_error = result.get("isError") == Some(&Json::Bool(true));
+    if !is_error && metadata.definition.member("outputSchema").is_some() {
+        let structured = result.get("structuredContent").cloned().unwrap_or_default();
+        if let Err(mismatch) = check(metadata, "outputSchema", &structured) {
+            let problem = format!("the result of `{name}` does not match its `output_schema`: {mismatch}");
+            return Ok(error_result(&problem));
+        }
+    }
+    Ok(crate::json::raw(&result))
+}
+
+/// The error result for an unknown name, which suggests similar names.
+pub(crate) fn unknown_tool<'v>(
+    name: &str,
+    handle: &SearchHandle,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Value<'v>> {
+    let message = handle.query("index.call", &[name], Context::of(eval)?, |handle| {
+        let near = handle.shared.ready().nearest_names(name, MAX_SUGGESTIONS);
+        let shown: String = name.chars().take(128).collect();
+        let near: Vec<String> = near.into_iter().map(|name| format!("`{name}`")).collect();
+        let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+        format!("there is no tool `{shown}`{hint}").into()
+    })?;
+    failed(&serde_json::from_str::<String>(message.get()).unwrap_or_default(), eval)
+}
+
+/// Checks a value against a schema of the tool. A schema that does not compile is ignored, as in a client's own call.
+fn check(metadata: &Metadata, member: &str, value: &Json) -> Result<(), String> {
+    let schema = metadata.definition.member(member).and_then(|schema| Schema::compile(&schema).ok());
+    schema.map_or(Ok(()), |schema| schema.check(value).map_err(|mismatch| mismatch.to_string()))
+}
+
+/// An error result as a Starlark value.
+fn failed<'v>(text: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+    let result: Raw = error_result(text);
+    convert::text_to_starlark(result.get(), eval.heap()).map_err(|error| script_error(error.to_string()))
+}

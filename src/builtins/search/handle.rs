@@ -1,0 +1,89 @@
+//! The Rust half of a search index: the shared index, and the position of each tool by name.
+#![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use allocative::Allocative;
+use serde_json::{Value as Json, json};
+use starlark::starlark_simple_value;
+use starlark::values::{NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, starlark_value};
+
+use crate::builtins::metadata::Metadata;
+use crate::json::{Raw, raw};
+use crate::script::Context;
+use crate::search::{Hit, SharedIndex};
+
+#[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
+pub struct SearchHandle {
+    #[allocative(skip)]
+    pub shared: Arc<SharedIndex>,
+    /// Positions by name; the first tool if several have the same name.
+    #[allocative(skip)]
+    positions: HashMap<String, usize>,
+}
+
+starlark_simple_value!(SearchHandle);
+
+impl SearchHandle {
+    pub fn new<'a>(shared: Arc<SharedIndex>, tools: impl Iterator<Item = &'a Metadata>) -> Self {
+        let mut positions = HashMap::new();
+        for (position, metadata) in tools.enumerate() {
+            positions.entry(metadata.definition.key().to_owned()).or_insert(position);
+        }
+        SearchHandle { shared, positions }
+    }
+
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.positions.get(name).copied()
+    }
+
+    /// Runs a query on the index. Waiting for the index to be built or for an embedding does not count as computing time of
+    /// the script. The result of an embedding model is recorded, so that a handler that runs again gets the same result.
+    pub fn query(
+        &self,
+        kind: &'static str,
+        request: &[&str],
+        context: &Context,
+        run: impl FnOnce(&Self) -> Json,
+    ) -> starlark::Result<Arc<Raw>> {
+        if self.shared.asks_a_model() && context.host.is_some() {
+            return context.effect(kind, request, |_| Ok(Ok(raw(&run(self)))));
+        }
+        Ok(Arc::new(context.wait(|| Ok(raw(&run(self))))?))
+    }
+
+    /// The best matches, best first, as the dicts that scripts get.
+    pub fn search(&self, text: &str, limit: usize) -> Json {
+        self.shared.ready().search(text, limit).iter().map(|hit| self.hit_json(hit)).collect()
+    }
+
+    fn hit_json(&self, hit: &Hit) -> Json {
+        let tool = &self.shared.ready().tools()[hit.tool];
+        let definition = &tool.definition;
+        json!({
+            "name": definition.key(),
+            "title": definition.text("title"),
+            "description": definition.text("description"),
+            "inputSchema": definition.member("inputSchema").unwrap_or_else(|| json!({})),
+            "backend": if tool.server.is_empty() { Json::Null } else { tool.server.as_ref().into() },
+            "score": (f64::from(hit.score) * 1000.0).round() / 1000.0,
+        })
+    }
+}
+
+impl fmt::Debug for SearchHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SearchHandle({})", self.shared.len())
+    }
+}
+
+impl fmt::Display for SearchHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "of {} tools", self.shared.len())
+    }
+}
+
+#[starlark_value(type = "search_handle")]
+impl<'v> StarlarkValue<'v> for SearchHandle {}

@@ -1,0 +1,5 @@
+//! `search_index()`: tools that are found by what they do and called by name.
+
+pub(super) mod call;
+pub(super) mod handle;
+pub(super) mod index;

@@ -1,0 +1,124 @@
+//! `on_request`: a function of the session script that runs before every request for a tool, resource or prompt.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use starlark::environment::FrozenModule;
+use starlark::eval::Evaluator;
+use starlark::values::Value;
+use starlark::values::dict::AllocDict;
+use starlark::values::structs::AllocStruct;
+
+use super::identity;
+use super::world::World;
+use crate::diagnostic::Diagnostic;
+use crate::json::RawRef;
+use crate::model::{ClientInfo, Principal};
+use crate::script::{Before, Context, Function, ScriptError, convert, script_error};
+
+const NAME: &str = "on_request";
+
+/// The `on_request` function of a session script.
+#[derive(Clone)]
+pub struct Hook(Arc<World>);
+
+impl Hook {
+    /// Looks the function up in the evaluated script; None if the script has none.
+    pub fn of(module: &FrozenModule, world: &Arc<World>) -> Result<Option<Self>, Diagnostic> {
+        let found = module.get_option(NAME).map_err(|error| Diagnostic::error(error.to_string()))?;
+        let Some(value) = found.filter(|value| !value.value().is_none()) else { return Ok(None) };
+        if value.value().get_type() != "function" {
+            let kind = value.value().get_type();
+            return Err(Diagnostic::error(format!("`{NAME}` must be a function, not a `{kind}`"))
+                .hint("the proxy calls it before every request: `def on_request(request): ...`"));
+        }
+        let _ = world.hook.set(value);
+        Ok(Some(Hook(world.clone())))
+    }
+
+    /// The function preceded by the hook. A result of the hook other than None replaces the function's result.
+    pub fn before(&self, function: Function) -> Function {
+        function.after(Arc::new(self.clone()))
+    }
+
+    /// The hook as a function of its own, which returns None to let the request through.
+    pub fn alone(&self) -> Function {
+        Function::only(Arc::new(self.clone()), self.0.clone())
+    }
+}
+
+impl Before for Hook {
+    fn run<'v>(&self, arguments: &RawRef, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Option<Value<'v>>> {
+        let request =
+            Context::of(eval)?.host_for(NAME)?.request().map(|request| (request.method, request.name.clone()));
+        let Some((method, name)) = request else { return Ok(None) };
+        // The hook gets a copy of the arguments, so that it cannot change those of the handler.
+        let arguments = convert::text_to_starlark(arguments.get(), eval.heap())
+            .map_err(|error| script_error(format!("the arguments cannot be converted to Starlark values: {error}")))?;
+        run_hook(method, &name, arguments, eval)
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(NAME)
+    }
+}
+
+/// Runs the hook for a tool that the script calls on behalf of the client, by `index.call` or in code mode.
+pub(crate) fn run_for_tool<'v>(
+    name: &str,
+    arguments: &Json,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Option<Value<'v>>> {
+    let has_hook = Context::of(eval)?.world::<World>().is_some_and(|world| world.hook.get().is_some());
+    if !has_hook {
+        return Ok(None);
+    }
+    let arguments = convert::to_starlark(arguments, eval.heap())?;
+    run_hook("tools/call", name, arguments, eval)
+}
+
+/// Calls the hook with a request. Returns None if the request may proceed.
+fn run_hook<'v>(
+    method: &str,
+    name: &str,
+    arguments: Value<'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Option<Value<'v>>> {
+    let (context, heap) = (Context::of(eval)?, eval.heap());
+    let Some(hook) = context.world::<World>().and_then(|world| world.hook.get()) else { return Ok(None) };
+    let current = context.host_for(NAME)?.request();
+    let user = match current {
+        Some(request) => identity::user_struct(&request.principal, heap)?,
+        None => identity::user_struct(&Principal::anonymous(), heap)?,
+    };
+    let client = match current {
+        Some(request) => identity::client_struct(&request.client, heap)?,
+        None => identity::client_struct(&ClientInfo::default(), heap)?,
+    };
+    let headers = current.map(|request| request.headers.clone()).unwrap_or_default();
+    let headers = heap.alloc(AllocDict(headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))));
+    let request = heap.alloc(AllocStruct([
+        ("method", heap.alloc(method)),
+        ("name", heap.alloc(name)),
+        ("arguments", arguments),
+        ("user", user),
+        ("client", client),
+        ("headers", headers),
+    ]));
+    let callee = heap.access_owned_frozen_value(hook);
+    let recursion_error = || {
+        ScriptError::new(format!(
+            "`{NAME}` runs for `{name}` and calls `{name}` with `index.call`, which would run `{NAME}` again without end"
+        ))
+        .hint(format!(
+            "let it through first (`if request.name == \"{name}\": return None`), or call its handler, which does not \
+             run `{NAME}`: `index.get(\"{name}\")[1](args)`"
+        ))
+    };
+    let run = || context.invoke(eval, callee, &[request], &[]);
+    let answer = context.not_within_itself(&format!("{NAME} {method} {name}"), recursion_error, run)?;
+    Ok((!answer.is_none()).then_some(answer))
+}

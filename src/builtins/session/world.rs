@@ -1,0 +1,69 @@
+//! The state that the built-ins of one run of a session script share: their inputs, and what they record.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use starlark::eval::Evaluator;
+use starlark::values::OwnedFrozenValue;
+
+use super::settings::Settings;
+use crate::diagnostic::Diagnostic;
+use crate::model::Snapshot;
+use crate::model::{ItemKind, SurfaceKey};
+use crate::script::{Context, script_error};
+use crate::search::SharedIndex;
+
+pub struct World {
+    pub snapshot: Arc<Snapshot>,
+    pub settings: Arc<Settings>,
+    /// The user and client for whom the script runs.
+    pub surface_key: SurfaceKey,
+    /// The script's function `on_request`; set after the top level has run.
+    pub hook: OnceLock<OwnedFrozenValue>,
+    notes: Arc<Mutex<Notes>>,
+}
+
+/// What built-ins record at the top level. Becomes part of the [`Plan`](crate::builtins::Plan).
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// The published items by kind and key.
+    pub published: HashMap<(ItemKind, String), PublishedAt>,
+    pub instructions: Option<String>,
+    pub passes_all: bool,
+    pub sections_read: BTreeSet<String>,
+    pub warnings: Vec<Diagnostic>,
+    pub indexes: Vec<Arc<SharedIndex>>,
+    /// Whether the script read the current user or client.
+    pub personal: bool,
+}
+
+/// An item that is already published.
+#[derive(Clone, Debug)]
+pub struct PublishedAt {
+    /// The position in the script, such as `policy.star:3`.
+    pub place: String,
+    /// The backend of the item; None if the script made the metadata.
+    pub backend: Option<Arc<str>>,
+}
+
+impl World {
+    pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>, surface_key: SurfaceKey) -> Self {
+        World { snapshot, settings, surface_key, hook: OnceLock::new(), notes: Arc::default() }
+    }
+
+    pub fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For Starlark values that record how scripts use them.
+    pub fn shared_notes(&self) -> Arc<Mutex<Notes>> {
+        self.notes.clone()
+    }
+
+    /// The world of the script that is being evaluated.
+    pub fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a World> {
+        Context::of(evaluator)?
+            .world()
+            .ok_or_else(|| script_error("this function is available in session scripts only"))
+    }
+}
