@@ -1,5 +1,5 @@
-//! Local tools, file by file: a file that no longer loads keeps the version that did, and of two extensions with one name
-//! the one that was there first stays.
+//! Local tools: the extension files of a config. A file that no longer loads keeps serving its last good version. Of two
+//! extensions with one name, the one that was loaded first stays.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use crate::watch::Wanted;
 #[derive(Clone)]
 struct LocalFile {
     source: Source,
-    /// The last version that loaded; none if the file describes no extension, or never loaded.
+    /// The last version that loaded; `None` if the file defines no extension or never loaded.
     extension: Option<Arc<ExtensionBackend>>,
     problem: Option<Diagnostic>,
 }
 
-/// What the extensions of a config are at one moment.
+/// The extensions of a config at one moment.
 #[derive(Clone, Default)]
-pub(super) struct LocalTools {
+pub(crate) struct LocalTools {
     files: Vec<LocalFile>,
-    /// Those that can be called.
+    /// The extensions that can be called.
     active: Vec<Arc<ExtensionBackend>>,
-    /// Paths of the config at which there is nothing.
-    pub(super) missing: Vec<Diagnostic>,
-    /// Names that two of them have, or that a server has.
+    /// Errors for paths under `extensions` that do not exist.
+    pub(crate) missing: Vec<Diagnostic>,
+    /// Errors for names that another extension or a server has.
     clashes: Vec<Diagnostic>,
 }
 
 impl LocalTools {
-    /// Looks at the disk again; what has not changed there is not loaded again. Blocking.
-    pub(super) fn look(&self, config: &Config, bundled: bool, pool: &Pool, reach: &Arc<Reach>) -> Self {
+    /// Reads the files from disk and loads those that have changed since `self`. Blocking.
+    pub(crate) fn reload(&self, config: &Config, bundled: bool, pool: &Pool, reach: &Arc<Reach>) -> Self {
         let mut next = LocalTools::default();
         if bundled {
             next.files.extend(bundled::BUNDLED.iter().map(|shipped| self.file(shipped.script(), pool, reach)));
@@ -44,7 +44,7 @@ impl LocalTools {
             match extension::candidates(&path.path) {
                 Ok(files) => {
                     for file in files {
-                        // Two patterns may find the same file.
+                        // Two patterns may match the same file.
                         if next.known(&file.display().to_string()).is_none() {
                             next.files.push(self.read(&file, pool, reach));
                         }
@@ -60,7 +60,7 @@ impl LocalTools {
     fn read(&self, file: &Path, pool: &Pool, reach: &Arc<Reach>) -> LocalFile {
         match extension::read(file) {
             Ok(source) => self.file(source, pool, reach),
-            // In the middle of a save, perhaps: an event will tell when it can be read.
+            // An editor may be in the middle of saving the file; a watch event follows when it is complete.
             Err(problem) => {
                 let known = self.known(&file.display().to_string()).cloned();
                 let fresh = || LocalFile {
@@ -90,7 +90,7 @@ impl LocalTools {
             Err(problem) => {
                 let extension = known.and_then(|known| known.extension.clone());
                 let problem = match &extension {
-                    Some(_) => problem.note("the version that was loaded before stays"),
+                    Some(_) => problem.note("the previous version stays in use"),
                     None => problem,
                 };
                 LocalFile { source, extension, problem: Some(problem) }
@@ -98,9 +98,9 @@ impl LocalTools {
         }
     }
 
-    /// Settles who has which name.
+    /// Resolves name clashes: a server wins over an extension, and an extension that had the name before over a new one.
     fn choose(&mut self, before: &[Arc<ExtensionBackend>], config: &Config) {
-        let had = |extension: &ExtensionBackend| {
+        let had_name = |extension: &ExtensionBackend| {
             let same = |old: &&Arc<ExtensionBackend>| {
                 old.name() == extension.name() && old.source_name() == extension.source_name()
             };
@@ -113,7 +113,7 @@ impl LocalTools {
                 continue;
             }
             let namesakes = || all.iter().filter(|other| other.name() == extension.name());
-            let first = namesakes().find(|other| had(other)).or_else(|| namesakes().next());
+            let first = namesakes().find(|other| had_name(other)).or_else(|| namesakes().next());
             match first {
                 Some(first) if !Arc::ptr_eq(first, extension) => {
                     self.clashes.push(extension::clash(first, extension));
@@ -123,40 +123,40 @@ impl LocalTools {
         }
     }
 
-    pub(super) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {
+    pub(crate) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {
         self.active.iter().map(|extension| Arc::clone(extension) as Arc<dyn Backend>)
     }
 
-    /// Whether the same versions can be called.
-    pub(super) fn is_same_as(&self, other: &LocalTools) -> bool {
+    /// Whether both have the same versions of the same extensions.
+    pub(crate) fn is_same_as(&self, other: &LocalTools) -> bool {
         self.active.len() == other.active.len()
             && self.active.iter().zip(&other.active).all(|(own, other)| Arc::ptr_eq(own, other))
     }
 
-    /// The files that are not what they were: changed, new, or gone.
-    pub(super) fn changed_since(&self, before: &LocalTools) -> Vec<String> {
+    /// The names of changed, new and deleted files.
+    pub(crate) fn changed_since(&self, before: &LocalTools) -> Vec<String> {
         let version = |file: &LocalFile| (file.source.name.clone(), file.extension.as_ref().map(Arc::as_ptr));
         let (now, then): (Vec<_>, Vec<_>) =
             (self.files.iter().map(version).collect(), before.files.iter().map(version).collect());
         let mut names: Vec<String> =
             now.iter().filter(|file| !then.contains(file)).map(|(name, _)| name.clone()).collect();
-        let gone = then.iter().filter(|(name, _)| !now.iter().any(|(other, _)| other == name));
-        names.extend(gone.map(|(name, _)| name.clone()));
+        let deleted = then.iter().filter(|(name, _)| !now.iter().any(|(other, _)| other == name));
+        names.extend(deleted.map(|(name, _)| name.clone()));
         names
     }
 
-    /// All that is wrong now.
-    pub(super) fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
+    /// All present errors.
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
         self.missing.iter().chain(self.files.iter().filter_map(|file| file.problem.as_ref())).chain(&self.clashes)
     }
 
-    /// What is wrong and was not before.
-    pub(super) fn new_problems<'a>(&'a self, before: &'a LocalTools) -> impl Iterator<Item = &'a Diagnostic> {
+    /// The errors that `before` did not have.
+    pub(crate) fn new_problems<'a>(&'a self, before: &'a LocalTools) -> impl Iterator<Item = &'a Diagnostic> {
         self.problems().filter(|problem| !before.problems().any(|known| known == *problem))
     }
 
-    /// What to watch for changes.
-    pub(super) fn watch(&self, config: &Config, wanted: &mut Wanted) {
+    /// Adds the files and folders to watch for changes.
+    pub(crate) fn watch(&self, config: &Config, wanted: &mut Wanted) {
         for path in &config.extensions {
             let (base, is_pattern) = fixed_part(&path.path);
             if is_pattern || !base.is_file() {
@@ -167,7 +167,7 @@ impl LocalTools {
             for path in file.source.paths() {
                 wanted.file(&path);
             }
-            // Beside one that a pattern found there may be others some day.
+            // A pattern may match a new file in this folder later.
             if let Some(folder) = file.source.path.as_deref().and_then(Path::parent) {
                 wanted.folder(folder);
             }
@@ -175,7 +175,7 @@ impl LocalTools {
     }
 }
 
-/// The folder that a pattern begins with, or the path itself.
+/// The part of a path before the first wildcard, and whether there is a wildcard.
 fn fixed_part(path: &Path) -> (PathBuf, bool) {
     let is_pattern = |part: &std::ffi::OsStr| part.to_string_lossy().contains(['*', '?', '[']);
     let fixed: PathBuf = path.iter().take_while(|part| !is_pattern(part)).collect();

@@ -1,14 +1,14 @@
-//! A config looked through before anything is done about it: all that can be wrong with it is found here.
+//! Checks a config before it is applied, and loads what it names. Every error in a config is found here.
 
 use std::sync::Arc;
 
-use super::local::LocalTools;
+use super::local_tools::LocalTools;
 use super::routes::Routes;
 use super::script_source::script_source;
-use super::start::Options;
 use crate::config::{Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
+use crate::gateway::options::Options;
 use crate::host_io::Reach;
 use crate::search::Embedder;
 use crate::search::embedding;
@@ -16,20 +16,19 @@ use crate::store::Store;
 use crate::surface::ScriptSource;
 use crate::wire::http;
 
-/// Everything that a config asks for, ready to be put in place.
-pub(super) struct Prepared {
-    pub(super) script_source: Arc<ScriptSource>,
-    pub(super) routes: Arc<Routes>,
-    pub(super) local: Arc<LocalTools>,
-    /// Nothing has been sent to it yet.
-    pub(super) store: Store,
+/// Everything that a config asks for, ready to be applied.
+pub(crate) struct Prepared {
+    pub(crate) script_source: Arc<ScriptSource>,
+    pub(crate) routes: Arc<Routes>,
+    pub(crate) local: Arc<LocalTools>,
+    /// Not connected yet.
+    pub(crate) store: Store,
 }
 
 impl Prepared {
-    /// Blocking: it reads files and runs extensions. An extension that does not load is no reason to do without the
-    /// others: it is among the problems of `local`. A path of the config at which there is nothing is an error of the
-    /// config.
-    pub(super) fn of(
+    /// Reads files and runs extensions; blocking. An extension that fails to load is reported by `local` and leaves the
+    /// others alone. A path under `extensions` that does not exist is an error of the config.
+    pub(crate) fn of(
         config: &Config,
         options: &Options,
         http: &http::Pool,
@@ -40,7 +39,7 @@ impl Prepared {
         let mut problems = Vec::new();
         let embedder = embedder(config, options, http, &mut problems);
         let script_source = script_source(config, embedder).map_err(|problem| problems.push(problem)).ok();
-        let local = before.look(config, options.bundled, pool, reach);
+        let local = before.reload(config, options.bundled, pool, reach);
         problems.extend(local.missing.iter().cloned());
         let store = store(config).map_err(|problem| problems.push(problem)).ok();
         let (Some(script_source), Some(store), true) = (script_source, store, problems.is_empty()) else {
@@ -51,8 +50,8 @@ impl Prepared {
     }
 }
 
-/// The store that the config names.
-pub(super) fn store(config: &Config) -> Result<Store, Diagnostic> {
+/// The store that the config names, not connected yet.
+pub(crate) fn store(config: &Config) -> Result<Store, Diagnostic> {
     match &config.store {
         StoreAddress::Memory => Ok(Store::memory()),
         StoreAddress::Redis(address) => Store::redis(address.reveal())
@@ -60,17 +59,18 @@ pub(super) fn store(config: &Config) -> Result<Store, Diagnostic> {
     }
 }
 
-/// Who makes vectors for searches, if the config names somebody.
+/// The embedding service for searches, if the config names one.
 fn embedder(
     config: &Config,
     options: &Options,
     http: &http::Pool,
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Arc<dyn Embedder>> {
-    let wanted = config.optimizer.embedding.as_ref()?;
+    let settings = config.optimizer.embedding.as_ref()?;
     let key = options.variables.iter().find(|(name, _)| name == embedding::KEY_VARIABLE).map(|(_, key)| key.as_str());
     let folder = options.cache_folder.as_deref();
-    let made = embedding::connect(wanted, key, folder, http, tokio::runtime::Handle::current());
-    made.map_err(|error| problems.push(Diagnostic::error(format!("`optimizer.embedding` cannot be used: {error}"))))
+    let connected = embedding::connect(settings, key, folder, http, tokio::runtime::Handle::current());
+    connected
+        .map_err(|error| problems.push(Diagnostic::error(format!("`optimizer.embedding` cannot be used: {error}"))))
         .ok()
 }

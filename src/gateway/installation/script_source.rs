@@ -1,4 +1,4 @@
-//! Which session script a config asks for.
+//! The session script of a config: a preset, an inline script or a file, with its settings.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::script::Source;
 use crate::search::Embedder;
 use crate::surface::ScriptSource;
 
-/// The script with all it needs; an unknown preset or an unreadable file is told with its place in the config.
+/// The session script with its settings. Fails if the preset is unknown or the file cannot be read.
 pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Result<ScriptSource, Diagnostic> {
     let sections: Map<String, Value> = [
         ("aggregation".to_owned(), config.aggregation.to_json()),
@@ -32,8 +32,8 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
     })
 }
 
-/// What the script is called where it keeps things: in a store that several share the same for all of them, wherever
-/// their files are.
+/// The namespace of the script in the store. Proxies that share a store must agree on it, so it does not depend on where
+/// their config files are.
 fn namespace(config: &Config) -> String {
     match &config.session {
         SessionScript::Preset { name, .. } => format!("preset {}", name.split('@').next().unwrap_or_default()),
@@ -44,8 +44,8 @@ fn namespace(config: &Config) -> String {
     }
 }
 
-/// The text of it.
-pub(super) fn source(config: &Config) -> Result<Source, Diagnostic> {
+/// The text of the session script.
+pub(crate) fn source(config: &Config) -> Result<Source, Diagnostic> {
     match &config.session {
         SessionScript::Preset { name, place } => match presets::find(name) {
             Ok(preset) => Ok(preset.script()),
@@ -57,7 +57,7 @@ pub(super) fn source(config: &Config) -> Result<Source, Diagnostic> {
         SessionScript::Inline(inline) => {
             let file = config.path.as_ref().map_or_else(|| "script".to_owned(), |path| path.display().to_string());
             Ok(match inline.position {
-                // Empty lines in front make its lines the lines of the file.
+                // Leading empty lines make the line numbers of the script those of the config file.
                 Some(position) => {
                     let text = "\n".repeat(position.first_line.saturating_sub(1)) + &inline.text;
                     Source::new(file, text)
@@ -68,7 +68,7 @@ pub(super) fn source(config: &Config) -> Result<Source, Diagnostic> {
         SessionScript::File(path) => {
             let shown = path.strip_prefix(&config.folder).unwrap_or(path).display().to_string();
             let text = std::fs::read_to_string(path)
-                .map_err(|error| Diagnostic::error(format!("the script `{shown}` cannot be read: {error}")))?;
+                .map_err(|error| Diagnostic::error(format!("cannot read the session script `{shown}`: {error}")))?;
             Ok(Source::at(shown, text, path))
         }
     }
