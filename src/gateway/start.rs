@@ -23,7 +23,7 @@ use crate::fiber::Pool;
 use crate::model::Abilities;
 use crate::model::Snapshot;
 use crate::process::watchdog;
-use crate::process::{below, is_served_by_ancestor};
+use crate::process::{is_served_by_ancestor, with_ancestor};
 use crate::wire::http;
 
 /// Maximum number of concurrent script handlers; others queue.
@@ -66,7 +66,7 @@ impl Gateway {
             cache: Cache::at(options.cache_folder.clone()),
             executable: options.executable.clone(),
             variables: match &config.path {
-                Some(path) => below(&options.variables, path),
+                Some(path) => with_ancestor(&options.variables, path),
                 None => options.variables.clone(),
             },
             changes: Arc::clone(&changes),

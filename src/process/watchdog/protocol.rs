@@ -1,5 +1,5 @@
-//! The line between the proxy and its watchdog: four bytes a record, a process group to remember or, negative, to
-//! forget; zero ends the watchdog.
+//! The protocol between the proxy and its watchdog over a Unix socket. A record is four bytes: a process group to
+//! remember or, negative, to forget; zero ends the watchdog.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -13,14 +13,15 @@ use rustix::net::SendFlags;
 
 pub(super) const END: i32 = 0;
 
-/// A lost record may cost an orphan, so there is a wait for room; a watchdog that is stopped must not stop the proxy.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// A lost record may leave an orphan, so writes wait for space in the socket buffer. The limit keeps a suspended watchdog
+/// from blocking the proxy.
+const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Starts a watchdog at the other end of a new line.
+/// Starts a watchdog at the other end of a new socket pair.
 pub(super) fn launch(executable: &Path) -> io::Result<(Child, Arc<UnixStream>)> {
-    // Standard library sockets are closed on exec, so no server holds this one open.
+    // The standard library sets close-on-exec, so no server inherits this socket and keeps it open.
     let (ours, theirs) = UnixStream::pair()?;
-    ours.set_write_timeout(Some(PATIENCE))?;
+    ours.set_write_timeout(Some(WRITE_TIMEOUT))?;
     #[cfg(target_vendor = "apple")]
     rustix::net::sockopt::set_socket_nosigpipe(&ours, true)?;
     let process = Command::new(executable)
@@ -33,51 +34,51 @@ pub(super) fn launch(executable: &Path) -> io::Result<(Child, Arc<UnixStream>)> 
     Ok((process, Arc::new(ours)))
 }
 
-/// Sends one record; safe between fork and exec. If the watchdog is gone there is nobody to tell, and no signal: a
-/// child on its way to its program would die of it.
-pub(super) fn send(line: &UnixStream, number: i32) {
+/// Sends one record; async-signal-safe, so allowed between fork and exec. Errors are ignored, and `SIGPIPE` is suppressed
+/// because it would kill a child before its exec.
+pub(super) fn send(socket: &UnixStream, number: i32) {
     #[cfg(target_vendor = "apple")]
     let flags = SendFlags::empty();
     #[cfg(not(target_vendor = "apple"))]
     let flags = SendFlags::NOSIGNAL;
-    let _ = rustix::io::retry_on_intr(|| rustix::net::send(line, &number.to_le_bytes(), flags));
+    let _ = rustix::io::retry_on_intr(|| rustix::net::send(socket, &number.to_le_bytes(), flags));
 }
 
-/// What came over the line.
+/// An event on the watchdog's end of the socket.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Record(i32),
-    /// Nothing for as long as was allowed.
-    Quiet,
+    /// No complete record arrived in time.
+    Timeout,
     /// The proxy is gone.
     Closed,
 }
 
-/// The watchdog's end. It keeps a part of a record over a wait.
+/// The watchdog's end of the socket. A partly received record survives a timeout.
 pub(super) struct Receiver {
-    line: UnixStream,
+    socket: UnixStream,
     record: [u8; 4],
     filled: usize,
 }
 
 impl Receiver {
-    pub(super) fn new(line: UnixStream) -> Self {
-        Receiver { line, record: [0; 4], filled: 0 }
+    pub(super) fn new(socket: UnixStream) -> Self {
+        Receiver { socket, record: [0; 4], filled: 0 }
     }
 
-    /// The next event; without a limit it waits as long as it takes.
-    pub(super) fn next(&mut self, limit: Option<Duration>) -> Event {
-        // Zero would be refused.
-        let limit = limit.map(|limit| limit.max(Duration::from_millis(1)));
-        // Where it cannot be set, there is no look at the families in between.
-        let _ = self.line.set_read_timeout(limit);
+    /// Waits for the next event, at most for `timeout`.
+    pub(super) fn next(&mut self, timeout: Option<Duration>) -> Event {
+        // `set_read_timeout` rejects zero.
+        let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
+        // If the timeout cannot be set, the descendants are not refreshed between records.
+        let _ = self.socket.set_read_timeout(timeout);
         loop {
-            match self.line.read(&mut self.record[self.filled..]) {
+            match self.socket.read(&mut self.record[self.filled..]) {
                 Ok(0) => return Event::Closed,
                 Ok(count) => self.filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    return Event::Quiet;
+                    return Event::Timeout;
                 }
                 Err(_) => return Event::Closed,
             }
@@ -100,7 +101,7 @@ mod tests {
         let mut receiver = Receiver::new(theirs);
         let bytes = (-70_000i32).to_le_bytes();
         ours.write_all(&bytes[..3]).unwrap();
-        assert_eq!(receiver.next(Some(Duration::ZERO)), Event::Quiet);
+        assert_eq!(receiver.next(Some(Duration::ZERO)), Event::Timeout);
         ours.write_all(&bytes[3..]).unwrap();
         assert_eq!(receiver.next(None), Event::Record(-70_000));
         drop(ours);
