@@ -1,19 +1,19 @@
-//! What every home of the store can do.
+//! The operations that every kind of store implements.
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use super::{Holder, Limit, Space, StoreError, Verdict};
+use super::{Holder, Limit, Space, StoreError, TokenDecision};
 
 pub type Outcome<T> = Result<T, StoreError>;
 
 /// The operations behind [`super::Store`], which has checked sizes already. Each is atomic.
-pub(super) trait Home: Send + Sync {
+pub(super) trait StoreDriver: Send + Sync {
     fn name(&self) -> &str;
 
-    /// The limits are distinct.
-    fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<Verdict>>;
+    /// Takes one token from each of these distinct buckets, or none.
+    fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<TokenDecision>>;
 
     fn put_journal<'a>(&'a self, id: &'a str, content: Vec<u8>, ttl: Duration) -> BoxFuture<'a, Outcome<()>>;
 
