@@ -1,38 +1,55 @@
-//! What of a tool is searched: its name, description, server, and all that its schema says in words.
+//! A tool to be indexed, and its searchable text: name, description, server, and the words of its input schema.
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::weights::PARTS;
+use super::weights::PART_COUNT;
 use crate::model::Definition;
 
-/// Deeper schemas, or schemas that contain themselves, end here.
-const DEPTH: usize = 6;
+/// Maximum depth to which a schema is read.
+const MAX_DEPTH: usize = 6;
+
+/// A tool to be indexed: its server and its definition.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    pub server: Arc<str>,
+    pub definition: Arc<Definition>,
+}
 
 /// The text of each part, in the order of [`super::weights::Part`].
-pub(super) fn parts(server: &str, definition: &Definition) -> [String; PARTS] {
+pub(super) fn parts(server: &str, definition: &Definition) -> [String; PART_COUNT] {
     let object: Map<String, Value> = serde_json::from_str(definition.raw().get()).unwrap_or_default();
     let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or_default();
-    let mut said = Said::default();
+    let mut schema_text = SchemaText::default();
     if let Some(schema) = object.get("inputSchema") {
-        said.read(schema, 0);
+        schema_text.read(schema, 0);
     }
     let description = match text("title") {
         "" => text("description").to_owned(),
         title => format!("{title}. {}", text("description")),
     };
-    [definition.key().to_owned(), description, said.descriptions, server.to_owned(), said.names, said.choices]
+    [
+        definition.key().to_owned(),
+        description,
+        schema_text.descriptions,
+        server.to_owned(),
+        schema_text.names,
+        schema_text.choices,
+    ]
 }
 
+/// The words of a schema.
 #[derive(Default)]
-struct Said {
+struct SchemaText {
     names: String,
     descriptions: String,
     choices: String,
 }
 
-impl Said {
+impl SchemaText {
     fn read(&mut self, schema: &Value, depth: usize) {
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return;
         }
         for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {

@@ -1,10 +1,10 @@
-//! How each kind of server is asked, and how it answers.
+//! Request and response formats of the embedding providers.
 
 use serde_json::{Value, json};
 
 use crate::config::{Embedding, EmbeddingProvider};
 
-/// Where requests go: the address as it is, or with the path that the provider has below it.
+/// The address of the endpoint: the configured address, with the provider's path appended if it is missing.
 pub(super) fn address(embedding: &Embedding) -> String {
     let path = match embedding.provider {
         EmbeddingProvider::OpenAi => "/embeddings",
@@ -21,28 +21,25 @@ pub(super) fn request(embedding: &Embedding, texts: &[String]) -> Value {
     }
 }
 
-/// One vector for each text, in their order.
-pub(super) fn vectors(provider: EmbeddingProvider, answer: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> {
+/// Extracts one vector per text, in the order of the texts.
+pub(super) fn vectors(provider: EmbeddingProvider, response: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> {
     let mut found: Vec<Option<Vec<f32>>> = vec![None; count];
     match provider {
         EmbeddingProvider::OpenAi => {
-            for (place, entry) in answer["data"].as_array().into_iter().flatten().enumerate() {
-                let index = entry["index"].as_u64().and_then(|index| usize::try_from(index).ok()).unwrap_or(place);
+            for (position, entry) in response["data"].as_array().into_iter().flatten().enumerate() {
+                let index = entry["index"].as_u64().and_then(|index| usize::try_from(index).ok()).unwrap_or(position);
                 if let Some(slot) = found.get_mut(index) {
                     *slot = vector(&entry["embedding"]);
                 }
             }
         }
         EmbeddingProvider::Tei => {
-            for (slot, entry) in found.iter_mut().zip(answer.as_array().into_iter().flatten()) {
+            for (slot, entry) in found.iter_mut().zip(response.as_array().into_iter().flatten()) {
                 *slot = vector(entry);
             }
         }
     }
-    found
-        .into_iter()
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| "it did not answer with a vector for each text".to_owned())
+    found.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| "not one vector per text".to_owned())
 }
 
 fn vector(value: &Value) -> Option<Vec<f32>> {
@@ -56,9 +53,9 @@ mod tests {
 
     #[test]
     fn both_kinds_of_server_are_understood() {
-        let answer = json!({"data": [{"index": 1, "embedding": [0, 1.5]}, {"index": 0, "embedding": [1, 0]}]});
+        let response = json!({"data": [{"index": 1, "embedding": [0, 1.5]}, {"index": 0, "embedding": [1, 0]}]});
         let expected = vec![vec![1.0, 0.0], vec![0.0, 1.5]];
-        assert_eq!(vectors(EmbeddingProvider::OpenAi, &answer, 2).unwrap(), expected);
+        assert_eq!(vectors(EmbeddingProvider::OpenAi, &response, 2).unwrap(), expected);
         assert_eq!(vectors(EmbeddingProvider::Tei, &json!([[1, 0], [0, 1.5]]), 2).unwrap(), expected);
         for wrong in [json!({}), json!([[1]]), json!([[1], "x"]), json!([[1], []]), json!(null)] {
             assert!(vectors(EmbeddingProvider::Tei, &wrong, 2).is_err(), "{wrong}");

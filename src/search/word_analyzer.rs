@@ -1,51 +1,51 @@
-//! Text into words: split at everything that is no letter or digit and inside `camelCase`, `snake_case` and `v2`, in
-//! lower case, without stop words, reduced to English stems.
+//! Splits text into words: at every character that is neither letter nor digit and inside `camelCase`, `snake_case` and
+//! `v2`; in lower case, without stop words, reduced to English stems.
 
 use tantivy::tokenizer::{
     Language, RemoveLongFilter, Stemmer, StopWordFilter, TextAnalyzer, Token, TokenStream, Tokenizer,
 };
 
-/// Words that say nothing about what is wanted. Verbs of requests (`get`, `find`, `list`) are not among them: they are
-/// in the names of tools.
+/// Words without information about the purpose of a tool. Verbs of requests (`get`, `find`, `list`) are not included,
+/// because tool names contain them.
 const STOP_WORDS: &str = "a about also am an and any are as at be been but by can could did do does for from had has have \
     help how i id if im in into is it its ive just let like ll may me might my need no not of on or our please re s \
     should so some such than that the their them then there these they this those to up us using ve via want was we \
     were what when where which while who will with would you your";
 
-/// Longer ones are identifiers or noise, in any case no words.
-const LONGEST: usize = 64;
+/// Longer words are dropped as identifiers or noise.
+const MAX_WORD_LENGTH: usize = 64;
 
-/// The chain that makes words. One is used by one thread at a time.
-pub(super) struct Words(TextAnalyzer);
+/// The analyzer of queries and definitions. Used by one thread at a time.
+pub(super) struct WordAnalyzer(TextAnalyzer);
 
-impl Words {
+impl WordAnalyzer {
     pub(super) fn new() -> Self {
         let stop_words = STOP_WORDS.split_whitespace().map(str::to_owned);
         let chain = TextAnalyzer::builder(Splitter)
-            .filter(RemoveLongFilter::limit(LONGEST))
+            .filter(RemoveLongFilter::limit(MAX_WORD_LENGTH))
             .filter(StopWordFilter::remove(stop_words))
             .filter(Stemmer::new(Language::English));
-        Words(chain.build())
+        WordAnalyzer(chain.build())
     }
 
-    /// Gives each word to `take`: its stem, and where it stands in the text.
-    pub(super) fn each(&mut self, text: &str, mut take: impl FnMut(&str, std::ops::Range<usize>)) {
+    /// Calls `visit` for each word with its stem and its range in the text.
+    pub(super) fn each(&mut self, text: &str, mut visit: impl FnMut(&str, std::ops::Range<usize>)) {
         let mut stream = self.0.token_stream(text);
         while stream.advance() {
             let token = stream.token();
-            take(&token.text, token.offset_from..token.offset_to);
+            visit(&token.text, token.offset_from..token.offset_to);
         }
     }
 
     #[cfg(test)]
-    pub fn stems(&mut self, text: &str) -> Vec<String> {
+    pub(super) fn stems(&mut self, text: &str) -> Vec<String> {
         let mut stems = Vec::new();
         self.each(text, |stem, _| stems.push(stem.to_owned()));
         stems
     }
 }
 
-/// Where one sentence ends and the next begins.
+/// Splits a text into sentences.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut last = ' ';
     text.split_inclusive(move |letter: char| {
@@ -59,7 +59,7 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
 struct Splitter;
 
 struct Pieces {
-    /// From last to first.
+    /// In reverse order.
     pieces: Vec<Token>,
     token: Token,
 }
@@ -149,7 +149,7 @@ fn begins_word(before: char, letter: char, after: char) -> bool {
     }
 }
 
-/// Chinese, Japanese and Korean are written without spaces: two neighbours are the nearest thing to a word.
+/// Chinese, Japanese and Korean have no spaces between words, so pairs of adjacent characters serve as words.
 fn is_ideograph(letter: char) -> bool {
     u32::from(letter) >= 0x2E80 && letter.is_alphanumeric()
 }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn words_end_at_case_digits_and_punctuation() {
-        let stems = |text| Words::new().stems(text);
+        let stems = |text| WordAnalyzer::new().stems(text);
         assert_eq!(stems("createPullRequest"), ["creat", "pull", "request"]);
         assert_eq!(stems("list_open-issues.v2"), ["list", "open", "issu", "v", "2"]);
         assert_eq!(stems("HTTPServer parseURL"), ["http", "server", "pars", "url"]);
