@@ -7,35 +7,35 @@ use std::cell::RefCell;
 
 use crate::diagnostic::{Diagnostic, Place};
 
-use super::document::Document;
+use super::document::ConfigDocument;
 use super::substitute::Environment;
-use super::tree::{Key, Node, Span, Value, join};
+use super::tree::{Node, NodeKey, Span, Value, join};
 
-pub(super) use fields::Fields;
+pub(crate) use fields::Fields;
 pub use scalars::BlockPosition;
 
 /// What all readers of one file share.
-pub(super) struct Context<'a> {
-    document: &'a Document,
+pub(crate) struct ReadContext<'a> {
+    document: &'a ConfigDocument,
     environment: &'a Environment<'a>,
     found: RefCell<Vec<Diagnostic>>,
 }
 
-impl<'a> Context<'a> {
-    pub(super) fn new(document: &'a Document, environment: &'a Environment<'a>) -> Self {
-        Context { document, environment, found: RefCell::new(document.repeated_keys().collect()) }
+impl<'a> ReadContext<'a> {
+    pub(crate) fn new(document: &'a ConfigDocument, environment: &'a Environment<'a>) -> Self {
+        ReadContext { document, environment, found: RefCell::new(document.repeated_keys().collect()) }
     }
 
-    pub(super) fn root(&'a self) -> Reader<'a> {
-        Reader { context: self, node: &self.document.root, key: None, path: String::new() }
+    pub(crate) fn root(&'a self) -> ValueReader<'a> {
+        ValueReader { context: self, node: &self.document.root, key: None, path: String::new() }
     }
 
-    pub(super) fn report(&self, diagnostic: Diagnostic) {
+    pub(crate) fn report(&self, diagnostic: Diagnostic) {
         self.found.borrow_mut().push(diagnostic);
     }
 
     /// Everything reported, in the order of the file.
-    pub(super) fn finish(self) -> Vec<Diagnostic> {
+    pub(crate) fn finish(self) -> Vec<Diagnostic> {
         let mut found = self.found.into_inner();
         found.sort_by_key(|diagnostic| diagnostic.place.as_ref().map_or(0, |place| place.span.start));
         found
@@ -44,41 +44,41 @@ impl<'a> Context<'a> {
 
 /// One value of the file and the way to it. Each reading method reports what is wrong and then gives `None`.
 #[derive(Clone)]
-pub(super) struct Reader<'a> {
-    context: &'a Context<'a>,
+pub(crate) struct ValueReader<'a> {
+    context: &'a ReadContext<'a>,
     node: &'a Node,
-    key: Option<&'a Key>,
+    key: Option<&'a NodeKey>,
     path: String,
 }
 
-impl<'a> Reader<'a> {
-    fn child(&self, key: &'a Key, node: &'a Node) -> Reader<'a> {
-        Reader { context: self.context, node, key: Some(key), path: join(&self.path, &key.text) }
+impl<'a> ValueReader<'a> {
+    fn child(&self, key: &'a NodeKey, node: &'a Node) -> ValueReader<'a> {
+        ValueReader { context: self.context, node, key: Some(key), path: join(&self.path, &key.text) }
     }
 
     /// The keys of a map that has fixed ones.
-    pub(super) fn fields(&self) -> Option<Fields<'a>> {
+    pub(crate) fn fields(&self) -> Option<Fields<'a>> {
         self.entries().map(|entries| Fields::new(self.clone(), entries))
     }
 
     /// The entries of a map whose keys are free, each read by `read`; those that fail are left out.
-    pub(super) fn map<T>(&self, mut read: impl FnMut(&str, &Reader<'a>) -> Option<T>) -> Option<Vec<(String, T)>> {
+    pub(crate) fn map<T>(&self, mut read: impl FnMut(&str, &ValueReader<'a>) -> Option<T>) -> Option<Vec<(String, T)>> {
         let entries = self.entries()?.iter();
         let read = entries.filter_map(|(key, node)| Some((key.text.clone(), read(&key.text, &self.child(key, node))?)));
         Some(read.collect())
     }
 
     /// The items of a list, each read by `read`; those that fail are left out.
-    pub(super) fn list<T>(&self, mut read: impl FnMut(&Reader<'a>) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list<T>(&self, mut read: impl FnMut(&ValueReader<'a>) -> Option<T>) -> Option<Vec<T>> {
         let Value::List(items) = &self.node.value else { return self.expected("a list") };
         let item = |(index, node)| {
             let path = format!("{}[{index}]", self.path);
-            read(&Reader { context: self.context, node, key: None, path })
+            read(&ValueReader { context: self.context, node, key: None, path })
         };
         Some(items.iter().enumerate().filter_map(item).collect())
     }
 
-    fn entries(&self) -> Option<&'a [(Key, Node)]> {
+    fn entries(&self) -> Option<&'a [(NodeKey, Node)]> {
         match &self.node.value {
             Value::Map(entries) => Some(entries),
             // An empty file, or one with nothing but comments.
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports that something else stands here, and gives `None`.
-    pub(super) fn expected<T>(&self, what: &str) -> Option<T> {
+    pub(crate) fn expected<T>(&self, what: &str) -> Option<T> {
         let found = match &self.node.value {
             Value::Null => "nothing".to_owned(),
             Value::List(_) => "a list".to_owned(),
@@ -100,24 +100,24 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports a problem with this value, and gives `None`.
-    pub(super) fn fail<T>(&self, problem: &str) -> Option<T> {
+    pub(crate) fn fail<T>(&self, problem: &str) -> Option<T> {
         self.report(self.problem(problem));
         None
     }
 
-    pub(super) fn report(&self, diagnostic: Diagnostic) {
+    pub(crate) fn report(&self, diagnostic: Diagnostic) {
         self.context.report(diagnostic);
     }
 
     /// An error that names this value's path and shows its place.
-    pub(super) fn problem(&self, problem: &str) -> Diagnostic {
+    pub(crate) fn problem(&self, problem: &str) -> Diagnostic {
         let message =
             if self.path.is_empty() { format!("the file: {problem}") } else { format!("`{}`: {problem}", self.path) };
         Diagnostic::error(message).at(self.value_place())
     }
 
     /// The place of the key, or of the value where there is none.
-    pub(super) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         self.key.map_or_else(|| self.value_place(), |key| self.context.document.place(key.span.clone()))
     }
 
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether this is a list or a map with nothing in it.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match &self.node.value {
             Value::List(items) => items.is_empty(),
             Value::Map(entries) => entries.is_empty(),

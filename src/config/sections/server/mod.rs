@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use crate::diagnostic::Place;
 use crate::model::{MethodPattern, Secret};
 
-pub(super) use read::read_servers;
+pub(crate) use read::read_servers;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
@@ -109,12 +109,12 @@ pub enum ProtocolChoice {
 pub const PROTOCOL_VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /// The one without sessions.
-pub(super) const STATELESS_VERSION: &str = PROTOCOL_VERSIONS[4];
+pub(crate) const STATELESS_VERSION: &str = PROTOCOL_VERSIONS[4];
 
-pub(super) const MAX_NAME_LENGTH: usize = 64;
+pub(crate) const MAX_NAME_LENGTH: usize = 64;
 
 /// What is wrong with a server's name, if anything.
-pub(super) fn name_problem(name: &str) -> Option<String> {
+pub(crate) fn name_problem(name: &str) -> Option<String> {
     if name.is_empty() {
         Some("a server needs a name".to_owned())
     } else if name.chars().count() > MAX_NAME_LENGTH {
@@ -127,7 +127,7 @@ pub(super) fn name_problem(name: &str) -> Option<String> {
 }
 
 /// What is wrong with the address of an HTTP server, if anything. Does not show it: it may hold a key.
-pub(super) fn url_problem(url: &str) -> Option<&'static str> {
+pub(crate) fn url_problem(url: &str) -> Option<&'static str> {
     let Ok(parsed) = url.parse::<http::Uri>() else { return Some("expected a URL such as `https://host/mcp`") };
     match parsed.scheme_str() {
         Some("http" | "https") if parsed.host().is_some_and(|host| !host.is_empty()) => None,

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::{Diagnostic, Place};
 
-use super::SetSection;
-use super::reader::{BlockPosition, Reader};
+use crate::config::SetSection;
+use crate::config::syntax::reader::{BlockPosition, ValueReader};
 
 #[derive(Clone, Debug)]
 pub enum SessionScript {
@@ -38,13 +38,13 @@ impl Default for SessionScript {
 }
 
 #[derive(Default)]
-pub(super) struct SessionInit {
+pub(crate) struct SessionInit {
     pub script: SessionScript,
     pub params: Map<String, Value>,
     pub set_section: Option<SetSection>,
 }
 
-pub(super) fn read_session_init(reader: &Reader, folder: &Path) -> Option<SessionInit> {
+pub(crate) fn read_session_init(reader: &ValueReader, folder: &Path) -> Option<SessionInit> {
     let mut fields = reader.fields()?;
     let [preset, script, script_file] = ["preset", "script", "scriptFile"].map(|key| fields.get(key));
     let params = fields.get("params");
@@ -61,7 +61,7 @@ pub(super) fn read_session_init(reader: &Reader, folder: &Path) -> Option<Sessio
     Some(SessionInit { script, params, set_section })
 }
 
-fn refuse_several(keys: [(&str, &Option<Reader>); 3]) {
+fn refuse_several(keys: [(&str, &Option<ValueReader>); 3]) {
     let set: Vec<_> = keys.iter().filter_map(|(name, reader)| reader.as_ref().map(|reader| (name, reader))).collect();
     let Some((last, others)) = set.split_last().filter(|(_, others)| !others.is_empty()) else { return };
     let others: Vec<String> = others.iter().map(|(name, _)| format!("`{name}`")).collect();
@@ -70,12 +70,12 @@ fn refuse_several(keys: [(&str, &Option<Reader>); 3]) {
     last.1.report(problem.hint("keep one of `preset`, `script` and `scriptFile`"));
 }
 
-fn read_inline(reader: &Reader) -> Option<SessionScript> {
+fn read_inline(reader: &ValueReader) -> Option<SessionScript> {
     let (text, position) = reader.verbatim()?;
     Some(SessionScript::Inline(InlineScript { text, place: reader.place(), position }))
 }
 
-fn read_file(reader: &Reader, folder: &Path) -> Option<SessionScript> {
+fn read_file(reader: &ValueReader, folder: &Path) -> Option<SessionScript> {
     let path = folder.join(reader.word()?);
     if path.is_file() {
         return Some(SessionScript::File(path));

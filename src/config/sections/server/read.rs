@@ -4,12 +4,12 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::super::reader::{Fields, Reader};
 use super::transport::{read_transport, unreadable};
 use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, ServerConfig, TransportConfig, name_problem};
+use crate::config::syntax::reader::{Fields, ValueReader};
 use crate::model::MethodPattern;
 
-pub(crate) fn read_servers(reader: &Reader, folder: &Path) -> Option<IndexMap<String, ServerConfig>> {
+pub(crate) fn read_servers(reader: &ValueReader, folder: &Path) -> Option<IndexMap<String, ServerConfig>> {
     let servers = reader.map(|name, server| {
         if let Some(problem) = name_problem(name) {
             server.report(server.problem(&problem).at(server.place()));
@@ -20,35 +20,35 @@ pub(crate) fn read_servers(reader: &Reader, folder: &Path) -> Option<IndexMap<St
     servers.map(|servers| servers.into_iter().collect())
 }
 
-fn read_method(reader: &Reader) -> Option<MethodPattern> {
+fn read_method(reader: &ValueReader) -> Option<MethodPattern> {
     MethodPattern::parse(&reader.word()?).map_or_else(|problem| reader.fail(&problem), Some)
 }
 
-fn read_server(reader: &Reader, folder: &Path) -> Option<ServerConfig> {
+fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
     let mut fields = reader.fields()?;
     let transport = read_transport(&mut fields, reader, folder);
     let mut server = ServerConfig::new(transport.unwrap_or_else(unreadable));
     server.place = Some(reader.place());
-    fields.set(&mut server.disabled, "disabled", Reader::boolean);
+    fields.set(&mut server.disabled, "disabled", ValueReader::boolean);
     read_timeouts(&mut fields, &mut server);
-    fields.set(&mut server.start_timeout, "startTimeout", Reader::timeout);
-    fields.set(&mut server.required, "required", Reader::boolean);
-    if let Some(mut restart) = fields.read("restart", Reader::fields) {
-        restart.set(&mut server.max_backoff, "maxBackoff", Reader::timeout);
+    fields.set(&mut server.start_timeout, "startTimeout", ValueReader::timeout);
+    fields.set(&mut server.required, "required", ValueReader::boolean);
+    if let Some(mut restart) = fields.read("restart", ValueReader::fields) {
+        restart.set(&mut server.max_backoff, "maxBackoff", ValueReader::timeout);
         restart.finish();
     }
-    fields.set(&mut server.max_message_bytes, "maxMessageBytes", Reader::size);
-    fields.set(&mut server.max_concurrent, "maxConcurrent", Reader::count);
-    if let Some(mut breaker) = fields.read("circuitBreaker", Reader::fields) {
-        breaker.set(&mut server.circuit_breaker.failures, "failures", Reader::whole);
-        breaker.set(&mut server.circuit_breaker.cooldown, "cooldown", Reader::timeout);
+    fields.set(&mut server.max_message_bytes, "maxMessageBytes", ValueReader::size);
+    fields.set(&mut server.max_concurrent, "maxConcurrent", ValueReader::count);
+    if let Some(mut breaker) = fields.read("circuitBreaker", ValueReader::fields) {
+        breaker.set(&mut server.circuit_breaker.failures, "failures", ValueReader::whole);
+        breaker.set(&mut server.circuit_breaker.cooldown, "cooldown", ValueReader::timeout);
         breaker.finish();
     }
     fields.set(&mut server.protocol, "protocol", |reader| read_protocol(reader, &server.transport));
-    fields.set(&mut server.probe_timeout, "probeTimeout", Reader::timeout);
-    fields.set(&mut server.grace, "grace", Reader::duration);
+    fields.set(&mut server.probe_timeout, "probeTimeout", ValueReader::timeout);
+    fields.set(&mut server.grace, "grace", ValueReader::duration);
     fields.set(&mut server.session_scoped, "scope", |reader| reader.choice(&[("shared", false), ("session", true)]));
-    fields.set(&mut server.input_timeout, "inputTimeout", Reader::timeout);
+    fields.set(&mut server.input_timeout, "inputTimeout", ValueReader::timeout);
     fields.set(&mut server.methods, "methods", |methods| methods.list(read_method));
     fields.planned(&["forwardHeaders"]);
     fields.finish();
@@ -56,7 +56,7 @@ fn read_server(reader: &Reader, folder: &Path) -> Option<ServerConfig> {
 }
 
 fn read_timeouts(fields: &mut Fields, server: &mut ServerConfig) {
-    fields.set(&mut server.timeout, "timeout", Reader::timeout);
+    fields.set(&mut server.timeout, "timeout", ValueReader::timeout);
     match fields.get("maxTimeout") {
         // A long `timeout` alone is meant as it is written.
         None => server.max_timeout = server.max_timeout.max(server.timeout),
@@ -71,7 +71,7 @@ fn read_timeouts(fields: &mut Fields, server: &mut ServerConfig) {
     }
 }
 
-fn read_protocol(reader: &Reader, transport: &TransportConfig) -> Option<ProtocolChoice> {
+fn read_protocol(reader: &ValueReader, transport: &TransportConfig) -> Option<ProtocolChoice> {
     let versions = PROTOCOL_VERSIONS.iter().map(|version| (*version, ProtocolChoice::Pinned((*version).to_owned())));
     let choices: Vec<_> = std::iter::once(("auto", ProtocolChoice::Auto)).chain(versions).collect();
     let choice = reader.choice(&choices)?;

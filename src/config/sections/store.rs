@@ -1,6 +1,6 @@
 //! `store`: where rate limits, waiting calls and what scripts remember are kept.
 
-use super::reader::Reader;
+use crate::config::syntax::reader::ValueReader;
 use crate::model::Secret;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum StoreAddress {
     Redis(Secret),
 }
 
-pub(super) fn read_store(reader: &Reader) -> Option<StoreAddress> {
+pub(crate) fn read_store(reader: &ValueReader) -> Option<StoreAddress> {
     let mut fields = reader.fields()?;
     let url = fields.get("url");
     fields.finish();

@@ -5,7 +5,7 @@ pub type Environment<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Why a string could not be completed. Never holds a variable's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
+pub(crate) enum SubstitutionError {
     Unset(String),
     /// VS Code's way to ask a person.
     Input(String),
@@ -16,27 +16,27 @@ pub(super) enum Problem {
     Unclosed,
 }
 
-impl Problem {
-    pub(super) fn message(&self) -> String {
+impl SubstitutionError {
+    pub(crate) fn message(&self) -> String {
         match self {
-            Problem::Unset(name) => format!("the environment variable `{name}` is not set"),
-            Problem::Input(name) => {
+            SubstitutionError::Unset(name) => format!("the environment variable `{name}` is not set"),
+            SubstitutionError::Input(name) => {
                 format!("`${{input:{name}}}` asks a person in VS Code; the proxy has nobody to ask")
             }
-            Problem::EnvironmentPrefix(name) => format!("`${{env:{name}}}` is the form other programs use"),
-            Problem::NotAName => "what stands between `${` and `}` is not the name of a variable".to_owned(),
-            Problem::Unclosed => "`${` without its `}`".to_owned(),
+            SubstitutionError::EnvironmentPrefix(name) => format!("`${{env:{name}}}` is the form other programs use"),
+            SubstitutionError::NotAName => "what stands between `${` and `}` is not the name of a variable".to_owned(),
+            SubstitutionError::Unclosed => "`${` without its `}`".to_owned(),
         }
     }
 
-    pub(super) fn hint(&self) -> String {
+    pub(crate) fn hint(&self) -> String {
         match self {
-            Problem::Unset(name) => format!("set it, or give a default: `${{{name}:-default}}`"),
-            Problem::Input(name) => {
+            SubstitutionError::Unset(name) => format!("set it, or give a default: `${{{name}:-default}}`"),
+            SubstitutionError::Input(name) => {
                 format!("put the value into an environment variable and write `${{{}}}`", variable_name(name))
             }
-            Problem::EnvironmentPrefix(name) => format!("write `${{{name}}}`"),
-            Problem::NotAName | Problem::Unclosed => {
+            SubstitutionError::EnvironmentPrefix(name) => format!("write `${{{name}}}`"),
+            SubstitutionError::NotAName | SubstitutionError::Unclosed => {
                 "write `${NAME}` or `${NAME:-default}`, and `$$` for a dollar sign".to_owned()
             }
         }
@@ -44,7 +44,7 @@ impl Problem {
 }
 
 /// The text with its variables filled in, or every reason why that is impossible.
-pub(super) fn substitute(text: &str, environment: &Environment) -> Result<String, Vec<Problem>> {
+pub(crate) fn substitute(text: &str, environment: &Environment) -> Result<String, Vec<SubstitutionError>> {
     let mut output = String::with_capacity(text.len());
     let mut problems = Vec::new();
     let mut rest = text;
@@ -56,7 +56,7 @@ pub(super) fn substitute(text: &str, environment: &Environment) -> Result<String
             rest = after;
         } else if let Some(after) = rest.strip_prefix('{') {
             let Some((expression, after)) = after.split_once('}') else {
-                problems.push(Problem::Unclosed);
+                problems.push(SubstitutionError::Unclosed);
                 break;
             };
             match variable(expression, environment) {
@@ -72,37 +72,37 @@ pub(super) fn substitute(text: &str, environment: &Environment) -> Result<String
     if problems.is_empty() { Ok(output) } else { Err(problems) }
 }
 
-fn variable(expression: &str, environment: &Environment) -> Result<String, Problem> {
+fn variable(expression: &str, environment: &Environment) -> Result<String, SubstitutionError> {
     if let Some(name) = expression.strip_prefix("input:") {
-        return Err(Problem::Input(name.to_owned()));
+        return Err(SubstitutionError::Input(name.to_owned()));
     }
     if let Some(name) = expression.strip_prefix("env:").filter(|name| is_variable_name(name)) {
-        return Err(Problem::EnvironmentPrefix(name.to_owned()));
+        return Err(SubstitutionError::EnvironmentPrefix(name.to_owned()));
     }
     let (name, default) = match expression.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (expression, None),
     };
     if !is_variable_name(name) || default.is_some_and(|default| default.contains("${")) {
-        return Err(Problem::NotAName);
+        return Err(SubstitutionError::NotAName);
     }
     match (environment(name), default) {
         // As in a shell, `:-` also stands in for a variable that is set to nothing.
         (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
         (Some(value), _) => Ok(value),
         (None, Some(default)) => Ok(default.to_owned()),
-        (None, None) => Err(Problem::Unset(name.to_owned())),
+        (None, None) => Err(SubstitutionError::Unset(name.to_owned())),
     }
 }
 
-pub(super) fn is_variable_name(text: &str) -> bool {
+pub(crate) fn is_variable_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|first: char| first.is_ascii_digit())
         && text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
 /// The usual name for a variable that holds what is called `text`: `api-key` becomes `API_KEY`.
-pub(super) fn variable_name(text: &str) -> String {
+pub(crate) fn variable_name(text: &str) -> String {
     let mut name = String::new();
     let mut after_lower = false;
     for character in text.chars() {
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    fn filled(text: &str) -> Result<String, Vec<Problem>> {
+    fn filled(text: &str) -> Result<String, Vec<SubstitutionError>> {
         substitute(text, &environment)
     }
 
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn every_unset_variable_is_named() {
         let problems = filled("${A} ${B}").unwrap_err();
-        assert_eq!(problems, [Problem::Unset("A".to_owned()), Problem::Unset("B".to_owned())]);
+        assert_eq!(problems, [SubstitutionError::Unset("A".to_owned()), SubstitutionError::Unset("B".to_owned())]);
         assert_eq!(problems[0].message(), "the environment variable `A` is not set");
     }
 
@@ -151,8 +151,8 @@ mod tests {
         assert!(filled("${input:api-key}").unwrap_err()[0].hint().contains("`${API_KEY}`"));
         assert_eq!(filled("${env:HOME}").unwrap_err()[0].hint(), "write `${HOME}`");
         assert!(filled("${a b}").unwrap_err()[0].hint().contains("`$$`"));
-        assert_eq!(filled("${A").unwrap_err(), [Problem::Unclosed]);
-        assert_eq!(filled("${A:-${B}").unwrap_err(), [Problem::NotAName]);
+        assert_eq!(filled("${A").unwrap_err(), [SubstitutionError::Unclosed]);
+        assert_eq!(filled("${A:-${B}").unwrap_err(), [SubstitutionError::NotAName]);
     }
 
     #[test]

@@ -8,41 +8,41 @@ use indexmap::IndexMap;
 use crate::diagnostic::Severity;
 use crate::model::Secret;
 
-use super::super::reader::{Fields, Reader};
 use super::{TransportConfig, url_problem};
+use crate::config::syntax::reader::{Fields, ValueReader};
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum TransportKind {
     Stdio,
     Http,
     Sse,
 }
 
-const KINDS: [(&str, Kind); 5] = [
-    ("stdio", Kind::Stdio),
-    ("http", Kind::Http),
-    ("streamable-http", Kind::Http),
-    ("streamableHttp", Kind::Http),
-    ("sse", Kind::Sse),
+const TRANSPORT_KINDS: [(&str, TransportKind); 5] = [
+    ("stdio", TransportKind::Stdio),
+    ("http", TransportKind::Http),
+    ("streamable-http", TransportKind::Http),
+    ("streamableHttp", TransportKind::Http),
+    ("sse", TransportKind::Sse),
 ];
 
-struct Keys<'a> {
-    command: Option<Reader<'a>>,
-    args: Option<Reader<'a>>,
-    env: Option<Reader<'a>>,
-    cwd: Option<Reader<'a>>,
-    url: Option<Reader<'a>>,
-    headers: Option<Reader<'a>>,
+struct TransportKeys<'a> {
+    command: Option<ValueReader<'a>>,
+    args: Option<ValueReader<'a>>,
+    env: Option<ValueReader<'a>>,
+    cwd: Option<ValueReader<'a>>,
+    url: Option<ValueReader<'a>>,
+    headers: Option<ValueReader<'a>>,
 }
 
 /// Reads the keys of both kinds, so that each is a known one and tells its errors, then sees which kind it is.
-pub(super) fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path) -> Option<TransportConfig> {
+pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader, folder: &Path) -> Option<TransportConfig> {
     let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
     let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
-    let keys = Keys { command, args, env, cwd, url, headers };
+    let keys = TransportKeys { command, args, env, cwd, url, headers };
     let mut sse = false;
-    for said in ["type", "transport"].into_iter().filter_map(|key| fields.get(key)) {
-        sse |= read_kind(&said, keys.command.is_some(), keys.url.is_some()) == Some(Kind::Sse);
+    for declared in ["type", "transport"].into_iter().filter_map(|key| fields.get(key)) {
+        sse |= read_kind(&declared, keys.command.is_some(), keys.url.is_some()) == Some(TransportKind::Sse);
     }
     let (stdio, http) = (keys.read_stdio(folder), keys.read_http(sse));
     match (&keys.command, &keys.url) {
@@ -67,15 +67,15 @@ pub(super) fn read_transport(fields: &mut Fields, server: &Reader, folder: &Path
     }
 }
 
-impl Keys<'_> {
+impl TransportKeys<'_> {
     fn read_stdio(&self, folder: &Path) -> Option<TransportConfig> {
-        let command = self.command.as_ref().and_then(Reader::word).map(|command| beside(folder, command));
+        let command = self.command.as_ref().and_then(ValueReader::word).map(|command| resolve_command(folder, command));
         if let (Some(reader), Some(command)) = (&self.command, &command) {
-            warn_of_words(reader, command);
+            warn_about_arguments(reader, command);
         }
-        let args = self.args.as_ref().map_or(Some(Vec::new()), |args| args.list(Reader::text));
+        let args = self.args.as_ref().map_or(Some(Vec::new()), |args| args.list(ValueReader::text));
         let env = self.env.as_ref().map_or(Some(Vec::new()), |env| env.map(read_variable));
-        let cwd = self.cwd.as_ref().and_then(Reader::word).map(|cwd| folder.join(cwd));
+        let cwd = self.cwd.as_ref().and_then(ValueReader::word).map(|cwd| folder.join(cwd));
         Some(TransportConfig::Stdio { command: command?, args: args?, env: env?.into_iter().collect(), cwd })
     }
 
@@ -88,14 +88,14 @@ impl Keys<'_> {
 
 /// A program given by a path is found from the file that names it, wherever the proxy is started; a bare name is looked
 /// for as always.
-fn beside(folder: &Path, command: String) -> String {
+fn resolve_command(folder: &Path, command: String) -> String {
     // What begins with another tool's variable is no path that we could know.
     let is_relative_path = command.contains('/') && Path::new(&command).is_relative() && !command.starts_with('$');
     if is_relative_path { folder.join(&command).to_string_lossy().into_owned() } else { command }
 }
 
 /// A command with its arguments in one string is what a shell takes, not what a program is called.
-fn warn_of_words(reader: &Reader, command: &str) {
+fn warn_about_arguments(reader: &ValueReader, command: &str) {
     let Some((program, rest)) = command.split_once(char::is_whitespace) else { return };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join(command).is_file());
@@ -109,7 +109,7 @@ fn warn_of_words(reader: &Reader, command: &str) {
     }
 }
 
-fn read_url(reader: &Reader) -> Option<String> {
+fn read_url(reader: &ValueReader) -> Option<String> {
     let url = reader.word()?;
     match url_problem(&url) {
         Some(problem) => reader.fail(problem),
@@ -122,26 +122,28 @@ pub(super) fn unreadable() -> TransportConfig {
     TransportConfig::Http { url: String::new(), headers: IndexMap::new(), sse: false }
 }
 
-fn refuse<const COUNT: usize>(keys: [&Option<Reader>; COUNT], problem: &str) {
+fn refuse<const COUNT: usize>(keys: [&Option<ValueReader>; COUNT], problem: &str) {
     for key in keys.into_iter().flatten().filter(|key| !key.is_empty()) {
         key.report(key.problem(problem).at(key.place()));
     }
 }
 
 /// What an entry says it is, which must not contradict what it has.
-fn read_kind(said: &Reader, has_command: bool, has_url: bool) -> Option<Kind> {
-    let kind = said.choice(&KINDS)?;
+fn read_kind(declared: &ValueReader, has_command: bool, has_url: bool) -> Option<TransportKind> {
+    let kind = declared.choice(&TRANSPORT_KINDS)?;
     match kind {
-        Kind::Stdio if has_url && !has_command => said.report(said.problem("says `stdio`, but the server has `url`")),
-        Kind::Http | Kind::Sse if has_command && !has_url => {
-            said.report(said.problem("says HTTP, but the server has `command`"));
+        TransportKind::Stdio if has_url && !has_command => {
+            declared.report(declared.problem("says `stdio`, but the server has `url`"))
+        }
+        TransportKind::Http | TransportKind::Sse if has_command && !has_url => {
+            declared.report(declared.problem("says HTTP, but the server has `command`"));
         }
         _ => {}
     }
     Some(kind)
 }
 
-fn read_variable(name: &str, reader: &Reader) -> Option<Secret> {
+fn read_variable(name: &str, reader: &ValueReader) -> Option<Secret> {
     if name.is_empty() || name.contains(['=', '\0']) {
         reader.report(reader.problem("this cannot be the name of an environment variable").at(reader.place()));
     }
@@ -152,7 +154,7 @@ fn read_variable(name: &str, reader: &Reader) -> Option<Secret> {
     Some(value)
 }
 
-fn read_header(name: &str, reader: &Reader) -> Option<Secret> {
+fn read_header(name: &str, reader: &ValueReader) -> Option<Secret> {
     if HeaderName::from_bytes(name.as_bytes()).is_err() {
         reader.report(reader.problem("this cannot be the name of an HTTP header").at(reader.place()));
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::reader::Reader;
+use crate::config::syntax::reader::ValueReader;
 use crate::model::Secret;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Serve {
 }
 
 /// Fewer bytes could be guessed.
-const SHORTEST_KEY: usize = 32;
+const MIN_KEY_BYTES: usize = 32;
 
 impl Default for Serve {
     fn default() -> Self {
@@ -40,7 +40,7 @@ impl Default for Serve {
 
 impl Serve {
     /// The keys that another one has otherwise.
-    pub(super) fn differences(&self, other: &Serve) -> Vec<&'static str> {
+    pub(crate) fn differences(&self, other: &Serve) -> Vec<&'static str> {
         // Taken apart, so that no key can be forgotten here.
         let Serve {
             http,
@@ -66,23 +66,23 @@ impl Serve {
     }
 }
 
-pub(super) fn read_serve(reader: &Reader) -> Option<Serve> {
+pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     let mut serve = Serve::default();
     let mut fields = reader.fields()?;
     fields.set(&mut serve.http, "http", read_address);
     fields.set(&mut serve.path, "path", read_path);
     fields.set(&mut serve.allowed_origins, "allowedOrigins", |reader| reader.list(read_origin));
     fields.set(&mut serve.request_headers, "requestHeaders", |reader| reader.list(read_request_header));
-    fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", Reader::timeout);
-    fields.set(&mut serve.max_sessions, "maxSessions", Reader::count);
-    fields.set(&mut serve.max_body_bytes, "maxBodyBytes", Reader::size);
+    fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", ValueReader::timeout);
+    fields.set(&mut serve.max_sessions, "maxSessions", ValueReader::count);
+    fields.set(&mut serve.max_body_bytes, "maxBodyBytes", ValueReader::size);
     fields.set(&mut serve.state_keys, "stateKeys", |reader| reader.list(read_state_key));
     fields.finish();
     Some(serve)
 }
 
 /// Who somebody is was settled before any script runs, and what is between client and proxy is theirs.
-fn read_request_header(reader: &Reader) -> Option<String> {
+fn read_request_header(reader: &ValueReader) -> Option<String> {
     let name = reader.string()?.to_ascii_lowercase();
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
     if name.is_empty() || !name.chars().all(is_name) {
@@ -101,31 +101,31 @@ fn read_request_header(reader: &Reader) -> Option<String> {
     Some(name)
 }
 
-fn read_address(reader: &Reader) -> Option<String> {
+fn read_address(reader: &ValueReader) -> Option<String> {
     let address = reader.string()?;
     let fits = address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     if fits { Some(address) } else { reader.expected("an address with a port such as `127.0.0.1:7331`") }
 }
 
-fn read_path(reader: &Reader) -> Option<String> {
+fn read_path(reader: &ValueReader) -> Option<String> {
     let path = reader.string()?;
     let fits =
         path.starts_with('/') && !path.contains(['?', '#', '{', '}', '*']) && !path.contains(char::is_whitespace);
     if fits { Some(path) } else { reader.expected("a path such as `/mcp`") }
 }
 
-fn read_state_key(reader: &Reader) -> Option<Secret> {
+fn read_state_key(reader: &ValueReader) -> Option<Secret> {
     let key = reader.secret()?;
-    if key.reveal().len() >= SHORTEST_KEY {
+    if key.reveal().len() >= MIN_KEY_BYTES {
         return Some(key);
     }
-    let problem = reader.problem(&format!("a key has at least {SHORTEST_KEY} bytes"));
+    let problem = reader.problem(&format!("a key has at least {MIN_KEY_BYTES} bytes"));
     reader.report(problem.hint("`openssl rand -base64 32` makes one; keep it in the environment: `${STATE_KEY}`"));
     None
 }
 
 /// Browsers send scheme, host and port, and nothing after it.
-fn read_origin(reader: &Reader) -> Option<String> {
+fn read_origin(reader: &ValueReader) -> Option<String> {
     let origin = reader.string()?;
     let fits = origin.split_once("://").is_some_and(|(scheme, host)| {
         !scheme.is_empty() && !host.is_empty() && !host.contains(['/', '*']) && !host.contains(char::is_whitespace)

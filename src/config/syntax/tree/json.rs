@@ -4,7 +4,7 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::{Key, MAX_DEPTH, Node, SyntaxError, Value};
+use super::{MAX_DEPTH, Node, NodeKey, SyntaxError, Value};
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     refuse_deep_nesting(text)?;
@@ -52,9 +52,9 @@ fn node(value: ast::Value) -> Node {
     Node { value, span: range.start..range.end }
 }
 
-fn entry(property: ast::ObjectProp) -> (Key, Node) {
+fn entry(property: ast::ObjectProp) -> (NodeKey, Node) {
     let range = property.name.range();
-    (Key { text: property.name.into_string(), span: range.start..range.end }, node(property.value))
+    (NodeKey { text: property.name.into_string(), span: range.start..range.end }, node(property.value))
 }
 
 fn lower_first(text: &str) -> String {

@@ -5,7 +5,7 @@ mod read;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-pub(super) use read::read_aggregation;
+pub(crate) use read::read_aggregation;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregation {

@@ -15,7 +15,7 @@ pub fn duration(text: &str) -> Option<Duration> {
 }
 
 /// `4MiB`, `64KiB`, `1GiB`, decimal `4MB`, or bytes without a unit.
-pub(super) fn size(text: &str) -> Option<u64> {
+pub(crate) fn size(text: &str) -> Option<u64> {
     let (number, unit) = split(text)?;
     let factor = match unit {
         "" | "B" => 1,

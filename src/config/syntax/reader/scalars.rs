@@ -6,10 +6,10 @@ use serde_json::Number;
 
 use crate::model::Secret;
 
-use super::super::substitute::substitute;
-use super::super::tree::Value;
-use super::super::units;
-use super::Reader;
+use super::ValueReader;
+use crate::config::syntax::substitute::substitute;
+use crate::config::syntax::tree::Value;
+use crate::config::syntax::units;
 
 /// Where a script inside the config file lies, so that its errors can name lines of that file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct BlockPosition {
     pub indent: usize,
 }
 
-impl Reader<'_> {
+impl ValueReader<'_> {
     pub(crate) fn string(&self) -> Option<String> {
         match &self.node.value {
             Value::String(text) | Value::Block(text) => self.substituted(text),
@@ -146,7 +146,7 @@ impl Reader<'_> {
                 json_number(text).map(Into::into).or_else(|| self.expected("a number JSON can hold"))
             }
             Value::String(_) | Value::Block(_) => self.string().map(Into::into),
-            Value::List(_) => self.list(Reader::json).map(Into::into),
+            Value::List(_) => self.list(ValueReader::json).map(Into::into),
             Value::Map(_) => self.json_object().map(Into::into),
         }
     }

@@ -6,21 +6,22 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Place};
 
 use super::mask::{mask_lines, mask_tree};
-use super::tree::{self, Node, Span};
+use super::tree;
+use super::tree::{Node, Span};
 
-pub(super) struct Document {
+pub(crate) struct ConfigDocument {
     file: String,
     /// Masked: this text ends up in diagnostics and in `Place`s that outlive the loading.
     source: Arc<str>,
     pub root: Node,
 }
 
-impl Document {
-    pub(super) fn parse(path: &Path, text: &str) -> Result<Document, Diagnostic> {
+impl ConfigDocument {
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<ConfigDocument, Diagnostic> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let file = path.display().to_string();
         match tree::parse(path, text) {
-            Ok(root) => Ok(Document { file, source: mask_tree(text, &root).into(), root }),
+            Ok(root) => Ok(ConfigDocument { file, source: mask_tree(text, &root).into(), root }),
             Err(error) => {
                 let shown = mask_lines(text, &error.span);
                 Err(Diagnostic::error(error.message).at(Place::new(file, shown, error.span)))
@@ -28,16 +29,16 @@ impl Document {
         }
     }
 
-    pub(super) fn place(&self, span: Span) -> Place {
+    pub(crate) fn place(&self, span: Span) -> Place {
         Place { file: self.file.clone(), source: self.source.clone(), span }
     }
 
     /// The text at a span, as written unless it is secret.
-    pub(super) fn shown(&self, span: &Span) -> &str {
+    pub(crate) fn shown(&self, span: &Span) -> &str {
         self.source.get(span.clone()).unwrap_or("")
     }
 
-    pub(super) fn repeated_keys(&self) -> impl Iterator<Item = Diagnostic> {
+    pub(crate) fn repeated_keys(&self) -> impl Iterator<Item = Diagnostic> {
         tree::repeated_keys(&self.root).into_iter().map(|(path, span)| {
             Diagnostic::error(format!("the key `{path}` is written twice"))
                 .at(self.place(span))

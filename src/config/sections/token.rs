@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::model::Secret;
 
-use super::reader::Reader;
+use crate::config::syntax::reader::ValueReader;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
@@ -19,7 +19,7 @@ pub struct Token {
     pub claims: Map<String, Value>,
 }
 
-pub(super) fn read_auth(reader: &Reader) -> Option<Vec<Token>> {
+pub(crate) fn read_auth(reader: &ValueReader) -> Option<Vec<Token>> {
     let mut fields = reader.fields()?;
     let mut seen = HashSet::new();
     let tokens = fields.read("tokens", |tokens| tokens.list(|item| read_token(item, &mut seen)));
@@ -27,14 +27,14 @@ pub(super) fn read_auth(reader: &Reader) -> Option<Vec<Token>> {
     tokens
 }
 
-fn read_token(reader: &Reader, seen: &mut HashSet<Secret>) -> Option<Token> {
+fn read_token(reader: &ValueReader, seen: &mut HashSet<Secret>) -> Option<Token> {
     let mut fields = reader.fields()?;
     let token = fields.get("token");
     let sub = fields.get("sub");
-    let email = fields.read("email", Reader::string).unwrap_or_default();
-    let name = fields.read("name", Reader::string).unwrap_or_default();
-    let claims = fields.read("claims", Reader::json_object).unwrap_or_default();
-    let groups = fields.read("groups", |groups| groups.list(Reader::word)).unwrap_or_default();
+    let email = fields.read("email", ValueReader::string).unwrap_or_default();
+    let name = fields.read("name", ValueReader::string).unwrap_or_default();
+    let claims = fields.read("claims", ValueReader::json_object).unwrap_or_default();
+    let groups = fields.read("groups", |groups| groups.list(ValueReader::word)).unwrap_or_default();
     fields.finish();
     let Some(token) = token else { return reader.fail("needs `token`, what the client sends") };
     let Some(sub) = sub else { return reader.fail("needs `sub`, who the token stands for") };

@@ -13,16 +13,16 @@ use std::path::Path;
 const MAX_DEPTH: usize = 100;
 
 /// Byte offsets into the text of the file.
-pub(super) type Span = Range<usize>;
+pub(crate) type Span = Range<usize>;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Key {
+pub(crate) struct NodeKey {
     pub text: String,
     pub span: Span,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Null,
     Bool(bool),
     /// As written: how large it may be is for the reader to say.
@@ -32,18 +32,18 @@ pub(super) enum Value {
     Block(String),
     List(Vec<Node>),
     /// In the order of the file, a key written twice is here twice.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(NodeKey, Node)>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub value: Value,
     pub span: Span,
 }
 
 impl Node {
     /// The value of a key, if this is a map that has it.
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         let Value::Map(entries) = &self.value else { return None };
         entries.iter().find(|(candidate, _)| candidate.text == key).map(|(_, node)| node)
     }
@@ -51,7 +51,7 @@ impl Node {
 
 /// Why a text is no tree.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct SyntaxError {
+pub(crate) struct SyntaxError {
     pub message: String,
     pub span: Span,
 }
@@ -63,7 +63,7 @@ impl SyntaxError {
 }
 
 /// Reads JSON if the file is called `.json` or `.jsonc`, else YAML.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("json" | "jsonc") => json::parse(text),
         _ => yaml::parse(text),
@@ -71,7 +71,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
 }
 
 /// Every key that its map has already, with its path.
-pub(super) fn repeated_keys(root: &Node) -> Vec<(String, Span)> {
+pub(crate) fn repeated_keys(root: &Node) -> Vec<(String, Span)> {
     let mut found = Vec::new();
     collect_repeated(root, "", &mut found);
     found
@@ -99,6 +99,6 @@ fn collect_repeated(node: &Node, path: &str, found: &mut Vec<(String, Span)>) {
 }
 
 /// The path of a key below a path.
-pub(super) fn join(path: &str, key: &str) -> String {
+pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

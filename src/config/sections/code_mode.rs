@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::reader::Reader;
+use crate::config::syntax::reader::ValueReader;
 
 /// The address space of a worker holds the program and its stacks too.
 const MAX_MEMORY: u64 = 256 << 20;
@@ -58,20 +58,20 @@ impl CodeMode {
     }
 }
 
-pub(super) fn read_code_mode(reader: &Reader) -> Option<CodeMode> {
+pub(crate) fn read_code_mode(reader: &ValueReader) -> Option<CodeMode> {
     let mut code = CodeMode::default();
     let mut fields = reader.fields()?;
-    fields.set(&mut code.enabled, "enabled", Reader::boolean);
+    fields.set(&mut code.enabled, "enabled", ValueReader::boolean);
     fields.set(&mut code.step_limit, "stepLimit", |reader| reader.count().map(|count| count as u64));
-    fields.set(&mut code.timeout, "timeout", Reader::timeout);
+    fields.set(&mut code.timeout, "timeout", ValueReader::timeout);
     fields.set(&mut code.memory, "memory", |reader| match reader.size()? {
         size if size > MAX_MEMORY => reader.fail("may be 256MiB at most"),
         size => Some(size),
     });
-    fields.set(&mut code.max_calls, "maxCalls", Reader::whole);
-    fields.set(&mut code.max_output, "maxOutput", Reader::size);
-    fields.set(&mut code.parallel_max_concurrency, "parallelMaxConcurrency", Reader::count);
-    fields.set(&mut code.tool_call_timeout, "toolCallTimeout", Reader::timeout);
+    fields.set(&mut code.max_calls, "maxCalls", ValueReader::whole);
+    fields.set(&mut code.max_output, "maxOutput", ValueReader::size);
+    fields.set(&mut code.parallel_max_concurrency, "parallelMaxConcurrency", ValueReader::count);
+    fields.set(&mut code.tool_call_timeout, "toolCallTimeout", ValueReader::timeout);
     fields.finish();
     Some(code)
 }

@@ -1,12 +1,12 @@
 //! Where the lines of a text begin.
 
 /// The YAML scanner's own offsets drift after a comment that is not plain ASCII; its lines and columns do not.
-pub(super) struct Lines<'a> {
+pub(super) struct LineIndex<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineIndex<'a> {
     pub(super) fn of(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let breaks = (0..bytes.len()).filter(|&index| match bytes[index] {
@@ -15,7 +15,7 @@ impl<'a> Lines<'a> {
             _ => false,
         });
         let starts = std::iter::once(0).chain(breaks.map(|index| index + 1)).collect();
-        Lines { text, starts }
+        LineIndex { text, starts }
     }
 
     /// The byte offset of a line, counted from 1, and a column in characters, counted from 0.
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn columns_are_characters_and_every_kind_of_line_break_counts() {
-        let lines = Lines::of("é: 1\r\nb: 2\rc: 3\n");
+        let lines = LineIndex::of("é: 1\r\nb: 2\rc: 3\n");
         assert_eq!(lines.offset(1, 3), 4);
         assert_eq!(lines.offset(2, 0), 7);
         assert_eq!(lines.offset(3, 0), 12);

@@ -4,25 +4,25 @@ use std::collections::HashSet;
 
 use crate::diagnostic::nearest;
 
-use super::super::reader::Reader;
 use super::{Aggregation, ConflictResolution, Override, Visibility, WorkloadTools};
+use crate::config::syntax::reader::ValueReader;
 
 /// `servers` are the names a workload may have.
-pub(crate) fn read_aggregation(reader: &Reader, servers: &[&str]) -> Option<Aggregation> {
+pub(crate) fn read_aggregation(reader: &ValueReader, servers: &[&str]) -> Option<Aggregation> {
     let mut aggregation = Aggregation::default();
     let mut fields = reader.fields()?;
     let resolution = fields.get("conflictResolution");
     if let Some(found) = resolution.as_ref().and_then(|reader| reader.choice(&ConflictResolution::ALL)) {
         aggregation.conflict_resolution = found;
     }
-    if let Some(mut details) = fields.read("conflictResolutionConfig", Reader::fields) {
+    if let Some(mut details) = fields.read("conflictResolutionConfig", ValueReader::fields) {
         details.set(&mut aggregation.prefix_format, "prefixFormat", read_prefix_format);
-        let read_order = |reader: &Reader| reader.list(|item| read_workload(item, servers));
+        let read_order = |reader: &ValueReader| reader.list(|item| read_workload(item, servers));
         details.set(&mut aggregation.priority_order, "priorityOrder", read_order);
         details.finish();
     }
-    fields.set(&mut aggregation.exclude_all_tools, "excludeAllTools", Reader::boolean);
-    let read_visibility = |reader: &Reader| reader.choice(&Visibility::ALL);
+    fields.set(&mut aggregation.exclude_all_tools, "excludeAllTools", ValueReader::boolean);
+    let read_visibility = |reader: &ValueReader| reader.choice(&Visibility::ALL);
     fields.set(&mut aggregation.default_tool_visibility, "defaultToolVisibility", read_visibility);
     fields.set(&mut aggregation.tools, "tools", |reader| read_tools(reader, servers));
     fields.finish();
@@ -38,7 +38,7 @@ fn lacks_order(aggregation: &Aggregation) -> bool {
     aggregation.conflict_resolution == ConflictResolution::Priority && aggregation.priority_order.is_empty()
 }
 
-fn read_prefix_format(reader: &Reader) -> Option<String> {
+fn read_prefix_format(reader: &ValueReader) -> Option<String> {
     let format = reader.string()?;
     if format.contains("{workload}") {
         Some(format)
@@ -47,7 +47,7 @@ fn read_prefix_format(reader: &Reader) -> Option<String> {
     }
 }
 
-fn read_workload(reader: &Reader, servers: &[&str]) -> Option<String> {
+fn read_workload(reader: &ValueReader, servers: &[&str]) -> Option<String> {
     let name = reader.word()?;
     if servers.contains(&name.as_str()) {
         return Some(name);
@@ -61,15 +61,15 @@ fn read_workload(reader: &Reader, servers: &[&str]) -> Option<String> {
     None
 }
 
-fn read_tools(reader: &Reader, servers: &[&str]) -> Option<Vec<WorkloadTools>> {
+fn read_tools(reader: &ValueReader, servers: &[&str]) -> Option<Vec<WorkloadTools>> {
     let mut seen = HashSet::new();
     reader.list(|item| {
         let mut fields = item.fields()?;
         let workload = fields.get("workload");
         let mut tools = WorkloadTools {
             workload: String::new(),
-            filter: fields.read("filter", |filter| filter.list(Reader::word)),
-            exclude_all: fields.read("excludeAll", Reader::boolean).unwrap_or(false),
+            filter: fields.read("filter", |filter| filter.list(ValueReader::word)),
+            exclude_all: fields.read("excludeAll", ValueReader::boolean).unwrap_or(false),
             overrides: fields.read("overrides", read_overrides).unwrap_or_default().into_iter().collect(),
         };
         fields.finish();
@@ -82,14 +82,14 @@ fn read_tools(reader: &Reader, servers: &[&str]) -> Option<Vec<WorkloadTools>> {
     })
 }
 
-fn read_overrides(reader: &Reader) -> Option<Vec<(String, Override)>> {
+fn read_overrides(reader: &ValueReader) -> Option<Vec<(String, Override)>> {
     reader.map(|_, reader| {
         let mut fields = reader.fields()?;
         let found = Override {
-            name: fields.read("name", Reader::word),
-            description: fields.read("description", Reader::string),
-            title: fields.read("title", Reader::string),
-            annotations: fields.read("annotations", Reader::json_object),
+            name: fields.read("name", ValueReader::word),
+            description: fields.read("description", ValueReader::string),
+            title: fields.read("title", ValueReader::string),
+            annotations: fields.read("annotations", ValueReader::json_object),
         };
         fields.finish();
         Some(found)

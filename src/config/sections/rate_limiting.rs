@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::reader::Reader;
+use crate::config::syntax::reader::ValueReader;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RateLimiting {
@@ -36,12 +36,12 @@ impl RateLimiting {
     /// What a script sees as `config()["rateLimiting"]`.
     pub fn to_json(&self) -> Value {
         let items = |items: &[ItemRate]| -> Vec<Value> {
-            let shown = |item: &ItemRate| json!({"name": item.name, "global": shown(item.global), "perUser": shown(item.per_user)});
-            items.iter().map(shown).collect()
+            let render_rate = |item: &ItemRate| json!({"name": item.name, "global": render_rate(item.global), "perUser": render_rate(item.per_user)});
+            items.iter().map(render_rate).collect()
         };
         json!({
-            "global": shown(self.global),
-            "perUser": shown(self.per_user),
+            "global": render_rate(self.global),
+            "perUser": render_rate(self.per_user),
             "tools": items(&self.tools),
             "prompts": items(&self.prompts),
             "resources": items(&self.resources),
@@ -49,7 +49,7 @@ impl RateLimiting {
     }
 }
 
-fn shown(rate: Option<Rate>) -> Option<Value> {
+fn render_rate(rate: Option<Rate>) -> Option<Value> {
     rate.map(|rate| {
         let seconds = match rate.refill_period.subsec_nanos() {
             0 => json!(rate.refill_period.as_secs()),
@@ -59,7 +59,7 @@ fn shown(rate: Option<Rate>) -> Option<Value> {
     })
 }
 
-pub(super) fn read_rate_limiting(reader: &Reader) -> Option<RateLimiting> {
+pub(crate) fn read_rate_limiting(reader: &ValueReader) -> Option<RateLimiting> {
     let mut fields = reader.fields()?;
     let global = fields.read("global", read_rate);
     let per_user = fields.read("perUser", read_rate);
@@ -69,7 +69,7 @@ pub(super) fn read_rate_limiting(reader: &Reader) -> Option<RateLimiting> {
     Some(RateLimiting { global, per_user, tools, prompts, resources })
 }
 
-fn read_item(reader: &Reader) -> Option<ItemRate> {
+fn read_item(reader: &ValueReader) -> Option<ItemRate> {
     let mut fields = reader.fields()?;
     let name = fields.get("name");
     let [global, per_user] = ["global", "perUser"].map(|key| fields.get(key));
@@ -83,20 +83,20 @@ fn read_item(reader: &Reader) -> Option<ItemRate> {
     Some(ItemRate { name: name.word()?, global, per_user })
 }
 
-fn read_rate(reader: &Reader) -> Option<Rate> {
-    const MOST: usize = 1_000_000_000;
-    const YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
+fn read_rate(reader: &ValueReader) -> Option<Rate> {
+    const MAX_TOKENS: usize = 1_000_000_000;
+    const MAX_PERIOD: Duration = Duration::from_secs(366 * 24 * 3600);
     let mut fields = reader.fields()?;
     let [tokens, period] = ["maxTokens", "refillPeriod"].map(|key| fields.get(key));
     fields.finish();
     let Some(tokens) = tokens else { return reader.fail("needs `maxTokens`: how many uses there are at once") };
     let Some(period) = period else { return reader.fail("needs `refillPeriod`: in what time they all come back") };
     let max_tokens = tokens.count()?;
-    if max_tokens > MOST {
-        return tokens.expected(&format!("a whole number of at most {MOST}"));
+    if max_tokens > MAX_TOKENS {
+        return tokens.expected(&format!("a whole number of at most {MAX_TOKENS}"));
     }
     let refill_period = period.timeout()?;
-    if refill_period > YEAR {
+    if refill_period > MAX_PERIOD {
         return period.expected("a duration of at most a year");
     }
     Some(Rate { max_tokens, refill_period })

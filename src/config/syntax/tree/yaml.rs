@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 
-use super::lines::Lines;
+use super::lines::LineIndex;
 use super::scalar::plain;
-use super::{Key, MAX_DEPTH, Node, Span, SyntaxError, Value};
+use super::{MAX_DEPTH, Node, NodeKey, Span, SyntaxError, Value};
 
 /// Aliases of aliases can make a small file huge; no real config comes near.
 const MAX_NODES: usize = 100_000;
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
-    Builder {
+    YamlBuilder {
         parser: Parser::new_from_str(text),
-        lines: Lines::of(text),
+        lines: LineIndex::of(text),
         text,
         anchors: HashMap::new(),
         nodes: 0,
@@ -23,16 +23,16 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     .document()
 }
 
-struct Builder<'a> {
+struct YamlBuilder<'a> {
     parser: Parser<'a, StrInput<'a>>,
-    lines: Lines<'a>,
+    lines: LineIndex<'a>,
     text: &'a str,
     anchors: HashMap<usize, Node>,
     nodes: usize,
     depth: usize,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> YamlBuilder<'a> {
     fn document(mut self) -> Result<Node, SyntaxError> {
         let mut root = None;
         loop {
@@ -125,8 +125,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn entries(&mut self) -> Result<(Vec<(Key, Node)>, usize), SyntaxError> {
-        let mut entries: Vec<(Key, Node)> = Vec::new();
+    fn entries(&mut self) -> Result<(Vec<(NodeKey, Node)>, usize), SyntaxError> {
+        let mut entries: Vec<(NodeKey, Node)> = Vec::new();
         loop {
             let (event, span) = self.next()?;
             if event == Event::MappingEnd {
@@ -169,12 +169,12 @@ fn size(node: &Node) -> usize {
     }
 }
 
-fn key(event: Event<'_>, span: Span) -> Result<Key, SyntaxError> {
+fn key(event: Event<'_>, span: Span) -> Result<NodeKey, SyntaxError> {
     match event {
         Event::Scalar(text, ScalarStyle::Plain, ..) if text == "<<" => {
             Err(SyntaxError::new("merge keys (`<<`) are not supported: write the keys out", span))
         }
-        Event::Scalar(text, ..) => Ok(Key { text: text.into_owned(), span }),
+        Event::Scalar(text, ..) => Ok(NodeKey { text: text.into_owned(), span }),
         _ => Err(SyntaxError::new("a key must be plain text", span)),
     }
 }

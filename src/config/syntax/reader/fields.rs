@@ -2,34 +2,39 @@
 
 use crate::diagnostic::{Diagnostic, nearest};
 
-use super::super::tree::{Key, Node, Value, join};
-use super::Reader;
+use super::ValueReader;
+use crate::config::syntax::tree::{Node, NodeKey, Value, join};
 
 pub(crate) struct Fields<'a> {
-    reader: Reader<'a>,
-    entries: &'a [(Key, Node)],
+    reader: ValueReader<'a>,
+    entries: &'a [(NodeKey, Node)],
     known: Vec<&'static str>,
     planned: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(reader: Reader<'a>, entries: &'a [(Key, Node)]) -> Self {
+    pub(super) fn new(reader: ValueReader<'a>, entries: &'a [(NodeKey, Node)]) -> Self {
         Fields { reader, entries, known: Vec::new(), planned: Vec::new() }
     }
 
     /// The value of a key. One that is there without a value counts as absent: the rest of it may be commented out.
-    pub(crate) fn get(&mut self, key: &'static str) -> Option<Reader<'a>> {
+    pub(crate) fn get(&mut self, key: &'static str) -> Option<ValueReader<'a>> {
         self.known.push(key);
         let (key, node) = self.entries.iter().find(|(candidate, _)| candidate.text == key)?;
         (node.value != Value::Null).then(|| self.reader.child(key, node))
     }
 
-    pub(crate) fn read<T>(&mut self, key: &'static str, read: impl FnOnce(&Reader<'a>) -> Option<T>) -> Option<T> {
+    pub(crate) fn read<T>(&mut self, key: &'static str, read: impl FnOnce(&ValueReader<'a>) -> Option<T>) -> Option<T> {
         self.get(key).and_then(|reader| read(&reader))
     }
 
     /// Replaces a default by what the file says.
-    pub(crate) fn set<T>(&mut self, target: &mut T, key: &'static str, read: impl FnOnce(&Reader<'a>) -> Option<T>) {
+    pub(crate) fn set<T>(
+        &mut self,
+        target: &mut T,
+        key: &'static str,
+        read: impl FnOnce(&ValueReader<'a>) -> Option<T>,
+    ) {
         if let Some(value) = self.read(key, read) {
             *target = value;
         }
@@ -49,7 +54,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn unknown(&self, key: &Key) -> Diagnostic {
+    fn unknown(&self, key: &NodeKey) -> Diagnostic {
         let place = self.reader.context.document.place(key.span.clone());
         let path = join(&self.reader.path, &key.text);
         if self.planned.contains(&key.text.as_str()) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::reader::Reader;
+use crate::config::syntax::reader::ValueReader;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Optimizer {
@@ -65,23 +65,23 @@ impl Optimizer {
     }
 }
 
-pub(super) fn read_optimizer(reader: &Reader) -> Option<Optimizer> {
+pub(crate) fn read_optimizer(reader: &ValueReader) -> Option<Optimizer> {
     let mut optimizer = Optimizer::default();
     let mut fields = reader.fields()?;
-    fields.set(&mut optimizer.enabled, "enabled", Reader::boolean);
-    fields.set(&mut optimizer.max_tools_to_return, "maxToolsToReturn", Reader::count);
-    fields.set(&mut optimizer.list_below, "listBelow", Reader::whole);
-    fields.set(&mut optimizer.pinned, "pinned", |reader| reader.list(Reader::word));
+    fields.set(&mut optimizer.enabled, "enabled", ValueReader::boolean);
+    fields.set(&mut optimizer.max_tools_to_return, "maxToolsToReturn", ValueReader::count);
+    fields.set(&mut optimizer.list_below, "listBelow", ValueReader::whole);
+    fields.set(&mut optimizer.pinned, "pinned", |reader| reader.list(ValueReader::word));
     optimizer.embedding = fields.read("embedding", read_embedding);
     fields.finish();
     Some(optimizer)
 }
 
-fn read_embedding(reader: &Reader) -> Option<Embedding> {
+fn read_embedding(reader: &ValueReader) -> Option<Embedding> {
     let mut fields = reader.fields()?;
     let provider = fields.read("provider", |reader| reader.choice(&EmbeddingProvider::ALL));
     let url = fields.get("url");
-    let model = fields.read("model", Reader::word).unwrap_or_default();
+    let model = fields.read("model", ValueReader::word).unwrap_or_default();
     fields.finish();
     let Some(url) = url else { return reader.fail("needs `url`, the address of the embedding server") };
     let written = url.word()?;

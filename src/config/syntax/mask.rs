@@ -5,7 +5,7 @@ use crate::diagnostic::nearest;
 use super::tree::{Node, Span, Value};
 
 /// Blots out what the tree holds under `env`, `headers`, `token` and other keys that sound like secrets.
-pub(super) fn mask_tree(text: &str, root: &Node) -> String {
+pub(crate) fn mask_tree(text: &str, root: &Node) -> String {
     let mut secrets = Vec::new();
     // A file that is no map is no config of ours; who knows what it is.
     let foreign = !matches!(root.value, Value::Map(_));
@@ -19,7 +19,7 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
             for (key, value) in entries {
                 // The members of `auth.tokens` that are no secrets.
                 let open = matches!(key.text.as_str(), "sub" | "email" | "groups");
-                let hidden = secret || sounds_secret(&key.text) || (key.text == "url" && holds_more(value));
+                let hidden = secret || sounds_secret(&key.text) || (key.text == "url" && has_credentials(value));
                 collect(value, !open && hidden, secrets);
             }
         }
@@ -27,8 +27,8 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
             let mut after_flag = false;
             for item in items {
                 let flag = secret_flag(item);
-                collect(item, secret || after_flag || flag == Flag::WithValue, secrets);
-                after_flag = flag == Flag::BeforeValue;
+                collect(item, secret || after_flag || flag == SecretFlag::WithValue, secrets);
+                after_flag = flag == SecretFlag::BeforeValue;
             }
         }
         _ if secret => secrets.push(node.span.clone()),
@@ -37,13 +37,13 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
 }
 
 /// Whether an address carries more than where something is: a user, a password, a query.
-fn holds_more(value: &Node) -> bool {
+fn has_credentials(value: &Node) -> bool {
     matches!(&value.value, Value::String(text) if text.contains(['@', '?']))
 }
 
 /// What an argument of a command says of itself or of the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Flag {
+pub(crate) enum SecretFlag {
     None,
     /// `--token=abc`
     WithValue,
@@ -51,24 +51,24 @@ pub(super) enum Flag {
     BeforeValue,
 }
 
-fn secret_flag(item: &Node) -> Flag {
+fn secret_flag(item: &Node) -> SecretFlag {
     match &item.value {
         Value::String(text) => flag_of(text),
-        _ => Flag::None,
+        _ => SecretFlag::None,
     }
 }
 
 /// `--token`, `--token=abc`, and `API_KEY=abc` as an argument of programs that set variables.
-pub(super) fn flag_of(argument: &str) -> Flag {
+pub(crate) fn flag_of(argument: &str) -> SecretFlag {
     match argument.strip_prefix('-') {
         Some(flag) => match flag.split_once(['=', ':']) {
-            Some((name, _)) if sounds_secret(name.trim_start_matches('-')) => Flag::WithValue,
-            None if sounds_secret(flag.trim_start_matches('-')) => Flag::BeforeValue,
-            _ => Flag::None,
+            Some((name, _)) if sounds_secret(name.trim_start_matches('-')) => SecretFlag::WithValue,
+            None if sounds_secret(flag.trim_start_matches('-')) => SecretFlag::BeforeValue,
+            _ => SecretFlag::None,
         },
         None => match argument.split_once('=') {
-            Some((name, _)) if sounds_secret(name) => Flag::WithValue,
-            _ => Flag::None,
+            Some((name, _)) if sounds_secret(name) => SecretFlag::WithValue,
+            _ => SecretFlag::None,
         },
     }
 }
@@ -97,7 +97,7 @@ fn sounds_secret(key: &str) -> bool {
 
 /// The same for a text that is no tree. Without one nobody knows what is a secret, so all that stays of the lines of
 /// `shown` is the key they begin with and the punctuation, which is what a syntax error is about.
-pub(super) fn mask_lines(text: &str, shown: &Span) -> String {
+pub(crate) fn mask_lines(text: &str, shown: &Span) -> String {
     let mut secrets = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -132,12 +132,12 @@ fn mask(text: &str, secrets: Vec<Span>) -> String {
         bytes_hidden[span].fill(true);
     }
     text.char_indices()
-        .map(|(index, character)| if bytes_hidden[index] { blot(character) } else { character })
+        .map(|(index, character)| if bytes_hidden[index] { mask_character(character) } else { character })
         .collect()
 }
 
 /// As many bytes as the character has, so that every place in the text stays where it is.
-fn blot(character: char) -> char {
+fn mask_character(character: char) -> char {
     match character.len_utf8() {
         _ if character.is_whitespace() => character,
         1 => '*',
@@ -152,7 +152,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::tree::parse;
+    use crate::config::syntax::tree::parse;
 
     fn masked(text: &str) -> String {
         mask_tree(text, &parse(Path::new("proxy.yaml"), text).unwrap())
