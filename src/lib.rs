@@ -4,6 +4,7 @@
 //! The modules, lowest layer first. A module uses lower layers only, and modules of one layer do not use each other.
 
 // Layer 0
+pub mod backoff;
 pub mod control;
 pub mod diagnostic;
 pub mod fiber;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A module uses lower layers only, and modules of one layer do not use each other.
 const LAYERS: [&[&str]; 10] = [
-    &["control", "diagnostic", "fiber", "json", "process", "seal", "watch"],
+    &["backoff", "control", "diagnostic", "fiber", "json", "process", "seal", "watch"],
     &["model", "store", "host_io"],
     &["wire", "script", "config", "typings"],
     &["backend", "sandbox", "search"],

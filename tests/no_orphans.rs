@@ -263,5 +263,5 @@ async fn servers_come_back_even_if_there_can_be_no_watchdog() {
     is_gone(only, proxy.client.stderr()).await;
     assert_eq!(proxy.client.call("crash", "{}").await.value()["result"]["isError"], true);
     assert_ne!(proxy.client.call("pid", "{}").await.structured(), before);
-    proxy.client.stderr().line("the watchdog is gone").await;
+    proxy.client.stderr().line("the watchdog exited and cannot be restarted").await;
 }

@@ -6,18 +6,18 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
 
-use super::aggregation::read_aggregation;
-use super::code_mode::read_code_mode;
-use super::document::Document;
-use super::optimizer::read_optimizer;
-use super::rate_limiting::read_rate_limiting;
-use super::reader::{Context, Fields, Reader};
-use super::serve::read_serve;
-use super::server::{ServerConfig, read_servers};
-use super::session_script::read_session_init;
-use super::store::read_store;
-use super::substitute::Environment;
-use super::token::read_auth;
+use super::sections::aggregation::read_aggregation;
+use super::sections::code_mode::read_code_mode;
+use super::sections::optimizer::read_optimizer;
+use super::sections::rate_limiting::read_rate_limiting;
+use super::sections::serve::read_serve;
+use super::sections::server::{ServerConfig, read_servers};
+use super::sections::session_script::read_session_init;
+use super::sections::store::read_store;
+use super::sections::token::read_auth;
+use super::syntax::document::ConfigDocument;
+use super::syntax::reader::{Fields, ReadContext, ValueReader};
+use super::syntax::substitute::Environment;
 use super::{Config, ExtensionPath, SetSection};
 
 /// The config with its warnings, or every error there is.
@@ -34,8 +34,8 @@ pub fn load_text(
     text: &str,
     environment: &Environment,
 ) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let document = Document::parse(path, text).map_err(|error| vec![error])?;
-    let context = Context::new(&document, environment);
+    let document = ConfigDocument::parse(path, text).map_err(|error| vec![error])?;
+    let context = ReadContext::new(&document, environment);
     let mut config = Config::default_for(&folder_of(path));
     config.path = Some(path.to_owned());
     read_sections(&context.root(), &mut config);
@@ -49,7 +49,7 @@ fn folder_of(path: &Path) -> PathBuf {
     absolute.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-fn read_sections(root: &Reader, config: &mut Config) {
+fn read_sections(root: &ValueReader, config: &mut Config) {
     let Some(mut fields) = root.fields() else { return };
     let folder = config.folder.clone();
     read_all_servers(&mut fields, config);
@@ -87,11 +87,11 @@ fn read_sections(root: &Reader, config: &mut Config) {
 
 /// `mcpServers`, or `servers` and `inputs` as VS Code writes them.
 fn read_all_servers(fields: &mut Fields, config: &mut Config) {
-    let [ours, theirs, inputs] = ["mcpServers", "servers", "inputs"].map(|key| fields.get(key));
-    if let (Some(_), Some(theirs)) = (&ours, &theirs) {
-        theirs.report(theirs.problem("means the same as `mcpServers`: keep one of them").at(theirs.place()));
+    let [mcp_servers, servers, inputs] = ["mcpServers", "servers", "inputs"].map(|key| fields.get(key));
+    if let (Some(_), Some(servers)) = (&mcp_servers, &servers) {
+        servers.report(servers.problem("means the same as `mcpServers`: keep one of them").at(servers.place()));
     }
-    for reader in [ours, theirs].into_iter().flatten() {
+    for reader in [mcp_servers, servers].into_iter().flatten() {
         config.servers.extend(read_servers(&reader, &config.folder).unwrap_or_default());
         method_clashes(&config.servers).into_iter().for_each(|problem| reader.report(problem));
     }
@@ -104,11 +104,11 @@ fn read_all_servers(fields: &mut Fields, config: &mut Config) {
 /// Methods that are given to two servers.
 fn method_clashes(servers: &IndexMap<String, ServerConfig>) -> Vec<Diagnostic> {
     let active = servers.iter().filter(|(_, server)| !server.disabled);
-    let given: Vec<_> =
+    let assigned: Vec<_> =
         active.flat_map(|(name, server)| server.methods.iter().map(move |pattern| (pattern, name, server))).collect();
     let mut problems = Vec::new();
-    for (index, (pattern, name, server)) in given.iter().enumerate() {
-        let earlier = given[..index].iter().find(|(other, owner, _)| other == pattern && owner != name);
+    for (index, (pattern, name, server)) in assigned.iter().enumerate() {
+        let earlier = assigned[..index].iter().find(|(other, owner, _)| other == pattern && owner != name);
         let Some((_, owner, _)) = earlier else { continue };
         let mut problem = Diagnostic::error(format!(
             "the method `{pattern}` is given to the server `{name}` and to `{owner}`; only one can have it"
@@ -119,7 +119,7 @@ fn method_clashes(servers: &IndexMap<String, ServerConfig>) -> Vec<Diagnostic> {
     problems
 }
 
-fn read_extensions(reader: &Reader, folder: &Path) -> Option<(Vec<ExtensionPath>, bool)> {
+fn read_extensions(reader: &ValueReader, folder: &Path) -> Option<(Vec<ExtensionPath>, bool)> {
     let mut fields = reader.fields()?;
     let paths = fields.read("paths", |paths| {
         paths.list(|item| {
@@ -128,7 +128,7 @@ fn read_extensions(reader: &Reader, folder: &Path) -> Option<(Vec<ExtensionPath>
         })
     });
     let mut watch = true;
-    fields.set(&mut watch, "watch", Reader::boolean);
+    fields.set(&mut watch, "watch", ValueReader::boolean);
     fields.finish();
     Some((paths.unwrap_or_default(), watch))
 }
@@ -136,7 +136,7 @@ fn read_extensions(reader: &Reader, folder: &Path) -> Option<(Vec<ExtensionPath>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::testing::{environment, errors, loaded, told};
+    use crate::config::testing::{environment, errors, loaded, rendered};
 
     #[test]
     fn all_errors_are_told_at_once_each_with_its_line_and_key() {
@@ -205,8 +205,9 @@ mod tests {
         let (config, warnings) = load_text(Path::new("mcp.json"), text, &environment).unwrap();
         assert!(config.servers.contains_key("a"));
         assert!(warnings[0].message.contains("`inputs` is for VS Code"), "{warnings:?}");
-        let both =
-            told(&load_text(Path::new("mcp.json"), r#"{"servers": {}, "mcpServers": {}}"#, &environment).unwrap_err());
+        let both = rendered(
+            &load_text(Path::new("mcp.json"), r#"{"servers": {}, "mcpServers": {}}"#, &environment).unwrap_err(),
+        );
         assert!(both[0].contains("means the same as `mcpServers`"), "{both:?}");
     }
 
@@ -238,7 +239,7 @@ mod tests {
             .collect();
         let anything = |_: &str| Some("x".to_owned());
         let config = load_text(Path::new("proxy.yaml"), &uncommented, &anything);
-        let (config, _) = config.unwrap_or_else(|errors| panic!("{}\n{uncommented}", told(&errors).join("\n")));
+        let (config, _) = config.unwrap_or_else(|errors| panic!("{}\n{uncommented}", rendered(&errors).join("\n")));
         assert_eq!(config.servers.len(), 3);
         assert_eq!(config.aggregation.tools.len(), 1);
     }

@@ -1,26 +1,13 @@
 //! Files and environment to a validated [`Config`]: every error found at once, each with its line and key path.
 
-mod aggregation;
-mod code_mode;
-mod document;
 mod find;
 pub mod import;
 mod load;
-mod mask;
-mod optimizer;
 pub mod quick;
-mod rate_limiting;
-mod reader;
-mod serve;
-mod server;
-mod session_script;
-mod store;
-mod substitute;
+mod sections;
+mod syntax;
 #[cfg(test)]
 mod testing;
-mod token;
-mod tree;
-mod units;
 
 use std::path::{Path, PathBuf};
 
@@ -30,20 +17,20 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::{Diagnostic, Place};
 
-pub use aggregation::{Aggregation, ConflictResolution, Override, Visibility, WorkloadTools};
-pub use code_mode::CodeMode;
 pub use find::find;
 pub use load::{load, load_text};
-pub use optimizer::{Embedding, EmbeddingProvider, Optimizer};
-pub use rate_limiting::{ItemRate, Rate, RateLimiting};
-pub use reader::BlockPosition;
-pub use serve::Serve;
-pub use server::{CircuitBreaker, PROTOCOL_VERSIONS, ProtocolChoice, ServerConfig, TransportConfig};
-pub use session_script::{InlineScript, SessionScript};
-pub use store::StoreAddress;
-pub use substitute::Environment;
-pub use token::Token;
-pub use units::duration;
+pub use sections::aggregation::{Aggregation, ConflictResolution, Override, Visibility, WorkloadTools};
+pub use sections::code_mode::CodeMode;
+pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};
+pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
+pub use sections::serve::Serve;
+pub use sections::server::{CircuitBreaker, PROTOCOL_VERSIONS, ProtocolChoice, ServerConfig, TransportConfig};
+pub use sections::session_script::{InlineScript, SessionScript};
+pub use sections::store::StoreAddress;
+pub use sections::token::Token;
+pub use syntax::reader::BlockPosition;
+pub use syntax::substitute::Environment;
+pub use syntax::units::duration;
 
 /// Everything a config file says, with the defaults for what it leaves out.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
 
-use super::server::{ServerConfig, TransportConfig, name_problem, url_problem};
+use super::sections::server::{ServerConfig, TransportConfig, name_problem, url_problem};
 
 /// The name and the server that `NAME=COMMAND` or `NAME=URL` means.
 pub fn server_from_argument(argument: &str) -> Result<(String, ServerConfig), Diagnostic> {

@@ -17,16 +17,16 @@ pub fn environment(name: &str) -> Option<String> {
 
 pub fn loaded(text: &str) -> Config {
     load_text(Path::new("proxy.yaml"), text, &environment)
-        .unwrap_or_else(|errors| panic!("{}", told(&errors).join("\n")))
+        .unwrap_or_else(|errors| panic!("{}", rendered(&errors).join("\n")))
         .0
 }
 
 /// Each error as `line:column message (hint)`.
 pub fn errors(text: &str) -> Vec<String> {
-    told(&load_text(Path::new("proxy.yaml"), text, &environment).expect_err("it loads without an error"))
+    rendered(&load_text(Path::new("proxy.yaml"), text, &environment).expect_err("it loads without an error"))
 }
 
-pub fn told(diagnostics: &[Diagnostic]) -> Vec<String> {
+pub fn rendered(diagnostics: &[Diagnostic]) -> Vec<String> {
     let tell = |diagnostic: &Diagnostic| {
         let place =
             diagnostic.place.as_ref().map_or(String::new(), |place| format!("{}:{} ", place.line(), place.column()));

@@ -1,5 +1,5 @@
-//! The backends by name, as they are now. Calls take them as they are when they begin; one that was taken out ends when
-//! the last call that may use it has.
+//! The set of backends in use. A call keeps the set it began with; a backend that was removed from the set stops when the
+//! last call that may use it has finished.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,26 +14,26 @@ use crate::store::Store;
 pub(super) struct BackendSet {
     members: Arc<ArcSwap<Members>>,
     calls: ArcSwap<Calls>,
-    /// No longer in the catalog, but surfaces that know them are still in use.
-    leaving: Mutex<Vec<Arc<dyn Backend>>>,
+    /// Removed from the catalog, but still named by surfaces in use.
+    removed: Mutex<Vec<Arc<dyn Backend>>>,
     /// Every server that may still run.
     handles: Mutex<Vec<Handle>>,
     changes: Arc<Notify>,
 }
 
 impl BackendSet {
-    /// `changes` is told whenever the backends are others.
+    /// An empty set, which notifies `changes` whenever it is replaced.
     pub(super) fn new(calls: Calls, changes: Arc<Notify>) -> Self {
         BackendSet {
             members: Arc::default(),
             calls: ArcSwap::from_pointee(calls),
-            leaving: Mutex::default(),
+            removed: Mutex::default(),
             handles: Mutex::default(),
             changes,
         }
     }
 
-    /// What the catalog follows.
+    /// The backends that the catalog shows.
     pub(super) fn members(&self) -> &Arc<ArcSwap<Members>> {
         &self.members
     }
@@ -42,40 +42,40 @@ impl BackendSet {
         self.members.load().generation
     }
 
-    /// The way to the backends of this moment.
+    /// Dispatches to the present backends, also after the set has been replaced.
     pub(super) fn calls(&self) -> Arc<Calls> {
         self.calls.load_full()
     }
 
-    /// A server was started; it is ended with the others, whoever holds it then.
-    pub(super) fn started(&self, handle: &Handle) {
+    /// Records a started server, so that [`Self::stop`] ends it even if only a call still holds it.
+    pub(super) fn register(&self, handle: &Handle) {
         let mut handles = lock(&self.handles);
         handles.retain(|handle| !handle.is_gone());
         handles.push(handle.clone());
     }
 
-    /// Has these backends in place of the ones before. Those that are not among them stay reachable until [`Self::part`].
+    /// Replaces the set. Backends that are no longer in it stay callable until [`Self::release_removed`].
     pub(super) fn replace(&self, backends: Vec<Arc<dyn Backend>>) {
         let old = self.members.load_full();
-        let mut leaving = lock(&self.leaving);
+        let mut removed = lock(&self.removed);
         let stays = |backend: &Arc<dyn Backend>| backends.iter().any(|other| Arc::ptr_eq(backend, other));
-        leaving.extend(old.backends.iter().filter(|backend| !stays(backend)).cloned());
-        // What is named twice is the later one.
-        self.dispatch_to(leaving.iter().chain(&backends));
+        removed.extend(old.backends.iter().filter(|backend| !stays(backend)).cloned());
+        // Of two backends with one name the dispatcher takes the later, so a new backend goes before a removed one.
+        self.dispatch_to(removed.iter().chain(&backends));
         self.members.store(Arc::new(Members { generation: old.generation + 1, backends }));
         self.changes.notify_one();
     }
 
-    /// Lets go of the backends that were taken out: no surface names them any more.
-    pub(super) fn part(&self) {
-        let mut leaving = lock(&self.leaving);
-        if leaving.is_empty() {
+    /// Drops the removed backends, once no surface names them any more.
+    pub(super) fn release_removed(&self) {
+        let mut removed = lock(&self.removed);
+        if removed.is_empty() {
             return;
         }
-        let gone = std::mem::take(&mut *leaving);
+        let released = std::mem::take(&mut *removed);
         self.dispatch_to(self.members.load().backends.iter());
-        drop(leaving);
-        drop(gone);
+        drop(removed);
+        drop(released);
     }
 
     fn dispatch_to<'a>(&self, backends: impl Iterator<Item = &'a Arc<dyn Backend>>) {
@@ -85,13 +85,14 @@ impl BackendSet {
         self.calls.store(Arc::new(calls));
     }
 
-    /// Has calls from now on use this store.
-    pub(super) fn keep_in(&self, store: Store) {
-        let _whole = lock(&self.leaving);
+    /// Makes later calls use this store.
+    pub(super) fn set_store(&self, store: Store) {
+        // The lock serializes this with the other writers of `calls`.
+        let _writer = lock(&self.removed);
         self.calls.store(Arc::new(Calls { store, ..Calls::clone(&self.calls.load()) }));
     }
 
-    /// Ends every server, all at once, also those that only a call keeps.
+    /// Stops every server concurrently, including those that only a call still holds.
     pub(super) async fn stop(&self) {
         let handles = lock(&self.handles).clone();
         futures::future::join_all(handles.iter().map(Handle::stop)).await;

@@ -1,4 +1,4 @@
-//! A new snapshot whenever a backend's view changes, or there are other backends.
+//! The catalog: a new snapshot whenever the view of a backend changes or the set of backends is replaced.
 
 use std::sync::Arc;
 
@@ -8,17 +8,18 @@ use tokio::sync::{Notify, watch};
 use crate::backend::Backend;
 use crate::model::Snapshot;
 
-/// The backends of a moment, in config order.
+/// The backends of one moment, in config order.
 #[derive(Default)]
 pub(super) struct Members {
-    /// Grows whenever the backends are replaced by others.
-    pub generation: u64,
-    pub backends: Vec<Arc<dyn Backend>>,
+    /// Increases whenever the set of backends is replaced.
+    pub(super) generation: u64,
+    pub(super) backends: Vec<Arc<dyn Backend>>,
 }
 
-/// Follows the backends until nobody looks any more. `changes` is told whenever one of them has news, or they are others.
+/// Publishes snapshots until every receiver has been dropped. `changes` must be notified whenever a backend's view changes
+/// or `members` is replaced.
 pub(super) fn follow(members: Arc<ArcSwap<Members>>, changes: Arc<Notify>) -> watch::Receiver<Arc<Snapshot>> {
-    let (sender, receiver) = watch::channel(Arc::new(look(&members.load(), 1)));
+    let (sender, receiver) = watch::channel(Arc::new(take_snapshot(&members.load(), 1)));
     tokio::spawn(async move {
         let mut version = 1;
         loop {
@@ -27,7 +28,7 @@ pub(super) fn follow(members: Arc<ArcSwap<Members>>, changes: Arc<Notify>) -> wa
                 () = sender.closed() => return,
             }
             version += 1;
-            let next = look(&members.load(), version);
+            let next = take_snapshot(&members.load(), version);
             sender.send_if_modified(|current| {
                 let changed = current.generation != next.generation || current.backends != next.backends;
                 if changed {
@@ -40,7 +41,7 @@ pub(super) fn follow(members: Arc<ArcSwap<Members>>, changes: Arc<Notify>) -> wa
     receiver
 }
 
-fn look(members: &Members, version: u64) -> Snapshot {
+fn take_snapshot(members: &Members, version: u64) -> Snapshot {
     let backends = members.backends.iter().map(|backend| backend.view()).collect();
     Snapshot { version, generation: members.generation, backends }
 }

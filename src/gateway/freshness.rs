@@ -1,5 +1,5 @@
-//! How old a list may be: servers whose lists are too old are asked again when somebody looks, and clients are told what
-//! holds for all parts of a list together.
+//! Freshness of lists. A list request refreshes the lists of servers that are older than the server's TTL, and the cache
+//! hint of a published list combines those of all servers that contribute to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use crate::model::Snapshot;
 use crate::model::{BackendKind, BackendView, ItemKind, Status};
 use crate::surface::Surface;
 
-/// Whoever asks for a list does not wait longer for news of it; they arrive as a change then.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum time a list request waits for fresh lists. A list that arrives later is announced by `list_changed`.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Gateway {
-    /// Has lists that are older than their servers allow made again, and waits for the surface to show it.
-    pub async fn refresh(&self, kind: ItemKind, view: &SurfaceHandle) {
+    /// Refreshes expired lists of this kind, and waits until the client's surface contains them.
+    pub async fn refresh(&self, kind: ItemKind, handle: &SurfaceHandle) {
         let members = self.installed.backend_set.members().load_full();
         let mut listings = futures::future::join_all(members.backends.iter().map(|backend| backend.refresh(kind)));
-        // What is not old is ready at once, and then there is nothing to wait for.
+        // If no list has expired, all futures are ready at the first poll.
         if futures::poll!(&mut listings).is_ready() {
             return;
         }
-        let renewed = async {
+        let refreshed = async {
             listings.await;
             self.caught_up().await;
-            self.surfaces.caught_up(view).await;
+            self.surfaces.caught_up(handle).await;
         };
-        if tokio::time::timeout(PATIENCE, renewed).await.is_err() {
-            tracing::debug!(?kind, "a list that is old was not made again in time");
+        if tokio::time::timeout(REFRESH_TIMEOUT, refreshed).await.is_err() {
+            tracing::debug!(?kind, "an expired list was not refreshed in time");
         }
     }
 
-    /// Ends when the surface was made of what the backends show at this moment.
+    /// Waits until the shared surface has been built from the present views of the backends.
     async fn caught_up(&self) {
         let (mut catalog, mut current) = (self.catalog.clone(), self.current.clone());
         let views: Vec<Arc<BackendView>> =
@@ -42,16 +42,15 @@ impl Gateway {
         let _ = current.wait_for(|now| now.snapshot >= version).await;
     }
 
-    /// For how long and for whom a list may be kept: what holds for every server that could add to it, and for
-    /// everything that is in it.
+    /// How long and for whom a client may cache a list: the strictest hint of all servers that contribute to it or could.
     pub fn cache_hint(&self, surface: &Surface, kind: ItemKind) -> CacheHint {
-        let made_here = surface.origins(kind).any(|origin| origin.is_none());
+        let has_own_items = surface.origins(kind).any(|origin| origin.is_none());
         let members = self.installed.backend_set.members().load();
         let parts = members.backends.iter().filter(|backend| contributes(backend.as_ref(), surface, kind));
-        let whole = parts.map(|backend| backend.cache_hint(kind)).reduce(CacheHint::and);
-        let whole = whole.filter(|_| !made_here).unwrap_or_default();
-        // What is made for one visitor is nobody else's to keep.
-        CacheHint { public: whole.public && surface.personal().is_none(), ..whole }
+        let combined = parts.map(|backend| backend.cache_hint(kind)).reduce(CacheHint::and);
+        let combined = combined.filter(|_| !has_own_items).unwrap_or_default();
+        // A surface built for one client must not end up in a shared cache.
+        CacheHint { public: combined.public && surface.personal().is_none(), ..combined }
     }
 }
 

@@ -1,26 +1,24 @@
-//! A config into a running proxy: starts everything, watches, and rebuilds the surface whenever something changed.
+//! Turns a config into a running proxy: starts the servers, loads the local tools, watches the files, and rebuilds the
+//! surfaces after every change.
 
-mod catalog;
-mod apply;
 mod backend_set;
+mod catalog;
 mod freshness;
-mod local;
-mod reload_status;
+mod installation;
 mod offline;
-mod prepare;
+mod options;
+mod readiness;
 mod rebuild;
-mod script_source;
 mod reload;
-mod routes;
-mod servers;
+mod reload_status;
 mod start;
 mod status;
 mod surfaces;
-mod readiness;
 
+pub use installation::script_source;
 pub use offline::Offline;
+pub use options::Options;
 pub use rebuild::Current;
 pub use reload::Reread;
-pub use script_source::script_source;
-pub use start::{Gateway, Options};
+pub use start::Gateway;
 pub use surfaces::SurfaceHandle;

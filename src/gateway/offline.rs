@@ -1,11 +1,9 @@
-//! A look at a config without starting anything: what the servers last offered, and what the script makes of it.
+//! A config evaluated without starting servers: the script runs on the cached lists of the servers.
 
 use std::sync::Arc;
 
-use super::local::LocalTools;
-use super::prepare::store;
-use super::script_source::script_source;
-use super::start::Options;
+use super::installation::{LocalTools, script_source, store};
+use super::options::Options;
 use crate::backend::{Cache, idle_view};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
@@ -13,10 +11,11 @@ use crate::fiber::Pool;
 use crate::model::Snapshot;
 use crate::surface::{BuildError, ScriptSource, Surface};
 
+/// A prepared config and the catalog made of the caches.
 pub struct Offline {
     pub script_source: ScriptSource,
     pub snapshot: Arc<Snapshot>,
-    /// What is wrong with single extensions; the others are there.
+    /// The errors of extensions that failed to load; the catalog has the others.
     pub extension_problems: Vec<Diagnostic>,
 }
 
@@ -24,7 +23,7 @@ impl Offline {
     pub fn look(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let script_source = script_source(config, None).map_err(|problem| problems.push(problem)).ok();
-        let local = LocalTools::default().look(config, options.bundled, &Pool::new(1), &options.reach());
+        let local = LocalTools::default().reload(config, options.bundled, &Pool::new(1), &options.reach());
         problems.extend(local.missing.iter().cloned());
         problems.extend(store(config).err());
         let (Some(script_source), true) = (script_source, problems.is_empty()) else { return Err(problems) };
@@ -40,7 +39,7 @@ impl Offline {
         })
     }
 
-    /// Runs the script on what is known.
+    /// Runs the script on the cached lists.
     pub fn build(&self) -> Result<Arc<Surface>, BuildError> {
         self.script_source.build(&self.snapshot).map(Arc::new)
     }

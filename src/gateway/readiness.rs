@@ -1,4 +1,4 @@
-//! What can be seen of a running proxy, now or when it has come so far.
+//! Access to snapshots and surfaces, immediately or once the servers and the script are ready.
 
 use std::sync::Arc;
 
@@ -6,8 +6,7 @@ use tokio::sync::watch;
 
 use super::{Current, Gateway, SurfaceHandle};
 use crate::diagnostic::Diagnostic;
-use crate::model::Snapshot;
-use crate::model::Status;
+use crate::model::{BackendView, Snapshot, Status};
 use crate::surface::{BuildError, Surface};
 
 impl Gateway {
@@ -15,28 +14,30 @@ impl Gateway {
         Arc::clone(&self.catalog.borrow())
     }
 
-    /// Where the surface stands that is nobody's in particular, now and later.
+    /// The state of the shared surface, with every later change.
     pub fn watch(&self) -> watch::Receiver<Current> {
         self.current.clone()
     }
 
-    /// Counts up whenever somebody may see something else.
+    /// A counter that increases whenever the surface of any client may have changed.
     pub fn news(&self) -> watch::Receiver<u64> {
-        self.surfaces.news()
+        self.surfaces.changes()
     }
 
-    /// What a visitor sees, without waiting.
-    pub fn surface_now(&self, view: &SurfaceHandle) -> Option<Arc<Surface>> {
-        self.surfaces.now(view)
+    /// The surface of a client, without waiting; `None` before it was first built.
+    pub fn surface_now(&self, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
+        self.surfaces.get(handle)
     }
 
-    /// What a visitor sees; the first request waits for the first run. An error means that the script never ran for them.
-    pub async fn surface(&self, view: &SurfaceHandle) -> Result<Arc<Surface>, Arc<BuildError>> {
+    /// The surface of a client; the first request waits for the first run of the script. Fails if the script has never
+    /// run successfully for this client.
+    pub async fn surface(&self, handle: &SurfaceHandle) -> Result<Arc<Surface>, Arc<BuildError>> {
         let shared = self.shared().await?;
-        self.surfaces.variant(shared, view).await
+        self.surfaces.get_or_build(shared, handle).await
     }
 
-    /// The surface that the script makes for nobody in particular. An error means that it never ran.
+    /// The shared surface, which the script builds for no particular client. Fails if the script has never run
+    /// successfully.
     pub async fn shared(&self) -> Result<Arc<Surface>, Arc<BuildError>> {
         if let Some(surface) = self.current.borrow().surface.clone() {
             return Ok(surface);
@@ -52,14 +53,14 @@ impl Gateway {
         }
     }
 
-    /// Ends when every server is up or has failed to come up once; the version of that snapshot.
+    /// Waits until every server is ready or has failed once, and returns the version of that snapshot.
     pub async fn servers_settled(&self) -> u64 {
         let mut catalog = self.catalog.clone();
-        let settled = catalog.wait_for(|snapshot| snapshot.backends.iter().all(|backend| tried(backend))).await;
+        let settled = catalog.wait_for(|snapshot| snapshot.backends.iter().all(|backend| was_tried(backend))).await;
         settled.map_or(0, |snapshot| snapshot.version)
     }
 
-    /// The surface once every server has either come up or failed to; for commands that look once.
+    /// The shared surface once every server is ready or has failed; for commands that need it once.
     pub async fn settled(&self) -> Result<Arc<Surface>, Arc<BuildError>> {
         let version = self.servers_settled().await;
         let mut current = self.current.clone();
@@ -73,7 +74,8 @@ impl Gateway {
         }
     }
 
-    /// The surface as soon as it has this tool and the tool's server is up; at the latest when all is settled.
+    /// The shared surface as soon as it contains this tool and the tool's server is ready, at the latest when every
+    /// server is ready or has failed.
     pub async fn offering(&self, tool: Option<&str>) -> Result<Arc<Surface>, Arc<BuildError>> {
         let Some(tool) = tool else { return self.settled().await };
         let mut current = self.current.clone();
@@ -96,25 +98,24 @@ impl Gateway {
         })
     }
 
-    /// Ends with an error as soon as a server that must be there cannot be started; otherwise when all of them are up.
+    /// Waits until every required server is ready. Fails as soon as one of them cannot be started.
     pub async fn required_servers(&self) -> Result<(), Diagnostic> {
         let mut catalog = self.catalog.clone();
         let views = |snapshot: &Arc<Snapshot>| -> Vec<_> {
             self.required.iter().filter_map(|name| snapshot.backend(name).cloned()).collect()
         };
-        let settled = catalog.wait_for(|snapshot| views(snapshot).iter().all(|backend| tried(backend))).await;
+        let settled = catalog.wait_for(|snapshot| views(snapshot).iter().all(|backend| was_tried(backend))).await;
         let Ok(snapshot) = settled else { return Ok(()) };
         match views(&snapshot).into_iter().find(|backend| backend.status != Status::Ready) {
             None => Ok(()),
-            Some(backend) => Err(Diagnostic::error(format!(
-                "the server `{}` is required and cannot be used: {}",
-                backend.name, backend.error
-            ))),
+            Some(backend) => {
+                Err(Diagnostic::error(format!("required server `{}` did not start: {}", backend.name, backend.error)))
+            }
         }
     }
 }
 
-/// Whether a backend is up, or at least one attempt has failed.
-fn tried(backend: &crate::model::BackendView) -> bool {
+/// Whether a backend is ready or at least one attempt to start it has failed.
+fn was_tried(backend: &BackendView) -> bool {
     backend.status == Status::Ready || !backend.error.is_empty()
 }

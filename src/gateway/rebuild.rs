@@ -1,5 +1,5 @@
-//! The surface, made again whenever the catalog or the script changes. A run that fails leaves the old surface in place,
-//! and the last script that worked goes on serving.
+//! Rebuilds the shared surface whenever the catalog or the script changes. After a failed run the last script that worked
+//! keeps serving.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::model::Snapshot;
 use crate::model::Status;
 use crate::surface::{BuildError, ScriptSource, Surface};
 
-/// Servers that are not there by then arrive later; the first clients do not wait for them.
-const FIRST_RUN: Duration = Duration::from_secs(2);
-/// Changes this close together are one.
-const SETTLE: Duration = Duration::from_millis(20);
+/// Maximum time the first run waits for servers. Servers that start later are added by another run.
+const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Delay after a change of the catalog, so that one run covers several changes.
+const DEBOUNCE: Duration = Duration::from_millis(20);
 
-/// A script to run, and the set of backends that it is meant for.
+/// A numbered version of the script, and the generation of backends that it is meant for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edition {
     pub(super) number: u64,
@@ -25,49 +25,49 @@ pub(super) struct Edition {
     pub(super) generation: u64,
 }
 
-/// Where the surface stands.
+/// The shared surface and the outcome of the last run of the script.
 #[derive(Clone, Debug, Default)]
 pub struct Current {
-    /// The last good one.
+    /// The last surface that was built without an error.
     pub surface: Option<Arc<Surface>>,
-    /// Why the last run failed, if it did.
+    /// The error of the last run, if it failed.
     pub error: Option<Arc<BuildError>>,
-    /// The snapshot of the last run.
+    /// The version of the snapshot that the last run used.
     pub snapshot: u64,
-    /// The script of the last run, by its number.
+    /// The number of the script edition of the last run.
     pub edition: u64,
-    /// The set of backends of the last run.
+    /// The generation of backends of the last run.
     pub generation: u64,
 }
 
-/// Runs until nobody looks at the surface any more.
-pub(super) async fn keep(
+/// Rebuilds the surface after every change, until the receivers of `current` or the senders of its inputs are dropped.
+pub(super) async fn rebuild_on_change(
     mut editions: watch::Receiver<Edition>,
     mut catalog: watch::Receiver<Arc<Snapshot>>,
     current: watch::Sender<Current>,
 ) {
-    let deadline = tokio::time::sleep(FIRST_RUN);
+    let deadline = tokio::time::sleep(FIRST_RUN_TIMEOUT);
     tokio::pin!(deadline);
     let (mut provisional, mut generation) = (true, 0);
-    let mut keeper = Keeper { current, good: None };
+    let mut builder = SurfaceBuilder { current, last_good: None };
     loop {
         let edition = editions.borrow_and_update().clone();
         let snapshot = Arc::clone(&catalog.borrow_and_update());
         if edition.generation > generation {
             (generation, provisional) = (edition.generation, true);
-            deadline.as_mut().reset(Instant::now() + FIRST_RUN);
+            deadline.as_mut().reset(Instant::now() + FIRST_RUN_TIMEOUT);
         }
         if snapshot.generation >= generation && (!provisional || snapshot.is_settled()) {
-            // Lists from the cache may be old: what fails on them may work on the real ones.
-            let waiting = provisional && snapshot.backends.iter().any(|backend| backend.status == Status::Cached);
-            provisional = !keeper.run(edition, snapshot, waiting).await && waiting;
+            // Cached lists may be outdated: a script that fails on them may succeed on the lists of the servers.
+            let awaited = provisional && snapshot.backends.iter().any(|backend| backend.status == Status::Cached);
+            provisional = !builder.run(edition, snapshot, awaited).await && awaited;
         }
         tokio::select! {
             changed = catalog.changed() => {
                 if changed.is_err() {
                     return;
                 }
-                tokio::time::sleep(SETTLE).await;
+                tokio::time::sleep(DEBOUNCE).await;
             }
             changed = editions.changed() => {
                 if changed.is_err() {
@@ -75,22 +75,23 @@ pub(super) async fn keep(
                 }
             }
             () = &mut deadline, if provisional => provisional = false,
-            () = keeper.current.closed() => return,
+            () = builder.current.closed() => return,
         }
     }
 }
 
-struct Keeper {
+struct SurfaceBuilder {
     current: watch::Sender<Current>,
-    /// The last script that worked.
-    good: Option<Arc<ScriptSource>>,
+    /// The last script that ran without an error.
+    last_good: Option<Arc<ScriptSource>>,
 }
 
-impl Keeper {
-    /// Whether the script ran to its end. If it is `waiting` for better times, a failure is not told.
-    async fn run(&mut self, edition: Edition, snapshot: Arc<Snapshot>, waiting: bool) -> bool {
+impl SurfaceBuilder {
+    /// Runs the script, publishes the outcome, and returns whether it succeeded. While servers are `awaited`, a
+    /// failure is not published.
+    async fn run(&mut self, edition: Edition, snapshot: Arc<Snapshot>, awaited: bool) -> bool {
         let Some(script_source) = edition.script_source else { return false };
-        let ran = |surface, error| Current {
+        let outcome = |surface, error| Current {
             surface,
             error,
             snapshot: snapshot.version,
@@ -99,26 +100,26 @@ impl Keeper {
         };
         match build(&script_source, &snapshot).await {
             Ok(surface) => {
-                self.good = Some(script_source);
-                self.current.send_replace(ran(Some(surface), None));
+                self.last_good = Some(script_source);
+                self.current.send_replace(outcome(Some(surface), None));
                 true
             }
-            Err(_) if waiting => false,
+            Err(_) if awaited => false,
             Err(error) => {
-                let stays = self.old_script(&script_source, &snapshot).await;
-                if stays.is_some() {
+                let fallback = self.fallback(&script_source, &snapshot).await;
+                if fallback.is_some() {
                     tracing::error!("the session script failed, so the old surface stays:\n{error}");
                 }
-                self.current.send_replace(ran(stays, Some(Arc::new(error))));
+                self.current.send_replace(outcome(fallback, Some(Arc::new(error))));
                 false
             }
         }
     }
 
-    /// What is served while a script does not work: what the last one that did makes of it, or what it made last.
-    async fn old_script(&self, failing: &Arc<ScriptSource>, snapshot: &Arc<Snapshot>) -> Option<Arc<Surface>> {
+    /// The surface to serve after a failure: the last good script run on this snapshot, or else the old surface.
+    async fn fallback(&self, failing: &Arc<ScriptSource>, snapshot: &Arc<Snapshot>) -> Option<Arc<Surface>> {
         let old = self.current.borrow().surface.clone();
-        match &self.good {
+        match &self.last_good {
             Some(good) if !Arc::ptr_eq(good, failing) => build(good, snapshot).await.ok().or(old),
             _ => old,
         }
@@ -129,7 +130,7 @@ async fn build(script_source: &Arc<ScriptSource>, snapshot: &Arc<Snapshot>) -> R
     let (script_source, snapshot) = (Arc::clone(script_source), Arc::clone(snapshot));
     let built = match tokio::task::spawn_blocking(move || script_source.build(&snapshot)).await {
         Ok(built) => built,
-        Err(error) => Err(Diagnostic::error(format!("the session script broke down: {error}")).into()),
+        Err(error) => Err(Diagnostic::error(format!("the session script crashed: {error}")).into()),
     };
     let surface = built?;
     for warning in &surface.warnings {

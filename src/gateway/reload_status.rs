@@ -1,4 +1,4 @@
-//! What became of the last changes, for whoever asks how the proxy is.
+//! The outcome of the last reloads, for `proxy status`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -6,20 +6,21 @@ use std::time::SystemTime;
 use crate::diagnostic::Diagnostic;
 
 #[derive(Debug, Default)]
-pub(super) struct News {
-    /// When something was last taken up, and what.
-    pub(super) reloaded: Option<(SystemTime, String)>,
-    /// Why the config file as it is now is not the one in force.
+pub(super) struct ReloadStatus {
+    /// Time and files of the last successful reload.
+    pub(super) last_reload: Option<(SystemTime, String)>,
+    /// Why the present config file was rejected; empty if it is in force.
     pub(super) config_errors: Vec<Diagnostic>,
-    /// Why the session script as it is now could not even be read.
-    pub(super) unreadable: Option<Diagnostic>,
+    /// Why the present session script could not be read.
+    pub(super) unreadable_script: Option<Diagnostic>,
 }
 
+/// The reload status of a gateway, shared between the reloader and the status report.
 #[derive(Debug, Default)]
-pub(super) struct ReloadStatus(Mutex<News>);
+pub(super) struct SharedReloadStatus(Mutex<ReloadStatus>);
 
-impl ReloadStatus {
-    pub(super) fn lock(&self) -> MutexGuard<'_, News> {
+impl SharedReloadStatus {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ReloadStatus> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

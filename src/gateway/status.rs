@@ -1,4 +1,4 @@
-//! How the proxy is, for whoever asks.
+//! The status report of a running proxy, as `proxy status` shows it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind};
 
 impl Gateway {
-    /// Everything but the clients, which the gateway does not know.
+    /// The status without the connected clients, which the gateway does not know.
     pub fn status(&self) -> Value {
         let current = self.current.borrow().clone();
         let (listed, script) = {
@@ -21,8 +21,9 @@ impl Gateway {
             )
         };
         let [tools, resources, templates, prompts] = listed;
-        let news = self.news.lock();
-        let script_errors = news.unreadable.iter().chain(current.error.iter().map(|error| error.diagnostic()));
+        let reload_status = self.reload_status.lock();
+        let script_errors =
+            reload_status.unreadable_script.iter().chain(current.error.iter().map(|error| error.diagnostic()));
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
@@ -33,11 +34,11 @@ impl Gateway {
                 "tools": tools, "resources": resources, "resourceTemplates": templates, "prompts": prompts,
             },
             "servers": self.snapshot().backends.iter().map(|backend| self.server_status(backend)).collect::<Vec<_>>(),
-            "lastReload": news.reloaded.as_ref().map(|(at, what)| json!({
+            "lastReload": reload_status.last_reload.as_ref().map(|(at, what)| json!({
                 "at": jiff::Timestamp::try_from(*at).map(|at| at.to_string()).unwrap_or_default(),
                 "what": what,
             })),
-            "configErrors": texts(news.config_errors.iter()),
+            "configErrors": texts(reload_status.config_errors.iter()),
             "scriptErrors": texts(script_errors),
             "userErrors": self.surfaces.errors().iter().map(|(user, error)| {
                 json!({"user": user.as_ref(), "error": error.diagnostic().to_string()})
@@ -46,7 +47,7 @@ impl Gateway {
         })
     }
 
-    /// What is wrong with local tools as they are on disk now.
+    /// The errors of the local tools as they are on disk.
     pub fn extension_problems(&self) -> Vec<Diagnostic> {
         self.installed.local().problems().cloned().collect()
     }

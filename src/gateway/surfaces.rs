@@ -1,5 +1,5 @@
-//! What each visitor sees: one surface for all where the script does not ask whom it runs for, else one for each. Those
-//! that are in use are made again whenever the shared one is; the old one serves until then.
+//! The surface of each client. If the script does not ask whom it runs for, all clients share one surface; otherwise each
+//! [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one changes; until then the old one serves.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,52 +12,52 @@ use crate::diagnostic::Diagnostic;
 use crate::model::{SurfaceCacheKey, SurfaceKey};
 use crate::surface::{BuildError, Surface};
 
-/// Surfaces that nobody holds and nobody has asked for, for so long, are forgotten.
-const IDLE: Duration = Duration::from_secs(5 * 60);
-/// So many are kept beside those that somebody holds.
-const KEPT: usize = 1000;
-/// So many scripts run at once.
-const AT_ONCE: usize = 4;
+/// A surface without a handle is dropped when it has not been used for this long.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// Maximum number of cached surfaces without a handle.
+const MAX_UNHELD: usize = 1000;
+/// Maximum number of concurrent script runs.
+const MAX_CONCURRENT_RUNS: usize = 4;
 
-/// The surfaces of all visitors.
+/// The surfaces of all clients.
 pub(super) struct Surfaces {
     current: watch::Receiver<Current>,
-    places: Mutex<HashMap<SurfaceCacheKey, Arc<Place>>>,
-    /// Counts up whenever somebody may see something else.
-    news: watch::Sender<u64>,
-    /// So many scripts run at once, whoever asks.
-    runs: Semaphore,
+    slots: Mutex<HashMap<SurfaceCacheKey, Arc<SurfaceSlot>>>,
+    /// Increases whenever any surface may have changed.
+    changes: watch::Sender<u64>,
+    /// Limits the concurrent script runs of rebuilds and requests together.
+    run_permits: Semaphore,
 }
 
-/// The surface of one kind of visitor.
+/// The surface of all clients with equal keys.
 #[derive(Debug)]
-pub(super) struct Place {
-    visitor: SurfaceKey,
-    state: Mutex<State>,
-    /// One run at a time: who comes second finds what the first has made.
+pub(super) struct SurfaceSlot {
+    key: SurfaceKey,
+    state: Mutex<SlotState>,
+    /// Held during a run: a second request waits and takes the surface that the first one built.
     building: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
-struct State {
-    /// The last good one.
+struct SlotState {
+    /// The last surface that was built without an error.
     surface: Option<Arc<Surface>>,
     error: Option<Arc<BuildError>>,
-    /// The shared surface of whose making this one is a variant.
+    /// The shared surface that this one was derived from.
     base: Option<Arc<Surface>>,
-    used: Instant,
+    last_used: Instant,
 }
 
-/// One visitor's look at the surfaces. While it lives, so does what it sees.
+/// A client's reference to its surface. The surface stays cached while the handle exists.
 #[derive(Debug)]
 pub struct SurfaceHandle {
-    visitor: SurfaceKey,
-    place: OnceLock<Arc<Place>>,
+    key: SurfaceKey,
+    slot: OnceLock<Arc<SurfaceSlot>>,
 }
 
 impl SurfaceHandle {
-    pub fn of(visitor: SurfaceKey) -> Self {
-        SurfaceHandle { visitor, place: OnceLock::new() }
+    pub fn of(key: SurfaceKey) -> Self {
+        SurfaceHandle { key, slot: OnceLock::new() }
     }
 }
 
@@ -65,45 +65,47 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Place {
-    fn new(visitor: SurfaceKey) -> Self {
-        let state = State { surface: None, error: None, base: None, used: Instant::now() };
-        Place { visitor, state: Mutex::new(state), building: tokio::sync::Mutex::default() }
+impl SurfaceSlot {
+    fn new(key: SurfaceKey) -> Self {
+        let state = SlotState { surface: None, error: None, base: None, last_used: Instant::now() };
+        SurfaceSlot { key, state: Mutex::new(state), building: tokio::sync::Mutex::default() }
     }
 
-    fn is_made_of(&self, base: &Arc<Surface>) -> bool {
-        lock(&self.state).base.as_ref().is_some_and(|made_of| Arc::ptr_eq(made_of, base))
+    fn is_built_from(&self, base: &Arc<Surface>) -> bool {
+        lock(&self.state).base.as_ref().is_some_and(|built_from| Arc::ptr_eq(built_from, base))
     }
 
-    /// Makes the variant of a shared surface, unless somebody has meanwhile. A run that fails leaves the old one.
-    async fn make(&self, base: &Arc<Surface>, runs: &Semaphore) {
-        let _turn = self.building.lock().await;
-        if self.is_made_of(base) {
+    /// Runs the script for this key, unless that has been done for this shared surface. After a failure the old surface
+    /// stays.
+    async fn build(&self, base: &Arc<Surface>, run_permits: &Semaphore) {
+        let _building = self.building.lock().await;
+        if self.is_built_from(base) {
             return;
         }
-        let _run = runs.acquire().await;
-        let (made_of, visitor) = (Arc::clone(base), self.visitor.clone());
-        let run = move || made_of.personal().map(|origin| origin.build_for(visitor));
+        let _permit = run_permits.acquire().await;
+        let (shared, key) = (Arc::clone(base), self.key.clone());
+        let run = move || shared.personal().map(|origin| origin.build_for(key));
         let built = match tokio::task::spawn_blocking(run).await {
             Ok(Some(built)) => built.map(Arc::new),
             Ok(None) => Ok(Arc::clone(base)),
-            Err(error) => Err(Diagnostic::error(format!("the session script broke down: {error}")).into()),
+            Err(error) => Err(Diagnostic::error(format!("the session script crashed: {error}")).into()),
         };
         let mut state = lock(&self.state);
         state.base = Some(Arc::clone(base));
         match built {
             Ok(surface) => (state.surface, state.error) = (Some(surface), None),
             Err(error) => {
-                let user = &self.visitor.principal.sub;
-                tracing::error!(%user, "the session script failed for this user, so what they saw stays:\n{error}");
+                let user = &self.key.principal.sub;
+                tracing::error!(%user, "the session script failed for this user; the old surface stays:\n{error}");
                 state.error = Some(Arc::new(error));
             }
         }
     }
 
-    fn seen(&self) -> Option<Result<Arc<Surface>, Arc<BuildError>>> {
+    /// The last good surface, or the error of the first run; `None` before the first run.
+    fn latest(&self) -> Option<Result<Arc<Surface>, Arc<BuildError>>> {
         let mut state = lock(&self.state);
-        state.used = Instant::now();
+        state.last_used = Instant::now();
         match (&state.surface, &state.error) {
             (Some(surface), _) => Some(Ok(Arc::clone(surface))),
             (None, Some(error)) => Some(Err(Arc::clone(error))),
@@ -117,128 +119,129 @@ impl Place {
     }
 
     fn is_idle(&self) -> bool {
-        lock(&self.state).used.elapsed() >= IDLE
+        lock(&self.state).last_used.elapsed() >= IDLE_TIMEOUT
     }
 }
 
 impl Surfaces {
-    /// The surfaces beside the shared one, which is followed until nobody makes it any more.
+    /// Derives the surfaces from the shared one, and rebuilds them with it until its sender is dropped.
     pub(super) fn follow(current: watch::Receiver<Current>) -> Arc<Self> {
         let surfaces = Arc::new(Surfaces {
             current,
-            places: Mutex::default(),
-            news: watch::channel(0).0,
-            runs: Semaphore::new(AT_ONCE),
+            slots: Mutex::default(),
+            changes: watch::channel(0).0,
+            run_permits: Semaphore::new(MAX_CONCURRENT_RUNS),
         });
         let (weak, mut current) = (Arc::downgrade(&surfaces), surfaces.current.clone());
         tokio::spawn(async move {
             while current.changed().await.is_ok() {
                 let shared = current.borrow_and_update().surface.clone();
                 let Some(surfaces) = weak.upgrade() else { return };
-                surfaces.make_all(shared).await;
+                surfaces.rebuild_all(shared).await;
             }
         });
         surfaces
     }
 
-    /// Counts up whenever somebody may see something else.
-    pub(super) fn news(&self) -> watch::Receiver<u64> {
-        self.news.subscribe()
+    /// A counter that increases whenever any surface may have changed.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
-    async fn make_all(&self, shared: Option<Arc<Surface>>) {
+    async fn rebuild_all(&self, shared: Option<Arc<Surface>>) {
         let Some(base) = shared.filter(|surface| surface.personal().is_some()) else {
-            // Nobody has one of their own any more, and none of these may come back.
-            lock(&self.places).values().for_each(|place| place.clear());
-            self.news.send_modify(|count| *count += 1);
+            // All clients share one surface now. A later script must not find the surfaces of this one.
+            lock(&self.slots).values().for_each(|slot| slot.clear());
+            self.changes.send_modify(|count| *count += 1);
             return;
         };
-        self.forget_idle(0);
-        let places: Vec<Arc<Place>> = lock(&self.places).values().cloned().collect();
-        for some in places.chunks(AT_ONCE) {
-            futures::future::join_all(some.iter().map(|place| place.make(&base, &self.runs))).await;
-            self.news.send_modify(|count| *count += 1);
+        self.evict(0);
+        let slots: Vec<Arc<SurfaceSlot>> = lock(&self.slots).values().cloned().collect();
+        for chunk in slots.chunks(MAX_CONCURRENT_RUNS) {
+            futures::future::join_all(chunk.iter().map(|slot| slot.build(&base, &self.run_permits))).await;
+            self.changes.send_modify(|count| *count += 1);
         }
     }
 
-    /// Lets go of what nobody holds: all that is idle, and the longest unused where there are too many.
-    fn forget_idle(&self, room: usize) {
-        let mut places = lock(&self.places);
-        let free = |place: &Arc<Place>| Arc::strong_count(place) == 1;
-        places.retain(|_, place| !free(place) || !place.is_idle());
-        let mut unheld: Vec<(Instant, SurfaceCacheKey)> = places
+    /// Drops surfaces without a handle: every idle one, and the least recently used beyond the maximum. Leaves space for
+    /// `reserve` new ones.
+    fn evict(&self, reserve: usize) {
+        let mut slots = lock(&self.slots);
+        let is_unheld = |slot: &Arc<SurfaceSlot>| Arc::strong_count(slot) == 1;
+        slots.retain(|_, slot| !is_unheld(slot) || !slot.is_idle());
+        let mut unheld: Vec<(Instant, SurfaceCacheKey)> = slots
             .iter()
-            .filter(|(_, place)| free(place))
-            .map(|(key, place)| (lock(&place.state).used, key.clone()))
+            .filter(|(_, slot)| is_unheld(slot))
+            .map(|(key, slot)| (lock(&slot.state).last_used, key.clone()))
             .collect();
-        let most = KEPT - room;
-        if unheld.len() > most {
-            unheld.sort_by_key(|(used, _)| *used);
-            for (_, key) in &unheld[..unheld.len() - most] {
-                places.remove(key);
+        let max = MAX_UNHELD - reserve;
+        if unheld.len() > max {
+            unheld.sort_by_key(|(last_used, _)| *last_used);
+            for (_, key) in &unheld[..unheld.len() - max] {
+                slots.remove(key);
             }
         }
     }
 
-    /// The place of a visitor; held by the view from then on.
-    fn place<'a>(&self, view: &'a SurfaceHandle) -> &'a Arc<Place> {
-        view.place.get_or_init(|| {
-            let key = view.visitor.key();
-            if let Some(place) = lock(&self.places).get(&key) {
-                return Arc::clone(place);
+    /// The slot of a handle, which holds it from then on.
+    fn slot<'a>(&self, handle: &'a SurfaceHandle) -> &'a Arc<SurfaceSlot> {
+        handle.slot.get_or_init(|| {
+            let cache_key = handle.key.cache_key();
+            if let Some(slot) = lock(&self.slots).get(&cache_key) {
+                return Arc::clone(slot);
             }
-            self.forget_idle(1);
-            let visitor = || SurfaceKey { client: Arc::new(view.visitor.client.seen()), ..view.visitor.clone() };
-            let place = || Arc::new(Place::new(visitor()));
-            Arc::clone(lock(&self.places).entry(key).or_insert_with(place))
+            self.evict(1);
+            let key = || SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() };
+            let slot = || Arc::new(SurfaceSlot::new(key()));
+            Arc::clone(lock(&self.slots).entry(cache_key).or_insert_with(slot))
         })
     }
 
-    /// What a visitor sees, without waiting; none if that is not made yet.
-    pub(super) fn now(&self, view: &SurfaceHandle) -> Option<Arc<Surface>> {
+    /// The surface of a client, without waiting; `None` before it was first built.
+    pub(super) fn get(&self, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
         let shared = self.current.borrow().surface.clone()?;
         if shared.personal().is_none() {
             return Some(shared);
         }
-        self.place(view).seen()?.ok()
+        self.slot(handle).latest()?.ok()
     }
 
-    /// What a visitor sees while the shared surface is this one. The first look waits for the script.
-    pub(super) async fn variant(
+    /// The surface of a client, derived from `shared`. The first request of a key waits for the script.
+    pub(super) async fn get_or_build(
         &self,
         shared: Arc<Surface>,
-        view: &SurfaceHandle,
+        handle: &SurfaceHandle,
     ) -> Result<Arc<Surface>, Arc<BuildError>> {
         if shared.personal().is_none() {
             return Ok(shared);
         }
-        let place = self.place(view);
-        if let Some(seen) = place.seen() {
-            return seen;
+        let slot = self.slot(handle);
+        if let Some(latest) = slot.latest() {
+            return latest;
         }
-        place.make(&shared, &self.runs).await;
-        place.seen().unwrap_or_else(|| Err(Arc::new(Diagnostic::error("the session script did not run").into())))
+        slot.build(&shared, &self.run_permits).await;
+        slot.latest().unwrap_or_else(|| Err(Arc::new(Diagnostic::error("the session script did not run").into())))
     }
 
-    /// For whom the script failed when it last ran for them, by name, and why. The same is told once for each.
+    /// The users for whom the last run of the script failed, with the error; each pair once.
     pub(super) fn errors(&self) -> Vec<(Arc<str>, Arc<BuildError>)> {
-        let places: Vec<Arc<Place>> = lock(&self.places).values().cloned().collect();
-        let failed = places.iter().filter_map(|place| {
-            let error = lock(&place.state).error.clone()?;
-            Some((Arc::clone(&place.visitor.principal.sub), error))
+        let slots: Vec<Arc<SurfaceSlot>> = lock(&self.slots).values().cloned().collect();
+        let failed = slots.iter().filter_map(|slot| {
+            let error = lock(&slot.state).error.clone()?;
+            Some((Arc::clone(&slot.key.principal.sub), error))
         });
         let mut failed: Vec<_> = failed.collect();
-        let key = |(user, error): &(Arc<str>, Arc<BuildError>)| (Arc::clone(user), error.diagnostic().to_string());
-        failed.sort_by_cached_key(key);
-        failed.dedup_by_key(|pair| key(pair));
+        let sort_key = |(user, error): &(Arc<str>, Arc<BuildError>)| (Arc::clone(user), error.diagnostic().to_string());
+        failed.sort_by_cached_key(sort_key);
+        failed.dedup_by_key(|pair| sort_key(pair));
         failed
     }
 
-    /// Ends when what the visitor sees is made of the shared surface of this moment.
-    pub(super) async fn caught_up(&self, view: &SurfaceHandle) {
+    /// Waits until the client's surface is derived from the present shared surface.
+    pub(super) async fn caught_up(&self, handle: &SurfaceHandle) {
         let Some(shared) = self.current.borrow().surface.clone() else { return };
         if shared.personal().is_some() {
-            self.place(view).make(&shared, &self.runs).await;
+            self.slot(handle).build(&shared, &self.run_permits).await;
         }
     }
 }

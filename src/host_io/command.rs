@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use super::{Folder, Reach};
-use crate::process::{Child, Launch, MARK, base_environment, watchdog};
+use crate::process::{Child, DESCENDANT_MARK, Launch, base_environment, watchdog};
 
 /// How long a command has between the request to end and its end.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -58,7 +58,7 @@ pub async fn run(reach: &Reach, allowed: &[String], folder: &Folder, command: &C
     let mut environment = base_environment(reach.variables.iter().cloned());
     environment.retain(|(name, _)| command.env.iter().all(|(own, _)| own != name));
     environment.extend(command.env.iter().cloned());
-    environment.push((MARK.to_owned(), uuid::Uuid::new_v4().to_string()));
+    environment.push((DESCENDANT_MARK.to_owned(), uuid::Uuid::new_v4().to_string()));
     let working_folder = command.cwd.as_ref().map(|cwd| folder.path().map_or_else(|| cwd.into(), |own| own.join(cwd)));
     let launch = Launch { program, args: command.args.clone(), environment, folder: working_folder };
     if let Some(executable) = &reach.executable

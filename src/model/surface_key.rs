@@ -1,18 +1,18 @@
-//! Whom a surface is for.
+//! The key of a surface: the user and the client it is built for.
 
 use std::sync::Arc;
 
 use super::{ClientInfo, Principal};
 use crate::json::canonical;
 
-/// Somebody at some client: all that a session script can know of them while it runs.
+/// A user and a client: everything that a session script can ask about the requester while it runs.
 #[derive(Clone, Debug)]
 pub struct SurfaceKey {
     pub principal: Principal,
     pub client: Arc<ClientInfo>,
 }
 
-/// What tells visitors apart: those with equal keys look the same to every script.
+/// The comparable form of a [`SurfaceKey`]. No script can distinguish two requesters with equal cache keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SurfaceCacheKey {
     principal: Principal,
@@ -23,12 +23,12 @@ pub struct SurfaceCacheKey {
 }
 
 impl SurfaceKey {
-    /// Nobody in particular: for whom a script runs first.
+    /// The key of the shared surface: no user and no client.
     pub fn anonymous() -> Self {
         SurfaceKey { principal: Principal::anonymous(), client: Arc::default() }
     }
 
-    pub fn key(&self) -> SurfaceCacheKey {
+    pub fn cache_key(&self) -> SurfaceCacheKey {
         SurfaceCacheKey {
             principal: self.principal.clone(),
             name: self.client.name(),
@@ -44,23 +44,23 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn visitor(principal: Principal, capabilities: &str) -> SurfaceKey {
+    fn cache_key(principal: Principal, capabilities: &str) -> SurfaceCacheKey {
         let client = ClientInfo {
             protocol_version: "2026-07-28",
             implementation: Some(crate::json::raw(&json!({"name": "a", "version": "1"}))),
             capabilities: Some(crate::json::valid(capabilities.to_owned()).unwrap()),
         };
-        SurfaceKey { principal, client: Arc::new(client) }
+        SurfaceKey { principal, client: Arc::new(client) }.cache_key()
     }
 
     #[test]
-    fn only_what_a_script_can_see_tells_visitors_apart() {
+    fn only_what_a_script_can_see_distinguishes_keys() {
         let ann = || Principal::named("ann");
-        let first = visitor(ann(), r#"{"roots":{},"sampling":{}}"#).key();
-        assert_eq!(first, visitor(ann(), r#"{ "sampling": {}, "roots": {} }"#).key());
-        assert_ne!(first, visitor(ann(), r#"{"roots":{}}"#).key());
-        assert_ne!(first, visitor(Principal::named("bob"), r#"{"roots":{},"sampling":{}}"#).key());
+        let first = cache_key(ann(), r#"{"roots":{},"sampling":{}}"#);
+        assert_eq!(first, cache_key(ann(), r#"{ "sampling": {}, "roots": {} }"#));
+        assert_ne!(first, cache_key(ann(), r#"{"roots":{}}"#));
+        assert_ne!(first, cache_key(Principal::named("bob"), r#"{"roots":{},"sampling":{}}"#));
         let moved = Principal { groups: Arc::new(["ops".to_owned()]), ..ann() };
-        assert_ne!(first, visitor(moved, r#"{"roots":{},"sampling":{}}"#).key());
+        assert_ne!(first, cache_key(moved, r#"{"roots":{},"sampling":{}}"#));
     }
 }

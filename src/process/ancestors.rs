@@ -1,31 +1,31 @@
-//! Which configs are being served by the proxies that this one was started by. One that starts itself as a server would
-//! do so without end, until the machine has no more processes.
+//! Recursion guard: the configs that the ancestors of this process serve. A proxy whose config starts the same proxy as a
+//! server would otherwise spawn processes without end.
 
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// The variable by which a child knows.
+/// The environment variable with the tokens of all ancestors' configs.
 pub(super) const VARIABLE: &str = "PROXY_ANCESTORS";
 
-/// What stands for a config: its path is none of a server's business.
+/// A hash in place of the config's path, which servers should not see.
 fn token(config: &Path) -> String {
     let path = config.canonicalize().unwrap_or_else(|_| config.to_owned());
     Sha256::digest(path.as_os_str().as_encoded_bytes())[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn told(variables: &[(String, String)]) -> Option<&str> {
+fn ancestor_tokens(variables: &[(String, String)]) -> Option<&str> {
     variables.iter().find(|(name, _)| name == VARIABLE).map(|(_, tokens)| tokens.as_str())
 }
 
-/// Whether somebody above serves this config.
+/// Whether an ancestor of this process serves this config.
 pub fn is_served_by_ancestor(variables: &[(String, String)], config: &Path) -> bool {
-    told(variables).is_some_and(|tokens| tokens.split(' ').any(|other| other == token(config)))
+    ancestor_tokens(variables).is_some_and(|tokens| tokens.split(' ').any(|other| other == token(config)))
 }
 
-/// The environment of what is started for a config.
-pub fn below(variables: &[(String, String)], config: &Path) -> Vec<(String, String)> {
-    let tokens = [told(variables), Some(&token(config))].into_iter().flatten().collect::<Vec<_>>().join(" ");
+/// The variables with this config added to the ancestors, for the servers that it starts.
+pub fn with_ancestor(variables: &[(String, String)], config: &Path) -> Vec<(String, String)> {
+    let tokens = [ancestor_tokens(variables), Some(&token(config))].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let others = variables.iter().filter(|(name, _)| name != VARIABLE).cloned();
     others.chain([(VARIABLE.to_owned(), tokens)]).collect()
 }
@@ -35,10 +35,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_config_is_known_to_all_below_it_and_to_nobody_else() {
+    fn a_config_is_known_to_all_its_descendants_only() {
         let (one, other) = (Path::new("/nowhere/one.yaml"), Path::new("/nowhere/other.yaml"));
-        let first = below(&[("PATH".to_owned(), "/bin".to_owned())], one);
-        let second = below(&first, other);
+        let first = with_ancestor(&[("PATH".to_owned(), "/bin".to_owned())], one);
+        let second = with_ancestor(&first, other);
         assert!(!is_served_by_ancestor(&[], one));
         assert!(is_served_by_ancestor(&first, one) && !is_served_by_ancestor(&first, other));
         assert!(is_served_by_ancestor(&second, one) && is_served_by_ancestor(&second, other));

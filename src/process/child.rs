@@ -1,4 +1,4 @@
-//! One child and its process group.
+//! A child process with its process group.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::{tree, watchdog};
 
-/// How often what was started meanwhile is looked for: who starts others faster than that is not ended by signals.
-const ROUNDS: usize = 10;
+/// Maximum number of passes over the marked processes. A program that forks faster than this cannot be stopped by signals.
+const MAX_KILL_PASSES: usize = 10;
 
-/// What to start.
+/// A program to start.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub program: PathBuf,
@@ -23,9 +23,9 @@ pub struct Launch {
     pub folder: Option<PathBuf>,
 }
 
-/// The variable that whatever a child starts inherits: by its value they are found that have left both their group and
-/// their parents. A child without it is found by group and parents only.
-pub const MARK: &str = "PROXY_STARTED_BY";
+/// An environment variable that all descendants inherit. Its value identifies daemons that have left both the group and
+/// their parents; without it descendants are found by group and parent only.
+pub const DESCENDANT_MARK: &str = "PROXY_STARTED_BY";
 
 /// A running child, leader of a process group of its own. Dropping it kills the group.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts it with all three standard streams as pipes.
+    /// Starts a program with all three standard streams as pipes.
     #[expect(unsafe_code, reason = "the child must register with the watchdog before it can run anything of its own")]
     pub fn start(launch: &Launch) -> io::Result<(Self, ChildStdin, ChildStdout, ChildStderr)> {
         let mut command = Command::new(&launch.program);
@@ -63,7 +63,11 @@ impl Child {
         let group = inner.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         group.into_iter().for_each(watchdog::note);
         let streams = (inner.stdin.take(), inner.stdout.take(), inner.stderr.take());
-        let mark = launch.environment.iter().find(|(name, _)| name == MARK).map(|(_, value)| format!("{MARK}={value}"));
+        let mark = launch
+            .environment
+            .iter()
+            .find(|(name, _)| name == DESCENDANT_MARK)
+            .map(|(_, value)| format!("{DESCENDANT_MARK}={value}"));
         let child = Child { inner, group, mark };
         match streams {
             (Some(stdin), Some(stdout), Some(stderr)) => Ok((child, stdin, stdout, stderr)),
@@ -75,59 +79,59 @@ impl Child {
         self.inner.id()
     }
 
-    /// Waits for the leader to end, then ends what is left of its group.
+    /// Waits for the leader to exit, then kills the rest of its group.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.inner.wait().await?;
         self.end_group();
         Ok(status)
     }
 
-    /// Ends the child: its input is closed; after `patience` it is asked to terminate, after as long again it is killed.
-    /// The input is closed only here, because once the child is gone nobody can tell any more whom it had started.
-    pub async fn stop(mut self, patience: Duration, close_input: impl FnOnce()) {
+    /// Stops the child: closes its input, sends `SIGTERM` after `timeout`, and kills it after another `timeout`. The
+    /// descendants are collected before the input is closed, because they cannot be found once the child has exited.
+    pub async fn stop(mut self, timeout: Duration, close_input: impl FnOnce()) {
         let Some(group) = self.group else { return close_input() };
-        let family = tree::descendants(group);
+        let descendants = tree::descendants(group);
         close_input();
-        if tokio::time::timeout(patience, self.inner.wait()).await.is_err() {
-            self.press(group, &family, patience).await;
+        if tokio::time::timeout(timeout, self.inner.wait()).await.is_err() {
+            self.terminate_then_kill(group, &descendants, timeout).await;
         }
         self.end_group();
-        tree::signal(&family, Signal::KILL);
+        tree::signal(&descendants, Signal::KILL);
     }
 
-    /// Ends the child now: it is asked to terminate, and killed after `patience`; with everything that it has started.
-    pub async fn terminate(mut self, patience: Duration) {
+    /// Sends `SIGTERM` to the child and its descendants, and kills them after `timeout`.
+    pub async fn terminate(mut self, timeout: Duration) {
         let Some(group) = self.group else { return };
-        let family = self.family(group);
-        self.press(group, &family, patience).await;
+        let descendants = self.descendants(group);
+        self.terminate_then_kill(group, &descendants, timeout).await;
         self.end_group();
-        tree::signal(&family, Signal::KILL);
+        tree::signal(&descendants, Signal::KILL);
         self.end_marked();
     }
 
-    /// All that it has started, as far as it can be found.
-    fn family(&self, group: Pid) -> Vec<tree::Process> {
-        let mut family = tree::descendants(group);
-        family.extend(self.mark.iter().flat_map(|mark| tree::marked(mark)));
-        family
+    /// The descendants, by parentage and by the mark.
+    fn descendants(&self, group: Pid) -> Vec<tree::Process> {
+        let mut descendants = tree::descendants(group);
+        descendants.extend(self.mark.iter().flat_map(|mark| tree::marked(mark)));
+        descendants
     }
 
-    /// Those that were started while others were ended.
+    /// Kills marked processes that were started while others were being killed.
     fn end_marked(&self) {
         let Some(mark) = &self.mark else { return };
-        for _ in 0..ROUNDS {
-            let left = tree::marked(mark);
-            if left.is_empty() {
+        for _ in 0..MAX_KILL_PASSES {
+            let remaining = tree::marked(mark);
+            if remaining.is_empty() {
                 return;
             }
-            tree::signal(&left, Signal::KILL);
+            tree::signal(&remaining, Signal::KILL);
         }
     }
 
-    async fn press(&mut self, group: Pid, family: &[tree::Process], patience: Duration) {
+    async fn terminate_then_kill(&mut self, group: Pid, descendants: &[tree::Process], timeout: Duration) {
         signal(group, Signal::TERM);
-        tree::signal(family, Signal::TERM);
-        if tokio::time::timeout(patience, self.inner.wait()).await.is_err() {
+        tree::signal(descendants, Signal::TERM);
+        if tokio::time::timeout(timeout, self.inner.wait()).await.is_err() {
             signal(group, Signal::KILL);
             if let Err(error) = self.inner.wait().await {
                 tracing::warn!(%error, "waiting for a killed process");
@@ -146,14 +150,14 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if let Some(group) = self.group {
-            tree::signal(&self.family(group), Signal::KILL);
+            tree::signal(&self.descendants(group), Signal::KILL);
         }
         self.end_group();
     }
 }
 
 fn signal(group: Pid, signal: Signal) {
-    // Nobody left to signal is what we want.
+    // ESRCH: the group is already gone.
     if let Err(error) = kill_process_group(group, signal)
         && error != rustix::io::Errno::SRCH
     {

@@ -1,4 +1,4 @@
-//! The small environment every child gets; everything else must be named by the config.
+//! The base environment of every child; all other variables must be named by the config.
 
 const NAMES: [&str; 9] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ", "SHELL", "TERM", super::ancestors::VARIABLE];
 const PREFIXES: [&str; 2] = ["LC_", "XDG_"];

@@ -1,5 +1,5 @@
-//! Children: started in a process group of their own, ended with everything they started, also when the proxy itself
-//! is killed.
+//! Child processes. Each runs in a process group of its own and is stopped with all its descendants, even if the proxy
+//! itself is killed.
 
 pub mod atomic_file;
 mod ancestors;
@@ -9,7 +9,7 @@ mod tree;
 mod timeslice;
 pub mod watchdog;
 
-pub use ancestors::{below, is_served_by_ancestor};
-pub use child::{Child, Launch, MARK};
+pub use ancestors::{is_served_by_ancestor, with_ancestor};
+pub use child::{Child, DESCENDANT_MARK, Launch};
 pub use environment::base_environment;
 pub use timeslice::request_long_timeslice;

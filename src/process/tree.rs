@@ -1,8 +1,8 @@
-//! Descendants that left their process group, found by parentage.
+//! The process tree from `/proc`: finds descendants that have left their process group.
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A process, told apart from a later one of the same number by its start time.
+/// A process. The start time distinguishes it from a later process with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     id: i32,
@@ -10,41 +10,41 @@ pub(super) struct Process {
     pub(super) started: u64,
 }
 
-/// Every process below `root`, at this moment. Empty where there is no `/proc`.
+/// Every present descendant of `root`. Empty on systems without `/proc`.
 pub(super) fn descendants(root: Pid) -> Vec<Process> {
-    family(&processes(), Some(root), &[])
+    running_descendants(&processes(), Some(root), &[])
 }
 
-/// Those of `known` that still live, and every process of `all` below them or `root`.
-pub(super) fn family(all: &[Process], root: Option<Pid>, known: &[Process]) -> Vec<Process> {
+/// The processes of `known` that still run, and all descendants in `all` of them and of `root`.
+pub(super) fn running_descendants(all: &[Process], root: Option<Pid>, known: &[Process]) -> Vec<Process> {
     let is_known = |now: &&Process| known.iter().any(|then| then.id == now.id && then.started == now.started);
-    let mut family: Vec<Process> = all.iter().filter(is_known).copied().collect();
-    let mut parents: Vec<i32> = family.iter().map(|process| process.id).collect();
+    let mut running: Vec<Process> = all.iter().filter(is_known).copied().collect();
+    let mut parents: Vec<i32> = running.iter().map(|process| process.id).collect();
     parents.extend(root.map(|root| root.as_raw_nonzero().get()));
     while let Some(parent) = parents.pop() {
         for process in all.iter().filter(|process| process.parent == parent) {
-            if !family.contains(process) {
+            if !running.contains(process) {
                 parents.push(process.id);
-                family.push(*process);
+                running.push(*process);
             }
         }
     }
-    family
+    running
 }
 
-/// Signals those that are still the processes they were.
-pub(super) fn signal(family: &[Process], signal: Signal) {
-    for process in family {
+/// Signals the processes, except those whose number another process has by now.
+pub(super) fn signal(running_descendants: &[Process], signal: Signal) {
+    for process in running_descendants {
         if read(process.id).is_some_and(|now| now.started == process.started)
             && let Some(id) = Pid::from_raw(process.id)
         {
-            // It may end between the look and the signal; then there is nothing to do.
+            // The process may exit between the check and the signal; that is no error.
             let _ = kill_process(id, signal);
         }
     }
 }
 
-/// Every process that has this variable, `NAME=VALUE`, in the environment it was started with.
+/// Every process with this variable (`NAME=VALUE`) in its initial environment.
 pub(super) fn marked(variable: &str) -> Vec<Process> {
     let has = |process: &Process| {
         let environment = std::fs::read(format!("/proc/{}/environ", process.id)).unwrap_or_default();
@@ -60,7 +60,7 @@ pub(super) fn processes() -> Vec<Process> {
 
 pub(super) fn read(id: i32) -> Option<Process> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name, in brackets, may hold anything; the fields are counted behind it.
+    // The command name in parentheses may contain spaces and parentheses; the other fields follow the last one.
     let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
     Some(Process { id, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
 }

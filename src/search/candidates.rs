@@ -1,4 +1,4 @@
-//! The tools that can be meant at all: tantivy over one field in which a word stands as often as it counts.
+//! Preselection of tools with tantivy, over a single field in which each word is repeated according to its weight.
 
 use tantivy::collector::TopDocs;
 use tantivy::directory::RamDirectory;
@@ -7,14 +7,14 @@ use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextO
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{IndexSettings, Searcher, TantivyDocument, Term};
 
-use super::analysed::Analysed;
-use super::weights::{ALL, CANDIDATES};
+use super::analyzed_tool::AnalyzedTool;
+use super::weights::{MAX_CANDIDATES, PART_WEIGHTS};
 
-/// From this the writer computes how large a table of words it begins with; it grows beyond.
-const MEMORY: usize = 1 << 20;
+/// Memory budget of the index writer, which sets the initial size of its term table; the table grows as needed.
+const WRITER_MEMORY: usize = 1 << 20;
 
-/// A word that counts 1 stands this often.
-const REPEATS: f32 = 2.0;
+/// How often a word of weight 1 is repeated.
+const REPEATS_PER_WEIGHT: f32 = 2.0;
 
 pub(super) struct Candidates {
     searcher: Searcher,
@@ -22,12 +22,12 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    pub(super) fn new<'a>(tools: impl Iterator<Item = &'a Analysed>) -> tantivy::Result<Self> {
+    pub(super) fn new<'a>(tools: impl Iterator<Item = &'a AnalyzedTool>) -> tantivy::Result<Self> {
         let mut schema = Schema::builder();
         let indexing = TextFieldIndexing::default().set_tokenizer("raw").set_index_option(IndexRecordOption::WithFreqs);
         let words = schema.add_text_field("words", TextOptions::default().set_indexing_options(indexing));
         let builder = tantivy::Index::builder().schema(schema.build()).settings(IndexSettings::default());
-        let mut writer = builder.single_segment_index_writer(RamDirectory::create(), MEMORY)?;
+        let mut writer = builder.single_segment_index_writer(RamDirectory::create(), WRITER_MEMORY)?;
         for tool in tools {
             let mut document = TantivyDocument::default();
             document.add_pre_tokenized_text(words, PreTokenizedString { text: String::new(), tokens: repeated(tool) });
@@ -37,7 +37,7 @@ impl Candidates {
         Ok(Candidates { searcher, words })
     }
 
-    /// The numbers of the tools that fit best, of words with what each counts.
+    /// The numbers of the best tools for these weighted words.
     pub(super) fn find<'a>(&self, words: impl Iterator<Item = (&'a str, f32)>) -> tantivy::Result<Vec<u32>> {
         let queries: Vec<Box<dyn Query>> = words
             .map(|(word, weight)| {
@@ -48,18 +48,18 @@ impl Candidates {
         if queries.is_empty() {
             return Ok(Vec::new());
         }
-        let best = TopDocs::with_limit(CANDIDATES).order_by_score();
+        let best = TopDocs::with_limit(MAX_CANDIDATES).order_by_score();
         let found = self.searcher.search(&BooleanQuery::union(queries), &best)?;
-        // There is one segment, so that a document's number is the tool's.
+        // There is only one segment, so the document ID is the number of the tool.
         Ok(found.into_iter().map(|(_, address)| address.doc_id).collect())
     }
 }
 
-fn repeated(tool: &Analysed) -> Vec<Token> {
+fn repeated(tool: &AnalyzedTool) -> Vec<Token> {
     let mut tokens = Vec::new();
     for (word, counts) in &tool.words {
-        let weight: f32 = counts.iter().zip(ALL).map(|(count, (_, part))| f32::from(*count) * part).sum();
-        for _ in 0..((weight * REPEATS).round() as usize).max(1) {
+        let weight: f32 = counts.iter().zip(PART_WEIGHTS).map(|(count, (_, part))| f32::from(*count) * part).sum();
+        for _ in 0..((weight * REPEATS_PER_WEIGHT).round() as usize).max(1) {
             tokens.push(Token {
                 offset_from: 0,
                 offset_to: 0,

@@ -1,23 +1,24 @@
-//! The indexes of this process: one for each distinct set of tools, whoever asks for it, made in the background. A set
-//! in which little changed reads only what is new.
+//! The search indexes of this process: one per distinct set of tools, shared by all surfaces and built in the background.
+//! A new set reuses the analysis of the tools that have not changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use sha2::{Digest, Sha256};
 
-use super::analysed::Analysed;
-use super::index::{Index, Tool};
+use super::analyzed_tool::AnalyzedTool;
+use super::index::Index;
 use super::semantic::{Embedder, Semantic};
-use super::words::Words;
+use super::tool::Tool;
+use super::word_analyzer::WordAnalyzer;
 
-type Key = [u8; 32];
+type Digest256 = [u8; 32];
 
-/// Keeps what is in use and forgets the rest.
+/// Weak references to all indexes and analyzed tools in use.
 #[derive(Default)]
 pub struct Shelf {
-    sets: Mutex<HashMap<Key, Weak<SharedIndex>>>,
-    tools: Mutex<HashMap<Key, Weak<Analysed>>>,
+    sets: Mutex<HashMap<Digest256, Weak<SharedIndex>>>,
+    tools: Mutex<HashMap<Digest256, Weak<AnalyzedTool>>>,
 }
 
 impl std::fmt::Debug for SharedIndex {
@@ -26,30 +27,30 @@ impl std::fmt::Debug for SharedIndex {
     }
 }
 
-/// An index that may still be in the making: who needs it waits for it.
+/// An index that may still be under construction.
 pub struct SharedIndex {
     index: OnceLock<Index>,
-    tools: Mutex<Vec<(Key, Tool)>>,
+    tools: Mutex<Vec<(Digest256, Tool)>>,
     count: usize,
     embedder: Option<Arc<dyn Embedder>>,
-    shelf: &'static Shelf,
-    /// Kept with it, so that the next set finds them.
-    analysed: OnceLock<Vec<Arc<Analysed>>>,
+    cache: &'static Shelf,
+    /// Strong references, so that the next set of tools finds them in the cache.
+    analyzed: OnceLock<Vec<Arc<AnalyzedTool>>>,
 }
 
 impl Shelf {
     pub fn shared() -> &'static Shelf {
-        static SHELF: LazyLock<Shelf> = LazyLock::new(Shelf::default);
-        &SHELF
+        static CACHE: LazyLock<Shelf> = LazyLock::new(Shelf::default);
+        &CACHE
     }
 
-    /// The index of these tools. Does not wait for it.
+    /// The index of these tools, possibly still under construction.
     pub fn index(&'static self, tools: Vec<Tool>, embedder: Option<Arc<dyn Embedder>>) -> Arc<SharedIndex> {
-        let keyed: Vec<(Key, Tool)> = tools.into_iter().map(|tool| (key_of(&tool), tool)).collect();
+        let keyed: Vec<(Digest256, Tool)> = tools.into_iter().map(|tool| (digest_of(&tool), tool)).collect();
         let mut set = Sha256::new();
         keyed.iter().for_each(|(key, _)| set.update(key));
         set.update(embedder.as_ref().map(|embedder| embedder.identity()).unwrap_or_default());
-        let set: Key = set.finalize().into();
+        let set: Digest256 = set.finalize().into();
         let mut sets = lock(&self.sets);
         sets.retain(|_, index| index.strong_count() > 0);
         if let Some(known) = sets.get(&set).and_then(Weak::upgrade) {
@@ -60,8 +61,8 @@ impl Shelf {
             count: keyed.len(),
             tools: Mutex::new(keyed),
             embedder,
-            shelf: self,
-            analysed: OnceLock::new(),
+            cache: self,
+            analyzed: OnceLock::new(),
         });
         sets.insert(set, Arc::downgrade(&shared));
         drop(sets);
@@ -69,50 +70,50 @@ impl Shelf {
         shared
     }
 
-    fn analyse(&self, keyed: &[(Key, Tool)]) -> Vec<Arc<Analysed>> {
-        let known: Vec<Option<Arc<Analysed>>> = {
+    fn analyze(&self, keyed: &[(Digest256, Tool)]) -> Vec<Arc<AnalyzedTool>> {
+        let known: Vec<Option<Arc<AnalyzedTool>>> = {
             let mut tools = lock(&self.tools);
             tools.retain(|_, tool| tool.strong_count() > 0);
             keyed.iter().map(|(key, _)| tools.get(key).and_then(Weak::upgrade)).collect()
         };
-        let mut words = Words::new();
-        let read = |((_, tool), known): (&(Key, Tool), Option<Arc<Analysed>>)| {
-            known.unwrap_or_else(|| Arc::new(Analysed::new(&tool.server, &tool.definition, &mut words)))
+        let mut words = WordAnalyzer::new();
+        let read = |((_, tool), known): (&(Digest256, Tool), Option<Arc<AnalyzedTool>>)| {
+            known.unwrap_or_else(|| Arc::new(AnalyzedTool::new(&tool.server, &tool.definition, &mut words)))
         };
-        let analysed: Vec<Arc<Analysed>> = keyed.iter().zip(known).map(read).collect();
+        let analyzed: Vec<Arc<AnalyzedTool>> = keyed.iter().zip(known).map(read).collect();
         let mut tools = lock(&self.tools);
-        for ((key, _), analysed) in keyed.iter().zip(&analysed) {
-            tools.insert(*key, Arc::downgrade(analysed));
+        for ((key, _), analyzed) in keyed.iter().zip(&analyzed) {
+            tools.insert(*key, Arc::downgrade(analyzed));
         }
-        analysed
+        analyzed
     }
 }
 
 impl SharedIndex {
-    /// The index, when it is complete.
+    /// The complete index; blocks until it has been built.
     pub fn ready(&self) -> &Index {
         self.index.get_or_init(|| {
             let keyed = std::mem::take(&mut *lock(&self.tools));
-            let analysed = self.analysed.get_or_init(|| self.shelf.analyse(&keyed));
-            let meaning =
+            let analyzed = self.analyzed.get_or_init(|| self.cache.analyze(&keyed));
+            let semantic =
                 self.embedder.clone().map(|embedder| Semantic::start(embedder, keyed.iter().map(|(_, tool)| tool)));
-            Index::of(keyed.into_iter().map(|(_, tool)| tool).collect(), analysed, meaning)
+            Index::of(keyed.into_iter().map(|(_, tool)| tool).collect(), analyzed, semantic)
         })
     }
 
-    /// Whether the tool at that place was read once for both.
+    /// Whether both indexes share the analysis of the tool at this position.
     #[cfg(test)]
-    pub(super) fn shares_with(&self, other: &SharedIndex, place: usize) -> bool {
-        let at = |index: &SharedIndex| index.analysed.get().and_then(|all| all.get(place).cloned());
+    pub(super) fn shares_with(&self, other: &SharedIndex, position: usize) -> bool {
+        let at = |index: &SharedIndex| index.analyzed.get().and_then(|all| all.get(position).cloned());
         at(self).zip(at(other)).is_some_and(|(one, two)| Arc::ptr_eq(&one, &two))
     }
 
-    /// Whether a search asks a model, which may answer otherwise the next time.
+    /// Whether searches use an embedding model, so that the same query may have another result later.
     pub fn asks_a_model(&self) -> bool {
         self.embedder.is_some()
     }
 
-    /// How many tools it has. Does not wait.
+    /// The number of tools. Does not wait for the index.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -122,18 +123,18 @@ impl SharedIndex {
     }
 }
 
-/// Begins the work; should no thread be had, the first search does it.
+/// Builds the index on a thread of its own. If the thread cannot be started, the first search builds it.
 fn start(shared: &Arc<SharedIndex>) {
     let work = Arc::clone(shared);
     let thread = std::thread::Builder::new().name("search index".into()).spawn(move || {
         work.ready();
     });
     if let Err(error) = thread {
-        tracing::warn!(%error, "the search index is made by the first search");
+        tracing::warn!(%error, "no thread for the search index; the first search will build it");
     }
 }
 
-fn key_of(tool: &Tool) -> Key {
+fn digest_of(tool: &Tool) -> Digest256 {
     let mut digest = Sha256::new();
     digest.update(tool.server.as_bytes());
     digest.update([0]);

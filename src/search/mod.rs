@@ -1,9 +1,10 @@
-//! An index over tools: which of hundreds does a sentence mean? Words of names, descriptions and parameters are weighed
-//! against those of the query; `docs/search.md` has the method and what it was measured to be worth.
+//! Full-text search over tools. The words of a query are scored against names, descriptions and parameters, optionally
+//! combined with embeddings; `docs/search.md` describes the method and its measured quality.
 
 pub mod embedding;
-mod analysed;
+mod analyzed_tool;
 mod candidates;
+mod document;
 mod index;
 mod semantic;
 mod typos;
@@ -11,15 +12,17 @@ mod names;
 mod query;
 mod score;
 mod index_cache;
-mod text;
+mod tool;
 mod tokens;
+mod vocabulary;
 mod weights;
-mod words;
+mod word_analyzer;
 
-pub use index::{Hit, Index, Tool};
+pub use index::{Hit, Index};
 pub use index_cache::{SharedIndex, Shelf};
 pub use semantic::{EmbedError, Embedder, Semantic};
 pub use tokens::estimate_tokens;
+pub use tool::Tool;
 
 #[cfg(test)]
 mod tests;

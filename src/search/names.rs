@@ -1,12 +1,12 @@
-//! Which names somebody may have meant.
+//! Suggestions for unknown tool names.
 
-/// Those that are spelt alike, most alike first, then those that the words of the name find.
+/// Names with a similar spelling, most similar first, followed by the tools that a search for the words of the name found.
 pub(super) fn nearest_names<'a>(name: &str, known: &[&'a str], found: &[&'a str], limit: usize) -> Vec<&'a str> {
-    let plain = plain(name);
+    let wanted = normalized(name);
     let mut alike: Vec<(f64, &str)> = known
         .iter()
-        .map(|known| (likeness(&plain, &self::plain(known)), *known))
-        .filter(|(likeness, _)| *likeness >= 0.7)
+        .map(|known| (similarity(&wanted, &normalized(known)), *known))
+        .filter(|(similarity, _)| *similarity >= 0.7)
         .collect();
     alike.sort_by(|first, second| second.0.total_cmp(&first.0));
     let mut nearest: Vec<&str> = Vec::new();
@@ -18,13 +18,14 @@ pub(super) fn nearest_names<'a>(name: &str, known: &[&'a str], found: &[&'a str]
     nearest
 }
 
-/// `createIssue`, `create-issue` and `create_issue` are one name to a model that writes it from memory.
-fn plain(name: &str) -> String {
+/// Removes case and separators: models confuse `createIssue`, `create-issue` and `create_issue`.
+fn normalized(name: &str) -> String {
     name.chars().take(256).filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// A name without the prefix of its server is still that name.
-fn likeness(wanted: &str, known: &str) -> f64 {
+/// The similarity of two normalized names, between 0 and 1. A name that lacks only the prefix of its server is very
+/// similar.
+fn similarity(wanted: &str, known: &str) -> f64 {
     if wanted.len() >= 4 && (known.ends_with(wanted) || (known.len() >= 4 && wanted.ends_with(known))) {
         return 0.95;
     }

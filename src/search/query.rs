@@ -1,108 +1,108 @@
-//! A query as the words that the index knows. It is text, never syntax.
+//! Parses a query into the words that the index knows. A query is plain text without any syntax.
 
 use std::collections::HashMap;
 
-use super::index::Vocabulary;
-use super::weights::{MISSPELT, QUERY_REPEATS};
-use super::words::{Words, sentences};
+use super::vocabulary::Vocabulary;
+use super::weights::{QUERY_REPEAT_EXPONENT, TYPO_WEIGHT};
+use super::word_analyzer::{WordAnalyzer, sentences};
 
-/// Longer queries are read so far: no wish needs more.
-const MOST_TEXT: usize = 16 << 10;
+/// Maximum length of a query in bytes; the rest is ignored.
+const MAX_TEXT: usize = 16 << 10;
 
-/// So many words of a query count, the rarest first.
-const MOST_WORDS: usize = 128;
+/// Maximum number of distinct words of a query; the rarest are taken.
+const MAX_WORDS: usize = 128;
 
-/// So many unknown words are taken for misspelt ones.
-const MOST_MISSPELT: usize = 8;
+/// Maximum number of unknown words that are treated as typos.
+const MAX_GUESSES: usize = 8;
 
 #[derive(Debug, Default)]
 pub(super) struct Query {
-    pub words: Vec<Wanted>,
-    /// For each sentence with known words: which, as positions in `words`, and what each counts.
+    pub words: Vec<QueryWord>,
+    /// For each sentence: its known words, as positions in `words`, with their weights.
     pub sentences: Vec<Vec<(usize, f32)>>,
-    /// Neighbours, as numbers of the vocabulary.
+    /// Adjacent words, as numbers of the vocabulary.
     pub pairs: Vec<(u32, u32)>,
 }
 
-/// A word that the index knows.
+/// A word of the query that the index knows.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct QueryWord {
     pub number: u32,
-    /// What it counts for being said, and said again.
+    /// Its weight, which grows slowly with repetition.
     pub weight: f32,
-    /// As it stands in the query.
-    pub said: String,
+    /// Its spelling in the query.
+    pub as_written: String,
 }
 
 impl Query {
-    pub(super) fn new(text: &str, words: &mut Words, vocabulary: &Vocabulary) -> Self {
-        let mut reading = Reading::default();
+    pub(super) fn new(text: &str, analyzer: &mut WordAnalyzer, vocabulary: &Vocabulary) -> Self {
+        let mut builder = QueryBuilder::default();
         for (sentence, text) in sentences(cut(text)).enumerate() {
             let mut before = None;
-            words.each(text, |stem, at| {
-                let said = &text[at];
+            analyzer.each(text, |stem, at| {
+                let as_written = &text[at];
                 before = match vocabulary.number(stem) {
                     Some(number) => {
-                        reading.add(number, 1.0, said, sentence);
+                        builder.add(number, 1.0, as_written, sentence);
                         if let Some(before) = before {
-                            reading.pair(before, number);
+                            builder.pair(before, number);
                         }
                         Some(number)
                     }
                     None => {
-                        reading.guess(stem, said, sentence, vocabulary);
+                        builder.guess(stem, as_written, sentence, vocabulary);
                         None
                     }
                 };
             });
         }
-        reading.finish(vocabulary)
+        builder.finish(vocabulary)
     }
 }
 
-/// A word as it was read so far.
-struct Read {
-    often: f32,
-    said: String,
-    /// How often in each sentence.
+/// A word with its occurrences so far.
+struct ParsedWord {
+    count: f32,
+    as_written: String,
+    /// The sentences that contain the word, each with its count.
     sentences: Vec<(usize, f32)>,
 }
 
 #[derive(Default)]
-struct Reading {
-    /// By number.
-    words: HashMap<u32, Read>,
+struct QueryBuilder {
+    /// By number of the vocabulary.
+    words: HashMap<u32, ParsedWord>,
     pairs: Vec<(u32, u32)>,
     guesses: usize,
 }
 
-impl Reading {
-    fn add(&mut self, number: u32, weight: f32, said: &str, sentence: usize) {
-        let new = || Read { often: 0.0, said: said.to_owned(), sentences: Vec::new() };
-        let read = self.words.entry(number).or_insert_with(new);
-        read.often += weight;
-        match read.sentences.last_mut() {
+impl QueryBuilder {
+    fn add(&mut self, number: u32, weight: f32, as_written: &str, sentence: usize) {
+        let new = || ParsedWord { count: 0.0, as_written: as_written.to_owned(), sentences: Vec::new() };
+        let parsed = self.words.entry(number).or_insert_with(new);
+        parsed.count += weight;
+        match parsed.sentences.last_mut() {
             Some((last, sum)) if *last == sentence => *sum += weight,
-            _ => read.sentences.push((sentence, weight)),
+            _ => parsed.sentences.push((sentence, weight)),
         }
     }
 
     fn pair(&mut self, first: u32, second: u32) {
-        if self.pairs.len() < 4 * MOST_WORDS && !self.pairs.contains(&(first, second)) {
+        if self.pairs.len() < 4 * MAX_WORDS && !self.pairs.contains(&(first, second)) {
             self.pairs.push((first, second));
         }
     }
 
-    fn guess(&mut self, stem: &str, said: &str, sentence: usize, vocabulary: &Vocabulary) {
-        if self.guesses == MOST_MISSPELT {
+    fn guess(&mut self, stem: &str, as_written: &str, sentence: usize, vocabulary: &Vocabulary) {
+        if self.guesses == MAX_GUESSES {
             return;
         }
         self.guesses += 1;
-        let near = vocabulary.near(stem);
+        let near = vocabulary.nearest(stem);
         for number in &near {
-            // Repeats count by a power, so that one word's share is given before it.
-            let share = MISSPELT.powf(1.0 / QUERY_REPEATS) / near.len() as f32;
-            self.add(*number, share, said, sentence);
+            // `finish` raises the sum to this exponent, so the inverse is applied here.
+            let share = TYPO_WEIGHT.powf(1.0 / QUERY_REPEAT_EXPONENT) / near.len() as f32;
+            self.add(*number, share, as_written, sentence);
         }
     }
 
@@ -111,13 +111,17 @@ impl Reading {
         words.sort_by(|(first, _), (second, _)| {
             vocabulary.rarity(*second).total_cmp(&vocabulary.rarity(*first)).then(first.cmp(second))
         });
-        words.truncate(MOST_WORDS);
+        words.truncate(MAX_WORDS);
         let mut query = Query { pairs: self.pairs, ..Query::default() };
         let mut sentences: HashMap<usize, Vec<(usize, f32)>> = HashMap::new();
-        for (position, (number, read)) in words.into_iter().enumerate() {
-            query.words.push(Wanted { number, weight: read.often.powf(QUERY_REPEATS), said: read.said });
-            for (sentence, sum) in read.sentences {
-                sentences.entry(sentence).or_default().push((position, sum.powf(QUERY_REPEATS)));
+        for (position, (number, parsed)) in words.into_iter().enumerate() {
+            query.words.push(QueryWord {
+                number,
+                weight: parsed.count.powf(QUERY_REPEAT_EXPONENT),
+                as_written: parsed.as_written,
+            });
+            for (sentence, sum) in parsed.sentences {
+                sentences.entry(sentence).or_default().push((position, sum.powf(QUERY_REPEAT_EXPONENT)));
             }
         }
         query.sentences = sentences.into_values().collect();
@@ -126,5 +130,5 @@ impl Reading {
 }
 
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MOST_TEXT)]
+    &text[..text.floor_char_boundary(MAX_TEXT)]
 }

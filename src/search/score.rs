@@ -1,11 +1,12 @@
-//! The exact score of the candidates: BM25F over the parts of a tool, what neighbours add, what the name's share adds,
-//! and what a good server adds.
+//! The exact score of candidates: BM25F over the parts of a tool, with bonuses for adjacent words, for the coverage of the
+//! name, and for servers with several matching tools.
 
 use std::collections::HashMap;
 
-use super::index::{Document, Vocabulary};
-use super::query::{Query, Wanted};
-use super::weights::{NAME_COVERAGE, PAIR, SATURATION, SENTENCE, SERVER, SERVER_TOOLS};
+use super::document::Document;
+use super::query::{Query, QueryWord};
+use super::vocabulary::Vocabulary;
+use super::weights::{NAME_COVERAGE, PAIR_WEIGHT, SATURATION, SENTENCE_WEIGHT, SERVER_TOOLS, SERVER_WEIGHT};
 
 /// A candidate with its score.
 #[derive(Debug)]
@@ -14,20 +15,20 @@ pub(super) struct Scored {
     pub score: f32,
 }
 
-/// Best first; of equals the first.
+/// Scores the candidates, by decreasing score and then by position.
 pub(super) fn score(
     candidates: Vec<u32>,
     documents: &[Document],
     query: &Query,
     vocabulary: &Vocabulary,
 ) -> Vec<Scored> {
-    let place = |number: u32| query.words.iter().position(|wanted| wanted.number == number);
+    let position = |number: u32| query.words.iter().position(|word| word.number == number);
     let pairs: Vec<Pair> = query
         .pairs
         .iter()
         .filter_map(|pair| {
-            let worth = PAIR * vocabulary.rarity(pair.0).min(vocabulary.rarity(pair.1));
-            Some(Pair { pair: *pair, words: (place(pair.0)?, place(pair.1)?), worth })
+            let worth = PAIR_WEIGHT * vocabulary.rarity(pair.0).min(vocabulary.rarity(pair.1));
+            Some(Pair { pair: *pair, words: (position(pair.0)?, position(pair.1)?), worth })
         })
         .collect();
     let mut parts = vec![0.0; query.words.len()];
@@ -41,7 +42,7 @@ pub(super) fn score(
     scored
 }
 
-/// Neighbours in the query.
+/// Two adjacent words of the query.
 struct Pair {
     pair: (u32, u32),
     /// As positions in the query's words.
@@ -57,16 +58,16 @@ fn own_score(
     vocabulary: &Vocabulary,
     parts: &mut [f32],
 ) -> Scored {
-    let mut said_of_name = 0.0;
+    let mut covered_name_mass = 0.0;
     let mut whole = 0.0;
-    for (position, wanted) in query.words.iter().enumerate() {
-        let weight = document.weight(wanted.number);
-        let rarity = vocabulary.rarity(wanted.number);
+    for (position, word) in query.words.iter().enumerate() {
+        let weight = document.weight(word.number);
+        let rarity = vocabulary.rarity(word.number);
         parts[position] = rarity * weight * (SATURATION + 1.0) / (weight + SATURATION);
         if weight > 0.0 {
-            whole += parts[position] * wanted.weight;
-            if document.name.contains(&wanted.number) {
-                said_of_name += rarity;
+            whole += parts[position] * word.weight;
+            if document.name.contains(&word.number) {
+                covered_name_mass += rarity;
             }
         }
     }
@@ -74,7 +75,7 @@ fn own_score(
     if query.sentences.len() > 1 {
         let of = |sentence: &Vec<(usize, f32)>| sentence.iter().map(|(at, weight)| parts[*at] * weight).sum::<f32>();
         let best = query.sentences.iter().map(of).fold(0.0, f32::max);
-        score = (1.0 - SENTENCE) * whole + SENTENCE * best;
+        score = (1.0 - SENTENCE_WEIGHT) * whole + SENTENCE_WEIGHT * best;
     }
     for Pair { pair, words, worth } in pairs {
         if parts[words.0] > 0.0 && parts[words.1] > 0.0 {
@@ -82,43 +83,44 @@ fn own_score(
         }
     }
     if document.name_mass > 0.0 {
-        score *= 1.0 + NAME_COVERAGE * said_of_name / document.name_mass;
+        score *= 1.0 + NAME_COVERAGE * covered_name_mass / document.name_mass;
     }
     Scored { tool, score }
 }
 
-/// The words of the query that a tool has, as they were said, those that count most first.
+/// The words of the query that a tool contains, in the spelling of the query and by decreasing weight.
 pub(super) fn matched(document: &Document, query: &Query, vocabulary: &Vocabulary) -> Vec<String> {
-    let worth = |wanted: &Wanted| {
-        let weight = document.weight(wanted.number);
-        wanted.weight * vocabulary.rarity(wanted.number) * weight / (weight + SATURATION)
+    let worth = |word: &QueryWord| {
+        let weight = document.weight(word.number);
+        word.weight * vocabulary.rarity(word.number) * weight / (weight + SATURATION)
     };
-    let mut found: Vec<(f32, &str)> = query.words.iter().map(|wanted| (worth(wanted), wanted.said.as_str())).collect();
+    let mut found: Vec<(f32, &str)> = query.words.iter().map(|word| (worth(word), word.as_written.as_str())).collect();
     found.retain(|(worth, _)| *worth > 0.0);
     found.sort_by(|first, second| second.0.total_cmp(&first.0));
-    let mut said: Vec<String> = Vec::new();
+    let mut as_written: Vec<String> = Vec::new();
     for (_, word) in found {
-        if !said.iter().any(|known| known == word) {
-            said.push(word.to_owned());
+        if !as_written.iter().any(|known| known == word) {
+            as_written.push(word.to_owned());
         }
     }
-    said
+    as_written
 }
 
-/// A server several of whose tools fit is more likely to be meant.
+/// Adds a share of the server's best scores to each of its tools: a server with several matching tools is more likely to
+/// be the right one.
 fn add_servers(scored: &mut [Scored], documents: &[Document]) {
     let mut best: HashMap<u32, [f32; SERVER_TOOLS]> = HashMap::new();
     for candidate in scored.iter() {
         let top = best.entry(documents[candidate.tool as usize].server).or_default();
         let mut score = candidate.score;
-        for place in top {
-            if score > *place {
-                std::mem::swap(&mut score, place);
+        for slot in top {
+            if score > *slot {
+                std::mem::swap(&mut score, slot);
             }
         }
     }
     for candidate in scored.iter_mut() {
         let top = &best[&documents[candidate.tool as usize].server];
-        candidate.score += SERVER * top.iter().sum::<f32>() / SERVER_TOOLS as f32;
+        candidate.score += SERVER_WEIGHT * top.iter().sum::<f32>() / SERVER_TOOLS as f32;
     }
 }

@@ -1,55 +1,54 @@
-//! How many tokens a text costs a model: an estimate, because every model counts otherwise and their tables are larger
-//! than the proxy. It follows how such tables cut English and JSON: short words are one token, long ones several, digits
-//! go in threes, marks in pairs.
+//! Estimates the number of tokens of a text. It is an estimate because tokenizers differ and their vocabularies are larger
+//! than the proxy. The rules approximate how tokenizers split English and JSON: a short word is one token, a long word
+//! several, digits form groups of three and punctuation marks pairs.
 
-/// Letters of a word that make one token.
-const LETTERS: usize = 7;
-const DIGITS: usize = 3;
-const MARKS: usize = 2;
+const LETTERS_PER_TOKEN: usize = 7;
+const DIGITS_PER_TOKEN: usize = 3;
+const MARKS_PER_TOKEN: usize = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharClass {
     Space,
     Letter,
     Digit,
     Mark,
-    /// A letter that is more than one byte.
-    Foreign,
+    /// A character outside ASCII.
+    NonAscii,
 }
 
 pub fn estimate_tokens(text: &str) -> usize {
     let mut tokens = 0;
-    let mut kind = Kind::Space;
+    let mut class = CharClass::Space;
     let mut run = 0;
     for letter in text.chars() {
-        let now = kind_of(letter);
-        if now != kind {
-            tokens += cost(kind, run);
-            (kind, run) = (now, 0);
+        let now = class_of(letter);
+        if now != class {
+            tokens += cost(class, run);
+            (class, run) = (now, 0);
         }
         run += 1;
     }
-    tokens + cost(kind, run)
+    tokens + cost(class, run)
 }
 
-fn kind_of(letter: char) -> Kind {
+fn class_of(letter: char) -> CharClass {
     match letter {
-        ' ' | '\t' | '\n' | '\r' => Kind::Space,
-        'a'..='z' | 'A'..='Z' => Kind::Letter,
-        '0'..='9' => Kind::Digit,
-        '\0'..='\x7f' => Kind::Mark,
-        _ => Kind::Foreign,
+        ' ' | '\t' | '\n' | '\r' => CharClass::Space,
+        'a'..='z' | 'A'..='Z' => CharClass::Letter,
+        '0'..='9' => CharClass::Digit,
+        '\0'..='\x7f' => CharClass::Mark,
+        _ => CharClass::NonAscii,
     }
 }
 
-fn cost(kind: Kind, run: usize) -> usize {
-    match kind {
+fn cost(class: CharClass, run: usize) -> usize {
+    match class {
         // A single space belongs to the word after it.
-        Kind::Space => usize::from(run > 1),
-        Kind::Letter => run.div_ceil(LETTERS),
-        Kind::Digit => run.div_ceil(DIGITS),
-        Kind::Mark => run.div_ceil(MARKS),
-        Kind::Foreign => run,
+        CharClass::Space => usize::from(run > 1),
+        CharClass::Letter => run.div_ceil(LETTERS_PER_TOKEN),
+        CharClass::Digit => run.div_ceil(DIGITS_PER_TOKEN),
+        CharClass::Mark => run.div_ceil(MARKS_PER_TOKEN),
+        CharClass::NonAscii => run,
     }
 }
 

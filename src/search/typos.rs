@@ -1,21 +1,21 @@
-//! Words of the index near to one that is not in it.
+//! Typo tolerance: finds the words of an index that are close to an unknown word.
 
 use strsim::osa_distance;
 
-/// A shorter word is near to too many.
-const SHORTEST: usize = 4;
+/// Minimum length: shorter words are close to too many others.
+const MIN_LENGTH: usize = 4;
 
-/// From this length on two mistakes are forgiven, if they leave the words with one key in common.
-const LONG: usize = 8;
+/// From this length on two edits are tolerated, if the words still have a key in common.
+const LONG_WORD: usize = 8;
 
-/// Every word under itself and under what remains when one letter is left out: whatever is one mistake away shares one
-/// of them.
-pub(super) struct Misspelt {
-    /// By hash.
+/// Indexes every word by itself and by each variant with one letter deleted. Two words that differ by one edit share at
+/// least one of these keys.
+pub(super) struct TypoIndex {
+    /// Hash of the key and number of the word, sorted.
     keys: Vec<(u32, u32)>,
 }
 
-impl Misspelt {
+impl TypoIndex {
     pub(super) fn new<'a>(words: impl Iterator<Item = &'a str>) -> Self {
         let mut keys = Vec::new();
         for (number, word) in words.enumerate() {
@@ -26,15 +26,15 @@ impl Misspelt {
         }
         keys.sort_unstable();
         keys.dedup();
-        Misspelt { keys }
+        TypoIndex { keys }
     }
 
-    /// The numbers of the nearest words, nearest only.
-    pub(super) fn near<'a>(&self, word: &str, text: impl Fn(u32) -> &'a str) -> Vec<u32> {
+    /// The numbers of the words with the smallest edit distance.
+    pub(super) fn nearest<'a>(&self, word: &str, text: impl Fn(u32) -> &'a str) -> Vec<u32> {
         if !is_plain(word) {
             return Vec::new();
         }
-        let allowed = if word.len() >= LONG { 2 } else { 1 };
+        let allowed = if word.len() >= LONG_WORD { 2 } else { 1 };
         let mut found: Vec<(usize, u32)> = Vec::new();
         each_key(word, |key| {
             let from = self.keys.partition_point(|(known, _)| *known < key);
@@ -48,15 +48,15 @@ impl Misspelt {
             }
         });
         let nearest = found.iter().map(|(distance, _)| *distance).min();
-        let mut near: Vec<u32> =
+        let mut nearest: Vec<u32> =
             found.into_iter().filter(|(distance, _)| Some(*distance) == nearest).map(|(_, number)| number).collect();
-        near.sort_unstable();
-        near
+        nearest.sort_unstable();
+        nearest
     }
 }
 
 fn is_plain(word: &str) -> bool {
-    word.len() >= SHORTEST && word.len() <= 32 && word.bytes().all(|byte| byte.is_ascii_lowercase())
+    word.len() >= MIN_LENGTH && word.len() <= 32 && word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 fn each_key(word: &str, mut take: impl FnMut(u32)) {
@@ -67,7 +67,7 @@ fn each_key(word: &str, mut take: impl FnMut(u32)) {
     }
 }
 
-/// FNV-1a: what collides is told apart by its distance.
+/// FNV-1a. Collisions are harmless, because the edit distance is checked afterwards.
 fn hash(bytes: impl Iterator<Item = u8>) -> u32 {
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -79,16 +79,16 @@ mod tests {
     #[test]
     fn a_word_with_a_mistake_is_near_to_the_right_one() {
         let words = ["weather", "whether", "repositori", "issu", "list"];
-        let misspelt = Misspelt::new(words.into_iter());
-        let near = |word| -> Vec<&str> {
-            misspelt.near(word, |number| words[number as usize]).into_iter().map(|at| words[at as usize]).collect()
+        let misspelt = TypoIndex::new(words.into_iter());
+        let nearest = |word| -> Vec<&str> {
+            misspelt.nearest(word, |number| words[number as usize]).into_iter().map(|at| words[at as usize]).collect()
         };
-        assert_eq!(near("weahter"), ["weather"]);
-        assert_eq!(near("wether"), ["weather", "whether"]);
-        assert_eq!(near("repositri"), ["repositori"]);
-        assert_eq!(near("isus"), ["issu"]);
-        assert!(near("lis").is_empty());
-        assert!(near("quux").is_empty());
-        assert!(near("größe").is_empty());
+        assert_eq!(nearest("weahter"), ["weather"]);
+        assert_eq!(nearest("wether"), ["weather", "whether"]);
+        assert_eq!(nearest("repositri"), ["repositori"]);
+        assert_eq!(nearest("isus"), ["issu"]);
+        assert!(nearest("lis").is_empty());
+        assert!(nearest("quux").is_empty());
+        assert!(nearest("größe").is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! What counts how much. Found by measurement over all sets of `benches/retrieval` together; each stands on a plateau
-//! where a quarter more or less changes little.
+//! Weights of the score, tuned on all data sets of `benches/retrieval`. Each is on a plateau: a change by a quarter
+//! changes little.
 
 /// The parts of a tool that are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub(super) enum Part {
     Choices,
 }
 
-/// All of them with how much a word counts in each.
-pub(super) const ALL: [(Part, f32); PARTS] = [
+/// The weight of a word in each part.
+pub(super) const PART_WEIGHTS: [(Part, f32); PART_COUNT] = [
     (Part::Name, 2.2),
     (Part::Description, 1.0),
     (Part::ParameterDescriptions, 0.5),
@@ -23,38 +23,38 @@ pub(super) const ALL: [(Part, f32); PARTS] = [
     (Part::Choices, 0.4),
 ];
 
-pub(super) const PARTS: usize = 6;
+pub(super) const PART_COUNT: usize = 6;
 
-/// How strongly the length of a part discounts a word in it.
-pub(super) const LENGTH: f32 = 0.5;
+/// Strength of the length normalization (BM25's `b`).
+pub(super) const LENGTH_NORM: f32 = 0.5;
 
-/// How soon repetition stops to count.
+/// Saturation of repeated words (BM25's `k1`).
 pub(super) const SATURATION: f32 = 1.6;
 
-/// A word said `n` times in a query counts `n` to this power.
-pub(super) const QUERY_REPEATS: f32 = 0.3;
+/// A word that occurs `n` times in a query has weight `n` to this power.
+pub(super) const QUERY_REPEAT_EXPONENT: f32 = 0.3;
 
-/// The share of the best single sentence in the score of a query of several: each may ask for another tool.
-pub(super) const SENTENCE: f32 = 0.35;
+/// Share of the best single sentence in the score of a query with several: each sentence may ask for another tool.
+pub(super) const SENTENCE_WEIGHT: f32 = 0.35;
 
-/// What two words add that stand side by side in the query and in the tool, for each part that has word order.
-pub(super) const PAIR: f32 = 1.2;
-pub(super) const PAIR_PARTS: [(Part, f32); 3] =
+/// Bonus for two words that are adjacent in both the query and the tool, with a factor for each part with word order.
+pub(super) const PAIR_WEIGHT: f32 = 1.2;
+pub(super) const PAIR_PART_WEIGHTS: [(Part, f32); 3] =
     [(Part::Name, 1.0), (Part::Description, 1.0), (Part::ParameterDescriptions, 0.5)];
 
-/// What a query gains that says the whole name.
+/// Bonus for a query that contains all words of the name.
 pub(super) const NAME_COVERAGE: f32 = 0.4;
 
-/// What a tool gains from the mean of its server's best tools.
-pub(super) const SERVER: f32 = 0.25;
+/// Share of the mean score of the server's best tools that is added to each of its tools.
+pub(super) const SERVER_WEIGHT: f32 = 0.25;
 pub(super) const SERVER_TOOLS: usize = 3;
 
-/// What a misspelt word counts, of what the right one would.
-pub(super) const MISSPELT: f32 = 0.5;
+/// Weight of a misspelt word relative to the correct one.
+pub(super) const TYPO_WEIGHT: f32 = 0.5;
 
-/// How many tools are scored exactly, found by how many of the query's rarest words.
-pub(super) const CANDIDATES: usize = 250;
-pub(super) const CANDIDATE_WORDS: usize = 32;
+/// Maximum number of tools that are scored exactly, and of the query's rarest words that preselect them.
+pub(super) const MAX_CANDIDATES: usize = 250;
+pub(super) const MAX_CANDIDATE_WORDS: usize = 32;
 
-/// The share of the lexical score where there are embeddings too.
-pub(super) const LEXICAL: f32 = 0.5;
+/// Share of the lexical score if there are embeddings.
+pub(super) const LEXICAL_WEIGHT: f32 = 0.5;

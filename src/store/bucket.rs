@@ -1,12 +1,12 @@
-//! A token bucket in whole numbers: exact for every limit and window, and never drifting.
+//! A token bucket in integer arithmetic: exact for every limit and window, without drift.
 //!
-//! The crate `governor` is not used for it: it rounds the time between two tokens to nanoseconds, has one quota per
-//! limiter where scripts name a new one with each key, and cannot look into several buckets before it takes from any.
+//! The crate `governor` does not fit: it rounds the time between two tokens to nanoseconds, has one quota per limiter
+//! while scripts choose a quota per key, and cannot check several buckets before it takes a token from any of them.
 
 use std::time::Duration;
 
-/// A bucket that holds `tokens`, refilled evenly over `window`. The same key with another size is another bucket. As text
-/// it is what the bucket is kept under.
+/// A bucket of `tokens` that refills evenly over `window`. A key with another size or window names another bucket. The
+/// `Display` form is the storage key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Limit {
     key: String,
@@ -17,21 +17,21 @@ pub struct Limit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
-    #[error("a rate limit has a key of 1 to {MAX_LIMIT_KEY} characters")]
+    #[error("the key of a rate limit must have 1 to {MAX_LIMIT_KEY} characters")]
     Key,
-    #[error("`limit` must be a whole number from 1 to {MAX_TOKENS}")]
+    #[error("`limit` must be an integer from 1 to {MAX_TOKENS}")]
     Tokens,
-    #[error("`window` must be from 0.001 seconds to a year")]
+    #[error("`window` must be between 0.001 seconds and a year")]
     Window,
 }
 
 const MAX_LIMIT_KEY: usize = 1024;
 const MAX_TOKENS: u32 = 1_000_000_000;
-const WINDOWS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(366 * 24 * 3600)];
+const WINDOW_RANGE: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(366 * 24 * 3600)];
 
 impl Limit {
     /// # Errors
-    /// If no such bucket can be.
+    /// If the key, the number of tokens or the window is out of range.
     pub fn new(key: impl Into<String>, tokens: u32, window: Duration) -> Result<Self, LimitError> {
         let key = key.into();
         if key.is_empty() || key.chars().count() > MAX_LIMIT_KEY {
@@ -40,7 +40,7 @@ impl Limit {
         if tokens == 0 || tokens > MAX_TOKENS {
             return Err(LimitError::Tokens);
         }
-        if window < WINDOWS[0] || window > WINDOWS[1] {
+        if window < WINDOW_RANGE[0] || window > WINDOW_RANGE[1] {
             return Err(LimitError::Window);
         }
         Ok(Limit { key, tokens, window: u64::try_from(window.as_micros()).map_err(|_| LimitError::Window)? })
@@ -62,19 +62,19 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// Whether the tokens were there.
+/// The outcome of taking tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct TokenDecision {
     pub allowed: bool,
-    /// In microseconds: when all the buckets have a token again, if nobody else takes one.
+    /// Microseconds until every bucket has a token again, if no other call takes one.
     wait: u64,
 }
 
-impl Verdict {
-    pub(super) const ALLOWED: Verdict = Verdict { allowed: true, wait: 0 };
+impl TokenDecision {
+    pub(super) const ALLOWED: TokenDecision = TokenDecision { allowed: true, wait: 0 };
 
     pub(super) fn refused(wait: u64) -> Self {
-        Verdict { allowed: false, wait }
+        TokenDecision { allowed: false, wait }
     }
 
     /// Whole seconds, rounded up; 0 when allowed.
@@ -83,37 +83,38 @@ impl Verdict {
     }
 }
 
-/// What is gone from a bucket. One token is `window` units and a microsecond brings `tokens` of them back, so nothing is
-/// ever divided.
+/// The fill state of a bucket. One token is `window` units, and each microsecond restores `tokens` units, so refilling
+/// needs no division.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bucket {
-    gone: u128,
-    /// In microseconds of the clock.
-    at: u64,
+    /// Units taken and not restored yet.
+    used: u128,
+    /// Time of the last update, in microseconds of the clock.
+    updated_at: u64,
 }
 
 impl Bucket {
-    /// The bucket as it is now.
+    /// The bucket after refilling until `now`.
     pub(super) fn refilled(self, limit: &Limit, now: u64) -> Self {
-        let back = u128::from(now.saturating_sub(self.at)) * u128::from(limit.tokens);
-        Bucket { gone: self.gone.saturating_sub(back), at: now.max(self.at) }
+        let back = u128::from(now.saturating_sub(self.updated_at)) * u128::from(limit.tokens);
+        Bucket { used: self.used.saturating_sub(back), updated_at: now.max(self.updated_at) }
     }
 
-    /// How long until a token is there; 0 if there is one. Of a bucket as it is now.
+    /// Microseconds until a token is available; 0 if there is one. The bucket must have been refilled first.
     pub(super) fn wait(self, limit: &Limit) -> u64 {
         let free = u128::from(limit.window) * u128::from(limit.tokens - 1);
-        let missing = self.gone.saturating_sub(free).div_ceil(u128::from(limit.tokens));
+        let missing = self.used.saturating_sub(free).div_ceil(u128::from(limit.tokens));
         u64::try_from(missing).unwrap_or(u64::MAX)
     }
 
-    pub(super) fn taken(self, limit: &Limit) -> Self {
-        Bucket { gone: self.gone + u128::from(limit.window), ..self }
+    pub(super) fn with_token_taken(self, limit: &Limit) -> Self {
+        Bucket { used: self.used + u128::from(limit.window), ..self }
     }
 
-    /// When it is full again: as good as one that was never used.
+    /// When the bucket is full again and need not be stored any more.
     pub(super) fn full_at(self, limit: &Limit) -> u64 {
-        let missing = self.gone.div_ceil(u128::from(limit.tokens));
-        self.at.saturating_add(u64::try_from(missing).unwrap_or(u64::MAX))
+        let missing = self.used.div_ceil(u128::from(limit.tokens));
+        self.updated_at.saturating_add(u64::try_from(missing).unwrap_or(u64::MAX))
     }
 }
 
@@ -131,7 +132,7 @@ mod tests {
         *bucket = bucket.refilled(limit, now);
         let wait = bucket.wait(limit);
         if wait == 0 {
-            *bucket = bucket.taken(limit);
+            *bucket = bucket.with_token_taken(limit);
         }
         wait
     }
@@ -165,8 +166,8 @@ mod tests {
         let (limit, mut bucket) = (limit(2, 10), Bucket::default());
         take(&mut bucket, &limit, 0);
         assert_eq!(bucket.full_at(&limit), 5 * SECOND);
-        let taken = [0; 3].map(|_| take(&mut bucket, &limit, 1_000_000 * SECOND));
-        assert_eq!(taken, [0, 0, 5 * SECOND]);
+        let with_token_taken = [0; 3].map(|_| take(&mut bucket, &limit, 1_000_000 * SECOND));
+        assert_eq!(with_token_taken, [0, 0, 5 * SECOND]);
     }
 
     #[test]
@@ -178,10 +179,10 @@ mod tests {
 
     #[test]
     fn seconds_are_rounded_up() {
-        assert_eq!(Verdict::refused(1).retry_after(), 1);
-        assert_eq!(Verdict::refused(20 * SECOND).retry_after(), 20);
-        assert_eq!(Verdict::refused(20 * SECOND + 1).retry_after(), 21);
-        assert_eq!(Verdict::ALLOWED.retry_after(), 0);
+        assert_eq!(TokenDecision::refused(1).retry_after(), 1);
+        assert_eq!(TokenDecision::refused(20 * SECOND).retry_after(), 20);
+        assert_eq!(TokenDecision::refused(20 * SECOND + 1).retry_after(), 21);
+        assert_eq!(TokenDecision::ALLOWED.retry_after(), 0);
     }
 
     #[test]

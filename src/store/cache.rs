@@ -1,18 +1,21 @@
-//! Results that handlers remember for a while, always in this process. They can be made again, so where there is no room
-//! some of them are simply forgotten.
+//! Cached results of handlers, always in the memory of this process. They can be computed again, so results are evicted
+//! when the cache is full.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::clock::{Clock, after};
-use super::expiring_map::Shelf;
+use super::expiring_map::ExpiringMap;
 
-/// What all results may take together, in bytes.
-const MOST: usize = 64 << 20;
+/// Maximum total size of all results, in bytes.
+const MAX_BYTES: usize = 64 << 20;
 
-/// By the number of who remembers, and the key.
-type Results = Shelf<(u64, String), Arc<str>>;
+/// Approximate size of an entry beside its key and result, in bytes.
+const ENTRY_OVERHEAD: usize = 200;
+
+/// Results by cache number and key.
+type Results = ExpiringMap<(u64, String), Arc<str>>;
 
 pub struct Cache {
     clock: Clock,
@@ -24,29 +27,31 @@ impl Cache {
         Cache { clock, results: Mutex::default() }
     }
 
-    /// A number for somebody who remembers: nobody finds the results of another.
+    /// A number for a user of the cache. Users with different numbers do not see each other's results.
     pub fn new_number() -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
     pub fn get(&self, number: u64, key: &str) -> Option<Arc<str>> {
-        self.now().0.get(&(number, key.to_owned())).cloned()
+        let (results, _) = self.unexpired();
+        results.get(&(number, key.to_owned())).cloned()
     }
 
     pub fn put(&self, number: u64, key: &str, result: &str, ttl: Duration) {
-        let weight = key.len() * 2 + result.len() + 200;
-        if weight > MOST / 8 {
+        let weight = key.len() * 2 + result.len() + ENTRY_OVERHEAD;
+        if weight > MAX_BYTES / 8 {
             return;
         }
-        let (mut results, now) = self.now();
+        let (mut results, now) = self.unexpired();
         results.put((number, key.to_owned()), result.into(), Some(after(now, ttl)), weight);
-        while results.weight() > MOST {
-            results.drop_next();
+        while results.weight() > MAX_BYTES {
+            results.evict_next();
         }
     }
 
-    fn now(&self) -> (MutexGuard<'_, Results>, u64) {
+    /// The results that have not expired, and the present time.
+    fn unexpired(&self) -> (MutexGuard<'_, Results>, u64) {
         let now = (self.clock)();
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         results.sweep(now, |_, _| {});
@@ -72,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_what_ends_first_goes() {
+    fn a_full_cache_evicts_what_expires_first() {
         let cache = Cache::new(Arc::new(|| 0));
         let large = "x".repeat(1 << 20);
         for number in 0..100 {

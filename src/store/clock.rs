@@ -1,12 +1,12 @@
-//! The time of what is kept in this process.
+//! The clock of the store in memory.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Microseconds since some moment, never going back.
+/// Microseconds since some moment, never decreasing.
 pub(super) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The clock of the machine.
+/// The monotonic clock of the machine.
 pub(super) fn clock() -> Clock {
     let start = Instant::now();
     Arc::new(move || micros(start.elapsed()))

@@ -1,29 +1,29 @@
-//! Why the store did not do something.
+//! Errors of store operations.
 
 use super::{MAX_JOURNAL, MAX_KEY, MAX_OWNER, MAX_VALUE};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    #[error("the store `{store}` does not answer: {reason}")]
+    #[error("store `{store}` is unavailable: {reason}")]
     Unavailable { store: String, reason: String },
-    #[error("the store `{store}` refused: {reason}")]
+    #[error("store `{store}` rejected the operation: {reason}")]
     Refused { store: String, reason: String },
-    #[error("`{shown}` is no address of a store: {reason}")]
+    #[error("invalid store address `{shown}`: {reason}")]
     Address { shown: String, reason: String },
-    #[error("a key is empty")]
+    #[error("the key is empty")]
     EmptyKey,
-    #[error("a key has {characters} characters, at most {MAX_KEY} are possible")]
+    #[error("the key is too long: {characters} characters (maximum {MAX_KEY})")]
     KeyTooLong { characters: usize },
-    #[error("the value of `{key}` takes {bytes} bytes, at most {MAX_VALUE} are possible")]
+    #[error("the value of `{key}` is too large: {bytes} bytes (maximum {MAX_VALUE})")]
     ValueTooLarge { key: String, bytes: usize },
-    #[error("`{key}` does not fit: the values of one owner may take {} MiB together", MAX_OWNER >> 20)]
+    #[error("no space left for `{key}`: the values of one owner are limited to {} MiB in total", MAX_OWNER >> 20)]
     OwnerFull { key: String },
-    #[error("`{key}` is not a whole number of 64 bits, so nothing can be added to it")]
+    #[error("cannot increment `{key}`: its value is not a 64-bit integer")]
     NotAWholeNumber { key: String },
-    #[error("`{key}` would leave the range of 64 bits")]
+    #[error("cannot increment `{key}`: the result exceeds the range of 64-bit integers")]
     OutOfRange { key: String },
-    #[error("the journal of this call takes {bytes} bytes, at most {MAX_JOURNAL} are possible")]
+    #[error("the journal of this call is too large: {bytes} bytes (maximum {MAX_JOURNAL})")]
     JournalTooLarge { bytes: usize },
-    #[error("the store is full: {what} may take {limit} MiB together in memory")]
+    #[error("the store is full: {what} are limited to {limit} MiB in memory")]
     Full { what: &'static str, limit: usize },
 }

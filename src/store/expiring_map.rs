@@ -1,83 +1,85 @@
-//! Things with an end, in the order of it: whoever passes by takes away what is over, so no thing needs a timer.
+//! A map whose entries may expire. Expired entries are removed by the next access, so no entry needs a timer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) struct Shelf<K, V> {
-    things: BTreeMap<K, Thing<V>>,
-    ends: BTreeSet<(u64, K)>,
-    /// What all things weigh together.
+/// A map with optional expiry times and a weight per entry.
+pub(super) struct ExpiringMap<K, V> {
+    entries: BTreeMap<K, ExpiringEntry<V>>,
+    /// The keys of entries with an expiry time, in the order of expiry.
+    expiries: BTreeSet<(u64, K)>,
+    /// Total weight of all entries.
     weight: usize,
 }
 
-struct Thing<V> {
+struct ExpiringEntry<V> {
     value: V,
-    end: Option<u64>,
+    expires_at: Option<u64>,
     weight: usize,
 }
 
-impl<K, V> Default for Shelf<K, V> {
+impl<K, V> Default for ExpiringMap<K, V> {
     fn default() -> Self {
-        Shelf { things: BTreeMap::new(), ends: BTreeSet::new(), weight: 0 }
+        ExpiringMap { entries: BTreeMap::new(), expiries: BTreeSet::new(), weight: 0 }
     }
 }
 
-impl<K: Ord + Clone, V> Shelf<K, V> {
-    /// Takes away what is over at `now`, and tells each with its weight.
-    pub(super) fn sweep(&mut self, now: u64, mut tell: impl FnMut(&K, usize)) {
-        while self.ends.first().is_some_and(|(end, _)| *end <= now) {
-            let Some((_, key)) = self.ends.pop_first() else { return };
-            if let Some(thing) = self.things.remove(&key) {
-                self.weight -= thing.weight;
-                tell(&key, thing.weight);
+impl<K: Ord + Clone, V> ExpiringMap<K, V> {
+    /// Removes the entries that have expired at `now`, and calls `on_removed` with the key and weight of each.
+    pub(super) fn sweep(&mut self, now: u64, mut on_removed: impl FnMut(&K, usize)) {
+        while self.expiries.first().is_some_and(|(expires_at, _)| *expires_at <= now) {
+            let Some((_, key)) = self.expiries.pop_first() else { return };
+            if let Some(entry) = self.entries.remove(&key) {
+                self.weight -= entry.weight;
+                on_removed(&key, entry.weight);
             }
         }
     }
 
-    /// Takes away what is over next.
-    pub(super) fn drop_next(&mut self) {
-        if let Some((_, key)) = self.ends.first().cloned() {
+    /// Removes the entry that would expire next.
+    pub(super) fn evict_next(&mut self) {
+        if let Some((_, key)) = self.expiries.first().cloned() {
             self.remove(&key);
         }
     }
 
     pub(super) fn get(&self, key: &K) -> Option<&V> {
-        self.things.get(key).map(|thing| &thing.value)
+        self.entries.get(key).map(|entry| &entry.value)
     }
 
-    pub(super) fn end(&self, key: &K) -> Option<u64> {
-        self.things.get(key).and_then(|thing| thing.end)
+    pub(super) fn expires_at(&self, key: &K) -> Option<u64> {
+        self.entries.get(key).and_then(|entry| entry.expires_at)
     }
 
-    /// What the thing weighs; nothing if it is not there.
+    /// The weight of an entry; 0 if it does not exist.
     pub(super) fn weight_of(&self, key: &K) -> usize {
-        self.things.get(key).map_or(0, |thing| thing.weight)
+        self.entries.get(key).map_or(0, |entry| entry.weight)
     }
 
     pub(super) fn weight(&self) -> usize {
         self.weight
     }
 
-    /// The keys from this one on.
+    /// The keys in order, starting at `first`.
     pub(super) fn keys_from<'a>(&'a self, first: &K) -> impl Iterator<Item = &'a K> {
-        self.things.range(first.clone()..).map(|(key, _)| key)
+        self.entries.range(first.clone()..).map(|(key, _)| key)
     }
 
-    pub(super) fn put(&mut self, key: K, value: V, end: Option<u64>, weight: usize) {
+    pub(super) fn put(&mut self, key: K, value: V, expires_at: Option<u64>, weight: usize) {
         self.remove(&key);
-        if let Some(end) = end {
-            self.ends.insert((end, key.clone()));
+        if let Some(expires_at) = expires_at {
+            self.expiries.insert((expires_at, key.clone()));
         }
         self.weight += weight;
-        self.things.insert(key, Thing { value, end, weight });
+        self.entries.insert(key, ExpiringEntry { value, expires_at, weight });
     }
 
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
-        let (key, thing) = self.things.remove_entry(key)?;
-        self.weight -= thing.weight;
-        if let Some(end) = thing.end {
-            self.ends.remove(&(end, key));
+        let (key, entry) = self.entries.remove_entry(key)?;
+        self.weight -= entry.weight;
+        if let Some(expires_at) = entry.expires_at {
+            self.expiries.remove(&(expires_at, key));
         }
-        Some(thing.value)
+        Some(entry.value)
     }
 }
 
@@ -87,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_is_over_is_gone_with_its_weight() {
-        let mut shelf = Shelf::default();
+        let mut shelf = ExpiringMap::default();
         shelf.put("a", 1, Some(10), 5);
         shelf.put("b", 2, Some(20), 7);
         shelf.put("c", 3, None, 1);
@@ -98,6 +100,6 @@ mod tests {
         assert_eq!((shelf.get(&"a"), shelf.get(&"b"), shelf.get(&"c")), (Some(&4), None, Some(&3)));
         assert_eq!(told, [("b", 7)]);
         shelf.sweep(u64::MAX, |_, _| {});
-        assert_eq!((shelf.get(&"a"), shelf.weight(), shelf.ends.len()), (None, 1, 0));
+        assert_eq!((shelf.get(&"a"), shelf.weight(), shelf.expiries.len()), (None, 1, 0));
     }
 }

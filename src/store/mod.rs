@@ -1,11 +1,11 @@
-//! What outlives a request, and in Redis also a process: rate limits, the journals of calls that wait for a person, and
-//! what scripts remember. One set of operations, two homes: the memory of this process, or a Redis that several share.
+//! State that outlives a request: rate limits, journals of calls that wait for a person, and the values of scripts. It is
+//! kept in the memory of this process or in a Redis that several proxies share.
 
 mod bucket;
 mod cache;
 mod clock;
 mod error;
-mod home;
+mod driver;
 mod memory;
 mod redis;
 mod expiring_map;
@@ -16,124 +16,124 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use bucket::{Limit, LimitError, Verdict};
+pub use bucket::{Limit, LimitError, TokenDecision};
 pub use cache::Cache;
 pub use error::StoreError;
 pub use space::{Holder, Space};
 
 use clock::Clock;
-use home::Home;
-pub use home::Outcome;
+pub use driver::Outcome;
+use driver::StoreDriver;
 
-/// The longest key of a value, in characters.
+/// Maximum length of a value's key, in characters.
 pub const MAX_KEY: usize = 256;
-/// The largest value, in bytes.
+/// Maximum size of a value, in bytes.
 pub const MAX_VALUE: usize = 1 << 20;
-/// What the values of one owner may take together, in bytes.
+/// Maximum total size of the values of one owner, in bytes.
 pub const MAX_OWNER: usize = 16 << 20;
-/// The largest journal, in bytes.
+/// Maximum size of a journal, in bytes.
 pub const MAX_JOURNAL: usize = 8 << 20;
 
-/// The store that the config names. Cheap to clone: all clones are one store.
+/// The store that the config names. Cheap to clone; all clones share one store.
 #[derive(Clone)]
 pub struct Store {
-    home: Arc<dyn Home>,
+    driver: Arc<dyn StoreDriver>,
     cache: Arc<Cache>,
 }
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Store({})", self.home.name())
+        write!(formatter, "Store({})", self.driver.name())
     }
 }
 
 impl Store {
-    /// In the memory of this process, gone with it.
+    /// A store in the memory of this process.
     pub fn memory() -> Self {
-        Self::at_time(clock::clock())
+        Self::with_clock(clock::clock())
     }
 
-    /// The same with another clock: microseconds since some moment, never going back.
+    /// A store in memory with its own clock: microseconds since some moment, never decreasing.
     pub fn memory_with(clock: Arc<dyn Fn() -> u64 + Send + Sync>) -> Self {
-        Self::at_time(clock)
+        Self::with_clock(clock)
     }
 
-    /// In a Redis. Nothing is sent yet: a store that is down is told by the first use.
+    /// A store in Redis. Does not connect yet: an unreachable server is reported by the first operation.
     ///
     /// # Errors
-    /// If the address cannot be understood.
+    /// If the address is invalid.
     pub fn redis(address: &str) -> Result<Self, StoreError> {
-        let home = Arc::new(redis::Redis::new(address)?);
-        Ok(Store { home, cache: Arc::new(Cache::new(clock::clock())) })
+        let driver = Arc::new(redis::Redis::new(address)?);
+        Ok(Store { driver, cache: Arc::new(Cache::new(clock::clock())) })
     }
 
-    fn at_time(clock: Clock) -> Self {
-        Store { home: Arc::new(memory::Memory::new(Arc::clone(&clock))), cache: Arc::new(Cache::new(clock)) }
+    fn with_clock(clock: Clock) -> Self {
+        Store { driver: Arc::new(memory::Memory::new(Arc::clone(&clock))), cache: Arc::new(Cache::new(clock)) }
     }
 
-    /// Results that handlers of this process remember.
+    /// The cached results of handlers, always in this process.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
 
-    /// Its address without a password.
+    /// The address of the store without a password.
     pub fn name(&self) -> &str {
-        self.home.name()
+        self.driver.name()
     }
 
-    /// One token from every bucket, or none at all if one of them is empty. A bucket named twice gives one token.
-    pub async fn take_tokens(&self, limits: &[Limit]) -> Outcome<Verdict> {
+    /// Takes one token from every bucket, or none if any of them is empty. A bucket named twice loses one token only.
+    pub async fn take_tokens(&self, limits: &[Limit]) -> Outcome<TokenDecision> {
         let mut distinct: Vec<&Limit> = limits.iter().collect();
         distinct.sort();
         distinct.dedup();
         if distinct.is_empty() {
-            return Ok(Verdict::ALLOWED);
+            return Ok(TokenDecision::ALLOWED);
         }
-        self.home.take_tokens(&distinct).await
+        self.driver.take_tokens(&distinct).await
     }
 
-    /// Keeps a journal until it is taken or its time is over.
+    /// Stores a journal until it is taken or expires.
     pub async fn put_journal(&self, id: &str, content: Vec<u8>, ttl: Duration) -> Outcome<()> {
         if content.len() > MAX_JOURNAL {
             return Err(StoreError::JournalTooLarge { bytes: content.len() });
         }
-        self.home.put_journal(id, content, ttl).await
+        self.driver.put_journal(id, content, ttl).await
     }
 
-    /// The journal, which is then gone: of several that ask at once, one gets it.
+    /// Removes and returns a journal; of several concurrent callers only one gets it.
     pub async fn take_journal(&self, id: &str) -> Outcome<Option<Vec<u8>>> {
-        self.home.take_journal(id).await
+        self.driver.take_journal(id).await
     }
 
     pub async fn get(&self, space: &Space, key: &str) -> Outcome<Option<Vec<u8>>> {
         check_key(key)?;
-        self.home.get(space, key).await
+        self.driver.get(space, key).await
     }
 
-    /// Replaces the value and its time to live; without one it stays until it is deleted.
+    /// Replaces a value and its time to live. Without a time to live the value stays until it is deleted.
     pub async fn set(&self, space: &Space, key: &str, value: Vec<u8>, ttl: Option<Duration>) -> Outcome<()> {
         check_key(key)?;
         if value.len() > MAX_VALUE {
             return Err(StoreError::ValueTooLarge { key: key.to_owned(), bytes: value.len() });
         }
-        self.home.set(space, key, value, ttl).await
+        self.driver.set(space, key, value, ttl).await
     }
 
-    /// Adds to a whole number, atomically; one that is not there is 0 and gets the time to live.
+    /// Adds to an integer, atomically. A missing value counts as 0 and gets the time to live.
     pub async fn incr(&self, space: &Space, key: &str, by: i64, ttl: Option<Duration>) -> Outcome<i64> {
         check_key(key)?;
-        self.home.incr(space, key, by, ttl).await
+        self.driver.incr(space, key, by, ttl).await
     }
 
-    /// Whether there was anything to delete.
+    /// Deletes a value, and returns whether it existed.
     pub async fn delete(&self, space: &Space, key: &str) -> Outcome<bool> {
         check_key(key)?;
-        self.home.delete(space, key).await
+        self.driver.delete(space, key).await
     }
 
-    /// Forgets all values of somebody who is no more.
+    /// Deletes all values of a session or request that has ended.
     pub async fn forget(&self, holder: &Holder) -> Outcome<()> {
-        self.home.forget(holder).await
+        self.driver.forget(holder).await
     }
 }
 

@@ -1,8 +1,8 @@
-//! Whose values, and of which script.
+//! Namespaces of values: their owner and the script they belong to.
 
 use std::sync::Arc;
 
-/// To whom values belong.
+/// The owner of values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     Everybody,
@@ -14,7 +14,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// As text; `process` tells the sessions and requests of one process from those of another.
+    /// The owner as part of a storage key. `process` distinguishes the sessions and requests of different processes.
     pub(super) fn text(&self, process: &str) -> String {
         match self {
             Holder::Everybody => "everybody".to_owned(),
@@ -25,11 +25,11 @@ impl Holder {
     }
 }
 
-/// The values that one script has for one holder.
+/// The values of one script for one owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Space {
     pub holder: Holder,
-    /// Of which script or extension.
+    /// The script or extension.
     pub namespace: Arc<str>,
 }
 
@@ -38,15 +38,15 @@ impl Space {
         Space { holder, namespace: namespace.into() }
     }
 
-    /// The key with its namespace; no two pairs give the same.
+    /// The key with its namespace; the length prefix makes it unambiguous.
     pub(super) fn field(&self, key: &str) -> String {
         format!("{}:{}:{key}", self.namespace.len(), self.namespace)
     }
 }
 
-/// What a value costs of its owner's room: with something for each, so that many tiny ones are bounded too.
+/// The size of a value as counted against its owner's limit. The overhead per entry bounds the number of tiny values too.
 pub(super) fn cost(field: &str, value: &[u8]) -> usize {
-    field.len() + value.len() + COST_OF_ENTRY
+    field.len() + value.len() + ENTRY_OVERHEAD
 }
 
-pub(super) const COST_OF_ENTRY: usize = 64;
+pub(super) const ENTRY_OVERHEAD: usize = 64;

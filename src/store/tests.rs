@@ -1,4 +1,4 @@
-//! What the home in memory does over time; what all homes do is in `tests/store/`, with a real Redis.
+//! Expiry in the store in memory. What all stores have in common is tested in `tests/store/`, with a real Redis.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ impl Timed {
     fn new() -> Self {
         let now = Arc::new(AtomicU64::new(0));
         let clock = Arc::clone(&now);
-        Timed { store: Store::at_time(Arc::new(move || clock.load(Ordering::Relaxed))), now }
+        Timed { store: Store::with_clock(Arc::new(move || clock.load(Ordering::Relaxed))), now }
     }
 
     fn pass(&self, time: Duration) {
@@ -29,8 +29,8 @@ impl Timed {
 
     fn take(&self, limits: &[(&str, u32, u64)]) -> (bool, u64) {
         let limits: Vec<Limit> = limits.iter().map(|(key, tokens, window)| limit(key, *tokens, *window)).collect();
-        let verdict = block_on(self.store.take_tokens(&limits)).unwrap();
-        (verdict.allowed, verdict.retry_after())
+        let decision = block_on(self.store.take_tokens(&limits)).unwrap();
+        (decision.allowed, decision.retry_after())
     }
 }
 
@@ -83,7 +83,7 @@ fn more_buckets_than_there_is_room_for_are_an_error() {
     let mut made = 0;
     let error = loop {
         match block_on(timed.store.take_tokens(&[limit(&format!("{made}{long}"), 1, 3600)])) {
-            Ok(verdict) => assert!(verdict.allowed),
+            Ok(decision) => assert!(decision.allowed),
             Err(error) => break error,
         }
         made += 1;

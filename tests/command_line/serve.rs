@@ -36,8 +36,7 @@ async fn a_required_server_that_is_not_there_ends_it() {
     );
     let proxy = Proxy::new(&config);
     let finished = Finished::run(proxy.serve_command()).await.expect(1);
-    let expected =
-        "error: the server `gone` is required and cannot be used: the command `no-such-program` was not found";
+    let expected = "error: required server `gone` did not start: the command `no-such-program` was not found";
     assert!(finished.stderr.contains(expected), "{}", finished.stderr);
 }
 

@@ -73,7 +73,7 @@ async fn a_store_that_is_down_is_told_and_nothing_is_done_twice() {
     let first = client.modern_call(&call()).await.value();
     redis.kill();
     let refused = client.modern_call(&back(&first)).await;
-    assert!(refused.error_message().contains("does not answer"), "{}", refused.raw);
+    assert!(refused.error_message().contains("is unavailable"), "{}", refused.raw);
     let ended = client.modern_call(&call()).await;
     assert_eq!(ended.value()["result"]["isError"], true, "{}", ended.raw);
     assert!(ended.text().contains("the question cannot be asked"), "{}", ended.raw);

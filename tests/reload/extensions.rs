@@ -46,7 +46,7 @@ async fn an_extension_can_be_changed_added_broken_mended_and_deleted() {
     proxy.client.stderr().line("an extension was not loaded").await;
     assert_eq!(proxy.client.call("speak", "{}").await.text(), "third");
     let error = proxy.extension_error().await;
-    assert!(error.contains("a.star:1") && error.contains("the version that was loaded before stays"), "{error}");
+    assert!(error.contains("a.star:1") && error.contains("the previous version stays in use"), "{error}");
     proxy.write("tools/a.star", &extension("a", "whisper", "psst"));
     assert_eq!(proxy.changed_tools().await, ["whisper", "shout"]);
     assert_eq!(proxy.status().await["extensionErrors"], json!([]));

@@ -121,7 +121,7 @@ async fn a_journal_of_everything_survives_as_it_is(store: &Store) {
     assert!(store.take_journal("large").await.expect("the store answers") == Some(content.clone()));
     content.push(0);
     let error = store.put_journal("larger", content, MINUTE).await.expect_err("it is refused");
-    assert_eq!(error.to_string(), "the journal of this call takes 8388609 bytes, at most 8388608 are possible");
+    assert_eq!(error.to_string(), "the journal of this call is too large: 8388609 bytes (maximum 8388608)");
 }
 
 async fn a_journal_ends(store: &Store) {
@@ -211,9 +211,9 @@ async fn what_is_no_whole_number_stays_as_it_was(store: &Store) {
 async fn bounds_are_told(store: &Store) {
     store.set(&ann(), &"ü".repeat(256), vec![b'x'; MAX_VALUE], None).await.expect("the store answers");
     let error = store.set(&ann(), &"ü".repeat(257), Vec::new(), None).await.expect_err("it is refused");
-    assert_eq!(error.to_string(), "a key has 257 characters, at most 256 are possible");
+    assert_eq!(error.to_string(), "the key is too long: 257 characters (maximum 256)");
     let error = store.set(&ann(), "k", vec![b'x'; MAX_VALUE + 1], None).await.expect_err("it is refused");
-    assert_eq!(error.to_string(), "the value of `k` takes 1048577 bytes, at most 1048576 are possible");
+    assert_eq!(error.to_string(), "the value of `k` is too large: 1048577 bytes (maximum 1048576)");
     assert_eq!(store.get(&ann(), "").await, Err(StoreError::EmptyKey));
 }
 
@@ -223,7 +223,10 @@ async fn an_owner_has_16_mib(store: &Store) {
         store.set(&ann(), &key.to_string(), value.clone(), None).await.expect("the store answers");
     }
     let error = store.set(&ann(), "one more", value.clone(), None).await.expect_err("it is refused");
-    assert_eq!(error.to_string(), "`one more` does not fit: the values of one owner may take 16 MiB together");
+    assert_eq!(
+        error.to_string(),
+        "no space left for `one more`: the values of one owner are limited to 16 MiB in total"
+    );
     let elsewhere = Space::new(Holder::Person("ann".into()), "other");
     assert!(store.set(&elsewhere, "k", value.clone(), None).await.is_err(), "whatever the script");
     store.set(&ann(), "3", value.clone(), None).await.expect("the store answers");

@@ -47,9 +47,9 @@ async fn a_bucket_that_cannot_be_is_an_error_at_its_line() {
     let mut proxy = world("", LIMITED).stdio();
     proxy.client.initialize("2025-11-25").await.result();
     for (arguments, error) in [
-        (r#"{"limit":0,"window":1}"#, "`limit` must be a whole number from 1 to 1000000000 (policy.star:12)"),
+        (r#"{"limit":0,"window":1}"#, "`limit` must be an integer from 1 to 1000000000 (policy.star:12)"),
         (r#"{"limit":1,"window":-1}"#, "`window` must be a number of seconds above 0 (policy.star:12)"),
-        (r#"{"limit":1,"window":1e9}"#, "`window` must be from 0.001 seconds to a year (policy.star:12)"),
+        (r#"{"limit":1,"window":1e9}"#, "`window` must be between 0.001 seconds and a year (policy.star:12)"),
     ] {
         assert_eq!(proxy.client.call("wrong", arguments).await.text(), error);
     }

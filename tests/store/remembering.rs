@@ -104,8 +104,8 @@ async fn what_does_not_fit_is_an_error_that_says_why() {
     proxy.client.initialize("2025-11-25").await.result();
     let long = "k".repeat(257);
     for (arguments, error) in [
-        (json!({"do": "set", "key": long, "value": 1}), "a key has 257 characters, at most 256 are possible"),
-        (json!({"do": "get", "key": ""}), "a key is empty"),
+        (json!({"do": "set", "key": long, "value": 1}), "the key is too long: 257 characters (maximum 256)"),
+        (json!({"do": "get", "key": ""}), "the key is empty"),
         (json!({"do": "set", "key": "k", "value": "x".repeat(1 << 20)}), "the value of `k` takes 1048578 bytes"),
         (json!({"do": "set", "key": "k", "value": 1, "ttl": 0}), "`ttl` must be a number of seconds above 0"),
     ] {
@@ -114,7 +114,7 @@ async fn what_does_not_fit_is_an_error_that_says_why() {
     }
     proxy.client.call("act", r#"{"do":"set","key":"k","value":"text"}"#).await.result();
     let text = proxy.client.call("act", r#"{"do":"incr","key":"k","by":1}"#).await.text();
-    assert!(text.contains("`k` is not a whole number"), "{text}");
+    assert!(text.contains("cannot increment `k`: its value is not"), "{text}");
 }
 
 #[tokio::test]

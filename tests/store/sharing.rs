@@ -42,7 +42,7 @@ async fn a_redis_that_is_gone_is_an_error_of_the_call_until_it_is_back() {
     redis.kill();
     let answer = ann.call("count", "{}").await;
     assert_eq!(answer.value()["result"]["isError"], true);
-    let expected = format!("the store `{}` does not answer: ", redis.name());
+    let expected = format!("store `{}` is unavailable: ", redis.name());
     assert!(answer.text().starts_with(&expected), "{}", answer.text());
     redis.again().await;
     assert_eq!(ann.call("count", "{}").await.text(), "own 1, shared 1");
@@ -72,6 +72,6 @@ async fn an_encrypted_redis_is_used_if_its_certificate_is_trusted() {
     let refused = session_of(&wary, "secret-a").await.call("count", "{}").await;
     assert_eq!(refused.value()["result"]["isError"], true);
     let text = refused.text();
-    assert!(text.starts_with(&format!("the store `{}` does not answer: ", redis.name())), "{text}");
+    assert!(text.starts_with(&format!("store `{}` is unavailable: ", redis.name())), "{text}");
     assert!(text.contains("certificate"), "{text}");
 }

@@ -2,16 +2,16 @@
 
 use crate::model::Secret;
 
-use super::super::server::url_problem;
-use super::super::tree::{Key, Node, Value};
-use super::{Entry, Importer, Target};
+use super::{ImportedServer, ImportedTarget, Importer};
+use crate::config::sections::server::url_problem;
+use crate::config::syntax::tree::{Node, NodeKey, Value};
 
 /// The address of an HTTP server, as different programs call it.
 const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
 impl Importer<'_> {
     /// `None` with a warning if there is nothing we could start or reach.
-    pub(super) fn entry(&mut self, key: &Key, node: &Node) -> Option<Entry> {
+    pub(super) fn entry(&mut self, key: &NodeKey, node: &Node) -> Option<ImportedServer> {
         let Value::Map(members) = &node.value else {
             self.warn(format!("`{}` is left out: it is not a server", key.text.escape_debug()), key);
             return None;
@@ -23,24 +23,24 @@ impl Importer<'_> {
                 (command_target(command, node), &["command", "args", "env", "cwd"][..])
             }
             (None, Some(url)) if url.contains("${") || url_problem(&url).is_none() => (
-                Target::Url { url, headers: pairs(node.get("headers")), sse: kind.as_deref() == Some("sse") },
+                ImportedTarget::Url { url, headers: pairs(node.get("headers")), sse: kind.as_deref() == Some("sse") },
                 &["url", "serverUrl", "httpUrl", "headers"][..],
             ),
             (None, Some(_)) => return self.leave_out(key, "its address is not an HTTP URL"),
             _ => return self.leave_out(key, "it has neither a command nor an address"),
         };
-        self.warn_of_rest(key, members, known);
+        self.warn_about_unused(key, members, known);
         let disabled = node.get("disabled").is_some_and(|disabled| disabled.value == Value::Bool(true));
-        Some(Entry { name: self.name(key), target, disabled })
+        Some(ImportedServer { name: self.name(key), target, disabled })
     }
 
-    fn leave_out(&mut self, key: &Key, why: &str) -> Option<Entry> {
+    fn leave_out(&mut self, key: &NodeKey, why: &str) -> Option<ImportedServer> {
         self.warn(format!("`{}` is left out: {why}", key.text.escape_debug()), key);
         None
     }
 
     /// Names the keys that mean nothing here, or that another program measures differently, such as `timeout`.
-    fn warn_of_rest(&mut self, server: &Key, members: &[(Key, Node)], known: &[&str]) {
+    fn warn_about_unused(&mut self, server: &NodeKey, members: &[(NodeKey, Node)], known: &[&str]) {
         for (key, node) in members {
             let name = key.text.as_str();
             let silent = ["type", "transport", "disabled"].contains(&name) || node.value == Value::Null;
@@ -52,17 +52,17 @@ impl Importer<'_> {
     }
 }
 
-fn command_target(command: String, node: &Node) -> Target {
+fn command_target(command: String, node: &Node) -> ImportedTarget {
     let args = match node.get("args").map(|args| &args.value) {
         Some(Value::List(items)) => items.iter().filter_map(text).collect(),
         _ => Vec::new(),
     };
-    Target::Command { command, args, env: pairs(node.get("env")), cwd: node.get("cwd").and_then(text) }
+    ImportedTarget::Command { command, args, env: pairs(node.get("env")), cwd: node.get("cwd").and_then(text) }
 }
 
 fn pairs(node: Option<&Node>) -> Vec<(String, Secret)> {
     let Some(Value::Map(entries)) = node.map(|node| &node.value) else { return Vec::new() };
-    let pair = |(key, node): &(Key, Node)| Some((key.text.clone(), Secret::new(text(node)?)));
+    let pair = |(key, node): &(NodeKey, Node)| Some((key.text.clone(), Secret::new(text(node)?)));
     entries.iter().filter_map(pair).collect()
 }
 

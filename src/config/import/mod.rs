@@ -10,9 +10,9 @@ use std::path::Path;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::model::Secret;
 
-use super::document::Document;
-use super::server::MAX_NAME_LENGTH;
-use super::tree::{Key, Node, Value};
+use super::sections::server::MAX_NAME_LENGTH;
+use super::syntax::document::ConfigDocument;
+use super::syntax::tree::{Node, NodeKey, Value};
 
 pub use render::{commands, render_yaml};
 
@@ -21,27 +21,27 @@ pub use render::{commands, render_yaml};
 pub struct Imported {
     /// The file it comes from.
     pub file: String,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ImportedServer>,
     pub warnings: Vec<Diagnostic>,
 }
 
 /// A server, with its strings as the foreign file writes them.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ImportedServer {
     pub name: String,
-    pub target: Target,
+    pub target: ImportedTarget,
     pub disabled: bool,
 }
 
 #[derive(Clone, Debug)]
-pub enum Target {
+pub enum ImportedTarget {
     Command { command: String, args: Vec<String>, env: Vec<(String, Secret)>, cwd: Option<String> },
     Url { url: String, headers: Vec<(String, Secret)>, sse: bool },
 }
 
 /// Reads a foreign file: what has no meaning here is left out with a warning, never an error.
 pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<Diagnostic>> {
-    let document = Document::parse(path, text).map_err(|error| vec![error])?;
+    let document = ConfigDocument::parse(path, text).map_err(|error| vec![error])?;
     let Some(servers) = find_servers(&document.root) else {
         let problem = Diagnostic::error(format!("no servers found in `{}`", path.display()));
         return Err(vec![problem.hint("expected `mcpServers`, or VS Code's `servers` or `mcp.servers`, as a map")]);
@@ -55,7 +55,7 @@ pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<Diagnostic>> {
     Ok(Imported { file: path.display().to_string(), entries, warnings: importer.warnings })
 }
 
-fn find_servers(root: &Node) -> Option<&[(Key, Node)]> {
+fn find_servers(root: &Node) -> Option<&[(NodeKey, Node)]> {
     let in_settings = root.get("mcp").and_then(|mcp| mcp.get("servers"));
     match &root.get("mcpServers").or_else(|| root.get("servers")).or(in_settings)?.value {
         Value::Map(entries) => Some(entries),
@@ -64,14 +64,14 @@ fn find_servers(root: &Node) -> Option<&[(Key, Node)]> {
 }
 
 struct Importer<'a> {
-    document: &'a Document,
+    document: &'a ConfigDocument,
     names: HashSet<String>,
     warnings: Vec<Diagnostic>,
 }
 
 impl Importer<'_> {
     /// A name that fits here. VS Code's gallery writes names like `owner/server`.
-    fn name(&mut self, key: &Key) -> String {
+    fn name(&mut self, key: &NodeKey) -> String {
         let fits = |character: char| character != '/' && !character.is_control();
         let fitting = key.text.chars().map(|character| if fits(character) { character } else { '-' });
         let mut name: String = fitting.take(MAX_NAME_LENGTH).collect();
@@ -90,11 +90,11 @@ impl Importer<'_> {
         name
     }
 
-    fn warn(&mut self, message: String, key: &Key) {
+    fn warn(&mut self, message: String, key: &NodeKey) {
         self.warnings.push(Diagnostic::warning(message).at(self.place(key)));
     }
 
-    fn place(&self, key: &Key) -> Place {
+    fn place(&self, key: &NodeKey) -> Place {
         self.document.place(key.span.clone())
     }
 }

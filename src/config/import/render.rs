@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::super::mask::{Flag, flag_of};
 use super::variables::{Translated, translate};
-use super::{Entry, Imported, Target};
+use super::{Imported, ImportedServer, ImportedTarget};
+use crate::config::syntax::mask::{SecretFlag, flag_of};
 use crate::model::Secret;
 
 /// A config file of ours. Holds the values of `env` and `headers` as they were given.
@@ -25,10 +25,10 @@ pub fn render_yaml(imported: &Imported) -> String {
     yaml
 }
 
-fn server(yaml: &mut String, entry: &Entry) {
+fn server(yaml: &mut String, entry: &ImportedServer) {
     line(yaml, 1, &format!("{}:", scalar(&entry.name)));
     match &entry.target {
-        Target::Command { command, args, env, cwd } => {
+        ImportedTarget::Command { command, args, env, cwd } => {
             value(yaml, 2, "command: ", command);
             if !args.is_empty() {
                 line(yaml, 2, "args:");
@@ -39,7 +39,7 @@ fn server(yaml: &mut String, entry: &Entry) {
             }
             map(yaml, "env:", env.iter().map(|(name, secret)| (name.as_str(), secret.reveal())));
         }
-        Target::Url { url, headers, sse } => {
+        ImportedTarget::Url { url, headers, sse } => {
             value(yaml, 2, "url: ", url);
             if *sse {
                 line(yaml, 2, "type: sse");
@@ -63,8 +63,8 @@ fn map<'a>(yaml: &mut String, key: &str, entries: impl Iterator<Item = (&'a str,
 
 /// A value on its line, below the comments it needs.
 fn value(yaml: &mut String, depth: usize, before: &str, text: &str) {
-    let Translated { text, asked, unknown } = translate(text);
-    for name in asked {
+    let Translated { text, prompted, unknown } = translate(text);
+    for name in prompted {
         line(yaml, depth, &format!("# VS Code asked for this value: set the environment variable {name}"));
     }
     for name in unknown {
@@ -92,13 +92,13 @@ pub fn commands(imported: &Imported) -> Vec<String> {
     imported.entries.iter().map(target_line).collect()
 }
 
-fn target_line(entry: &Entry) -> String {
+fn target_line(entry: &ImportedServer) -> String {
     let name = one_line(&entry.name);
     let (mut text, set, names) = match &entry.target {
-        Target::Command { command, args, env, cwd } => {
+        ImportedTarget::Command { command, args, env, cwd } => {
             (format!("{name}: {}", command_line(command, args, cwd.as_deref())), "sets", names(env))
         }
-        Target::Url { url, headers, .. } => (format!("{name}: {}", address(url)), "sends", names(headers)),
+        ImportedTarget::Url { url, headers, .. } => (format!("{name}: {}", address(url)), "sends", names(headers)),
     };
     if !names.is_empty() {
         let _ = write!(text, "  ({set} {})", names.join(", "));
@@ -112,11 +112,11 @@ fn names(values: &[(String, Secret)]) -> Vec<String> {
 
 /// Without what may be a secret: the query, and a password before the host.
 fn address(url: &str) -> String {
-    let (plain, asked) = url.split_once(['?', '#']).map_or((url, ""), |(plain, _)| (plain, "?..."));
+    let (plain, prompted) = url.split_once(['?', '#']).map_or((url, ""), |(plain, _)| (plain, "?..."));
     let (scheme, rest) = plain.split_once("://").unwrap_or(("", plain));
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let host = host.rsplit('@').next().unwrap_or(host);
-    one_line(&format!("{scheme}://{host}/{path}{asked}"))
+    one_line(&format!("{scheme}://{host}/{path}{prompted}"))
 }
 
 fn command_line(command: &str, args: &[String], cwd: Option<&str>) -> String {
@@ -126,14 +126,14 @@ fn command_line(command: &str, args: &[String], cwd: Option<&str>) -> String {
         let flag = flag_of(argument);
         let shown = match flag {
             // The name stays, so that a person sees what is given.
-            Flag::WithValue => {
+            SecretFlag::WithValue => {
                 let name = argument.split(['=', ':']).next().unwrap_or_default();
                 word(&format!("{name}=***"))
             }
             _ if after_flag => "***".to_owned(),
             _ => word(argument),
         };
-        after_flag = flag == Flag::BeforeValue;
+        after_flag = flag == SecretFlag::BeforeValue;
         let _ = write!(text, " {shown}");
     }
     if let Some(cwd) = cwd {

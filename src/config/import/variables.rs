@@ -1,13 +1,13 @@
 //! Variables as other programs write them, in our form.
 
-use super::super::substitute::{is_variable_name, variable_name};
+use crate::config::syntax::substitute::{is_variable_name, variable_name};
 
 /// A string in our form, and what a person has to know about it.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Translated {
     pub text: String,
     /// Variables that VS Code asked a person for.
-    pub asked: Vec<String>,
+    pub prompted: Vec<String>,
     /// Variables only the other program knows, left as plain text.
     pub unknown: Vec<String>,
 }
@@ -35,10 +35,10 @@ pub(super) fn translate(text: &str) -> Translated {
 impl Translated {
     fn expression(&mut self, expression: &str) {
         let name = expression.split_once(":-").map_or(expression, |(name, _)| name);
-        if let Some(asked) = expression.strip_prefix("input:") {
-            let name = variable_name(asked);
+        if let Some(prompted) = expression.strip_prefix("input:") {
+            let name = variable_name(prompted);
             self.text.push_str(&format!("${{{name}}}"));
-            self.asked.push(name);
+            self.prompted.push(name);
         } else if let Some(name) = expression.strip_prefix("env:").filter(|name| is_variable_name(name)) {
             self.text.push_str(&format!("${{{name}}}"));
         } else if is_variable_name(name) && !name.contains(|character: char| character.is_ascii_lowercase()) {
@@ -66,6 +66,6 @@ mod tests {
         assert_eq!(text("pa$$word$ ${open"), "pa$$$$word$$ $${open");
         assert_eq!(text("${workspaceFolder}/a"), "$${workspaceFolder}/a");
         assert_eq!(translate("${workspaceFolder}").unknown, ["workspaceFolder"]);
-        assert_eq!(translate("${input:api-key}").asked, ["API_KEY"]);
+        assert_eq!(translate("${input:api-key}").prompted, ["API_KEY"]);
     }
 }

@@ -1,5 +1,5 @@
-//! Changes of files taken up while the proxy runs: of the config, the session script with what it loads, and the local
-//! tools. A change that does not work is told, and everything stays as it was.
+//! Hot reload: follows the config file, the session script with the files it loads, and the local tools. A change that
+//! fails is logged, and the old version stays in use.
 
 mod config;
 mod extensions;
@@ -9,30 +9,30 @@ mod script;
 use std::sync::Arc;
 
 use super::Gateway;
-use super::local::LocalTools;
+use super::installation::LocalTools;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::watch::{Wanted, Watcher};
 
-/// Reads the config again, in the way it was read at the start.
+/// Reads the config again, with the command-line options of the start.
 pub type Reread = Arc<dyn Fn() -> Result<Config, Vec<Diagnostic>> + Send + Sync>;
 
 struct Reloader {
     gateway: Arc<Gateway>,
     reread: Reread,
-    /// The one in force.
+    /// The config in force.
     config: Config,
-    /// The text of the config file that was last looked at.
-    seen: Option<String>,
+    /// The text of the config file when it was last read.
+    last_text: Option<String>,
 }
 
 impl Gateway {
-    /// Follows all the files that `config`, which is in force, comes from. Runs until the proxy stops.
+    /// Follows the files of `config`, which must be the config in force, until the proxy stops.
     pub fn follow_files(self: Arc<Self>, config: Config, reread: Reread) -> impl Future<Output = ()> + Send {
-        // Now, and not when somebody first waits for this: what is written from here on is another text.
-        let seen = config.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+        // Read the text now and not at the first poll, so that a change in between is noticed.
+        let last_text = config.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
         report::new_problems(&LocalTools::default(), &self.installed.local());
-        let mut reloader = Reloader { gateway: Arc::clone(&self), reread, config, seen };
+        let mut reloader = Reloader { gateway: Arc::clone(&self), reread, config, last_text };
         async move {
             tokio::select! {
                 () = reloader.run() => {}
@@ -47,19 +47,19 @@ impl Reloader {
         let mut watcher = Watcher::default();
         let mut built = self.gateway.current.clone();
         loop {
-            // Where nobody looked before, something may have happened before somebody did.
-            while watcher.look_at(self.wanted()) {
-                self.look().await;
+            // A path that was not watched until now may have changed before the watch began.
+            while watcher.look_at(self.watched_paths()) {
+                self.reload().await;
             }
             tokio::select! {
-                () = watcher.changed() => self.look().await,
-                // A run of the script may have loaded other files.
+                () = watcher.changed() => self.reload().await,
+                // The last run of the script may have loaded other files.
                 _ = built.changed() => {}
             }
         }
     }
 
-    fn wanted(&self) -> Wanted {
+    fn watched_paths(&self) -> Wanted {
         let mut wanted = Wanted::default();
         if let Some(path) = &self.config.path {
             wanted.file(path);
@@ -74,15 +74,15 @@ impl Reloader {
         wanted
     }
 
-    async fn look(&mut self) {
-        self.look_at_config().await;
-        self.look_at_script().await;
-        self.look_at_extensions().await;
+    async fn reload(&mut self) {
+        self.reload_config().await;
+        self.reload_script().await;
+        self.reload_extensions().await;
     }
 }
 
-/// Runs what blocks on a thread of its own.
-async fn aside<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+/// Runs a blocking job on tokio's blocking pool; `None` if it panicked.
+async fn run_blocking<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let done = tokio::task::spawn_blocking(job).await;
-    done.inspect_err(|error| tracing::error!(%error, "a reload broke down")).ok()
+    done.inspect_err(|error| tracing::error!(%error, "a reload crashed")).ok()
 }

@@ -1,30 +1,30 @@
-//! One line about what a change did.
+//! The log line about a finished reload.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::super::local::LocalTools;
-use super::super::{Current, Gateway};
+use crate::gateway::installation::LocalTools;
+use crate::gateway::{Current, Gateway};
 use crate::model::ItemKind;
 
-/// Longer than a surface takes that waits for new servers.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than the first run of a script waits for new servers.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Says what is wrong with local tools that was not wrong before.
+/// Logs the errors of local tools that are new.
 pub(super) fn new_problems(before: &LocalTools, now: &LocalTools) {
     for problem in now.new_problems(before) {
         tracing::error!("an extension was not loaded:\n{problem}");
     }
 }
 
-/// How many tools there are now.
+/// The number of tools on the shared surface.
 pub(super) fn tools(gateway: &Gateway) -> usize {
     gateway.current.borrow().surface.as_ref().map_or(0, |surface| surface.listed(ItemKind::Tool))
 }
 
-/// Says it as soon as there is a surface of it. A failure is told by whoever makes surfaces; a change that another one
-/// has overtaken is not told.
-pub(super) fn later(
+/// Logs the reload as soon as the surface has been rebuilt (`reached`). A failed run is logged where it happens, and a
+/// reload that another one has superseded is not logged.
+pub(super) fn when_built(
     gateway: &Arc<Gateway>,
     what: String,
     more: String,
@@ -34,12 +34,12 @@ pub(super) fn later(
     let gateway = Arc::clone(gateway);
     tokio::spawn(async move {
         let mut current = gateway.current.clone();
-        let done = tokio::time::timeout(PATIENCE, current.wait_for(|now| reached(now))).await;
+        let done = tokio::time::timeout(BUILD_TIMEOUT, current.wait_for(|now| reached(now))).await;
         if !matches!(done, Ok(Ok(now)) if now.error.is_none()) {
             return;
         }
         tracing::info!("reloaded {what}: {}{more}", compared(before, tools(&gateway)));
-        gateway.news.lock().reloaded = Some((SystemTime::now(), what));
+        gateway.reload_status.lock().last_reload = Some((SystemTime::now(), what));
     });
 }
 

@@ -1,9 +1,9 @@
-//! A small process that outlives the proxy by a moment: when the proxy is gone, however it went, it ends the process
-//! groups of the servers that are left. Here is the proxy's side.
+//! The watchdog: a small process that survives the proxy and kills the process groups of the servers that are left. This
+//! file is the proxy's side.
 
-mod guard;
-mod line;
-mod ward;
+mod run;
+mod protocol;
+mod group;
 
 use std::collections::HashSet;
 use std::io;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Pid;
 
-pub use guard::run;
+pub use run::run;
 
 /// The first argument that makes the binary a watchdog.
 pub const ARGUMENT: &str = "__watchdog";
@@ -24,62 +24,64 @@ static WATCHDOG: Mutex<Option<Watchdog>> = Mutex::new(None);
 struct Watchdog {
     executable: PathBuf,
     process: Child,
-    line: Arc<UnixStream>,
-    /// What runs now, for a successor.
+    socket: Arc<UnixStream>,
+    /// The running groups, which a replacement of the watchdog has to know.
     groups: HashSet<Pid>,
-    /// That there is no successor was said already.
-    lost: bool,
+    /// Whether the log says already that the watchdog could not be replaced.
+    loss_logged: bool,
 }
 
-/// Starts the watchdog from this executable. Once is enough; without it children are ended only by an orderly end.
+/// Starts the watchdog from this executable, unless it runs already. Without it, children are stopped only if the proxy
+/// shuts down in order.
 pub fn start(executable: &Path) -> io::Result<()> {
     let mut watchdog = lock();
     if watchdog.is_none() {
-        let (process, line) = line::launch(executable)?;
+        let (process, socket) = protocol::launch(executable)?;
         let executable = executable.to_owned();
-        *watchdog = Some(Watchdog { executable, process, line, groups: HashSet::new(), lost: false });
+        *watchdog = Some(Watchdog { executable, process, socket, groups: HashSet::new(), loss_logged: false });
     }
     Ok(())
 }
 
-/// Ends the watchdog: all children are gone, and it should not stay behind as a zombie where nobody reaps.
+/// Ends the watchdog and reaps it, if all children are gone.
 pub fn end() {
-    // With a child left it has to stay: it is the one who ends that child when we are gone.
+    // If a child is left, the watchdog stays to kill it after the proxy has exited.
     let watchdog = lock().take_if(|watchdog| watchdog.groups.is_empty());
     if let Some(mut watchdog) = watchdog {
-        line::send(&watchdog.line, line::END);
-        // The end of the line ends it too, should the record have been lost.
-        drop(watchdog.line);
+        protocol::send(&watchdog.socket, protocol::END);
+        // Closing the socket ends the watchdog too, in case the record was lost.
+        drop(watchdog.socket);
         let _ = watchdog.process.wait();
     }
 }
 
-/// What a child runs before its program: it makes itself known.
+/// A closure that a child runs between fork and exec to register its process group with the watchdog.
 pub(super) fn registrar() -> Option<impl FnMut() -> io::Result<()> + Send + Sync + 'static> {
-    let line = {
+    let socket = {
         let mut watchdog = lock();
         let watchdog = watchdog.as_mut()?;
         watchdog.replace_if_gone();
-        Arc::clone(&watchdog.line)
+        Arc::clone(&watchdog.socket)
     };
     Some(move || {
-        // A server without a watchdog is better than none.
-        line::send(&line, rustix::process::getpid().as_raw_nonzero().get());
+        // The server starts even if the registration fails.
+        protocol::send(&socket, rustix::process::getpid().as_raw_nonzero().get());
         Ok(())
     })
 }
 
-/// Notes a child that runs. It has registered itself; this is for the next watchdog, should this one go.
+/// Records a running child, which has registered itself, for a replacement of the watchdog.
 pub(super) fn note(group: Pid) {
     if let Some(watchdog) = lock().as_mut() {
         watchdog.groups.insert(group);
     }
 }
 
+/// Removes a group whose processes are all gone.
 pub(super) fn forget(group: Pid) {
     if let Some(watchdog) = lock().as_mut() {
         watchdog.groups.remove(&group);
-        line::send(&watchdog.line, -group.as_raw_nonzero().get());
+        protocol::send(&watchdog.socket, -group.as_raw_nonzero().get());
     }
 }
 
@@ -88,17 +90,17 @@ impl Watchdog {
         if matches!(self.process.try_wait(), Ok(None)) {
             return;
         }
-        match line::launch(&self.executable) {
-            Ok((process, line)) => {
-                tracing::warn!("the watchdog was gone; another one was started");
+        match protocol::launch(&self.executable) {
+            Ok((process, socket)) => {
+                tracing::warn!("the watchdog had exited and was restarted");
                 for group in &self.groups {
-                    line::send(&line, group.as_raw_nonzero().get());
+                    protocol::send(&socket, group.as_raw_nonzero().get());
                 }
-                (self.process, self.line, self.lost) = (process, line, false);
+                (self.process, self.socket, self.loss_logged) = (process, socket, false);
             }
-            Err(error) if !self.lost => {
-                tracing::warn!(%error, "the watchdog is gone: servers may stay if the proxy is killed");
-                self.lost = true;
+            Err(error) if !self.loss_logged => {
+                tracing::warn!(%error, "the watchdog exited and cannot be restarted: servers may keep running if the proxy is killed");
+                self.loss_logged = true;
             }
             Err(_) => {}
         }

@@ -1,9 +1,9 @@
-//! Vectors of texts from a server that makes them, kept on disk: the search index asks for them through its trait
-//! `Embedder`, of which another maker (a model in this process) would be another implementation.
+//! Embedding vectors from a remote server, cached on disk. Implements the trait [`Embedder`] of the search index; a model
+//! in this process would be another implementation.
 
-mod kept;
-mod remote;
-mod shape;
+mod vector_cache;
+mod client;
+mod provider;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::Embedder;
 use crate::config::Embedding;
 use crate::wire::http::{HttpError, Pool};
 
-/// The environment variable with the server's key, if it wants one.
+/// The environment variable with the API key of the embedding server, if it requires one.
 pub const KEY_VARIABLE: &str = "EMBEDDING_API_KEY";
 
-/// The maker that a config asks for. Asks nobody yet.
+/// The client of the embedding server that a config names. Does not connect yet.
 pub fn connect(
     embedding: &Embedding,
     key: Option<&str>,
@@ -25,5 +25,5 @@ pub fn connect(
     pool: &Pool,
     runtime: Handle,
 ) -> Result<Arc<dyn Embedder>, HttpError> {
-    Ok(Arc::new(remote::Remote::new(embedding, key, cache_folder, pool, runtime)?))
+    Ok(Arc::new(client::EmbeddingClient::new(embedding, key, cache_folder, pool, runtime)?))
 }

@@ -1,4 +1,4 @@
--- ARGV: field, what to add, time to live in milliseconds of one that is new (0: none), most bytes of an owner.
+-- ARGV: field, increment, time to live of a new value in milliseconds (0: none), maximum bytes per owner.
 local field, by, ttl, most = ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local before = cost_of(field)
 local longest = #field + 20 + cost_of_entry
@@ -14,5 +14,5 @@ redis.call('INCRBY', used, whole(cost_of(field) - before))
 if before == 0 and ttl > 0 then
   redis.call('ZADD', ends, whole(now + ttl), field)
 end
--- As text: a number of Lua has 53 bits only.
+-- As text, because a Lua number has 53 bits only.
 return finish('ok', redis.call('HGET', values, field))

@@ -1,28 +1,28 @@
-//! The store in a Redis, shared by all that name it. Every operation is one script there, so it is atomic; the time is the
-//! server's, so that all who share it agree.
+//! The store in Redis, shared by all proxies with its address. Every operation is one Lua script, so it is atomic. The
+//! scripts use the time of the Redis server, so all proxies agree on it.
 
-mod link;
+mod connection;
 
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use redis::{Cmd, FromRedisValue, Script, ScriptInvocation};
 
-use super::home::{Home, Outcome};
-use super::space::COST_OF_ENTRY;
-use super::{Holder, Limit, MAX_OWNER, Space, StoreError, Verdict};
-use link::{Again, Link};
+use super::driver::{Outcome, StoreDriver};
+use super::space::ENTRY_OVERHEAD;
+use super::{Holder, Limit, MAX_OWNER, Space, StoreError, TokenDecision};
+use connection::{RedisConnection, RetryPolicy};
 
-/// How long the values of a session stay after their last use if nobody could say that it ended.
-const SESSION: Duration = Duration::from_secs(30 * 24 * 3600);
-/// The same of a single request.
-const REQUEST: Duration = Duration::from_secs(3600);
+/// Expiry of a session's values after their last use, for sessions whose end was not recorded.
+const SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Expiry of a request's values after their last use, for requests whose end was not recorded.
+const REQUEST_TTL: Duration = Duration::from_secs(3600);
 
 pub(super) struct Redis {
-    link: Link,
+    connection: RedisConnection,
     prefix: &'static str,
-    /// Tells the sessions of this process from those of others.
-    process: String,
+    /// Distinguishes the sessions of this process from those of others.
+    process_id: String,
     scripts: Scripts,
 }
 
@@ -37,47 +37,52 @@ struct Scripts {
 
 impl Scripts {
     fn new() -> Self {
-        let about_values = |text: &str| Script::new(&format!("{}\n{text}", include_str!("values.lua")));
+        let with_value_functions = |text: &str| Script::new(&format!("{}\n{text}", include_str!("values.lua")));
         Scripts {
             take_tokens: Script::new(include_str!("take_tokens.lua")),
             take_journal: Script::new(include_str!("take_journal.lua")),
-            get: about_values(include_str!("get.lua")),
-            set: about_values(include_str!("set.lua")),
-            incr: about_values(include_str!("incr.lua")),
-            delete: about_values(include_str!("delete.lua")),
+            get: with_value_functions(include_str!("get.lua")),
+            set: with_value_functions(include_str!("set.lua")),
+            incr: with_value_functions(include_str!("incr.lua")),
+            delete: with_value_functions(include_str!("delete.lua")),
         }
     }
 }
 
 impl Redis {
     pub(super) fn new(address: &str) -> Outcome<Self> {
-        let process = uuid::Uuid::new_v4().simple().to_string();
-        Ok(Redis { link: Link::new(address)?, prefix: "mcp-proxy", process, scripts: Scripts::new() })
+        let process_id = uuid::Uuid::new_v4().simple().to_string();
+        Ok(Redis {
+            connection: RedisConnection::new(address)?,
+            prefix: "mcp-proxy",
+            process_id,
+            scripts: Scripts::new(),
+        })
     }
 
     fn keys_of(&self, holder: &Holder) -> [String; 3] {
-        let holder = holder.text(&self.process);
+        let holder = holder.text(&self.process_id);
         ["values", "ends", "used"].map(|part| format!("{}:{part}:{holder}", self.prefix))
     }
 
-    /// A script about one value, with what every such script takes.
-    fn about<'a>(&self, script: &'a Script, space: &Space, key: &str) -> ScriptInvocation<'a> {
+    /// The invocation of a script about one value, with the arguments that all of them have in common.
+    fn value_script<'a>(&self, script: &'a Script, space: &Space, key: &str) -> ScriptInvocation<'a> {
         let lease = match &space.holder {
             Holder::Everybody | Holder::Person(_) => Duration::ZERO,
-            Holder::Session(_) => SESSION,
-            Holder::Request(_) => REQUEST,
+            Holder::Session(_) => SESSION_TTL,
+            Holder::Request(_) => REQUEST_TTL,
         };
         let mut invocation = script.prepare_invoke();
         for key in self.keys_of(&space.holder) {
             invocation.key(key);
         }
-        invocation.arg(millis(lease)).arg(COST_OF_ENTRY).arg(space.field(key));
+        invocation.arg(millis(lease)).arg(ENTRY_OVERHEAD).arg(space.field(key));
         invocation
     }
 
-    async fn run<T: FromRedisValue>(&self, invocation: ScriptInvocation<'_>, again: Again) -> Outcome<T> {
-        self.link
-            .run(again, |mut connection| {
+    async fn run<T: FromRedisValue>(&self, invocation: ScriptInvocation<'_>, retry: RetryPolicy) -> Outcome<T> {
+        self.connection
+            .run(retry, |mut connection| {
                 let invocation = &invocation;
                 async move { invocation.invoke_async(&mut connection).await }
             })
@@ -85,12 +90,14 @@ impl Redis {
     }
 
     async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Outcome<T> {
-        self.link.run(Again::Always, |mut connection| async move { command.query_async(&mut connection).await }).await
+        self.connection
+            .run(RetryPolicy::Always, |mut connection| async move { command.query_async(&mut connection).await })
+            .await
     }
 
-    /// What a script about values answers: a word, and a value where there is one.
-    async fn value(&self, invocation: ScriptInvocation<'_>, key: &str, again: Again) -> Outcome<Option<Vec<u8>>> {
-        let (status, value): (String, Option<Vec<u8>>) = self.run(invocation, again).await?;
+    /// Runs a script about one value, which returns a status and possibly a value.
+    async fn value(&self, invocation: ScriptInvocation<'_>, key: &str, retry: RetryPolicy) -> Outcome<Option<Vec<u8>>> {
+        let (status, value): (String, Option<Vec<u8>>) = self.run(invocation, retry).await?;
         let key = || key.to_owned();
         match status.as_str() {
             "full" => Err(StoreError::OwnerFull { key: key() }),
@@ -102,20 +109,20 @@ impl Redis {
     }
 }
 
-impl Home for Redis {
+impl StoreDriver for Redis {
     fn name(&self) -> &str {
-        self.link.name()
+        self.connection.name()
     }
 
-    fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<Verdict>> {
+    fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<TokenDecision>> {
         async move {
             let mut invocation = self.scripts.take_tokens.prepare_invoke();
             for limit in limits {
                 invocation.key(format!("{}:bucket:{limit}", self.prefix));
                 invocation.arg(limit.tokens()).arg(limit.window());
             }
-            let wait: u64 = self.run(invocation, Again::Always).await?;
-            Ok(if wait == 0 { Verdict::ALLOWED } else { Verdict::refused(wait) })
+            let wait: u64 = self.run(invocation, RetryPolicy::Always).await?;
+            Ok(if wait == 0 { TokenDecision::ALLOWED } else { TokenDecision::refused(wait) })
         }
         .boxed()
     }
@@ -133,16 +140,16 @@ impl Home for Redis {
         async move {
             let mut invocation = self.scripts.take_journal.prepare_invoke();
             invocation.key(format!("{}:journal:{id}", self.prefix));
-            // Asked twice it could be gone, and nobody would have it.
-            self.run(invocation, Again::IfNothingWasSent).await
+            // If the first attempt took the journal and its reply was lost, a retry would find nothing.
+            self.run(invocation, RetryPolicy::IfNotSent).await
         }
         .boxed()
     }
 
     fn get<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {
         async move {
-            let invocation = self.about(&self.scripts.get, space, key);
-            let (_, value): (String, Option<Vec<u8>>) = self.run(invocation, Again::Always).await?;
+            let invocation = self.value_script(&self.scripts.get, space, key);
+            let (_, value): (String, Option<Vec<u8>>) = self.run(invocation, RetryPolicy::Always).await?;
             Ok(value)
         }
         .boxed()
@@ -156,9 +163,9 @@ impl Home for Redis {
         ttl: Option<Duration>,
     ) -> BoxFuture<'a, Outcome<()>> {
         async move {
-            let mut invocation = self.about(&self.scripts.set, space, key);
+            let mut invocation = self.value_script(&self.scripts.set, space, key);
             invocation.arg(value).arg(optional(ttl)).arg(MAX_OWNER);
-            self.value(invocation, key, Again::Always).await.map(|_| ())
+            self.value(invocation, key, RetryPolicy::Always).await.map(|_| ())
         }
         .boxed()
     }
@@ -171,10 +178,10 @@ impl Home for Redis {
         ttl: Option<Duration>,
     ) -> BoxFuture<'a, Outcome<i64>> {
         async move {
-            let mut invocation = self.about(&self.scripts.incr, space, key);
+            let mut invocation = self.value_script(&self.scripts.incr, space, key);
             invocation.arg(by).arg(optional(ttl)).arg(MAX_OWNER);
-            // Done twice it would count twice.
-            let text = self.value(invocation, key, Again::IfNothingWasSent).await?.unwrap_or_default();
+            // A retry could count twice.
+            let text = self.value(invocation, key, RetryPolicy::IfNotSent).await?.unwrap_or_default();
             let number = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
             number.ok_or_else(|| StoreError::NotAWholeNumber { key: key.to_owned() })
         }
@@ -183,8 +190,8 @@ impl Home for Redis {
 
     fn delete<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<bool>> {
         async move {
-            let invocation = self.about(&self.scripts.delete, space, key);
-            Ok(self.value(invocation, key, Again::Always).await?.is_some())
+            let invocation = self.value_script(&self.scripts.delete, space, key);
+            Ok(self.value(invocation, key, RetryPolicy::Always).await?.is_some())
         }
         .boxed()
     }
@@ -202,11 +209,11 @@ impl Home for Redis {
 }
 
 fn millis(duration: Duration) -> u64 {
-    // More than a hundred years is for good, and a number that the scripts can add to.
+    // The maximum of a hundred years keeps sums in the scripts within the 53 bits of a Lua number.
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(100 * 366 * 24 * 3_600_000)
 }
 
-/// A time to live; 0 is none, so the shortest is 1.
+/// A time to live in milliseconds; 0 means none, so the minimum is 1.
 fn optional(ttl: Option<Duration>) -> u64 {
     ttl.map_or(0, |ttl| millis(ttl).max(1))
 }

@@ -1,4 +1,4 @@
--- ARGV: field, value, time to live in milliseconds (0: none), most bytes of an owner.
+-- ARGV: field, value, time to live in milliseconds (0: none), maximum bytes per owner.
 local field, value, ttl, most = ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local change = #field + #value + cost_of_entry - cost_of(field)
 if tonumber(redis.call('GET', used) or '0') + change > most then

@@ -1,7 +1,7 @@
--- One token from every bucket, or none at all. KEYS: buckets; ARGV: tokens and window (in microseconds) of each.
--- Returns how many microseconds to wait, 0 when the tokens are taken. The time is the server's, so that all agree.
--- A bucket is kept as what is gone from it and when that was; one token is `window` units, a microsecond brings
--- `tokens` of them back.
+-- Takes one token from every bucket, or none. KEYS: buckets; ARGV: tokens and window (in microseconds) of each.
+-- Returns the microseconds to wait, or 0 if the tokens were taken. Uses the time of the server, so all clients agree.
+-- A bucket is stored as the units taken from it and the time of the last update. One token is `window` units, and each
+-- microsecond restores `tokens` units.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local wait = 0
@@ -28,7 +28,7 @@ if wait > 0 then
   return wait
 end
 for _, bucket in ipairs(buckets) do
-  -- Full again it is as good as one that was never used.
+  -- A full bucket need not be stored.
   local rest = bucket.gone / bucket.tokens + bucket.at - now
   local kept = string.format('%.0f %.0f', bucket.gone, bucket.at)
   redis.call('SET', bucket.key, kept, 'PX', string.format('%.0f', math.ceil(rest / 1000) + 1))

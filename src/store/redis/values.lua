@@ -1,6 +1,6 @@
--- The begin of every script about values. KEYS: a hash with the values of one owner, a sorted set with the ends of those
--- that have one, and how many bytes they take. ARGV: how long in milliseconds the owner outlives its last use (0: it is
--- for good), how much an entry costs beside its bytes; then what the script itself takes.
+-- The common beginning of the scripts about values. KEYS: a hash with the values of one owner, a sorted set with their
+-- expiry times, and their total size in bytes. ARGV: expiry of the owner after its last use in milliseconds (0: never),
+-- overhead per entry in bytes; then the arguments of the script itself.
 local values, ends, used = KEYS[1], KEYS[2], KEYS[3]
 local lease, cost_of_entry = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -10,7 +10,7 @@ local function whole(number)
   return string.format('%.0f', number)
 end
 
--- What an entry takes; 0 if it is not there.
+-- The size of an entry; 0 if it does not exist.
 local function cost_of(field)
   if redis.call('HEXISTS', values, field) == 0 then
     return 0
@@ -30,7 +30,7 @@ for _, field in ipairs(redis.call('ZRANGEBYSCORE', ends, '-inf', whole(now))) do
   drop(field)
 end
 
--- What nobody can see any more goes by itself.
+-- Lets the keys of an owner expire after its last use.
 local function finish(status, value)
   local expires
   if redis.call('HLEN', values) == 0 then

@@ -1,0 +1,11 @@
+//! The sections of a config file: one file per top-level key, with its settings, defaults and checks.
+
+pub(super) mod aggregation;
+pub(super) mod code_mode;
+pub(super) mod optimizer;
+pub(super) mod rate_limiting;
+pub(super) mod serve;
+pub(super) mod server;
+pub(super) mod session_script;
+pub(super) mod store;
+pub(super) mod token;

@@ -1,0 +1,193 @@
+//! `serve`: how clients reach the proxy over HTTP.
+
+use std::time::Duration;
+
+use crate::config::syntax::reader::ValueReader;
+use crate::model::Secret;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Serve {
+    /// `address:port`.
+    pub http: String,
+    pub path: String,
+    pub allowed_origins: Vec<String>,
+    /// Headers of requests that scripts may see, in lower case.
+    pub request_headers: Vec<String>,
+    pub session_idle_timeout: Duration,
+    pub max_sessions: usize,
+    pub max_body_bytes: u64,
+    /// What seals tickets, newest first; none: a key that lives as long as the process.
+    pub state_keys: Vec<Secret>,
+}
+
+/// Fewer bytes could be guessed.
+const MIN_KEY_BYTES: usize = 32;
+
+impl Default for Serve {
+    fn default() -> Self {
+        Serve {
+            http: "127.0.0.1:7331".to_owned(),
+            path: "/mcp".to_owned(),
+            allowed_origins: Vec::new(),
+            request_headers: Vec::new(),
+            session_idle_timeout: Duration::from_secs(30 * 60),
+            max_sessions: 10_000,
+            max_body_bytes: 4 << 20,
+            state_keys: Vec::new(),
+        }
+    }
+}
+
+impl Serve {
+    /// The keys that another one has otherwise.
+    pub(crate) fn differences(&self, other: &Serve) -> Vec<&'static str> {
+        // Taken apart, so that no key can be forgotten here.
+        let Serve {
+            http,
+            path,
+            allowed_origins,
+            session_idle_timeout,
+            max_sessions,
+            max_body_bytes,
+            request_headers,
+            state_keys,
+        } = self;
+        let keys = [
+            ("serve.http", *http != other.http),
+            ("serve.path", *path != other.path),
+            ("serve.allowedOrigins", *allowed_origins != other.allowed_origins),
+            ("serve.sessionIdleTimeout", *session_idle_timeout != other.session_idle_timeout),
+            ("serve.maxSessions", *max_sessions != other.max_sessions),
+            ("serve.maxBodyBytes", *max_body_bytes != other.max_body_bytes),
+            ("serve.requestHeaders", *request_headers != other.request_headers),
+            ("serve.stateKeys", *state_keys != other.state_keys),
+        ];
+        keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+    }
+}
+
+pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
+    let mut serve = Serve::default();
+    let mut fields = reader.fields()?;
+    fields.set(&mut serve.http, "http", read_address);
+    fields.set(&mut serve.path, "path", read_path);
+    fields.set(&mut serve.allowed_origins, "allowedOrigins", |reader| reader.list(read_origin));
+    fields.set(&mut serve.request_headers, "requestHeaders", |reader| reader.list(read_request_header));
+    fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", ValueReader::timeout);
+    fields.set(&mut serve.max_sessions, "maxSessions", ValueReader::count);
+    fields.set(&mut serve.max_body_bytes, "maxBodyBytes", ValueReader::size);
+    fields.set(&mut serve.state_keys, "stateKeys", |reader| reader.list(read_state_key));
+    fields.finish();
+    Some(serve)
+}
+
+/// Who somebody is was settled before any script runs, and what is between client and proxy is theirs.
+fn read_request_header(reader: &ValueReader) -> Option<String> {
+    let name = reader.string()?.to_ascii_lowercase();
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+    if name.is_empty() || !name.chars().all(is_name) {
+        return reader.expected("the name of a header such as `x-request-id`");
+    }
+    let identifies = matches!(name.as_str(), "authorization" | "proxy-authorization" | "cookie" | "set-cookie");
+    if identifies {
+        return reader.fail(&format!(
+            "a script never sees `{name}`: it holds what a client authenticates with; who that is, `current_user()` says"
+        ));
+    }
+    if name.starts_with("mcp-") {
+        return reader
+            .fail(&format!("a script never sees `{name}`: headers that begin with `mcp-` are the protocol's own"));
+    }
+    Some(name)
+}
+
+fn read_address(reader: &ValueReader) -> Option<String> {
+    let address = reader.string()?;
+    let fits = address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if fits { Some(address) } else { reader.expected("an address with a port such as `127.0.0.1:7331`") }
+}
+
+fn read_path(reader: &ValueReader) -> Option<String> {
+    let path = reader.string()?;
+    let fits =
+        path.starts_with('/') && !path.contains(['?', '#', '{', '}', '*']) && !path.contains(char::is_whitespace);
+    if fits { Some(path) } else { reader.expected("a path such as `/mcp`") }
+}
+
+fn read_state_key(reader: &ValueReader) -> Option<Secret> {
+    let key = reader.secret()?;
+    if key.reveal().len() >= MIN_KEY_BYTES {
+        return Some(key);
+    }
+    let problem = reader.problem(&format!("a key has at least {MIN_KEY_BYTES} bytes"));
+    reader.report(problem.hint("`openssl rand -base64 32` makes one; keep it in the environment: `${STATE_KEY}`"));
+    None
+}
+
+/// Browsers send scheme, host and port, and nothing after it.
+fn read_origin(reader: &ValueReader) -> Option<String> {
+    let origin = reader.string()?;
+    let fits = origin.split_once("://").is_some_and(|(scheme, host)| {
+        !scheme.is_empty() && !host.is_empty() && !host.contains(['/', '*']) && !host.contains(char::is_whitespace)
+    });
+    if fits { Some(origin) } else { reader.expected("an origin such as `https://app.example.com`, without a path") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::testing::{errors, loaded};
+
+    #[test]
+    fn everything_can_be_set() {
+        let config = loaded(
+            "serve: {http: '[::1]:80', path: /x, allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
+             maxSessions: 7, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef]}",
+        );
+        let expected = Serve {
+            http: "[::1]:80".to_owned(),
+            path: "/x".to_owned(),
+            allowed_origins: vec!["https://a.example:8443".to_owned()],
+            request_headers: vec!["x-team".to_owned()],
+            session_idle_timeout: Duration::from_secs(300),
+            max_sessions: 7,
+            max_body_bytes: 1000,
+            state_keys: vec![Secret::new("0123456789abcdef0123456789abcdef")],
+        };
+        assert_eq!(config.serve, expected);
+    }
+
+    #[test]
+    fn headers_that_no_script_sees_are_refused_with_the_reason() {
+        let found = errors("serve:\n  requestHeaders: [Authorization, Cookie, MCP-Session-Id, 'no name', x-fine]\n");
+        assert_eq!(found.len(), 4);
+        assert!(found[0].contains("it holds what a client authenticates with"), "{}", found[0]);
+        assert!(found[2].contains("a script never sees `mcp-session-id`"), "{}", found[2]);
+        assert!(found[3].contains("the name of a header such as `x-request-id`"), "{}", found[3]);
+    }
+
+    #[test]
+    fn what_cannot_be_served_says_what_can() {
+        let found = errors(
+            "serve:\n  http: localhost\n  path: mcp\n  allowedOrigins: ['*', 'https://a/b']\n  maxSessions: 0\n",
+        );
+        assert_eq!(found.len(), 5);
+        assert_eq!(
+            found[0],
+            "2:9 `serve.http`: expected an address with a port such as `127.0.0.1:7331`, found `localhost`"
+        );
+        assert!(found[4].contains("a whole number of at least 1, found `0`"), "{}", found[4]);
+    }
+
+    #[test]
+    fn a_key_that_could_be_guessed_is_refused_without_showing_it() {
+        let found = errors("serve:\n  stateKeys:\n  - s3cret\n  - 0123456789abcdef0123456789abcdef\n");
+        assert_eq!(
+            found,
+            [
+                "3:5 `serve.stateKeys[0]`: a key has at least 32 bytes (`openssl rand -base64 32` makes one; keep it in the \
+              environment: `${STATE_KEY}`)"
+            ]
+        );
+    }
+}

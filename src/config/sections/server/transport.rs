@@ -1,0 +1,166 @@
+//! The keys that say how a server is reached: a command to start, or an address.
+
+use std::path::Path;
+
+use http::{HeaderName, HeaderValue};
+use indexmap::IndexMap;
+
+use crate::diagnostic::Severity;
+use crate::model::Secret;
+
+use super::{TransportConfig, url_problem};
+use crate::config::syntax::reader::{Fields, ValueReader};
+
+#[derive(Clone, Copy, PartialEq)]
+enum TransportKind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+const TRANSPORT_KINDS: [(&str, TransportKind); 5] = [
+    ("stdio", TransportKind::Stdio),
+    ("http", TransportKind::Http),
+    ("streamable-http", TransportKind::Http),
+    ("streamableHttp", TransportKind::Http),
+    ("sse", TransportKind::Sse),
+];
+
+struct TransportKeys<'a> {
+    command: Option<ValueReader<'a>>,
+    args: Option<ValueReader<'a>>,
+    env: Option<ValueReader<'a>>,
+    cwd: Option<ValueReader<'a>>,
+    url: Option<ValueReader<'a>>,
+    headers: Option<ValueReader<'a>>,
+}
+
+/// Reads the keys of both kinds, so that each is a known one and tells its errors, then sees which kind it is.
+pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader, folder: &Path) -> Option<TransportConfig> {
+    let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
+    let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
+    let keys = TransportKeys { command, args, env, cwd, url, headers };
+    let mut sse = false;
+    for declared in ["type", "transport"].into_iter().filter_map(|key| fields.get(key)) {
+        sse |= read_kind(&declared, keys.command.is_some(), keys.url.is_some()) == Some(TransportKind::Sse);
+    }
+    let (stdio, http) = (keys.read_stdio(folder), keys.read_http(sse));
+    match (&keys.command, &keys.url) {
+        (Some(_), None) => {
+            refuse([&keys.headers], "needs `url`; a server with `command` has no headers");
+            stdio
+        }
+        (None, Some(_)) => {
+            let problem = "needs `command`; a server with `url` is not started by the proxy";
+            refuse([&keys.args, &keys.env, &keys.cwd], problem);
+            http
+        }
+        (Some(_), Some(url)) => {
+            url.report(url.problem("a server has `command` or `url`, not both").at(url.place()));
+            None
+        }
+        (None, None) => {
+            let problem = server.problem("a server needs `command` (a program to start) or `url` (an address)");
+            server.report(problem.at(server.place()));
+            None
+        }
+    }
+}
+
+impl TransportKeys<'_> {
+    fn read_stdio(&self, folder: &Path) -> Option<TransportConfig> {
+        let command = self.command.as_ref().and_then(ValueReader::word).map(|command| resolve_command(folder, command));
+        if let (Some(reader), Some(command)) = (&self.command, &command) {
+            warn_about_arguments(reader, command);
+        }
+        let args = self.args.as_ref().map_or(Some(Vec::new()), |args| args.list(ValueReader::text));
+        let env = self.env.as_ref().map_or(Some(Vec::new()), |env| env.map(read_variable));
+        let cwd = self.cwd.as_ref().and_then(ValueReader::word).map(|cwd| folder.join(cwd));
+        Some(TransportConfig::Stdio { command: command?, args: args?, env: env?.into_iter().collect(), cwd })
+    }
+
+    fn read_http(&self, sse: bool) -> Option<TransportConfig> {
+        let headers = self.headers.as_ref().map_or(Some(Vec::new()), |headers| headers.map(read_header));
+        let url = self.url.as_ref().and_then(read_url);
+        Some(TransportConfig::Http { url: url?, headers: headers?.into_iter().collect(), sse })
+    }
+}
+
+/// A program given by a path is found from the file that names it, wherever the proxy is started; a bare name is looked
+/// for as always.
+fn resolve_command(folder: &Path, command: String) -> String {
+    // What begins with another tool's variable is no path that we could know.
+    let is_relative_path = command.contains('/') && Path::new(&command).is_relative() && !command.starts_with('$');
+    if is_relative_path { folder.join(&command).to_string_lossy().into_owned() } else { command }
+}
+
+/// A command with its arguments in one string is what a shell takes, not what a program is called.
+fn warn_about_arguments(reader: &ValueReader, command: &str) {
+    let Some((program, rest)) = command.split_once(char::is_whitespace) else { return };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(command).is_file());
+    if !found && !Path::new(command).is_file() {
+        let mut warning = reader.problem("this is one word to the system: the program's whole name");
+        warning.severity = Severity::Warning;
+        let rest: Vec<&str> = rest.split_whitespace().collect();
+        reader.report(
+            warning.hint(format!("put the rest into `args`: `command: {program}`, `args: [{}]`", rest.join(", "))),
+        );
+    }
+}
+
+fn read_url(reader: &ValueReader) -> Option<String> {
+    let url = reader.word()?;
+    match url_problem(&url) {
+        Some(problem) => reader.fail(problem),
+        None => Some(url),
+    }
+}
+
+/// What stands in for a transport whose errors are reported already.
+pub(super) fn unreadable() -> TransportConfig {
+    TransportConfig::Http { url: String::new(), headers: IndexMap::new(), sse: false }
+}
+
+fn refuse<const COUNT: usize>(keys: [&Option<ValueReader>; COUNT], problem: &str) {
+    for key in keys.into_iter().flatten().filter(|key| !key.is_empty()) {
+        key.report(key.problem(problem).at(key.place()));
+    }
+}
+
+/// What an entry says it is, which must not contradict what it has.
+fn read_kind(declared: &ValueReader, has_command: bool, has_url: bool) -> Option<TransportKind> {
+    let kind = declared.choice(&TRANSPORT_KINDS)?;
+    match kind {
+        TransportKind::Stdio if has_url && !has_command => {
+            declared.report(declared.problem("says `stdio`, but the server has `url`"))
+        }
+        TransportKind::Http | TransportKind::Sse if has_command && !has_url => {
+            declared.report(declared.problem("says HTTP, but the server has `command`"));
+        }
+        _ => {}
+    }
+    Some(kind)
+}
+
+fn read_variable(name: &str, reader: &ValueReader) -> Option<Secret> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        reader.report(reader.problem("this cannot be the name of an environment variable").at(reader.place()));
+    }
+    let value = reader.secret()?;
+    if value.reveal().contains('\0') {
+        return reader.fail("an environment variable cannot hold a NUL character");
+    }
+    Some(value)
+}
+
+fn read_header(name: &str, reader: &ValueReader) -> Option<Secret> {
+    if HeaderName::from_bytes(name.as_bytes()).is_err() {
+        reader.report(reader.problem("this cannot be the name of an HTTP header").at(reader.place()));
+    }
+    let value = reader.secret()?;
+    if HeaderValue::from_str(value.reveal()).is_err() {
+        return reader.fail("an HTTP header cannot hold line breaks or control characters");
+    }
+    Some(value)
+}

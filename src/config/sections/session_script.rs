@@ -1,0 +1,129 @@
+//! `sessionInit`: which script decides what a client sees, and its parameters.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::diagnostic::{Diagnostic, Place};
+
+use crate::config::SetSection;
+use crate::config::syntax::reader::{BlockPosition, ValueReader};
+
+#[derive(Clone, Debug)]
+pub enum SessionScript {
+    /// One that is shipped with the proxy: `default`, or `default@1` to stay with a version.
+    Preset {
+        name: String,
+        place: Option<Place>,
+    },
+    /// Written into the config file.
+    Inline(InlineScript),
+    File(PathBuf),
+}
+
+#[derive(Clone, Debug)]
+pub struct InlineScript {
+    /// As written: `${...}` in it is the script's own.
+    pub text: String,
+    /// The key that holds it.
+    pub place: Place,
+    /// Where its lines are lines of the file. `None` if it is quoted, and so has other line breaks than the file.
+    pub position: Option<BlockPosition>,
+}
+
+impl Default for SessionScript {
+    fn default() -> Self {
+        SessionScript::Preset { name: "default".to_owned(), place: None }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct SessionInit {
+    pub script: SessionScript,
+    pub params: Map<String, Value>,
+    pub set_section: Option<SetSection>,
+}
+
+pub(crate) fn read_session_init(reader: &ValueReader, folder: &Path) -> Option<SessionInit> {
+    let mut fields = reader.fields()?;
+    let [preset, script, script_file] = ["preset", "script", "scriptFile"].map(|key| fields.get(key));
+    let params = fields.get("params");
+    fields.finish();
+    refuse_several([("preset", &preset), ("script", &script), ("scriptFile", &script_file)]);
+    let set_section = params.as_ref().map(|params| SetSection { name: "params", place: params.place() });
+    let params = params.and_then(|params| params.json_object()).unwrap_or_default();
+    let script = match (preset, script, script_file) {
+        (Some(preset), _, _) => SessionScript::Preset { name: preset.word()?, place: Some(preset.place()) },
+        (_, Some(script), _) => read_inline(&script)?,
+        (_, _, Some(file)) => read_file(&file, folder)?,
+        (None, None, None) => SessionScript::default(),
+    };
+    Some(SessionInit { script, params, set_section })
+}
+
+fn refuse_several(keys: [(&str, &Option<ValueReader>); 3]) {
+    let set: Vec<_> = keys.iter().filter_map(|(name, reader)| reader.as_ref().map(|reader| (name, reader))).collect();
+    let Some((last, others)) = set.split_last().filter(|(_, others)| !others.is_empty()) else { return };
+    let others: Vec<String> = others.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let problem = last.1.problem(&format!("{} is set too, and only one script can run", others.join(" and ")));
+    let problem: Diagnostic = problem.at(last.1.place());
+    last.1.report(problem.hint("keep one of `preset`, `script` and `scriptFile`"));
+}
+
+fn read_inline(reader: &ValueReader) -> Option<SessionScript> {
+    let (text, position) = reader.verbatim()?;
+    Some(SessionScript::Inline(InlineScript { text, place: reader.place(), position }))
+}
+
+fn read_file(reader: &ValueReader, folder: &Path) -> Option<SessionScript> {
+    let path = folder.join(reader.word()?);
+    if path.is_file() {
+        return Some(SessionScript::File(path));
+    }
+    let problem = reader.problem(&format!("there is no file `{}`", path.display()));
+    reader.report(problem.hint("the path is relative to the folder of the config file"));
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::testing::{errors, loaded};
+
+    #[test]
+    fn without_a_script_it_is_the_default_preset() {
+        assert!(matches!(loaded("").session, SessionScript::Preset { name, place: None } if name == "default"));
+        let config = loaded("sessionInit: {preset: default@1, params: {limit: 5, who: '${TOKEN}', deep: [{x: null}]}}");
+        assert!(matches!(config.session, SessionScript::Preset { name, .. } if name == "default@1"));
+        let expected = serde_json::json!({"limit": 5, "who": "s3cret-from-environment", "deep": [{"x": null}]});
+        assert_eq!(Value::Object(config.params), expected);
+        assert_eq!(config.set_sections[0].name, "params");
+    }
+
+    #[test]
+    fn two_scripts_are_an_error_that_names_both() {
+        let found = errors("sessionInit:\n  preset: default\n  script: x\n");
+        assert_eq!(
+            found,
+            [
+                "3:3 `sessionInit.script`: `preset` is set too, and only one script can run (keep one of `preset`, `script` \
+              and `scriptFile`)"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_script_in_the_file_is_kept_as_written_and_knows_its_lines() {
+        let config = loaded("serve: {}\nsessionInit:\n  script: |\n\n    def f():\n        return '${x}'\n");
+        let SessionScript::Inline(script) = config.session else { panic!("not inline") };
+        assert_eq!(script.text, "\ndef f():\n    return '${x}'\n");
+        assert_eq!(script.place.line(), 3);
+        assert_eq!(script.position, Some(BlockPosition { first_line: 4, indent: 4 }));
+    }
+
+    #[test]
+    fn a_script_file_that_is_missing_is_an_error_with_its_place() {
+        let found = errors("sessionInit:\n  scriptFile: no/policy.star\n");
+        assert!(found[0].starts_with("2:15 `sessionInit.scriptFile`: there is no file `"), "{}", found[0]);
+    }
+}

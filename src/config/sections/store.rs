@@ -1,0 +1,62 @@
+//! `store`: where rate limits, waiting calls and what scripts remember are kept.
+
+use crate::config::syntax::reader::ValueReader;
+use crate::model::Secret;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StoreAddress {
+    /// In this process, gone with it.
+    #[default]
+    Memory,
+    /// In a Redis, by its URL.
+    Redis(Secret),
+}
+
+pub(crate) fn read_store(reader: &ValueReader) -> Option<StoreAddress> {
+    let mut fields = reader.fields()?;
+    let url = fields.get("url");
+    fields.finish();
+    let Some(url) = url else { return reader.fail("needs `url`: `memory://` or `redis://HOST:PORT`") };
+    let address = url.word()?;
+    match address.split_once("://") {
+        Some(("memory", "")) => Some(StoreAddress::Memory),
+        Some(("redis" | "rediss" | "unix" | "redis+unix", rest)) if !rest.is_empty() => {
+            Some(StoreAddress::Redis(Secret::new(address)))
+        }
+        Some(("redis" | "rediss" | "unix" | "redis+unix", _)) => url.fail("names no host: `redis://HOST:PORT`"),
+        _ => {
+            let problem = url.problem("is no store that the proxy knows");
+            url.report(problem.hint("`memory://`, or `redis://HOST:PORT` for one that several proxies share"));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::testing::{errors, loaded};
+
+    #[test]
+    fn a_store_is_in_memory_or_in_redis() {
+        assert_eq!(loaded("").store, StoreAddress::Memory);
+        assert_eq!(loaded("store: {url: 'memory://'}").store, StoreAddress::Memory);
+        let config = loaded("store: {url: 'redis://:${TOKEN}@h:6379/1'}");
+        assert_eq!(config.store, StoreAddress::Redis(Secret::new("redis://:s3cret-from-environment@h:6379/1")));
+        assert!(!format!("{:?}", config.store).contains("s3cret"));
+    }
+
+    #[test]
+    fn another_kind_of_store_is_refused_with_what_there_is() {
+        assert_eq!(
+            errors("store: {url: 'mysql://u:s3cret@h'}"),
+            [
+                "1:14 `store.url`: is no store that the proxy knows (`memory://`, or `redis://HOST:PORT` for one that several \
+              proxies share)"
+            ]
+        );
+        assert_eq!(errors("store: {}"), ["1:8 `store`: needs `url`: `memory://` or `redis://HOST:PORT`"]);
+        assert_eq!(errors("store: {url: 'redis://'}"), ["1:14 `store.url`: names no host: `redis://HOST:PORT`"]);
+        assert_eq!(errors("store: {url: 'memory://', urll: 1}").len(), 1);
+    }
+}

@@ -1,0 +1,89 @@
+//! `auth.tokens`: who a bearer token stands for.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::model::Secret;
+
+use crate::config::syntax::reader::ValueReader;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Token {
+    pub token: Secret,
+    pub sub: String,
+    pub email: String,
+    pub name: String,
+    pub groups: Vec<String>,
+    /// What else a script may want to know of them.
+    pub claims: Map<String, Value>,
+}
+
+pub(crate) fn read_auth(reader: &ValueReader) -> Option<Vec<Token>> {
+    let mut fields = reader.fields()?;
+    let mut seen = HashSet::new();
+    let tokens = fields.read("tokens", |tokens| tokens.list(|item| read_token(item, &mut seen)));
+    fields.finish();
+    tokens
+}
+
+fn read_token(reader: &ValueReader, seen: &mut HashSet<Secret>) -> Option<Token> {
+    let mut fields = reader.fields()?;
+    let token = fields.get("token");
+    let sub = fields.get("sub");
+    let email = fields.read("email", ValueReader::string).unwrap_or_default();
+    let name = fields.read("name", ValueReader::string).unwrap_or_default();
+    let claims = fields.read("claims", ValueReader::json_object).unwrap_or_default();
+    let groups = fields.read("groups", |groups| groups.list(ValueReader::word)).unwrap_or_default();
+    fields.finish();
+    let Some(token) = token else { return reader.fail("needs `token`, what the client sends") };
+    let Some(sub) = sub else { return reader.fail("needs `sub`, who the token stands for") };
+    let (secret, sub) = (token.secret(), sub.word());
+    let secret = secret?;
+    if secret.reveal().is_empty() {
+        return token.fail("must not be empty: anybody could send it");
+    }
+    if !seen.insert(secret.clone()) {
+        return token.fail("this token is listed already");
+    }
+    Some(Token { token: secret, sub: sub?, email, name, groups, claims })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use crate::config::testing::{errors, loaded};
+
+    #[test]
+    fn a_token_stands_for_somebody() {
+        let config = loaded(
+            "auth: {tokens: [{token: '${TOKEN}', sub: ann, email: a@b.c, name: Ann, groups: [ops], \
+             claims: {team: red}}]}",
+        );
+        let token = &config.tokens[0];
+        assert_eq!(token.token.reveal(), "s3cret-from-environment");
+        assert_eq!((token.sub.as_str(), token.email.as_str()), ("ann", "a@b.c"));
+        assert_eq!(token.groups, ["ops"]);
+        assert_eq!((token.name.as_str(), &token.claims["team"]), ("Ann", &Value::from("red")));
+    }
+
+    #[test]
+    fn empty_and_repeated_tokens_are_refused_without_showing_them() {
+        let found = errors(
+            "auth:\n  tokens:\n  - {token: s3cret-1, sub: a}\n  - {token: s3cret-1, sub: b}\n  - {token: '${EMPTY}', sub: c}\n  \
+             - {token: s3cret-2, sub: ''}\n  - {sub: d}\n  - {token: s3cret-3}\n  - s3cret-4\n",
+        );
+        assert_eq!(
+            found,
+            [
+                "4:13 `auth.tokens[1].token`: this token is listed already",
+                "5:13 `auth.tokens[2].token`: must not be empty: anybody could send it",
+                "6:28 `auth.tokens[3].sub`: must not be empty",
+                "7:5 `auth.tokens[4]`: needs `token`, what the client sends",
+                "8:5 `auth.tokens[5]`: needs `sub`, who the token stands for",
+                "9:5 `auth.tokens[6]`: expected a map of keys and values, found `********`",
+            ]
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! The text of a config file as it may be shown: with its secrets blotted out, every other character in its place.
+
+use crate::diagnostic::nearest;
+
+use super::tree::{Node, Span, Value};
+
+/// Blots out what the tree holds under `env`, `headers`, `token` and other keys that sound like secrets.
+pub(crate) fn mask_tree(text: &str, root: &Node) -> String {
+    let mut secrets = Vec::new();
+    // A file that is no map is no config of ours; who knows what it is.
+    let foreign = !matches!(root.value, Value::Map(_));
+    collect(root, foreign, &mut secrets);
+    mask(text, secrets)
+}
+
+fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
+    match &node.value {
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                // The members of `auth.tokens` that are no secrets.
+                let open = matches!(key.text.as_str(), "sub" | "email" | "groups");
+                let hidden = secret || sounds_secret(&key.text) || (key.text == "url" && has_credentials(value));
+                collect(value, !open && hidden, secrets);
+            }
+        }
+        Value::List(items) => {
+            let mut after_flag = false;
+            for item in items {
+                let flag = secret_flag(item);
+                collect(item, secret || after_flag || flag == SecretFlag::WithValue, secrets);
+                after_flag = flag == SecretFlag::BeforeValue;
+            }
+        }
+        _ if secret => secrets.push(node.span.clone()),
+        _ => {}
+    }
+}
+
+/// Whether an address carries more than where something is: a user, a password, a query.
+fn has_credentials(value: &Node) -> bool {
+    matches!(&value.value, Value::String(text) if text.contains(['@', '?']))
+}
+
+/// What an argument of a command says of itself or of the next one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum SecretFlag {
+    None,
+    /// `--token=abc`
+    WithValue,
+    /// `--token`, and the next argument is its value.
+    BeforeValue,
+}
+
+fn secret_flag(item: &Node) -> SecretFlag {
+    match &item.value {
+        Value::String(text) => flag_of(text),
+        _ => SecretFlag::None,
+    }
+}
+
+/// `--token`, `--token=abc`, and `API_KEY=abc` as an argument of programs that set variables.
+pub(crate) fn flag_of(argument: &str) -> SecretFlag {
+    match argument.strip_prefix('-') {
+        Some(flag) => match flag.split_once(['=', ':']) {
+            Some((name, _)) if sounds_secret(name.trim_start_matches('-')) => SecretFlag::WithValue,
+            None if sounds_secret(flag.trim_start_matches('-')) => SecretFlag::BeforeValue,
+            _ => SecretFlag::None,
+        },
+        None => match argument.split_once('=') {
+            Some((name, _)) if sounds_secret(name) => SecretFlag::WithValue,
+            _ => SecretFlag::None,
+        },
+    }
+}
+
+/// Whether what a key holds should rather not be shown. Misspelt keys count: their values are as secret.
+fn sounds_secret(key: &str) -> bool {
+    const WORDS: [&str; 10] = [
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "apikey",
+        "statekey",
+        "credential",
+        "cookie",
+        "authorization",
+        "header",
+    ];
+    let plain: String = key.to_lowercase().chars().filter(|character| character.is_alphanumeric()).collect();
+    // How many tokens a bucket holds is no secret.
+    if plain == "maxtokens" {
+        return false;
+    }
+    WORDS.iter().any(|word| plain.contains(word)) || nearest(&plain, ["env", "headers", "token"]).is_some()
+}
+
+/// The same for a text that is no tree. Without one nobody knows what is a secret, so all that stays of the lines of
+/// `shown` is the key they begin with and the punctuation, which is what a syntax error is about.
+pub(crate) fn mask_lines(text: &str, shown: &Span) -> String {
+    let mut secrets = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let end = start + line.len();
+        if end <= shown.start || start > shown.end {
+            secrets.push(start..end);
+        } else {
+            let key = leading_key(line);
+            let words = line.char_indices().filter(|(index, character)| {
+                !(key.contains(index) || character.is_ascii_punctuation() || character.is_whitespace())
+            });
+            secrets.extend(words.map(|(index, character)| start + index..start + index + character.len_utf8()));
+        }
+        start = end;
+    }
+    mask(text, secrets)
+}
+
+/// The key a line begins with; nothing if it begins with something else.
+fn leading_key(line: &str) -> Span {
+    let is_key = |character: char| character.is_alphanumeric() || "_-.".contains(character);
+    let start = line.find(|character: char| !(character.is_whitespace() || "-{[,\"'".contains(character)));
+    let start = start.unwrap_or(line.len());
+    let end = start + line[start..].find(|character| !is_key(character)).unwrap_or(line.len() - start);
+    let is_before_colon = line[end..].trim_start_matches(['"', '\'', ' ', '\t']).starts_with(':');
+    if is_before_colon { start..end } else { start..start }
+}
+
+fn mask(text: &str, secrets: Vec<Span>) -> String {
+    let mut bytes_hidden = vec![false; text.len()];
+    for span in secrets {
+        bytes_hidden[span].fill(true);
+    }
+    text.char_indices()
+        .map(|(index, character)| if bytes_hidden[index] { mask_character(character) } else { character })
+        .collect()
+}
+
+/// As many bytes as the character has, so that every place in the text stays where it is.
+fn mask_character(character: char) -> char {
+    match character.len_utf8() {
+        _ if character.is_whitespace() => character,
+        1 => '*',
+        2 => '·',
+        3 => '•',
+        _ => '🞄',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::syntax::tree::parse;
+
+    fn masked(text: &str) -> String {
+        mask_tree(text, &parse(Path::new("proxy.yaml"), text).unwrap())
+    }
+
+    #[test]
+    fn values_of_env_headers_and_tokens_are_blotted_out() {
+        let text = "a: { env: { KEY: sé1 }, command: npx }\nauth: { tokens: [ { token: s2, sub: ann } ] }\n";
+        let shown = masked(text);
+        assert_eq!(shown, "a: { env: { KEY: *·* }, command: npx }\nauth: { tokens: [ { token: **, sub: ann } ] }\n");
+        assert_eq!(shown.len(), text.len());
+    }
+
+    #[test]
+    fn a_file_that_is_no_config_and_addresses_with_secrets_are_not_shown() {
+        assert!(!masked("GITHUB_TOKEN=s1\n").contains("s1"));
+        let shown = masked(
+            "a: { url: \"http://u:s1@x/\" }\nb: { url: \"http://x/mcp?key=s2\" }\nc: { url: \"http://x/mcp\" }\n",
+        );
+        assert!(!shown.contains("s1") && !shown.contains("s2") && shown.contains("http://x/mcp\""), "{shown}");
+    }
+
+    #[test]
+    fn misspelt_and_foreign_keys_hide_their_values_too() {
+        let shown = masked("haeders: { A: s1 }\nenvs: [s2]\napi_key: s3\nargs: [--api-key, s4, --token=s5, -y, x]\n");
+        for secret in ["s1", "s2", "s3", "s4", "s5"] {
+            assert!(!shown.contains(secret), "{secret} in {shown}");
+        }
+        assert!(shown.contains("-y, x"), "{shown}");
+    }
+
+    #[test]
+    fn of_a_text_that_does_not_parse_only_a_key_and_the_punctuation_are_shown() {
+        let text = "a:\n  path: a: b\n  env:\n    KEY: \"s1\n    s2\n  \"headers\": {\"A\": \"s3\n";
+        for (wanted, expected) in
+            [("path", "  path: *: *"), ("s1", "    KEY: \"**"), ("s2", "    **"), ("s3", "  \"headers\": {\"*\": \"**")]
+        {
+            let start = text.find(wanted).unwrap();
+            let shown = mask_lines(text, &(start..start + 1));
+            assert!(shown.lines().any(|line| line == expected), "{shown}");
+            let readable = shown.lines().filter(|line| line.contains(char::is_alphabetic)).count();
+            assert!(readable <= 1, "{shown}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The syntax of config files: YAML or JSON as a tree with positions, variables, units, and a typed reader that collects
+//! every error.
+
+pub(super) mod document;
+pub(super) mod mask;
+pub(super) mod reader;
+pub(super) mod substitute;
+pub(super) mod tree;
+pub(super) mod units;

@@ -1,0 +1,69 @@
+//! The fixed keys of a map. Asking for a key is what makes it a known one, so the list of keys exists once.
+
+use crate::diagnostic::{Diagnostic, nearest};
+
+use super::ValueReader;
+use crate::config::syntax::tree::{Node, NodeKey, Value, join};
+
+pub(crate) struct Fields<'a> {
+    reader: ValueReader<'a>,
+    entries: &'a [(NodeKey, Node)],
+    known: Vec<&'static str>,
+    planned: Vec<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(reader: ValueReader<'a>, entries: &'a [(NodeKey, Node)]) -> Self {
+        Fields { reader, entries, known: Vec::new(), planned: Vec::new() }
+    }
+
+    /// The value of a key. One that is there without a value counts as absent: the rest of it may be commented out.
+    pub(crate) fn get(&mut self, key: &'static str) -> Option<ValueReader<'a>> {
+        self.known.push(key);
+        let (key, node) = self.entries.iter().find(|(candidate, _)| candidate.text == key)?;
+        (node.value != Value::Null).then(|| self.reader.child(key, node))
+    }
+
+    pub(crate) fn read<T>(&mut self, key: &'static str, read: impl FnOnce(&ValueReader<'a>) -> Option<T>) -> Option<T> {
+        self.get(key).and_then(|reader| read(&reader))
+    }
+
+    /// Replaces a default by what the file says.
+    pub(crate) fn set<T>(
+        &mut self,
+        target: &mut T,
+        key: &'static str,
+        read: impl FnOnce(&ValueReader<'a>) -> Option<T>,
+    ) {
+        if let Some(value) = self.read(key, read) {
+            *target = value;
+        }
+    }
+
+    /// Keys that are documented and not there yet: still errors, since they would do nothing.
+    pub(crate) fn planned(&mut self, keys: &[&'static str]) {
+        self.planned.extend_from_slice(keys);
+    }
+
+    /// Reports every key that nobody asked for.
+    pub(crate) fn finish(self) {
+        for (key, _) in self.entries {
+            if !self.known.contains(&key.text.as_str()) {
+                self.reader.report(self.unknown(key));
+            }
+        }
+    }
+
+    fn unknown(&self, key: &NodeKey) -> Diagnostic {
+        let place = self.reader.context.document.place(key.span.clone());
+        let path = join(&self.reader.path, &key.text);
+        if self.planned.contains(&key.text.as_str()) {
+            return Diagnostic::error(format!("`{path}` is not supported yet")).at(place).hint("remove it");
+        }
+        let hint = match nearest(&key.text, self.known.iter().copied()) {
+            Some(known) => format!("did you mean `{known}`?"),
+            None => format!("known keys here: {}", self.known.join(", ")),
+        };
+        Diagnostic::error(format!("unknown key `{path}`")).at(place).hint(hint)
+    }
+}

@@ -1,0 +1,147 @@
+//! A cursor over the tree that reads typed values and collects every error on the way, not only the first.
+
+mod fields;
+mod scalars;
+
+use std::cell::RefCell;
+
+use crate::diagnostic::{Diagnostic, Place};
+
+use super::document::ConfigDocument;
+use super::substitute::Environment;
+use super::tree::{Node, NodeKey, Span, Value, join};
+
+pub(crate) use fields::Fields;
+pub use scalars::BlockPosition;
+
+/// What all readers of one file share.
+pub(crate) struct ReadContext<'a> {
+    document: &'a ConfigDocument,
+    environment: &'a Environment<'a>,
+    found: RefCell<Vec<Diagnostic>>,
+}
+
+impl<'a> ReadContext<'a> {
+    pub(crate) fn new(document: &'a ConfigDocument, environment: &'a Environment<'a>) -> Self {
+        ReadContext { document, environment, found: RefCell::new(document.repeated_keys().collect()) }
+    }
+
+    pub(crate) fn root(&'a self) -> ValueReader<'a> {
+        ValueReader { context: self, node: &self.document.root, key: None, path: String::new() }
+    }
+
+    pub(crate) fn report(&self, diagnostic: Diagnostic) {
+        self.found.borrow_mut().push(diagnostic);
+    }
+
+    /// Everything reported, in the order of the file.
+    pub(crate) fn finish(self) -> Vec<Diagnostic> {
+        let mut found = self.found.into_inner();
+        found.sort_by_key(|diagnostic| diagnostic.place.as_ref().map_or(0, |place| place.span.start));
+        found
+    }
+}
+
+/// One value of the file and the way to it. Each reading method reports what is wrong and then gives `None`.
+#[derive(Clone)]
+pub(crate) struct ValueReader<'a> {
+    context: &'a ReadContext<'a>,
+    node: &'a Node,
+    key: Option<&'a NodeKey>,
+    path: String,
+}
+
+impl<'a> ValueReader<'a> {
+    fn child(&self, key: &'a NodeKey, node: &'a Node) -> ValueReader<'a> {
+        ValueReader { context: self.context, node, key: Some(key), path: join(&self.path, &key.text) }
+    }
+
+    /// The keys of a map that has fixed ones.
+    pub(crate) fn fields(&self) -> Option<Fields<'a>> {
+        self.entries().map(|entries| Fields::new(self.clone(), entries))
+    }
+
+    /// The entries of a map whose keys are free, each read by `read`; those that fail are left out.
+    pub(crate) fn map<T>(&self, mut read: impl FnMut(&str, &ValueReader<'a>) -> Option<T>) -> Option<Vec<(String, T)>> {
+        let entries = self.entries()?.iter();
+        let read = entries.filter_map(|(key, node)| Some((key.text.clone(), read(&key.text, &self.child(key, node))?)));
+        Some(read.collect())
+    }
+
+    /// The items of a list, each read by `read`; those that fail are left out.
+    pub(crate) fn list<T>(&self, mut read: impl FnMut(&ValueReader<'a>) -> Option<T>) -> Option<Vec<T>> {
+        let Value::List(items) = &self.node.value else { return self.expected("a list") };
+        let item = |(index, node)| {
+            let path = format!("{}[{index}]", self.path);
+            read(&ValueReader { context: self.context, node, key: None, path })
+        };
+        Some(items.iter().enumerate().filter_map(item).collect())
+    }
+
+    fn entries(&self) -> Option<&'a [(NodeKey, Node)]> {
+        match &self.node.value {
+            Value::Map(entries) => Some(entries),
+            // An empty file, or one with nothing but comments.
+            Value::Null if self.path.is_empty() => Some(&[]),
+            _ => self.expected("a map of keys and values"),
+        }
+    }
+
+    /// Reports that something else stands here, and gives `None`.
+    pub(crate) fn expected<T>(&self, what: &str) -> Option<T> {
+        let found = match &self.node.value {
+            Value::Null => "nothing".to_owned(),
+            Value::List(_) => "a list".to_owned(),
+            Value::Map(_) => "a map".to_owned(),
+            Value::Block(_) => "a text of several lines".to_owned(),
+            _ => format!("`{}`", self.context.document.shown(&self.node.span)),
+        };
+        self.fail(&format!("expected {what}, found {found}"))
+    }
+
+    /// Reports a problem with this value, and gives `None`.
+    pub(crate) fn fail<T>(&self, problem: &str) -> Option<T> {
+        self.report(self.problem(problem));
+        None
+    }
+
+    pub(crate) fn report(&self, diagnostic: Diagnostic) {
+        self.context.report(diagnostic);
+    }
+
+    /// An error that names this value's path and shows its place.
+    pub(crate) fn problem(&self, problem: &str) -> Diagnostic {
+        let message =
+            if self.path.is_empty() { format!("the file: {problem}") } else { format!("`{}`: {problem}", self.path) };
+        Diagnostic::error(message).at(self.value_place())
+    }
+
+    /// The place of the key, or of the value where there is none.
+    pub(crate) fn place(&self) -> Place {
+        self.key.map_or_else(|| self.value_place(), |key| self.context.document.place(key.span.clone()))
+    }
+
+    /// The value if it stands on one line, else its key: a caret under half a file helps nobody.
+    fn value_place(&self) -> Place {
+        let span = self.node.span.clone();
+        let one_line = !span.is_empty() && !self.context.document.shown(&span).contains('\n');
+        match self.key {
+            Some(key) if !one_line => self.context.document.place(key.span.clone()),
+            _ => self.context.document.place(self.first_line(span)),
+        }
+    }
+
+    fn first_line(&self, span: Span) -> Span {
+        let length = self.context.document.shown(&span).find('\n').unwrap_or(span.len());
+        span.start..span.start + length
+    }
+
+    /// Whether this is a list or a map with nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        match &self.node.value {
+            Value::List(items) => items.is_empty(),
+            Value::Map(entries) => entries.is_empty(),
+            _ => false,
+        }
+    }
+}

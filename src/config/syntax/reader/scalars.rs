@@ -1,0 +1,180 @@
+//! Single values: text with its variables filled in, numbers, durations, sizes, choices.
+
+use std::time::Duration;
+
+use serde_json::Number;
+
+use crate::model::Secret;
+
+use super::ValueReader;
+use crate::config::syntax::substitute::substitute;
+use crate::config::syntax::tree::Value;
+use crate::config::syntax::units;
+
+/// Where a script inside the config file lies, so that its errors can name lines of that file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockPosition {
+    /// The line of the file on which the text begins, counted from 1.
+    pub first_line: usize,
+    /// By how many characters each line is indented.
+    pub indent: usize,
+}
+
+impl ValueReader<'_> {
+    pub(crate) fn string(&self) -> Option<String> {
+        match &self.node.value {
+            Value::String(text) | Value::Block(text) => self.substituted(text),
+            _ => self.expected("a string"),
+        }
+    }
+
+    /// A string that may not be empty.
+    pub(crate) fn word(&self) -> Option<String> {
+        let text = self.string()?;
+        if text.is_empty() { self.fail("must not be empty") } else { Some(text) }
+    }
+
+    /// A string where a number or `true` is taken as it is written, as for a port in `args`.
+    pub(crate) fn text(&self) -> Option<String> {
+        match &self.node.value {
+            Value::Number(text) => Some(text.clone()),
+            Value::Bool(value) => Some(value.to_string()),
+            _ => self.string(),
+        }
+    }
+
+    pub(crate) fn secret(&self) -> Option<Secret> {
+        self.text().map(Secret::new)
+    }
+
+    /// A string as it stands in the file, with where it stands if it is a `|` block.
+    pub(crate) fn verbatim(&self) -> Option<(String, Option<BlockPosition>)> {
+        match &self.node.value {
+            Value::String(text) => Some((text.clone(), None)),
+            Value::Block(text) => Some((text.clone(), Some(self.block_position(text)))),
+            _ => self.expected("a string"),
+        }
+    }
+
+    /// The span of a block begins at its first character that is not blank.
+    fn block_position(&self, text: &str) -> BlockPosition {
+        let begin = self.context.document.place(self.node.span.clone());
+        let blank_lines = text.lines().take_while(|line| line.trim().is_empty()).count();
+        let own_indent = text.lines().nth(blank_lines).map_or(0, |line| line.len() - line.trim_start().len());
+        BlockPosition {
+            first_line: begin.line().saturating_sub(blank_lines),
+            indent: (begin.column() - 1).saturating_sub(own_indent),
+        }
+    }
+
+    pub(crate) fn boolean(&self) -> Option<bool> {
+        match &self.node.value {
+            Value::Bool(value) => Some(*value),
+            _ => self.expected("`true` or `false`"),
+        }
+    }
+
+    /// A whole number of at least 1.
+    pub(crate) fn count(&self) -> Option<usize> {
+        let Value::Number(text) = &self.node.value else { return self.expected("a whole number") };
+        match text.parse() {
+            Ok(number) if number > 0 => Some(number),
+            _ => self.expected("a whole number of at least 1"),
+        }
+    }
+
+    /// A whole number; zero too.
+    pub(crate) fn whole(&self) -> Option<usize> {
+        match &self.node.value {
+            Value::Number(text) => text.parse().ok().or_else(|| self.expected("a whole number")),
+            _ => self.expected("a whole number"),
+        }
+    }
+
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        const EXPECTED: &str = "a duration such as `250ms`, `30s`, `5m` or `2h`";
+        match &self.node.value {
+            Value::String(text) => {
+                let text = self.substituted(text)?;
+                units::duration(&text).or_else(|| self.expected(EXPECTED))
+            }
+            Value::Number(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let problem = self.problem(&format!("expected {EXPECTED}, found `{text}` without a unit"));
+                self.report(problem.hint(format!("write `{text}s` if you mean seconds, `{text}ms` for milliseconds")));
+                None
+            }
+            _ => self.expected(EXPECTED),
+        }
+    }
+
+    /// A duration that may not be zero.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        let duration = self.duration()?;
+        if duration.is_zero() { self.fail("must be longer than zero") } else { Some(duration) }
+    }
+
+    /// A number of bytes, at least one.
+    pub(crate) fn size(&self) -> Option<u64> {
+        const EXPECTED: &str = "a size such as `4MiB`, `64KiB`, `1GiB` or a number of bytes";
+        let size = match &self.node.value {
+            Value::Number(text) => units::size(text),
+            Value::String(text) => units::size(&self.substituted(text)?),
+            _ => None,
+        };
+        size.filter(|&size| size > 0).or_else(|| self.expected(EXPECTED))
+    }
+
+    /// One of a few words, each with what it stands for.
+    pub(crate) fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
+        let found = match &self.node.value {
+            Value::String(text) => self.substituted(text)?,
+            _ => String::new(),
+        };
+        let choice = choices.iter().find(|(word, _)| *word == found);
+        choice.map(|(_, value)| value.clone()).or_else(|| {
+            let words: Vec<String> = choices.iter().map(|(word, _)| format!("`{word}`")).collect();
+            self.expected(&format!("one of {}", words.join(", ")))
+        })
+    }
+
+    /// Any value, as JSON.
+    pub(crate) fn json(&self) -> Option<serde_json::Value> {
+        match &self.node.value {
+            Value::Null => Some(serde_json::Value::Null),
+            Value::Bool(value) => Some((*value).into()),
+            Value::Number(text) => {
+                json_number(text).map(Into::into).or_else(|| self.expected("a number JSON can hold"))
+            }
+            Value::String(_) | Value::Block(_) => self.string().map(Into::into),
+            Value::List(_) => self.list(ValueReader::json).map(Into::into),
+            Value::Map(_) => self.json_object().map(Into::into),
+        }
+    }
+
+    pub(crate) fn json_object(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
+        self.map(|_, reader| reader.json()).map(|entries| entries.into_iter().collect())
+    }
+
+    fn substituted(&self, text: &str) -> Option<String> {
+        match substitute(text, self.context.environment) {
+            Ok(text) => Some(text),
+            Err(problems) => {
+                for problem in problems {
+                    self.report(self.problem(&problem.message()).hint(problem.hint()));
+                }
+                None
+            }
+        }
+    }
+}
+
+/// YAML writes some numbers in ways JSON does not: `+5`, `.5`, `007`.
+fn json_number(text: &str) -> Option<Number> {
+    if let Ok(number) = serde_json::from_str(text) {
+        return Some(number);
+    }
+    match text.parse::<i64>() {
+        Ok(integer) => Some(integer.into()),
+        Err(_) => text.parse().ok().and_then(Number::from_f64),
+    }
+}

@@ -1,0 +1,164 @@
+//! `${VAR}`, `${VAR:-default}` and `$$` in strings.
+
+/// Where variables come from, so that nothing here depends on the process it runs in.
+pub type Environment<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// Why a string could not be completed. Never holds a variable's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SubstitutionError {
+    Unset(String),
+    /// VS Code's way to ask a person.
+    Input(String),
+    /// VS Code's and Cursor's way to write a variable.
+    EnvironmentPrefix(String),
+    /// Text between the braces that is no variable. Not kept: it may be part of a password.
+    NotAName,
+    Unclosed,
+}
+
+impl SubstitutionError {
+    pub(crate) fn message(&self) -> String {
+        match self {
+            SubstitutionError::Unset(name) => format!("the environment variable `{name}` is not set"),
+            SubstitutionError::Input(name) => {
+                format!("`${{input:{name}}}` asks a person in VS Code; the proxy has nobody to ask")
+            }
+            SubstitutionError::EnvironmentPrefix(name) => format!("`${{env:{name}}}` is the form other programs use"),
+            SubstitutionError::NotAName => "what stands between `${` and `}` is not the name of a variable".to_owned(),
+            SubstitutionError::Unclosed => "`${` without its `}`".to_owned(),
+        }
+    }
+
+    pub(crate) fn hint(&self) -> String {
+        match self {
+            SubstitutionError::Unset(name) => format!("set it, or give a default: `${{{name}:-default}}`"),
+            SubstitutionError::Input(name) => {
+                format!("put the value into an environment variable and write `${{{}}}`", variable_name(name))
+            }
+            SubstitutionError::EnvironmentPrefix(name) => format!("write `${{{name}}}`"),
+            SubstitutionError::NotAName | SubstitutionError::Unclosed => {
+                "write `${NAME}` or `${NAME:-default}`, and `$$` for a dollar sign".to_owned()
+            }
+        }
+    }
+}
+
+/// The text with its variables filled in, or every reason why that is impossible.
+pub(crate) fn substitute(text: &str, environment: &Environment) -> Result<String, Vec<SubstitutionError>> {
+    let mut output = String::with_capacity(text.len());
+    let mut problems = Vec::new();
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        output.push_str(&rest[..dollar]);
+        rest = &rest[dollar + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            output.push('$');
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix('{') {
+            let Some((expression, after)) = after.split_once('}') else {
+                problems.push(SubstitutionError::Unclosed);
+                break;
+            };
+            match variable(expression, environment) {
+                Ok(value) => output.push_str(&value),
+                Err(problem) => problems.push(problem),
+            }
+            rest = after;
+        } else {
+            output.push('$');
+        }
+    }
+    output.push_str(rest);
+    if problems.is_empty() { Ok(output) } else { Err(problems) }
+}
+
+fn variable(expression: &str, environment: &Environment) -> Result<String, SubstitutionError> {
+    if let Some(name) = expression.strip_prefix("input:") {
+        return Err(SubstitutionError::Input(name.to_owned()));
+    }
+    if let Some(name) = expression.strip_prefix("env:").filter(|name| is_variable_name(name)) {
+        return Err(SubstitutionError::EnvironmentPrefix(name.to_owned()));
+    }
+    let (name, default) = match expression.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (expression, None),
+    };
+    if !is_variable_name(name) || default.is_some_and(|default| default.contains("${")) {
+        return Err(SubstitutionError::NotAName);
+    }
+    match (environment(name), default) {
+        // As in a shell, `:-` also stands in for a variable that is set to nothing.
+        (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
+        (Some(value), _) => Ok(value),
+        (None, Some(default)) => Ok(default.to_owned()),
+        (None, None) => Err(SubstitutionError::Unset(name.to_owned())),
+    }
+}
+
+pub(crate) fn is_variable_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+        && text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+}
+
+/// The usual name for a variable that holds what is called `text`: `api-key` becomes `API_KEY`.
+pub(crate) fn variable_name(text: &str) -> String {
+    let mut name = String::new();
+    let mut after_lower = false;
+    for character in text.chars() {
+        if character.is_ascii_uppercase() && after_lower {
+            name.push('_');
+        }
+        name.push(if character.is_ascii_alphanumeric() { character.to_ascii_uppercase() } else { '_' });
+        after_lower = character.is_ascii_lowercase();
+    }
+    if is_variable_name(&name) { name } else { format!("INPUT_{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(name: &str) -> Option<String> {
+        match name {
+            "TOKEN" => Some("abc".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        }
+    }
+
+    fn filled(text: &str) -> Result<String, Vec<SubstitutionError>> {
+        substitute(text, &environment)
+    }
+
+    #[test]
+    fn variables_defaults_and_dollars() {
+        assert_eq!(filled("Bearer ${TOKEN}!").unwrap(), "Bearer abc!");
+        assert_eq!(filled("${NONE:-a:-b}${NONE:-}").unwrap(), "a:-b");
+        assert_eq!(filled("[${EMPTY}] ${EMPTY:-x}").unwrap(), "[] x");
+        assert_eq!(filled("$$5 costs $5 $${TOKEN} $").unwrap(), "$5 costs $5 ${TOKEN} $");
+    }
+
+    #[test]
+    fn every_unset_variable_is_named() {
+        let problems = filled("${A} ${B}").unwrap_err();
+        assert_eq!(problems, [SubstitutionError::Unset("A".to_owned()), SubstitutionError::Unset("B".to_owned())]);
+        assert_eq!(problems[0].message(), "the environment variable `A` is not set");
+    }
+
+    #[test]
+    fn forms_of_other_programs_say_what_to_write() {
+        assert!(filled("${input:api-key}").unwrap_err()[0].hint().contains("`${API_KEY}`"));
+        assert_eq!(filled("${env:HOME}").unwrap_err()[0].hint(), "write `${HOME}`");
+        assert!(filled("${a b}").unwrap_err()[0].hint().contains("`$$`"));
+        assert_eq!(filled("${A").unwrap_err(), [SubstitutionError::Unclosed]);
+        assert_eq!(filled("${A:-${B}").unwrap_err(), [SubstitutionError::NotAName]);
+    }
+
+    #[test]
+    fn names_become_variables() {
+        assert_eq!(variable_name("perplexity-key"), "PERPLEXITY_KEY");
+        assert_eq!(variable_name("githubToken"), "GITHUB_TOKEN");
+        assert_eq!(variable_name("1st"), "INPUT_1ST");
+    }
+}

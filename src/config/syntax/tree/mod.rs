@@ -1,0 +1,104 @@
+//! A config file as a tree in which everything knows its place: one shape for YAML and for JSON with comments.
+
+mod json;
+mod lines;
+mod scalar;
+mod yaml;
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::Path;
+
+/// How deep maps and lists may lie in each other.
+const MAX_DEPTH: usize = 100;
+
+/// Byte offsets into the text of the file.
+pub(crate) type Span = Range<usize>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NodeKey {
+    pub text: String,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    /// As written: how large it may be is for the reader to say.
+    Number(String),
+    String(String),
+    /// A YAML `|` block: a string whose lines are lines of the file.
+    Block(String),
+    List(Vec<Node>),
+    /// In the order of the file, a key written twice is here twice.
+    Map(Vec<(NodeKey, Node)>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub value: Value,
+    pub span: Span,
+}
+
+impl Node {
+    /// The value of a key, if this is a map that has it.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        let Value::Map(entries) = &self.value else { return None };
+        entries.iter().find(|(candidate, _)| candidate.text == key).map(|(_, node)| node)
+    }
+}
+
+/// Why a text is no tree.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SyntaxError {
+    pub message: String,
+    pub span: Span,
+}
+
+impl SyntaxError {
+    fn new(message: impl Into<String>, span: Span) -> Self {
+        SyntaxError { message: message.into(), span }
+    }
+}
+
+/// Reads JSON if the file is called `.json` or `.jsonc`, else YAML.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("json" | "jsonc") => json::parse(text),
+        _ => yaml::parse(text),
+    }
+}
+
+/// Every key that its map has already, with its path.
+pub(crate) fn repeated_keys(root: &Node) -> Vec<(String, Span)> {
+    let mut found = Vec::new();
+    collect_repeated(root, "", &mut found);
+    found
+}
+
+fn collect_repeated(node: &Node, path: &str, found: &mut Vec<(String, Span)>) {
+    match &node.value {
+        Value::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect_repeated(item, &format!("{path}[{index}]"), found);
+            }
+        }
+        Value::Map(entries) => {
+            let mut seen = HashSet::new();
+            for (key, value) in entries {
+                let path = join(path, &key.text);
+                if !seen.insert(key.text.as_str()) {
+                    found.push((path.clone(), key.span.clone()));
+                }
+                collect_repeated(value, &path, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The path of a key below a path.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}

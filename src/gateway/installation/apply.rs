@@ -1,0 +1,144 @@
+//! Applies a prepared config: at the start, and again after every change.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+
+use super::local_tools::LocalTools;
+use super::prepare::Prepared;
+use super::routes::Routes;
+use super::servers::{ServerChanges, Servers};
+use crate::backend::{Environment, idle_view};
+use crate::config::{Config, StoreAddress, Token};
+use crate::diagnostic::Diagnostic;
+use crate::gateway::backend_set::BackendSet;
+use crate::gateway::options::Options;
+use crate::gateway::rebuild::Edition;
+use crate::host_io::Reach;
+use crate::model::Snapshot;
+use crate::surface::ScriptSource;
+
+/// Everything that a config determines and a reload may replace.
+pub(crate) struct Installation {
+    pub(crate) options: Options,
+    pub(crate) environment: Environment,
+    /// The I/O of local tools.
+    reach: Arc<Reach>,
+    pub(crate) backend_set: Arc<BackendSet>,
+    pub(crate) editions: watch::Sender<Edition>,
+    pub(crate) routes: ArcSwap<Routes>,
+    /// The accepted tokens; the authentication of HTTP clients subscribes to them.
+    pub(crate) tokens: watch::Sender<Vec<Token>>,
+    applied: Mutex<Applied>,
+}
+
+#[derive(Default)]
+struct Applied {
+    servers: Servers,
+    local: Arc<LocalTools>,
+    /// `None` before the first config.
+    store: Option<StoreAddress>,
+}
+
+impl Installation {
+    pub(crate) fn new(options: Options, environment: Environment, backend_set: BackendSet, reach: Arc<Reach>) -> Self {
+        Installation {
+            options,
+            environment,
+            reach,
+            backend_set: Arc::new(backend_set),
+            editions: watch::channel(Edition::default()).0,
+            routes: ArcSwap::default(),
+            tokens: watch::channel(Vec::new()).0,
+            applied: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Applied> {
+        self.applied.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn local(&self) -> Arc<LocalTools> {
+        Arc::clone(&self.lock().local)
+    }
+
+    pub(crate) fn restarts(&self, server: &str) -> Option<u64> {
+        self.lock().servers.restarts(server)
+    }
+
+    /// Reads the local tools from disk again. Blocking.
+    pub(crate) fn reload_local(&self, config: &Config) -> LocalTools {
+        self.local().reload(config, self.options.bundled, &self.backend_set.calls().pool, &self.reach)
+    }
+
+    /// Checks a new config and reuses what has not changed. Blocking.
+    pub(crate) fn prepare(&self, config: &Config) -> Result<Prepared, Vec<Diagnostic>> {
+        let (local, calls) = (self.local(), self.backend_set.calls());
+        Prepared::of(config, &self.options, &self.environment.pool, &calls.pool, &self.reach, &local)
+    }
+
+    /// The catalog as it would be right after this config was applied.
+    pub(crate) fn preview(&self, config: &Config, prepared: &Prepared, now: &Snapshot) -> Snapshot {
+        let applied = self.lock();
+        let servers = config.servers.iter().filter(|(_, server)| !server.disabled).map(|(name, server)| {
+            let running = now.backend(name).filter(|_| applied.servers.runs(name, server));
+            running.cloned().unwrap_or_else(|| Arc::new(idle_view(name, server, &self.environment.cache)))
+        });
+        let local = prepared.local.backends().map(|extension| extension.view());
+        Snapshot { backends: servers.chain(local).collect(), ..now.clone() }
+    }
+
+    /// Applies a config. Returns the changes of servers and the number of the script edition; surfaces are rebuilt later,
+    /// and carry that number.
+    pub(crate) fn apply(&self, config: &Config, prepared: Prepared) -> (ServerChanges, u64) {
+        let mut applied = self.lock();
+        let changes = applied.servers.apply(config, &self.environment, &self.backend_set);
+        let backends_changed = changes.is_any() || !prepared.local.is_same_as(&applied.local);
+        applied.local = prepared.local;
+        self.routes.store(prepared.routes);
+        self.tokens.send_if_modified(|tokens| {
+            let changed = *tokens != config.tokens;
+            if changed {
+                tokens.clone_from(&config.tokens);
+            }
+            changed
+        });
+        // Stored values survive every reload that leaves the address of the store alone.
+        if applied.store.as_ref() != Some(&config.store) {
+            applied.store = Some(config.store.clone());
+            self.backend_set.set_store(prepared.store);
+        }
+        // Publish the script first: it waits for its generation of backends, so it never runs with the old ones.
+        let generation = self.backend_set.generation() + u64::from(backends_changed);
+        let edition = self.publish(prepared.script_source, generation);
+        if backends_changed {
+            self.backend_set.replace(applied.servers.backends().chain(applied.local.backends()).collect());
+        }
+        (changes, edition)
+    }
+
+    /// Applies a new version of the script and returns the number of its edition.
+    pub(crate) fn apply_script(&self, script_source: ScriptSource) -> u64 {
+        let _applied = self.lock();
+        self.publish(Arc::new(script_source), self.backend_set.generation())
+    }
+
+    /// Applies a new version of the local tools and returns the generation of backends that contains it.
+    pub(crate) fn apply_local(&self, local: Arc<LocalTools>) -> u64 {
+        let mut applied = self.lock();
+        let changed = !local.is_same_as(&applied.local);
+        applied.local = local;
+        if changed {
+            self.backend_set.replace(applied.servers.backends().chain(applied.local.backends()).collect());
+        }
+        self.backend_set.generation()
+    }
+
+    fn publish(&self, script_source: Arc<ScriptSource>, generation: u64) -> u64 {
+        self.editions.send_modify(|edition| {
+            *edition = Edition { number: edition.number + 1, script_source: Some(script_source), generation };
+        });
+        self.editions.borrow().number
+    }
+}

@@ -1,0 +1,76 @@
+//! Checks a config before it is applied, and loads what it names. Every error in a config is found here.
+
+use std::sync::Arc;
+
+use super::local_tools::LocalTools;
+use super::routes::Routes;
+use super::script_source::script_source;
+use crate::config::{Config, StoreAddress};
+use crate::diagnostic::Diagnostic;
+use crate::fiber::Pool;
+use crate::gateway::options::Options;
+use crate::host_io::Reach;
+use crate::search::Embedder;
+use crate::search::embedding;
+use crate::store::Store;
+use crate::surface::ScriptSource;
+use crate::wire::http;
+
+/// Everything that a config asks for, ready to be applied.
+pub(crate) struct Prepared {
+    pub(crate) script_source: Arc<ScriptSource>,
+    pub(crate) routes: Arc<Routes>,
+    pub(crate) local: Arc<LocalTools>,
+    /// Not connected yet.
+    pub(crate) store: Store,
+}
+
+impl Prepared {
+    /// Reads files and runs extensions; blocking. An extension that fails to load is reported by `local` and leaves the
+    /// others alone. A path under `extensions` that does not exist is an error of the config.
+    pub(crate) fn of(
+        config: &Config,
+        options: &Options,
+        http: &http::Pool,
+        pool: &Pool,
+        reach: &Arc<Reach>,
+        before: &LocalTools,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let mut problems = Vec::new();
+        let embedder = embedder(config, options, http, &mut problems);
+        let script_source = script_source(config, embedder).map_err(|problem| problems.push(problem)).ok();
+        let local = before.reload(config, options.bundled, pool, reach);
+        problems.extend(local.missing.iter().cloned());
+        let store = store(config).map_err(|problem| problems.push(problem)).ok();
+        let (Some(script_source), Some(store), true) = (script_source, store, problems.is_empty()) else {
+            return Err(problems);
+        };
+        let (script_source, routes) = (Arc::new(script_source), Arc::new(Routes::new(config)));
+        Ok(Prepared { script_source, routes, local: Arc::new(local), store })
+    }
+}
+
+/// The store that the config names, not connected yet.
+pub(crate) fn store(config: &Config) -> Result<Store, Diagnostic> {
+    match &config.store {
+        StoreAddress::Memory => Ok(Store::memory()),
+        StoreAddress::Redis(address) => Store::redis(address.reveal())
+            .map_err(|error| Diagnostic::error(format!("`store.url`: {error}")).hint("`redis://HOST:PORT`")),
+    }
+}
+
+/// The embedding service for searches, if the config names one.
+fn embedder(
+    config: &Config,
+    options: &Options,
+    http: &http::Pool,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Arc<dyn Embedder>> {
+    let settings = config.optimizer.embedding.as_ref()?;
+    let key = options.variables.iter().find(|(name, _)| name == embedding::KEY_VARIABLE).map(|(_, key)| key.as_str());
+    let folder = options.cache_folder.as_deref();
+    let connected = embedding::connect(settings, key, folder, http, tokio::runtime::Handle::current());
+    connected
+        .map_err(|error| problems.push(Diagnostic::error(format!("`optimizer.embedding` cannot be used: {error}"))))
+        .ok()
+}

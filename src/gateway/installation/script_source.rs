@@ -1,0 +1,75 @@
+//! The session script of a config: a preset, an inline script or a file, with its settings.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::builtins::{Settings, presets};
+use crate::config::{Config, SessionScript};
+use crate::diagnostic::Diagnostic;
+use crate::script::Source;
+use crate::search::Embedder;
+use crate::surface::ScriptSource;
+
+/// The session script with its settings. Fails if the preset is unknown or the file cannot be read.
+pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Result<ScriptSource, Diagnostic> {
+    let sections: Map<String, Value> = [
+        ("aggregation".to_owned(), config.aggregation.to_json()),
+        ("optimizer".to_owned(), config.optimizer.to_json()),
+        ("codeMode".to_owned(), config.code_mode.to_json()),
+        ("rateLimiting".to_owned(), config.rate_limiting.to_json()),
+        ("params".to_owned(), Value::Object(config.params.clone())),
+    ]
+    .into_iter()
+    .collect();
+    Ok(ScriptSource {
+        source: source(config)?,
+        namespace: namespace(config).into(),
+        root: config.folder.clone(),
+        settings: Arc::new(Settings { sections, embedder, code_mode: config.code_mode.clone() }),
+        lenient: config.script_for_once,
+        sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
+    })
+}
+
+/// The namespace of the script in the store. Proxies that share a store must agree on it, so it does not depend on where
+/// their config files are.
+fn namespace(config: &Config) -> String {
+    match &config.session {
+        SessionScript::Preset { name, .. } => format!("preset {}", name.split('@').next().unwrap_or_default()),
+        SessionScript::Inline(_) => "script".to_owned(),
+        SessionScript::File(path) => {
+            format!("script {}", path.strip_prefix(&config.folder).unwrap_or(path).display())
+        }
+    }
+}
+
+/// The text of the session script.
+pub(crate) fn source(config: &Config) -> Result<Source, Diagnostic> {
+    match &config.session {
+        SessionScript::Preset { name, place } => match presets::find(name) {
+            Ok(preset) => Ok(preset.script()),
+            Err(mut diagnostic) => {
+                diagnostic.place = place.clone();
+                Err(diagnostic)
+            }
+        },
+        SessionScript::Inline(inline) => {
+            let file = config.path.as_ref().map_or_else(|| "script".to_owned(), |path| path.display().to_string());
+            Ok(match inline.position {
+                // Leading empty lines make the line numbers of the script those of the config file.
+                Some(position) => {
+                    let text = "\n".repeat(position.first_line.saturating_sub(1)) + &inline.text;
+                    Source::new(file, text)
+                }
+                None => Source::new(format!("{file}#script"), inline.text.as_str()),
+            })
+        }
+        SessionScript::File(path) => {
+            let shown = path.strip_prefix(&config.folder).unwrap_or(path).display().to_string();
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Diagnostic::error(format!("cannot read the session script `{shown}`: {error}")))?;
+            Ok(Source::at(shown, text, path))
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The running servers of a config. A reload restarts only the servers whose config entry has changed.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::backend::{self, Backend, Environment, Held};
+use crate::config::{Config, ServerConfig, TransportConfig};
+use crate::gateway::backend_set::BackendSet;
+use crate::process::watchdog;
+
+struct RunningServer {
+    entry: ServerConfig,
+    backend: Arc<Held>,
+}
+
+/// The running servers by name, in config order.
+#[derive(Default)]
+pub(super) struct Servers(IndexMap<String, RunningServer>);
+
+/// The names of the servers that a config has started, stopped or restarted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerChanges {
+    pub(crate) added: Vec<String>,
+    pub(crate) removed: Vec<String>,
+    pub(crate) restarted: Vec<String>,
+}
+
+impl ServerChanges {
+    pub(crate) fn is_any(&self) -> bool {
+        *self != ServerChanges::default()
+    }
+}
+
+impl Servers {
+    /// Whether a server with exactly this config entry is running.
+    pub(crate) fn runs(&self, name: &str, entry: &ServerConfig) -> bool {
+        self.0.get(name).is_some_and(|running| running.entry.is_same_as(entry))
+    }
+
+    /// Starts new and changed servers, and drops its references to the others, which stop when their last user is done.
+    pub(crate) fn apply(
+        &mut self,
+        config: &Config,
+        environment: &Environment,
+        backend_set: &BackendSet,
+    ) -> ServerChanges {
+        let enabled = || config.servers.iter().filter(|(_, server)| !server.disabled);
+        if enabled().any(|(_, server)| matches!(server.transport, TransportConfig::Stdio { .. }))
+            && let Err(error) = watchdog::start(&environment.executable)
+        {
+            tracing::warn!(%error, "the watchdog did not start: servers may keep running if the proxy is killed");
+        }
+        let mut old = std::mem::take(&mut self.0);
+        let mut changes = ServerChanges::default();
+        for (name, entry) in enabled() {
+            let before = old.shift_remove(name);
+            let running = match before {
+                Some(running) if running.entry.is_same_as(entry) => running,
+                other => {
+                    let list = if other.is_some() { &mut changes.restarted } else { &mut changes.added };
+                    list.push(name.clone());
+                    let handle = backend::start(name, entry, environment);
+                    backend_set.register(&handle);
+                    RunningServer { entry: entry.clone(), backend: Arc::new(Held::new(handle)) }
+                }
+            };
+            self.0.insert(name.clone(), running);
+        }
+        changes.removed = old.into_keys().collect();
+        changes
+    }
+
+    /// The number of reconnections of a server; `None` for an extension.
+    pub(crate) fn restarts(&self, name: &str) -> Option<u64> {
+        self.0.get(name).map(|running| running.backend.handle().restarts())
+    }
+
+    pub(crate) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {
+        self.0.values().map(|running| Arc::clone(&running.backend) as Arc<dyn Backend>)
+    }
+}

@@ -1,0 +1,26 @@
+//! What the caller of the gateway provides beside the config.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::host_io::Reach;
+
+/// The environment of a gateway: paths, environment variables and built-in extensions.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Folder for the last known lists of the servers and for embedding vectors; `None` disables these caches.
+    pub cache_folder: Option<PathBuf>,
+    /// This program: the meaning of `command: proxy`, and the executable of the watchdog.
+    pub executable: PathBuf,
+    /// The environment variables of the process.
+    pub variables: Vec<(String, String)>,
+    /// Also serve the extensions shipped in the binary.
+    pub bundled: bool,
+}
+
+impl Options {
+    /// The I/O that local tools may do.
+    pub(super) fn reach(&self) -> Arc<Reach> {
+        Arc::new(Reach::new(self.variables.clone(), Some(self.executable.clone())))
+    }
+}

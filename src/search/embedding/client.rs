@@ -1,0 +1,122 @@
+//! The HTTP client of an embedding server.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use super::provider;
+use super::vector_cache::VectorCache;
+use crate::config::Embedding;
+use crate::fiber::wait;
+use crate::model::Secret;
+use crate::search::{EmbedError, Embedder};
+use crate::wire::http::{HttpClient, HttpError, Pool};
+
+/// Maximum number of texts per request.
+const BATCH_SIZE: usize = 32;
+
+/// The timeout for tools is long because they are embedded in the background; a client waits for the vector of a query.
+const TOOLS_TIMEOUT: Duration = Duration::from_secs(60);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long queries do without embeddings after a failure.
+const COOLDOWN: Duration = Duration::from_secs(15);
+
+const MAX_RESPONSE_BYTES: usize = 64 << 20;
+
+#[derive(Debug)]
+pub(super) struct EmbeddingClient {
+    embedding: Embedding,
+    client: HttpClient,
+    vectors: VectorCache,
+    runtime: Handle,
+    last_failure: Mutex<Option<Instant>>,
+}
+
+impl EmbeddingClient {
+    pub(super) fn new(
+        embedding: &Embedding,
+        key: Option<&str>,
+        cache_folder: Option<&Path>,
+        pool: &Pool,
+        runtime: Handle,
+    ) -> Result<Self, HttpError> {
+        let mut headers = BTreeMap::new();
+        if let Some(key) = key.filter(|key| !key.is_empty()) {
+            headers.insert("Authorization".to_owned(), Secret::new(format!("Bearer {key}")));
+        }
+        let client = HttpClient::new(pool, &provider::address(embedding), &headers, MAX_RESPONSE_BYTES)?;
+        let vectors = VectorCache::new(cache_folder, &identity(embedding));
+        Ok(EmbeddingClient { embedding: embedding.clone(), client, vectors, runtime, last_failure: Mutex::default() })
+    }
+
+    fn request(&self, texts: &[String], timeout: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let response = async { tokio::time::timeout(timeout, self.post(texts)).await };
+        match wait(response, &self.runtime) {
+            Ok(response) => response.map_err(EmbedError),
+            Err(_) => Err(EmbedError(format!("the embedding server did not respond within {} s", timeout.as_secs()))),
+        }
+    }
+
+    async fn post(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
+        let unreachable = |error: HttpError| format!("the embedding server cannot be reached: {error}");
+        let body = provider::request(&self.embedding, texts).to_string();
+        let mut response = self.client.post(self.client.headers(), body).await.map_err(unreachable)?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(format!("the embedding server responded with HTTP {status}"));
+        }
+        let body = response.body().await.map_err(unreachable)?;
+        let response: Value = serde_json::from_slice(&body)
+            .map_err(|error| format!("the response of the embedding server is not JSON: {error}"))?;
+        provider::vectors(self.embedding.provider, &response, texts.len())
+            .map_err(|problem| format!("invalid response of the embedding server: {problem}"))
+    }
+
+    fn is_cooling_down(&self) -> bool {
+        let last_failure = *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        last_failure.is_some_and(|since| since.elapsed() < COOLDOWN)
+    }
+
+    fn record(&self, last_failure: bool) {
+        let now = last_failure.then(Instant::now);
+        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+}
+
+impl Embedder for EmbeddingClient {
+    fn identity(&self) -> String {
+        identity(&self.embedding)
+    }
+
+    fn embed_tools(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut vectors: Vec<Option<Vec<f32>>> = texts.iter().map(|text| self.vectors.load(text)).collect();
+        let missing: Vec<usize> = (0..texts.len()).filter(|position| vectors[*position].is_none()).collect();
+        for positions in missing.chunks(BATCH_SIZE) {
+            let batch: Vec<String> = positions.iter().map(|position| texts[*position].clone()).collect();
+            for (position, vector) in positions.iter().zip(self.request(&batch, TOOLS_TIMEOUT)?) {
+                self.vectors.save(&texts[*position], &vector);
+                vectors[*position] = Some(vector);
+            }
+        }
+        Ok(vectors.into_iter().flatten().collect())
+    }
+
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        if self.is_cooling_down() {
+            return Err(EmbedError("the embedding server failed recently".to_owned()));
+        }
+        let response = self.request(&[text.to_owned()], QUERY_TIMEOUT);
+        self.record(response.is_err());
+        response?.pop().ok_or_else(|| EmbedError("the embedding server returned no vector".to_owned()))
+    }
+}
+
+/// Vectors are comparable only if provider, address and model are the same.
+fn identity(embedding: &Embedding) -> String {
+    format!("{} {} {}", embedding.provider.as_str(), embedding.url, embedding.model)
+}

@@ -1,0 +1,43 @@
+//! The operations that every kind of store implements.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use super::{Holder, Limit, Space, StoreError, TokenDecision};
+
+pub type Outcome<T> = Result<T, StoreError>;
+
+/// The operations behind [`super::Store`], which has checked sizes already. Each is atomic.
+pub(super) trait StoreDriver: Send + Sync {
+    fn name(&self) -> &str;
+
+    /// Takes one token from each of these distinct buckets, or none.
+    fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<TokenDecision>>;
+
+    fn put_journal<'a>(&'a self, id: &'a str, content: Vec<u8>, ttl: Duration) -> BoxFuture<'a, Outcome<()>>;
+
+    fn take_journal<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>>;
+
+    fn get<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>>;
+
+    fn set<'a>(
+        &'a self,
+        space: &'a Space,
+        key: &'a str,
+        value: Vec<u8>,
+        ttl: Option<Duration>,
+    ) -> BoxFuture<'a, Outcome<()>>;
+
+    fn incr<'a>(
+        &'a self,
+        space: &'a Space,
+        key: &'a str,
+        by: i64,
+        ttl: Option<Duration>,
+    ) -> BoxFuture<'a, Outcome<i64>>;
+
+    fn delete<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<bool>>;
+
+    fn forget<'a>(&'a self, holder: &'a Holder) -> BoxFuture<'a, Outcome<()>>;
+}
