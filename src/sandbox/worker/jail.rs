@@ -33,7 +33,7 @@ pub(super) fn shut_in(pipe: &File, parent: Pid) -> io::Result<()> {
     end_with(Some(parent))?;
     close_all_but(pipe);
     rustix::process::setpriority_process(None, NICENESS)?;
-    crate::process::request_long_timeslice();
+    crate::fiber::request_long_timeslice();
     #[cfg(target_os = "linux")]
     crate::sandbox::kernel::on_half_of_the_processors();
     limit(&[(Resource::As, ADDRESS_SPACE), (Resource::Nofile, 0)])
