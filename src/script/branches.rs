@@ -65,7 +65,7 @@ impl Context {
     }
 
     /// Calls functions without arguments, each to its end and each in a world of its own. Nothing is journaled. Returns
-    /// their results in order, or the first error in that order.
+    /// their results in order, or the first error in that order. The caller has called [`Context::check_nesting`].
     pub fn parallel_in_worlds<'v>(
         &self,
         kind: &'static str,
@@ -73,7 +73,6 @@ impl Context {
         calls: impl Iterator<Item = (Value<'v>, Arc<dyn Any + Send + Sync>)>,
         options: BranchOptions<'_>,
     ) -> starlark::Result<Vec<Value<'v>>> {
-        self.check_nesting(kind)?;
         let (functions, contexts): (Vec<Value<'v>>, Vec<Context>) = calls
             .map(|(function, world)| {
                 let mut context = self.branch(None);
@@ -85,7 +84,8 @@ impl Context {
         self.run_branches(&set, evaluator.module())?.into_iter().collect()
     }
 
-    fn check_nesting(&self, kind: &'static str) -> Result<(), ScriptError> {
+    /// Fails if branches of this context would be nested too deeply.
+    pub fn check_nesting(&self, kind: &'static str) -> Result<(), ScriptError> {
         if self.depth < MAX_NESTING {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Branches of one run, in a fiber of the pool and on a plain thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use futures::FutureExt;
 use tokio::sync::Semaphore;
 
 use super::Alive;
-use crate::fiber::{Branches, Pool, give_way, is_over_slice, wait_for_others, wait_here};
+use crate::fiber::{Branches, Pool, is_over_slice, wait_for_others, wait_here};
 
 type Jobs<'a> = Vec<Box<dyn FnOnce() + 'a>>;
 
@@ -27,21 +27,25 @@ async fn everywhere(test: fn()) {
 #[tokio::test]
 async fn branches_start_in_order_within_the_limit_and_borrow_from_their_caller() {
     everywhere(|| {
-        let (order, running, most) = (RefCell::new(Vec::new()), RefCell::new(0), RefCell::new(0));
-        let jobs = (0..100).map(|number| {
-            let (order, running, most) = (&order, &running, &most);
+        let (order, running, most) = (RefCell::new(Vec::new()), Cell::new(0), Cell::new(0));
+        let gate = Semaphore::new(0);
+        let jobs = (0..98).map(|number| {
+            let (order, running, most, gate) = (&order, &running, &most, &gate);
             Box::new(move || {
                 order.borrow_mut().push(number);
-                *running.borrow_mut() += 1;
-                let now = *running.borrow();
-                most.replace_with(|most| now.max(*most));
-                give_way();
-                *running.borrow_mut() -= 1;
+                running.set(running.get() + 1);
+                most.set(running.get().max(most.get()));
+                // Six wait until the seventh has started.
+                if number % 7 == 6 {
+                    gate.add_permits(7);
+                }
+                wait_here(gate.acquire()).unwrap().forget();
+                running.set(running.get() - 1);
             }) as Box<dyn FnOnce() + '_>
         });
         run(jobs.collect(), 7);
-        assert_eq!(*order.borrow(), (0..100).collect::<Vec<_>>());
-        assert_eq!(*most.borrow(), 7);
+        assert_eq!(*order.borrow(), (0..98).collect::<Vec<_>>());
+        assert_eq!(most.get(), 7);
     })
     .await;
 }
