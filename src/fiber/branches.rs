@@ -1,9 +1,11 @@
-//! Jobs that run beside each other on the stack, and so within the lifetime, of one that waits for all of them. Each has
-//! a stack of its own; they take turns on their thread whenever one waits.
+//! Jobs that run concurrently on one thread and borrow from the caller, which waits for all of them. Each job has a stack
+//! of its own; the thread switches between them whenever one waits. `parallel` of handlers and of sandboxed scripts both
+//! run on this.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,73 +14,99 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures::task::AtomicWaker;
 
-use super::fiber::{Fiber, Hold, is_over_slice, wait_for_others};
+use super::coroutine::{Fiber, Hold, is_over_slice, wait_for_others};
+use super::stack::HANDLER_STACK;
 
-type Job<'a> = Box<dyn FnOnce() + 'a>;
+type BranchJob<'a> = Box<dyn FnOnce() + 'a>;
 
-/// Runs to its end every job that was begun; dropped before, it unwinds their stacks.
+/// Runs every job to its end. Jobs start in order; of those that can continue, the earlier runs first. Dropping this
+/// before the end unwinds the stacks of all started jobs; the others never start.
+///
+/// Completes with an error if there is no memory for a stack.
 pub struct Branches<'a> {
-    waiting: VecDeque<Job<'a>>,
-    begun: Vec<Branch>,
+    queued: VecDeque<BranchJob<'a>>,
+    started: Vec<Branch>,
     limit: usize,
-    /// Whether those that were held may go on.
+    stack_size: usize,
+    /// Whether branches in [`wait_for_others`] may continue.
     may_go_on: &'a dyn Fn() -> bool,
+    /// Of the task that polls this.
     waker: Arc<AtomicWaker>,
 }
 
 struct Branch {
-    /// None when it has ended.
+    /// None once the job has ended.
     fiber: Option<Fiber>,
-    flag: Arc<Flag>,
+    wake_flag: Arc<WakeFlag>,
     waker: Waker,
     hold: Rc<Cell<Hold>>,
 }
 
-/// Wakes the whole for one branch.
-struct Flag {
+/// The waker of one branch: it marks the branch as ready and wakes the task that polls all of them.
+struct WakeFlag {
     ready: AtomicBool,
-    whole: Arc<AtomicWaker>,
+    task: Arc<AtomicWaker>,
 }
 
-impl Wake for Flag {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.ready.store(true, Ordering::Release);
-        self.whole.wake();
+        self.task.wake();
+    }
+}
+
+impl Branch {
+    fn is_running(&self, hold: Hold) -> bool {
+        self.fiber.is_some() && self.hold.get() == hold
     }
 }
 
 impl<'a> Branches<'a> {
-    /// At most `limit` of them are at work at once.
-    pub fn new(jobs: Vec<Job<'a>>, limit: usize, may_go_on: &'a dyn Fn() -> bool) -> Self {
-        Branches { waiting: jobs.into(), begun: Vec::new(), limit, may_go_on, waker: Arc::default() }
+    /// At most `limit` jobs run at once, not counting those in [`wait_for_others`].
+    pub fn new(jobs: Vec<BranchJob<'a>>, limit: usize, may_go_on: &'a dyn Fn() -> bool) -> Self {
+        Branches {
+            queued: jobs.into(),
+            started: Vec::new(),
+            limit,
+            stack_size: HANDLER_STACK,
+            may_go_on,
+            waker: Arc::default(),
+        }
+    }
+
+    /// Gives each job a stack of this many bytes instead of a handler's.
+    #[must_use]
+    pub fn with_stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = bytes;
+        self
     }
 
     fn count(&self, hold: Hold) -> usize {
-        self.begun.iter().filter(|branch| branch.fiber.is_some() && branch.hold.get() == hold).count()
+        self.started.iter().filter(|branch| branch.is_running(hold)).count()
     }
 
-    fn begin_next(&mut self) -> std::io::Result<bool> {
+    fn start_next(&mut self) -> io::Result<bool> {
         if self.count(Hold::None) >= self.limit {
             return Ok(false);
         }
-        let Some(job) = self.waiting.pop_front() else { return Ok(false) };
+        let Some(job) = self.queued.pop_front() else { return Ok(false) };
         let hold = Rc::new(Cell::new(Hold::None));
-        let fiber = begin(job, Rc::clone(&hold))?;
-        let flag = Arc::new(Flag { ready: AtomicBool::new(true), whole: Arc::clone(&self.waker) });
-        self.begun.push(Branch { fiber: Some(fiber), waker: Arc::clone(&flag).into(), flag, hold });
+        let fiber = fiber_for(job, Rc::clone(&hold), self.stack_size)?;
+        let wake_flag = Arc::new(WakeFlag { ready: AtomicBool::new(true), task: Arc::clone(&self.waker) });
+        self.started.push(Branch { fiber: Some(fiber), waker: Arc::clone(&wake_flag).into(), wake_flag, hold });
         Ok(true)
     }
 
-    /// Lets those that are ready do something; whether any was.
-    fn turn(&mut self) -> bool {
+    /// Polls the branches that are ready, in order; whether there was one.
+    fn poll_ready(&mut self) -> bool {
         let mut any = false;
-        for branch in &mut self.begun {
+        for branch in &mut self.started {
             let Some(fiber) = &mut branch.fiber else { continue };
-            if branch.hold.get() == Hold::Waits || !branch.flag.ready.swap(false, Ordering::Acquire) {
+            if branch.hold.get() == Hold::Waiting || !branch.wake_flag.ready.swap(false, Ordering::Acquire) {
                 continue;
             }
             any = true;
@@ -89,15 +117,16 @@ impl<'a> Branches<'a> {
         any
     }
 
-    /// Lets held ones go on, as far as there are places for them.
+    /// Marks branches in [`wait_for_others`] as ready, as far as the limit allows; at least one to break a deadlock.
     fn release(&mut self, verdict: Hold) -> bool {
-        let mut places = self.limit.saturating_sub(self.count(Hold::None)).max(usize::from(verdict == Hold::Hopeless));
+        let at_least = usize::from(verdict == Hold::Deadlocked);
+        let mut capacity = self.limit.saturating_sub(self.count(Hold::None)).max(at_least);
         let mut any = false;
-        for branch in &self.begun {
-            if places > 0 && branch.fiber.is_some() && branch.hold.get() == Hold::Waits {
+        for branch in &self.started {
+            if capacity > 0 && branch.is_running(Hold::Waiting) {
                 branch.hold.set(verdict);
-                branch.flag.ready.store(true, Ordering::Release);
-                (places, any) = (places - 1, true);
+                branch.wake_flag.ready.store(true, Ordering::Release);
+                (capacity, any) = (capacity - 1, true);
             }
         }
         any
@@ -105,42 +134,41 @@ impl<'a> Branches<'a> {
 }
 
 impl Future for Branches<'_> {
-    type Output = std::io::Result<()>;
+    type Output = io::Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.waker.register(context.waker());
         loop {
-            let held = self.count(Hold::Waits);
-            let released = held > 0 && (self.may_go_on)() && self.release(Hold::None);
-            let begun = match self.begin_next() {
-                Ok(begun) => begun,
+            let released = self.count(Hold::Waiting) > 0 && (self.may_go_on)() && self.release(Hold::None);
+            let started = match self.start_next() {
+                Ok(started) => started,
                 Err(error) => return Poll::Ready(Err(error)),
             };
-            if self.turn() || begun || released {
+            if self.poll_ready() || started || released {
                 if is_over_slice() {
                     context.waker().wake_by_ref();
                     return Poll::Pending;
                 }
                 continue;
             }
-            if self.waiting.is_empty() && self.begun.iter().all(|branch| branch.fiber.is_none()) {
+            if self.queued.is_empty() && self.started.iter().all(|branch| branch.fiber.is_none()) {
                 return Poll::Ready(Ok(()));
             }
-            // Those that are not held wait for something outside, and will be woken.
-            if self.count(Hold::None) > 0 || self.count(Hold::Waits) == 0 {
+            // Branches that are not held wait for something outside, which will wake them.
+            if self.count(Hold::None) > 0 || self.count(Hold::Waiting) == 0 {
                 return Poll::Pending;
             }
+            // All branches wait for each other: the caller may be a branch itself, with siblings that can continue.
             if !wait_for_others() {
-                self.release(Hold::Hopeless);
+                self.release(Hold::Deadlocked);
             }
         }
     }
 }
 
-/// A fiber for a job that borrows from whoever waits for it.
 #[expect(unsafe_code, reason = "the fiber borrows; it cannot outlive what it borrows from")]
-fn begin(job: Job<'_>, hold: Rc<Cell<Hold>>) -> std::io::Result<Fiber> {
-    // SAFETY: `Branches` keeps the fiber and has the lifetime of what the job borrows; whether it is polled to the end
-    // or dropped, the fiber's stack is gone before that lifetime ends.
-    unsafe { Fiber::borrowing(job, hold) }
+fn fiber_for(job: BranchJob<'_>, hold: Rc<Cell<Hold>>, stack_size: usize) -> io::Result<Fiber> {
+    // SAFETY: `Branches` owns the fiber and has the lifetime of what the job borrows. Whether it is polled to the end or
+    // dropped, the fiber's stack is gone before that lifetime ends.
+    unsafe { Fiber::branch(job, hold, stack_size) }
 }

@@ -1,178 +1,71 @@
-//! Where handlers run. A handler waits for servers with its stack, so it needs one of its own; but a thread for each
-//! would cost several thread switches a call. So handlers are fibers: many of them share a few worker threads, and one
-//! that waits, or computes for long, lets the others go on.
+//! Scheduling: everything that decides which code runs on which thread, and when.
+//!
+//! Starlark is synchronous: a handler that calls a server waits with its stack. A thread for each handler would cost
+//! several thread switches per call, so handlers are fibers. A fiber has a stack of its own; a few worker threads run
+//! many fibers each, and a fiber that waits, or computes for long, lets the others run.
+//!
+//! # Threads
+//!
+//! - The **runtime thread** runs tokio's single-threaded runtime: all sockets, pipes and timers. It never runs a handler,
+//!   and must never block or compute for long. Messages above 128 KiB are parsed on tokio's blocking pool
+//!   ([`off_thread_if_large`]); the passes over them that remain yield in between ([`yield_if_large`]).
+//! - A **worker** is a thread of a [`Pool`]. There are as many as CPUs (2 to 8). Workers ask the kernel for a long time
+//!   slice ([`request_long_timeslice`]), so the runtime thread preempts them when a message arrives.
+//! - A **fiber** runs on the worker that started it, from its first instruction to its last. It never migrates, so its
+//!   stack may hold `Rc`s and other values that are not `Send`.
+//! - A **branch** ([`Branches`]) is a fiber that runs inside another fiber, or on a plain thread, and borrows from it. It
+//!   runs only while its owner waits for it, on the owner's thread and within the owner's time slice.
+//!
+//! # Who wakes whom
+//!
+//! - The runtime thread pushes jobs to the pool's queue. It wakes workers when it parks, once for all jobs of that turn
+//!   ([`flush_wakeups`]); 32 jobs, or the first job of a pool, do not wait for that.
+//! - A woken worker takes one job, polls its fibers, and takes the next job. Each job is taken by one worker.
+//! - A future that a fiber waits for wakes that fiber's task on its worker. A branch's waker marks the branch as ready and
+//!   wakes the task of the fiber around it.
+//! - A worker wakes tasks of the runtime only through [`run_on_runtime`], in batches and in order. This includes the
+//!   results of jobs.
+//!
+//! # What must not block
+//!
+//! - A fiber waits with [`wait`] or [`wait_here`], never with a blocking call. Script code yields after 1 ms of computing
+//!   ([`is_over_slice`], [`give_way`]).
+//! - A single long operation cannot be suspended. If a job stays in the queue for 20 ms and every worker has been inside
+//!   one operation for that long, the pool starts another worker, up to 64.
+//! - No lock is held across [`wait`] or [`give_way`]: another fiber of the same thread would deadlock on it.
+//!
+//! # Cancellation and panics
+//!
+//! - Dropping the future of [`Pool::run`] before the job has a permit drops the job. After that the job runs to its end:
+//!   a handler is cancelled by its host, which fails what the handler waits for.
+//! - A job holds its permit until it has ended, whether or not its caller still waits.
+//! - A panic in a job is caught on the fiber's stack and becomes [`PoolError::Panicked`]. The worker and its other fibers
+//!   continue.
+//! - A panic in a branch passes to the code that waits for the branches; the stacks of the other branches are unwound.
+//! - Dropping [`Branches`] before they are done unwinds the stacks of the branches that have started. Destructors that run
+//!   then are outside of any fiber, and must not wait.
+//! - A pool that is dropped lets its workers finish the fibers that have started, and drops its queue.
+//! - A job for which there is no memory for a stack is dropped; its caller gets [`PoolError::Dropped`].
 
 mod branches;
+mod coroutine;
+mod large;
+mod pool;
+mod queue;
 mod run_on_runtime;
-mod fiber;
+mod stack;
+mod timeslice;
 mod wakeups;
 mod worker;
 
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, oneshot};
-
 pub use branches::Branches;
-pub use fiber::{give_way, is_over_slice, wait, wait_for_others, wait_here};
+pub use coroutine::{give_way, is_over_slice, wait, wait_for_others, wait_here};
+pub use large::{off_thread_if_large, yield_if_large};
+pub use pool::{Pool, PoolError};
 pub use run_on_runtime::run_on_runtime;
+pub use stack::HANDLER_STACK;
+pub use timeslice::request_long_timeslice;
 pub use wakeups::{flush_wakeups, on_runtime_park};
-use worker::Worker;
-
-/// Workers started because all others were in the middle of one long operation.
-const MAX_WORKERS: usize = 64;
-
-type Job = Box<dyn FnOnce() + Send>;
-
-#[derive(Debug, thiserror::Error)]
-pub enum PoolError {
-    #[error("the handler broke down: {0}")]
-    Panicked(String),
-    #[error("cannot start a thread: {0}")]
-    Thread(#[from] std::io::Error),
-}
-
-#[derive(Clone)]
-pub struct Pool(Arc<Shared>);
-
-struct Shared {
-    places: Arc<Semaphore>,
-    /// Jobs that no worker has begun yet.
-    queue: Arc<Queue>,
-    workers: Mutex<Vec<Worker>>,
-    /// How many workers there are as long as none is stuck.
-    usual: usize,
-}
-
-impl Pool {
-    /// At most `max` handlers are under way at once; others queue.
-    pub fn new(max: usize) -> Pool {
-        let usual = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
-        let places = Arc::new(Semaphore::new(max.max(1)));
-        Pool(Arc::new(Shared { places, queue: Arc::default(), workers: Mutex::default(), usual }))
-    }
-
-    /// Runs a job, or lets it wait for a place. If the future is dropped while it waits the job never runs; after that it
-    /// runs to its end.
-    pub async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, PoolError> {
-        let gone = || PoolError::Panicked("it gave no result".to_owned());
-        let place = Arc::clone(&self.0.places).acquire_owned().await.map_err(|_| gone())?;
-        let (sender, mut receiver) = oneshot::channel();
-        self.0.queue.push(Box::new(move || {
-            let result = catch_unwind(AssertUnwindSafe(job)).map_err(|payload| PoolError::Panicked(text_of(&*payload)));
-            run_on_runtime(move || {
-                // If nobody waits any more the result is nobody's.
-                let _ = sender.send(result);
-                drop(place);
-            });
-        }));
-        // The first worker is started at once, so that whoever asked hears if there can be none.
-        if !self.has_workers() || !wakeups::put_off(self) {
-            self.wake_one()?;
-        }
-        loop {
-            match tokio::time::timeout(worker::STUCK, &mut receiver).await {
-                Ok(result) => return result.unwrap_or_else(|_| Err(gone())),
-                Err(_) if self.0.queue.is_empty() => return receiver.await.unwrap_or_else(|_| Err(gone())),
-                Err(_) => self.rescue()?,
-            }
-        }
-    }
-
-    fn is(&self, other: &Pool) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    fn workers(&self) -> MutexGuard<'_, Vec<Worker>> {
-        self.0.workers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn has_workers(&self) -> bool {
-        !self.workers().is_empty()
-    }
-
-    /// Sees to it that somebody takes so many jobs.
-    fn wake_for(&self, jobs: usize) {
-        if let Err(error) = self.wake_one() {
-            tracing::warn!(%error, "waking the workers");
-        }
-        if jobs > 1 {
-            self.workers().iter().for_each(Worker::wake);
-        }
-    }
-
-    /// Sees to it that somebody takes the job: a worker that has nothing to do right now, a new one, or the one with
-    /// the fewest handlers.
-    fn wake_one(&self) -> Result<(), PoolError> {
-        let mut workers = self.workers();
-        if let Some(free) = workers.iter().find(|worker| worker.is_free()) {
-            free.wake();
-            return Ok(());
-        }
-        if workers.len() < self.0.usual {
-            match Worker::start(Arc::clone(&self.0.queue), Handle::current()) {
-                Ok(worker) => {
-                    workers.push(worker);
-                    return Ok(());
-                }
-                // Nobody will ever take it: it must not run after it was reported as failed.
-                Err(error) if workers.is_empty() => {
-                    self.0.queue.take_back();
-                    return Err(error.into());
-                }
-                Err(error) => tracing::warn!(%error, "no further worker for handlers"),
-            }
-        }
-        if let Some(least) = workers.iter().min_by_key(|worker| worker.load()) {
-            least.wake();
-        }
-        Ok(())
-    }
-
-    /// Jobs are waiting though time has passed: workers may be stuck in operations that nothing can interrupt.
-    fn rescue(&self) -> Result<(), PoolError> {
-        let mut workers = self.workers();
-        if workers.iter().all(Worker::is_stuck) && workers.len() < MAX_WORKERS {
-            workers.push(Worker::start(Arc::clone(&self.0.queue), Handle::current())?);
-        }
-        workers.iter().for_each(Worker::wake);
-        Ok(())
-    }
-}
-
-/// Jobs in the order they came.
-#[derive(Default)]
-struct Queue(Mutex<VecDeque<Job>>);
-
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Job>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, job: Job) {
-        self.lock().push_back(job);
-    }
-
-    fn pop(&self) -> Option<Job> {
-        self.lock().pop_front()
-    }
-
-    /// Undoes the last push.
-    fn take_back(&self) {
-        self.lock().pop_back();
-    }
-
-    fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-}
-
-fn text_of(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
-}
 
 #[cfg(test)]
 mod tests;

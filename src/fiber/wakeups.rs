@@ -1,48 +1,47 @@
-//! Workers are woken once for all the jobs that one turn of the thread that serves everybody has brought: woken for each
-//! they would take turns with it, one job at a time.
+//! Batching of wake-ups. The runtime thread wakes the workers of a pool once for all the jobs of one turn of its event
+//! loop, just before it parks. If it woke a worker for each job, the two threads would alternate, one job at a time.
 
 use std::cell::RefCell;
 
-use super::Pool;
+use super::pool::Pool;
 
-/// So many jobs do not wait for more.
-const MOST: usize = 32;
+/// A batch of this many jobs is not held back any longer.
+const MAX_BATCH: usize = 32;
 
 thread_local! {
-    /// Whose workers are to be woken, and for how many jobs; none on threads that do not say when they rest.
-    static PUT_OFF: RefCell<Option<Vec<(Pool, usize)>>> = const { RefCell::new(None) };
+    /// Pools whose workers are to be woken, and for how many jobs; none on threads that do not batch.
+    static PENDING: RefCell<Option<Vec<(Pool, usize)>>> = const { RefCell::new(None) };
 }
 
-/// From now on this thread calls [`flush_wakeups`] before it rests.
+/// Enables batching on the calling thread, which must call [`flush_wakeups`] whenever it parks.
 pub fn on_runtime_park() {
-    PUT_OFF.with(|put_off| put_off.replace(Some(Vec::new())));
+    PENDING.set(Some(Vec::new()));
 }
 
-/// Wakes the workers of the jobs that came since it last rested.
+/// Wakes the workers for all jobs that were queued on this thread since the last flush.
 pub fn flush_wakeups() {
-    let due = PUT_OFF.with(|put_off| put_off.borrow_mut().as_mut().map(std::mem::take));
-    for (pool, jobs) in due.into_iter().flatten() {
+    let pending = PENDING.with_borrow_mut(|pending| pending.as_mut().map(std::mem::take));
+    for (pool, jobs) in pending.into_iter().flatten() {
         pool.wake_for(jobs);
     }
 }
 
-/// Remembers that a job has come; false where it must be seen to at once.
-pub(super) fn put_off(pool: &Pool) -> bool {
-    let jobs = PUT_OFF.with(|put_off| {
-        let mut put_off = put_off.borrow_mut();
-        let due = put_off.as_mut()?;
-        match due.iter_mut().find(|(other, _)| other.is(pool)) {
+/// Holds the wake-up for one queued job back; false on threads that do not batch, where the caller must wake a worker.
+pub(super) fn hold_back(pool: &Pool) -> bool {
+    let jobs = PENDING.with_borrow_mut(|pending| {
+        let pending = pending.as_mut()?;
+        match pending.iter_mut().find(|(other, _)| other.is(pool)) {
             Some((_, jobs)) => {
                 *jobs += 1;
                 Some(*jobs)
             }
             None => {
-                due.push((pool.clone(), 1));
+                pending.push((pool.clone(), 1));
                 Some(1)
             }
         }
     });
-    if jobs.is_some_and(|jobs| jobs >= MOST) {
+    if jobs.is_some_and(|jobs| jobs >= MAX_BATCH) {
         flush_wakeups();
     }
     jobs.is_some()

@@ -1,4 +1,4 @@
-//! A thread that runs fibers.
+//! A thread of the pool, which runs fibers.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,106 +13,108 @@ use futures::stream::FuturesUnordered;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-use super::fiber::Fiber;
-use super::{Queue, run_on_runtime};
+use super::coroutine::Fiber;
+use super::queue::JobQueue;
+use super::{run_on_runtime, timeslice};
 
-/// The worker's own loop needs little; fibers have their own stacks.
-const STACK: usize = 256 << 10;
-/// Longer than this in one go, without giving way, is an operation that nothing can interrupt.
-pub(super) const STUCK: Duration = Duration::from_millis(20);
+/// The stack of the worker's own loop; fibers have their own.
+const LOOP_STACK: usize = 256 << 10;
+/// A fiber that runs longer than this without yielding is in an operation that cannot be suspended.
+pub(super) const STUCK_AFTER: Duration = Duration::from_millis(20);
 
-/// What is known of a worker from outside.
+/// What a worker and its pool share.
 #[derive(Debug)]
-struct State {
-    born: Instant,
-    /// When it began what it does now, in microseconds since it was born; 0 if it waits.
+struct WorkerStatus {
+    started: Instant,
+    /// When the running fiber was resumed, in microseconds since `started`; 0 while no fiber runs.
     busy_since: AtomicU64,
-    load: AtomicUsize,
+    fibers: AtomicUsize,
     wake: Notify,
     closed: AtomicBool,
 }
 
-impl State {
+impl WorkerStatus {
     fn now(&self) -> u64 {
-        self.born.elapsed().as_micros() as u64 + 1
+        self.started.elapsed().as_micros() as u64 + 1
     }
 }
 
-pub(super) struct Worker {
-    state: Arc<State>,
+/// The pool's handle to a worker. Dropping it ends the thread once its last fiber has ended.
+pub(super) struct PoolWorker {
+    status: Arc<WorkerStatus>,
 }
 
-impl Worker {
-    /// Starts the thread, which begins with the queue. Timers and sockets of what runs there belong to `runtime`.
-    pub(super) fn start(queue: Arc<Queue>, runtime: Handle) -> io::Result<Self> {
-        let state = Arc::new(State {
-            born: Instant::now(),
+impl PoolWorker {
+    /// Starts the thread, which takes jobs from the queue at once. Its fibers use the timers and sockets of `runtime`.
+    pub(super) fn start(queue: Arc<JobQueue>, runtime: Handle) -> io::Result<Self> {
+        let status = Arc::new(WorkerStatus {
+            started: Instant::now(),
             busy_since: AtomicU64::new(0),
-            load: AtomicUsize::new(0),
+            fibers: AtomicUsize::new(0),
             wake: Notify::new(),
             closed: AtomicBool::new(false),
         });
-        let inside = Arc::clone(&state);
-        std::thread::Builder::new().name("handlers".into()).stack_size(STACK).spawn(move || {
-            // Whoever serves clients has less to do at a time.
-            crate::process::request_long_timeslice();
-            work(&runtime, &queue, &inside);
+        let own = Arc::clone(&status);
+        std::thread::Builder::new().name("handlers".into()).stack_size(LOOP_STACK).spawn(move || {
+            // The runtime thread, which has less to compute at a time, then preempts this one.
+            timeslice::request_long_timeslice();
+            run_fibers(&runtime, &queue, &own);
         })?;
-        Ok(Worker { state })
+        Ok(PoolWorker { status })
     }
 
-    /// There is something in the queue.
+    /// Tells the worker to look at the queue.
     pub(super) fn wake(&self) {
-        self.state.wake.notify_one();
+        self.status.wake.notify_one();
     }
 
-    /// How many handlers are under way on it.
+    /// How many fibers the worker has.
     pub(super) fn load(&self) -> usize {
-        self.state.load.load(Ordering::Relaxed)
+        self.status.fibers.load(Ordering::Relaxed)
     }
 
-    /// Whether it waits for something to do.
-    pub(super) fn is_free(&self) -> bool {
-        self.state.busy_since.load(Ordering::Relaxed) == 0
+    /// Whether no fiber of the worker runs right now.
+    pub(super) fn is_idle(&self) -> bool {
+        self.status.busy_since.load(Ordering::Relaxed) == 0
     }
 
+    /// Whether the running fiber has not yielded for [`STUCK_AFTER`].
     pub(super) fn is_stuck(&self) -> bool {
-        let since = self.state.busy_since.load(Ordering::Relaxed);
-        since != 0 && self.state.now().saturating_sub(since) > STUCK.as_micros() as u64
+        let since = self.status.busy_since.load(Ordering::Relaxed);
+        since != 0 && self.status.now().saturating_sub(since) > STUCK_AFTER.as_micros() as u64
     }
 }
 
-/// The pool is gone: the thread ends with its last handler.
-impl Drop for Worker {
+impl Drop for PoolWorker {
     fn drop(&mut self) {
-        self.state.closed.store(true, Ordering::Release);
+        self.status.closed.store(true, Ordering::Release);
         self.wake();
     }
 }
 
-/// Runs until the pool is gone and every fiber has ended.
-fn work(runtime: &Handle, queue: &Queue, state: &Arc<State>) {
+/// The worker's loop: runs until the pool is gone and every fiber has ended.
+fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
     let _context = runtime.enter();
-    run_on_runtime::begin(runtime);
+    run_on_runtime::register_worker(runtime);
     let mut fibers = FuturesUnordered::new();
-    let mut woken = pin!(state.wake.notified());
+    let mut woken = pin!(status.wake.notified());
     futures::executor::block_on(poll_fn(|context| {
         loop {
-            let closed = state.closed.load(Ordering::Acquire);
-            // One job, then a turn for the fibers: a worker that took all at once would keep the rest from the others if
-            // the first of them got stuck.
+            let closed = status.closed.load(Ordering::Acquire);
+            // One job, then the fibers: if a worker took all jobs at once and the first of them got stuck, no other
+            // worker could take the rest.
             let job = if closed { None } else { queue.pop() };
-            let begun = job.is_some();
+            let started = job.is_some();
             match job.map(Fiber::new) {
                 None => {}
                 Some(Ok(fiber)) => {
-                    state.load.fetch_add(1, Ordering::Relaxed);
-                    fibers.push(Timed { fiber, state: Arc::clone(state) });
+                    status.fibers.fetch_add(1, Ordering::Relaxed);
+                    fibers.push(TimedFiber { fiber, status: Arc::clone(status) });
                 }
-                // Dropping the job has told whoever waits for it.
-                Some(Err(error)) => tracing::error!(%error, "no stack for a handler"),
+                // The job was dropped, and with it the sender that its caller waits for.
+                Some(Err(error)) => tracing::error!(%error, "cannot allocate a stack for a handler"),
             }
-            if matches!(fibers.poll_next_unpin(context), Poll::Ready(Some(()))) || begun {
+            if matches!(fibers.poll_next_unpin(context), Poll::Ready(Some(()))) || started {
                 continue;
             }
             if closed && fibers.is_empty() {
@@ -121,30 +123,30 @@ fn work(runtime: &Handle, queue: &Queue, state: &Arc<State>) {
             if woken.as_mut().poll(context).is_pending() {
                 return Poll::Pending;
             }
-            woken.set(state.wake.notified());
+            woken.set(status.wake.notified());
         }
     }));
 }
 
-/// A fiber that says when it is at work.
-struct Timed {
+/// A fiber that records in the status when it runs.
+struct TimedFiber {
     fiber: Fiber,
-    state: Arc<State>,
+    status: Arc<WorkerStatus>,
 }
 
-impl Future for Timed {
+impl Future for TimedFiber {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.state.busy_since.store(self.state.now(), Ordering::Relaxed);
+        self.status.busy_since.store(self.status.now(), Ordering::Relaxed);
         let outcome = Pin::new(&mut self.fiber).poll(context);
-        self.state.busy_since.store(0, Ordering::Relaxed);
+        self.status.busy_since.store(0, Ordering::Relaxed);
         outcome
     }
 }
 
-impl Drop for Timed {
+impl Drop for TimedFiber {
     fn drop(&mut self) {
-        self.state.load.fetch_sub(1, Ordering::Relaxed);
+        self.status.fibers.fetch_sub(1, Ordering::Relaxed);
     }
 }

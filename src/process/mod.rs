@@ -6,10 +6,8 @@ mod ancestors;
 mod child;
 mod environment;
 mod tree;
-mod timeslice;
 pub mod watchdog;
 
 pub use ancestors::{is_served_by_ancestor, with_ancestor};
 pub use child::{Child, DESCENDANT_MARK, Launch};
 pub use environment::base_environment;
-pub use timeslice::request_long_timeslice;

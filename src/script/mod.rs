@@ -28,6 +28,7 @@ mod resolve;
 mod source;
 mod trial;
 
+pub use branches::BranchOptions;
 pub use context::{Context, LogLine};
 pub use evaluate::{BIG_STACK, Program, evaluate, evaluate_and_call, on_big_stack, prepare};
 pub use failure::{Failed, Failure, FailureKind};

@@ -12,13 +12,13 @@ mod revision;
 mod severity;
 pub mod sse;
 mod stdio;
-mod turns;
+mod parse;
 
 pub use error::{RpcError, code};
 pub use lines::{Line, LineReader, LineSender, line_writer};
 pub use message::{Fault, Id, Message, Notification, Request, Response, batch, encode};
 pub use meta::{ClientMeta, RESERVED, carried_meta, key, without_reserved};
+pub use parse::{parse, yield_if_large};
 pub use revision::Revision;
 pub use severity::Severity;
 pub use stdio::standard_streams;
-pub use turns::{parse, yield_if_large};

@@ -19,8 +19,8 @@ const STEPS: &str = "the script used more than its limit of 1000000 steps";
 const CALLS: &str = "the script used more than its limit of 5 tool calls (`codeMode.maxCalls`)";
 const NESTED: &str = "this is nested too deeply: more than 1000";
 const FRAMES: &str = "the script used more than its limit of 200 nested calls";
-const DEPTH: &str = "the script, or a value of it, is nested too deeply";
-const SOURCE: &str = "bytes; it may have 65536";
+const DEPTH: &str = "the script or one of its values is nested too deeply";
+const SOURCE: &str = "bytes; the maximum is 65536";
 
 /// Scripts that use up something, and what is said of them.
 fn bombs() -> Vec<(String, Vec<&'static str>)> {
@@ -48,7 +48,7 @@ fn bombs() -> Vec<(String, Vec<&'static str>)> {
         ("for i in range(100000):\n    for j in range(100000):\n        pass", vec![STEPS]),
         ("for i in range(20):\n    attempt(echo, n = i)", vec![CALLS]),
         ("parallel([lambda: echo() for i in range(20)])", vec![CALLS]),
-        ("def f(n):\n    return parallel([lambda: f(n + 1)] * 3)\nreturn f(0)", vec!["stands inside of itself"]),
+        ("def f(n):\n    return parallel([lambda: f(n + 1)] * 3)\nreturn f(0)", vec!["are nested more than 8 deep"]),
         ("return parallel([lambda: 'a' * 2000000000 for i in range(100)])", vec![MEMORY]),
         ("return re.match('(a{1000}){1000}', 'a')", vec!["Compiled regex exceeds size limit"]),
         ("return json.decode('[' * 100000)", vec!["recursion limit exceeded"]),
@@ -111,17 +111,17 @@ async fn what_was_printed_comes_with_the_error_however_a_script_ends() {
     ] {
         let text = failure(&run(&mut proxy, &format!("print('so')\nprint('far')\n{script}")).await);
         assert!(text.starts_with(expected), "{script}: {text}");
-        assert!(text.ends_with("\nprinted before:\nso\nfar\n"), "{script}: {text}");
+        assert!(text.ends_with("\nprinted before the error:\nso\nfar\n"), "{script}: {text}");
     }
     // Of a flood nobody wants to read more than the end.
     let text = failure(&run(&mut proxy, "for i in range(1000000):\n    print(i)").await);
-    assert!(text.starts_with(&format!("{OUTPUT}\nprinted before (the last 16384 bytes of it):\n")), "{:.300}", text);
+    assert!(text.starts_with(&format!("{OUTPUT}\nprinted before the error (last 16384 bytes):\n")), "{:.300}", text);
     let last: Vec<u32> = text.lines().skip(3).map(|line| line.parse().expect("a number")).collect();
     assert!(last.windows(2).all(|pair| pair[0] + 1 == pair[1]), "nothing is missing: {last:?}");
     assert!(text.len() < 17_000, "{}", text.len());
     let mut proxy = started(world("echo", "timeout: 2s")).await;
     let text = failure(&run(&mut proxy, "print('so far')\nreturn max(range(data.get('to', 2000000000)))").await);
-    assert_eq!(text, format!("{TIME}\nprinted before:\nso far\n"));
+    assert_eq!(text, format!("{TIME}\nprinted before the error:\nso far\n"));
 }
 
 #[tokio::test]

@@ -50,8 +50,8 @@ async fn data_comes_in_and_printed_lines_come_back() {
     assert_eq!(answer.value()["result"]["structuredContent"], json!({"result": [1, 2], "printed": "got: [1, 2]\n"}));
     assert_eq!(answer.value()["result"]["content"][0]["text"], "[1,2]");
     let text = failure(&run(&mut proxy, "print('so far')\nreturn echo(1, 2)").await);
-    assert!(text.starts_with("the arguments of `echo` go by name (line 2 of the script)\nhint: "), "{text}");
-    assert!(text.ends_with("printed before:\nso far\n"), "{text}");
+    assert!(text.starts_with("`echo` takes named arguments only (line 2 of the script)\nhint: "), "{text}");
+    assert!(text.ends_with("printed before the error:\nso far\n"), "{text}");
 }
 
 #[tokio::test]

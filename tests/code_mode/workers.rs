@@ -35,7 +35,7 @@ fn workers(proxy: u32) -> Vec<u32> {
 }
 
 /// The one they are copies of.
-fn nursery(proxy: u32) -> u32 {
+fn zygote(proxy: u32) -> u32 {
     processes(proxy).into_iter().find(|id| field(*id, 4) == i64::from(proxy)).expect("it was needed already")
 }
 
@@ -90,6 +90,19 @@ async fn a_worker_holds_nothing_but_its_pipe_and_little_of_the_system() {
     assert!(nice >= 10, "it goes behind others: {nice}");
 }
 
+/// Descriptors that the proxy inherited move the one that the zygote keeps beyond any fixed number.
+#[tokio::test]
+async fn a_proxy_that_inherited_many_descriptors_can_still_start_workers() {
+    let file = fs::File::open("/dev/null").expect("it is there");
+    // Without close-on-exec, so that they are inherited.
+    let inherited: Vec<_> = (0..100).map(|_| rustix::io::dup(&file).expect("there are numbers left")).collect();
+    let mut proxy = started(beside()).await;
+    drop(inherited);
+    assert!(descriptors(proxy.client.program.id()) > 100, "they were inherited");
+    let (_, worker) = waiting(&mut proxy).await;
+    assert_eq!(descriptors(worker), 1, "only the socket");
+}
+
 #[tokio::test]
 async fn one_that_is_killed_is_an_error_of_its_call_and_the_next_call_has_another() {
     let mut proxy = started(beside()).await;
@@ -98,8 +111,8 @@ async fn one_that_is_killed_is_an_error_of_its_call_and_the_next_call_has_anothe
         kill(worker);
     }
     let text = failure(&proxy.client.response(&call).await);
-    assert!(text.starts_with("the worker of the script was lost (signal: 9"), "{text}");
-    assert!(text.ends_with("; run it again\nprinted before:\nx\n"), "{text}");
+    assert!(text.starts_with("the script's worker process was lost (signal: 9"), "{text}");
+    assert!(text.ends_with("; run the script again\nprinted before the error:\nx\n"), "{text}");
     assert_eq!(returned(&run(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
 }
 
@@ -107,9 +120,9 @@ async fn one_that_is_killed_is_an_error_of_its_call_and_the_next_call_has_anothe
 async fn the_process_they_come_from_may_be_killed_too() {
     let mut proxy = started(beside()).await;
     let (call, worker) = waiting(&mut proxy).await;
-    kill(nursery(proxy.client.program.id()));
+    kill(zygote(proxy.client.program.id()));
     let text = failure(&proxy.client.response(&call).await);
-    assert!(text.starts_with("the worker of the script was lost ("), "{text}");
+    assert!(text.starts_with("the script's worker process was lost ("), "{text}");
     is_gone(worker, proxy.client.stderr()).await;
     assert_eq!(returned(&run(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
 }

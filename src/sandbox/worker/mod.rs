@@ -1,12 +1,14 @@
-//! The worker's whole life: it shuts itself in, waits for a script, runs it, says how that went, and ends.
+//! The sandboxed process: it gives up its privileges, waits for a script, runs it, sends the result, and ends.
 
-mod branches;
+mod channel;
 mod functions;
 pub(super) mod jail;
-mod line;
-mod link;
+#[cfg(target_os = "linux")]
+mod kernel;
+mod positions;
 mod script;
-mod wrapped;
+mod world;
+mod wrap;
 
 use std::fs::File;
 use std::io;
@@ -16,69 +18,72 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::process::Pid;
 use starlark::environment::{Globals, GlobalsBuilder};
 
-use super::ending::Exit;
-use super::heap;
-use super::message::{Job, ToWorker, receive};
-use link::Link;
+use super::allocator;
+use super::protocol::{ScriptJob, ToWorker, WorkerExit, receive_blocking};
+use channel::ParentChannel;
 
-/// The parser, and whatever walks over a value, recurse; only touched pages cost.
-const STACK: usize = 64 << 20;
+/// The stack of the script's thread. The parser, and everything that walks over a value, recurses; untouched pages are
+/// free.
+const SCRIPT_STACK: usize = 64 << 20;
 
-/// All that a worker needs before it has a script.
-pub(super) struct Ready(Globals);
+/// Everything that a worker prepares before it has a script. The zygote prepares it once for all workers.
+pub(super) struct WarmWorker(Globals);
 
-impl Ready {
-    /// `builtins` is what scripts can use beside their tools.
+impl WarmWorker {
+    /// `builtins` makes the built-ins of scripts beside their tools.
     pub(super) fn new(builtins: fn() -> GlobalsBuilder) -> Self {
         let mut builder = builtins();
         functions::register(&mut builder);
         let globals = builder.build();
         script::warm_up(&globals);
-        Ready(globals)
+        WarmWorker(globals)
     }
 
-    /// Lives as a worker that `parent` made, with this pipe.
-    pub(super) fn live(self, pipe: File, parent: Pid) -> ! {
-        // Whoever listens at the pipe learns that it is closed.
-        let _ = self.work(pipe, parent);
-        Exit::Parent.now()
+    /// Runs this process, which `zygote` has forked, as a worker that is connected to the proxy by `socket`.
+    pub(super) fn run(self, socket: File, zygote: Pid) -> ! {
+        // The proxy sees the error as a closed connection.
+        let _ = self.serve(socket, zygote);
+        WorkerExit::Parent.now()
     }
 
-    fn work(self, pipe: File, parent: Pid) -> io::Result<()> {
-        jail::shut_in(&pipe, parent)?;
-        let pipe = Arc::new(pipe);
-        let link = Arc::new(Link::new(Arc::clone(&pipe)));
+    fn serve(self, socket: File, zygote: Pid) -> io::Result<()> {
+        jail::restrict_worker(&socket, zygote)?;
+        let socket = Arc::new(socket);
+        let parent = Arc::new(ParentChannel::new(Arc::clone(&socket)));
         let (jobs, receiver) = channel();
         let (ready, is_ready) = channel();
-        let own = Arc::clone(&link);
-        std::thread::Builder::new().stack_size(STACK).spawn(move || work(&receiver, &self.0, &own, &ready))?;
-        // A thread needs more of the system to begin than to go on.
+        let of_script = Arc::clone(&parent);
+        std::thread::Builder::new()
+            .stack_size(SCRIPT_STACK)
+            .spawn(move || run_job(&receiver, &self.0, &of_script, &ready))?;
+        // Starting a thread needs system calls that the filter refuses.
         is_ready.recv().map_err(io::Error::other)?;
-        jail::shut();
-        listen(&pipe, &link, |job| jobs.send(job).is_ok())
+        jail::filter_system_calls();
+        listen(&socket, &parent, |job| jobs.send(job).is_ok())
     }
 }
 
-fn work(jobs: &Receiver<Box<Job>>, globals: &Globals, link: &Arc<Link>, ready: &Sender<()>) {
-    // Who waits for it cannot have gone.
+/// The script's thread: waits for the job, runs it, and sends the result.
+fn run_job(jobs: &Receiver<Box<ScriptJob>>, globals: &Globals, parent: &Arc<ParentChannel>, ready: &Sender<()>) {
+    // The receiver waits for this message.
     let _ = ready.send(());
-    let Ok(job) = jobs.recv() else { Exit::Parent.now() };
-    heap::limit(job.memory);
-    let last = script::run(&job, globals, link);
-    link.finish(last, job.output);
+    let Ok(job) = jobs.recv() else { WorkerExit::Parent.now() };
+    allocator::limit(job.memory_limit);
+    let result = script::run(&job, globals, parent);
+    parent.finish(result, job.output_limit);
 }
 
-/// Hands on what the parent says until it is gone; a script that still computes then is of no use to anybody.
-fn listen(pipe: &File, link: &Link, start: impl Fn(Box<Job>) -> bool) -> io::Result<()> {
+/// Passes on what the proxy sends. Ends the process when the proxy is gone, even if the script still computes.
+fn listen(socket: &File, parent: &ParentChannel, start: impl Fn(Box<ScriptJob>) -> bool) -> io::Result<()> {
     loop {
-        match receive(pipe) {
-            Ok(Some(ToWorker::Job(job))) => {
+        match receive_blocking(socket) {
+            Ok(Some(ToWorker::Run(job))) => {
                 if !start(job) {
-                    Exit::Parent.now();
+                    WorkerExit::Parent.now();
                 }
             }
-            Ok(Some(ToWorker::Answer { at, value })) => link.answered(at, value),
-            _ => Exit::Parent.now(),
+            Ok(Some(ToWorker::Answer { at, value })) => parent.answer(&at, value),
+            _ => WorkerExit::Parent.now(),
         }
     }
 }

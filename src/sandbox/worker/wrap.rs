@@ -1,21 +1,22 @@
-//! A script as the body of a function, so that it can `return`.
+//! Makes a script the body of a function, so that it can `return`.
 
-/// How the function's own line and the indentation move what the script's author wrote.
+/// By how many lines the function's header moves the script.
 pub(super) const LINES_ADDED: usize = 1;
+/// The name of the function.
 pub(super) const FUNCTION: &str = "the_script_itself";
 
-/// The function's text; none if there is nothing to run. Lines that begin inside of a long string keep their beginning:
-/// a space there would be part of the string.
-pub(super) fn wrapped(source: &str) -> Option<String> {
+/// The source of the function; none if the script has no code. Lines that start inside a triple-quoted string are not
+/// indented: the space would be part of the string.
+pub(super) fn wrap(source: &str) -> Option<String> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source).replace("\r\n", "\n").replace('\r', "\n");
     let is_code = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     if !source.lines().any(is_code) {
         return None;
     }
     let mut text = format!("def {FUNCTION}():\n");
-    let mut state = State::Code;
+    let mut state = LexerState::Code;
     for line in source.split_inclusive('\n') {
-        if !matches!(state, State::Long(_)) {
+        if !matches!(state, LexerState::TripleQuoted(_)) {
             text.push(' ');
         }
         text.push_str(line);
@@ -25,32 +26,32 @@ pub(super) fn wrapped(source: &str) -> Option<String> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum LexerState {
     Code,
-    /// Inside of a string of three such quotes.
-    Long(u8),
+    /// Inside a string of three quotes of this kind.
+    TripleQuoted(u8),
 }
 
-impl State {
-    /// What follows on a line.
-    fn after(self, line: &str) -> State {
+impl LexerState {
+    /// The state at the end of a line that starts in this state.
+    fn after(self, line: &str) -> LexerState {
         let bytes = line.as_bytes();
         let (mut at, mut state) = (0, self);
         while at < bytes.len() {
             at += match state {
-                State::Code if bytes[at] == b'#' => break,
-                State::Code if matches!(bytes[at], b'"' | b'\'') => {
+                LexerState::Code if bytes[at] == b'#' => break,
+                LexerState::Code if matches!(bytes[at], b'"' | b'\'') => {
                     let quote = bytes[at];
                     if bytes[at..].starts_with(&[quote; 3]) {
-                        state = State::Long(quote);
+                        state = LexerState::TripleQuoted(quote);
                         3
                     } else {
                         short_string(&bytes[at..])
                     }
                 }
-                State::Long(_) if bytes[at] == b'\\' => 2,
-                State::Long(quote) if bytes[at..].starts_with(&[quote; 3]) => {
-                    state = State::Code;
+                LexerState::TripleQuoted(_) if bytes[at] == b'\\' => 2,
+                LexerState::TripleQuoted(quote) if bytes[at..].starts_with(&[quote; 3]) => {
+                    state = LexerState::Code;
                     3
                 }
                 _ => 1,
@@ -60,7 +61,7 @@ impl State {
     }
 }
 
-/// The length of a string that ends on its line.
+/// The length of a string that ends on its line, quotes included.
 fn short_string(bytes: &[u8]) -> usize {
     let mut at = 1;
     while at < bytes.len() && bytes[at] != bytes[0] {
@@ -74,16 +75,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_indented_but_those_inside_of_a_long_string() {
+    fn every_line_is_indented_except_inside_a_triple_quoted_string() {
         let source = "x = '''a\n  b\\'''\nc'''\r\ny = \"'''\" # '''\nif x:\n\treturn y";
         let expected = "def the_script_itself():\n x = '''a\n  b\\'''\nc'''\n y = \"'''\" # '''\n if x:\n \treturn y";
-        assert_eq!(wrapped(source).unwrap(), expected);
+        assert_eq!(wrap(source).unwrap(), expected);
     }
 
     #[test]
-    fn a_script_that_says_nothing_is_none() {
+    fn a_script_without_code_is_none() {
         for empty in ["", " \n\t\n", "# only\n  # words"] {
-            assert_eq!(wrapped(empty), None, "{empty:?}");
+            assert_eq!(wrap(empty), None, "{empty:?}");
         }
     }
 }

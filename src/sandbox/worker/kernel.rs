@@ -1,4 +1,4 @@
-//! What Linux can do to hold a process: it needs nothing of the system but memory, its pipe and its own end.
+//! Restrictions that Linux offers to a process that needs nothing but memory, its socket and its own end.
 
 use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, Scope};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -7,22 +7,23 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// No file can be opened and no port connected, from this thread and those it starts. Does nothing where the kernel
-/// cannot.
-pub(super) fn without_files_and_network() {
+/// Denies this thread, and the threads and processes it starts, to open files and to use the network (Landlock). Does
+/// nothing on kernels without it.
+pub(super) fn deny_files_and_network() {
     let ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI::V5))
         .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(ABI::V5)))
         .and_then(|ruleset| ruleset.scope(Scope::from_all(ABI::V6)))
         .and_then(Ruleset::create);
-    // A kernel without it has the filter below all the same.
+    // On a kernel without Landlock the system call filter remains.
     let _ = ruleset.and_then(landlock::RulesetCreated::restrict_self);
 }
 
-/// Leaves processors to those who serve clients. A low priority alone is not enough: whoever wakes up while all of them
-/// compute for scripts may still wait for the next tick of the clock, which is milliseconds.
-pub(super) fn on_half_of_the_processors() {
-    // With one processor, or where one may not choose, priority is all there is.
+/// Keeps this process off half of the processors, which are left to the proxy. A low priority alone is not enough: if
+/// scripts compute on all processors, a thread of the proxy that wakes up may wait for the next scheduler tick, which is
+/// milliseconds.
+pub(super) fn use_half_of_the_processors() {
+    // With one processor, or without the right to choose, only the priority remains.
     let _ = sched_getaffinity(None).map(|allowed| {
         let numbers: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number)).collect();
         let mut half = CpuSet::new();
@@ -33,21 +34,22 @@ pub(super) fn on_half_of_the_processors() {
     });
 }
 
-/// From here on every thread computes, allocates, and talks over descriptors it has; all else is refused.
-pub(super) fn few_calls_only() {
+/// Allows every thread of this process to compute, to allocate, and to use the descriptors it has; all other system calls
+/// fail (seccomp).
+pub(super) fn filter_system_calls() {
     if let Ok(program) = filter() {
-        // A kernel without it still has the limits and the empty environment.
+        // On a kernel without seccomp the resource limits and the empty environment remain.
         let _ = seccompiler::apply_filter_all_threads(&program);
     }
 }
 
 fn filter() -> Result<BpfProgram, BackendError> {
     let mut rules: std::collections::BTreeMap<_, _> = ALLOWED.iter().map(|number| (*number, Vec::new())).collect();
-    // An abort signals its own process; no other may be signalled.
+    // `abort` signals its own process; no other process may be signalled.
     let own = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, u64::from(std::process::id()))?;
     rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![own])?]);
-    let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
-    SeccompFilter::new(rules, refused, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?.try_into()
+    let denied = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+    SeccompFilter::new(rules, denied, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?.try_into()
 }
 
 const ALLOWED: &[i64] = &[

@@ -1,4 +1,4 @@
-//! What a script is told of the tools that it can call.
+//! What a script learns of the tools that it can call.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::diagnostic::nearest;
 use crate::model::Definition;
 use crate::typings::signature;
 
-/// One that was found for it, and the function that calls it, if there is one.
+/// A result of `search_tools`; `function` is the function that calls the tool, if there is one.
 pub fn found_tool(definition: &Definition, function: Option<&str>) -> Value {
     json!({
         "name": definition.key(),
@@ -15,12 +15,12 @@ pub fn found_tool(definition: &Definition, function: Option<&str>) -> Value {
     })
 }
 
-/// What it is told of a name that is none of these.
+/// The error for a call of a tool that is not among `names`.
 pub fn no_such_tool<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
     let shown: String = name.chars().take(128).collect();
     let hint = match nearest(name, names) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`search_tools(\"what it should do\")` finds those that there are".to_owned(),
+        None => "`search_tools(\"what it should do\")` lists the available tools".to_owned(),
     };
     format!("there is no tool `{shown}`; {hint}")
 }

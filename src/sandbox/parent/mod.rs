@@ -1,0 +1,17 @@
+//! The proxy's side of the sandbox: starts scripts, passes on what they ask for, and ends their workers.
+
+mod exit_reason;
+mod job;
+mod mailbox;
+mod permits;
+mod reader;
+mod result;
+mod run;
+mod tools;
+mod workers;
+
+pub use exit_reason::ExitReason;
+pub use mailbox::ScriptEvent;
+pub use run::ScriptRun;
+pub use tools::{found_tool, no_such_tool};
+pub use workers::Workers;

@@ -1,0 +1,88 @@
+//! Limits how many scripts run at once, in total and per owner, so that an owner with many scripts delays only their own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::model::Owner;
+
+const MAX_SCRIPTS: usize = 64;
+const MAX_SCRIPTS_PER_OWNER: usize = 16;
+
+pub(super) struct ScriptPermits {
+    total: Arc<Semaphore>,
+    /// Of the owners that have scripts now.
+    by_owner: Mutex<HashMap<Owner, Weak<Semaphore>>>,
+}
+
+/// The right to run one script, until it is dropped.
+#[derive(Debug)]
+pub(super) struct ScriptPermit {
+    _of_owner: Option<OwnedSemaphorePermit>,
+    _of_total: OwnedSemaphorePermit,
+}
+
+impl ScriptPermits {
+    pub(super) fn new() -> Self {
+        ScriptPermits { total: Arc::new(Semaphore::new(MAX_SCRIPTS)), by_owner: Mutex::default() }
+    }
+
+    /// Waits for a permit. Scripts without an owner are the operator's own, and only the total limits them.
+    pub(super) async fn acquire(&self, owner: Option<&Owner>) -> Option<ScriptPermit> {
+        let of_owner = match owner {
+            Some(owner) => Some(self.of(owner).acquire_owned().await.ok()?),
+            None => None,
+        };
+        let of_total = Arc::clone(&self.total).acquire_owned().await.ok()?;
+        Some(ScriptPermit { _of_owner: of_owner, _of_total: of_total })
+    }
+
+    fn of(&self, owner: &Owner) -> Arc<Semaphore> {
+        let mut by_owner = self.by_owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = by_owner.get(owner).and_then(Weak::upgrade) {
+            return known;
+        }
+        // Owners without scripts are forgotten.
+        by_owner.retain(|_, permits| permits.strong_count() > 0);
+        let permits = Arc::new(Semaphore::new(MAX_SCRIPTS_PER_OWNER));
+        by_owner.insert(owner.clone(), Arc::downgrade(&permits));
+        permits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn an_owner_at_the_limit_waits_and_no_other_does() {
+        let permits = ScriptPermits::new();
+        let (one, other) = (Owner::new_session(), Owner::new_session());
+        let mut acquired = Vec::new();
+        for _ in 0..MAX_SCRIPTS_PER_OWNER {
+            acquired.push(permits.acquire(Some(&one)).now_or_never().flatten().expect("there is a permit"));
+        }
+        let mut next = Box::pin(permits.acquire(Some(&one)));
+        assert!((&mut next).now_or_never().is_none());
+        assert!(permits.acquire(Some(&other)).now_or_never().is_some());
+        assert!(permits.acquire(None).now_or_never().is_some());
+        acquired.pop();
+        assert!((&mut next).now_or_never().is_some());
+    }
+
+    #[test]
+    fn all_owners_share_the_total_and_an_owner_without_scripts_is_forgotten() {
+        let permits = ScriptPermits::new();
+        let owners: Vec<Owner> = (0..MAX_SCRIPTS).map(|_| Owner::new_session()).collect();
+        let acquired: Vec<_> =
+            owners.iter().map(|owner| permits.acquire(Some(owner)).now_or_never().flatten()).collect();
+        assert!(acquired.iter().all(Option::is_some));
+        assert!(permits.acquire(Some(&Owner::new_session())).now_or_never().is_none());
+        drop(acquired);
+        assert!(permits.acquire(Some(&owners[0])).now_or_never().is_some());
+        assert_eq!(permits.by_owner.lock().unwrap().len(), 1);
+    }
+}
