@@ -18,7 +18,7 @@ use super::test_overrides::TestOverrides;
 use crate::backend::{Call, CallError, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
-use crate::json::{Object, Raw, quote};
+use crate::json::{Object, Raw, raw};
 use crate::model::{ClientInfo, ItemKind, Principal, Request};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
@@ -126,7 +126,7 @@ impl Calls {
                 let params = if original == key {
                     params
                 } else {
-                    Object::of(&params).map_err(malformed)?.edit().set(kind.use_member(), quote(original)).finish_raw()
+                    Object::of(&params).map_err(malformed)?.edit().set(kind.use_member(), &raw(original)).finish_raw()
                 };
                 if runs_here {
                     let work = Work::Local(target.clone(), params.clone());

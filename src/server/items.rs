@@ -13,7 +13,7 @@ use super::{Server, caching, encode_for, tasks};
 use crate::backend::{CallError, asks_too_much, wants_more};
 use crate::builtins::Handler;
 use crate::calls::CallFault;
-use crate::json::{Object, Raw, RawRef, digest, quote};
+use crate::json::{Object, Raw, RawRef, digest, raw};
 use crate::model::{ItemKind, error_result};
 use crate::script::JournalSnapshot;
 use crate::surface::Surface;
@@ -209,7 +209,7 @@ impl Server {
         let (backend, name) = (backend.to_string(), name.to_string());
         let waiting = Waiting::Server { backend, name, state: state.get().to_owned() };
         let ticket = self.tickets.issue(&client.principal, used.fingerprint()?, waiting, STATE_GOOD_FOR)?;
-        Ok(Ok(object.edit().set("requestState", quote(&ticket)).finish_raw()))
+        Ok(Ok(object.edit().set("requestState", &raw(&ticket)).finish_raw()))
     }
 }
 
@@ -231,7 +231,7 @@ impl Use {
                 let token = ClientMeta::progress_token(meta)?;
                 let params = match carried_meta(meta) {
                     Some(Cow::Borrowed(_)) => Raw::clone(body),
-                    Some(Cow::Owned(rest)) => sent.edit().set(key::META, rest).finish_raw(),
+                    Some(Cow::Owned(rest)) => sent.edit().set(key::META, &rest).finish_raw(),
                     None => sent.edit().remove(key::META).finish_raw(),
                 };
                 (params, token)
@@ -270,7 +270,9 @@ impl Use {
             return Err(RpcError::invalid_params("`requestState`: what it belongs to is no longer published"));
         }
         let object = Object::of(&self.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-        let params = object.edit().set("requestState", state).finish_raw();
+        let state =
+            crate::json::valid(state.to_owned()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+        let params = object.edit().set("requestState", &state).finish_raw();
         Ok(Use { params, admitted: true, ..self })
     }
 }

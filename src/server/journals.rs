@@ -64,7 +64,7 @@ impl Server {
         let no_randomness = |_| RpcError::internal("no ticket can be made");
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(no_randomness)?;
-        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = crate::json::hex(&random);
         let content = past.to_bytes().map_err(|error| RpcError::internal(&error.to_string()))?;
         let sealed = self.sealer.seal_bytes(Purpose::Journal, &id, &content).map_err(no_randomness)?;
         if let Err(error) = self.gateway.calls().store.put_journal(&id, sealed, PATIENCE).await {

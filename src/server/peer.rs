@@ -119,12 +119,9 @@ impl Peer for ClientPeer {
         let mut news = self.news();
         let Some(value) = value.filter(|value| *value > news.last) else { return };
         let Some(token) = &news.token else { return };
-        let params = object.edit().set(key::PROGRESS_TOKEN, token.get()).finish();
-        let params = crate::json::valid(params);
+        let params = object.edit().set(key::PROGRESS_TOKEN, token).finish_raw();
         news.last = value;
-        if let Ok(params) = params {
-            news.sink.try_send(encode::notification("notifications/progress", Some(without_reserved(&params).get())));
-        }
+        news.sink.try_send(encode::notification("notifications/progress", Some(without_reserved(&params).get())));
     }
 
     fn log(&self, params: &RawRef) {

@@ -11,7 +11,7 @@ use super::{Server, encode_for};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
 use crate::calls::CallFault;
-use crate::json::{Needle, Object, Raw, quote};
+use crate::json::{Needle, Object, Raw, raw};
 use crate::model::ItemKind;
 use crate::seal::Purpose;
 use crate::surface::Surface;
@@ -105,18 +105,18 @@ impl Server {
             let content = serde_json::to_vec(&content).unwrap_or_default();
             self.sealer
                 .seal(Purpose::Task, &client.principal.holder(), &content)
-                .map(|id| quote(&id))
+                .map(|id| raw(&id))
                 .map_err(|_| RpcError::internal("no id can be made for the task"))
         };
         if client.revision.is_stateless() {
             let is_task = object.string("resultType").as_deref() == Some("task");
             let Some(id) = object.string("taskId").filter(|_| is_task) else { return Ok(result) };
-            return Ok(object.edit().set("taskId", sealed(id)?).finish_raw());
+            return Ok(object.edit().set("taskId", &sealed(id)?).finish_raw());
         }
         let Some(task) = object.get("task").and_then(|task| Object::of(task).ok()) else { return Ok(result) };
         let Some(id) = task.string("taskId") else { return Ok(result) };
-        let task = task.edit().set("taskId", sealed(id)?).finish();
-        Ok(object.edit().set("task", task).finish_raw())
+        let task = task.edit().set("taskId", &sealed(id)?).finish_raw();
+        Ok(object.edit().set("task", &task).finish_raw())
     }
 
     /// Looks at, answers, awaits or ends a task.
@@ -164,7 +164,7 @@ impl Server {
         if task.stateless != asked.client.revision.is_stateless() {
             return Err(unknown_task());
         }
-        let params = object.edit().set("taskId", quote(&task.id)).finish_raw();
+        let params = object.edit().set("taskId", &raw(&task.id)).finish_raw();
         Ok((id, task, params))
     }
 }
@@ -179,11 +179,11 @@ fn told(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw, 
         Ok(object) if method != "tasks/result" => {
             let mut edit = object.edit();
             if object.get("taskId").is_some() {
-                edit.set("taskId", quote(id));
+                edit.set("taskId", &raw(id));
             }
             // Only what begins a task has that type, though servers are known to repeat it.
             if object.string("resultType").as_deref() == Some("task") {
-                edit.set("resultType", "\"complete\"");
+                edit.set("resultType", encode_for::COMPLETE);
             }
             if edit.is_empty() { result.clone() } else { edit.finish_raw() }
         }

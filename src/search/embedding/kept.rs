@@ -44,5 +44,5 @@ fn write(folder: &Path, name: &str, vector: &[f32]) -> io::Result<()> {
 }
 
 fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::json::hex(&Sha256::digest(text.as_bytes()))
 }
