@@ -1,6 +1,6 @@
 //! A question as the revision of a session-based client has it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::backend::Question;
 use crate::json::{Object, Raw, hex, raw};
@@ -98,6 +98,8 @@ fn split(message: Value) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use std::time::Duration;
 
     use super::*;
