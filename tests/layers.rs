@@ -181,12 +181,12 @@ fn only_the_script_side_names_the_starlark_crate() {
 #[test]
 fn only_the_edges_name_transports() {
     let edges = ["wire", "backend", "host_io", "cli", "config", "server"];
-    let found = mentions(&["reqwest::", "axum::", "StdioTransport", "HttpTransport"], |file| {
+    let found = mentions(&["reqwest::", "hyper::", "StdioTransport", "HttpTransport"], |file| {
         edges.contains(&file.module.as_str())
     });
     assert!(found.is_empty(), "\n{}", found.join("\n"));
     let libraries =
-        mentions(&["reqwest::", "axum::"], |file| ["wire", "backend", "host_io"].contains(&file.module.as_str()));
+        mentions(&["reqwest::", "hyper::"], |file| ["wire", "backend", "host_io"].contains(&file.module.as_str()));
     assert!(libraries.is_empty(), "\n{}", libraries.join("\n"));
 }
 

@@ -46,7 +46,7 @@ impl Record {
             ),
         };
         let digest = Sha256::digest(identity.as_bytes());
-        let short: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        let short = crate::json::hex(&digest[..12]);
         Some(Record(cache_folder?.join("published").join(format!("{short}.json"))))
     }
 

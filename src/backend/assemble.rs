@@ -1,6 +1,10 @@
 //! A request's params with the `_meta` a backend's era needs.
 
-use crate::json::{Needle, Object, RawRef, quote};
+use std::sync::LazyLock;
+
+use serde_json::json;
+
+use crate::json::{Needle, Object, Raw, RawRef, raw};
 use crate::wire::{Revision, Severity, key};
 
 /// What goes into `_meta` beside what the client's own `_meta` carried.
@@ -15,27 +19,30 @@ pub(super) struct Additions {
 pub(super) struct Stateless {
     pub(super) revision: Revision,
     /// What the client can do; nothing if there is none.
-    pub(super) capabilities: Option<String>,
+    pub(super) capabilities: Option<Raw>,
     pub(super) log_level: Option<Severity>,
 }
 
 /// Who we say we are.
-pub(super) const CLIENT_INFO: &str =
-    concat!("{\"name\":\"starlark-mcp-proxy\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
+pub(super) static CLIENT_INFO: LazyLock<Raw> =
+    LazyLock::new(|| raw(&json!({"name": "starlark-mcp-proxy", "version": env!("CARGO_PKG_VERSION")})));
 
 /// The params to send. Untouched bytes where nothing has to be added.
 pub(super) fn params(body: &RawRef, additions: &Additions) -> String {
-    let mut members: Vec<(&str, String)> = Vec::new();
+    let mut members: Vec<(&str, Raw)> = Vec::new();
     if let Some(stateless) = &additions.stateless {
-        members.push((key::PROTOCOL_VERSION, quote(stateless.revision.as_str())));
-        members.push((key::CLIENT_INFO, CLIENT_INFO.to_owned()));
-        members.push((key::CLIENT_CAPABILITIES, stateless.capabilities.clone().unwrap_or_else(|| "{}".to_owned())));
+        members.push((key::PROTOCOL_VERSION, raw(stateless.revision.as_str())));
+        members.push((key::CLIENT_INFO, Raw::clone(&CLIENT_INFO)));
+        members.push((
+            key::CLIENT_CAPABILITIES,
+            stateless.capabilities.clone().unwrap_or_else(|| RawRef::EMPTY_OBJECT.to_owned()),
+        ));
         if let Some(level) = stateless.log_level {
-            members.push((key::LOG_LEVEL, quote(level.as_str())));
+            members.push((key::LOG_LEVEL, raw(level.as_str())));
         }
     }
     if let Some(token) = additions.progress_token {
-        members.push((key::PROGRESS_TOKEN, token.to_string()));
+        members.push((key::PROGRESS_TOKEN, raw(&token)));
     }
     if members.is_empty() {
         return without_rounds(body);
@@ -45,22 +52,18 @@ pub(super) fn params(body: &RawRef, additions: &Additions) -> String {
     let meta = match object.get(key::META).map(Object::of) {
         Some(Ok(meta)) => {
             let mut edit = meta.edit();
-            for (name, value) in members {
+            for (name, value) in &members {
                 edit.set(name, value);
             }
-            edit.finish()
+            edit.finish_raw()
         }
-        _ => {
-            let members: Vec<String> =
-                members.into_iter().map(|(name, value)| format!("{}:{value}", quote(name))).collect();
-            format!("{{{}}}", members.join(","))
-        }
+        _ => crate::json::object(members),
     };
     let mut edit = object.edit();
     if additions.stateless.is_none() {
         edit.remove("inputResponses").remove("requestState");
     }
-    edit.set(key::META, meta).finish()
+    edit.set(key::META, &meta).finish()
 }
 
 /// Only stateless servers know of rounds.

@@ -92,7 +92,7 @@ impl Cache {
             TransportConfig::Http { url, .. } => url.clone(),
         };
         let digest = Sha256::digest(format!("{name}\0{identity}"));
-        let short: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        let short = crate::json::hex(&digest[..12]);
         Some(self.0.as_ref()?.join(format!("{short}.json")))
     }
 }

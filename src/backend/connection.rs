@@ -183,8 +183,8 @@ impl Connection {
             return Additions { progress_token: token, stateless: None };
         };
         let capabilities = peer.map(|peer| match peer.declared() {
-            Some(declared) => declared.get().to_owned(),
-            None => peer.askable().to_capabilities().to_string(),
+            Some(declared) => declared.to_owned(),
+            None => crate::json::raw(&peer.askable().to_capabilities()),
         });
         let capabilities = if declares_tasks { Some(with_tasks(capabilities.as_deref())) } else { capabilities };
         let log_level = peer.and_then(Peer::log_level);
@@ -363,12 +363,12 @@ impl Connection {
 }
 
 /// Capabilities that say beside all else that tasks are known.
-fn with_tasks(capabilities: Option<&str>) -> String {
+fn with_tasks(capabilities: Option<&RawRef>) -> Raw {
     let mut capabilities: Value =
-        capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| json!({}));
+        capabilities.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_else(|| json!({}));
     if !capabilities["extensions"].is_object() {
         capabilities["extensions"] = json!({});
     }
     capabilities["extensions"][TASKS_EXTENSION] = json!({});
-    capabilities.to_string()
+    crate::json::raw(&capabilities)
 }

@@ -304,7 +304,7 @@ async fn initialize(link: &Handshake<'_>, revision: Revision) -> Result<Settled,
     if let Transport::Http(link) = link.link {
         link.agree(None);
     }
-    let client: Value = serde_json::from_str(assemble::CLIENT_INFO).unwrap_or_default();
+    let client: Value = serde_json::from_str(assemble::CLIENT_INFO.get()).unwrap_or_default();
     let declared = link.declared.now();
     // Before the handshake is over: a server may ask as soon as it is.
     link.agree_terms(Terms { declared, patience: link.patience });

@@ -220,6 +220,7 @@ impl Inner {
                 Ok(Some(event)) => {
                     tries = 0;
                     if let Some(outcome) = self.take(outgoing, &event.kind, &event.data) {
+                        stream.finish();
                         return outcome;
                     }
                     continue;

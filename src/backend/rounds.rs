@@ -12,7 +12,7 @@ use super::handle::Handle;
 use super::nested::{self, ELICITATION};
 use super::peer::{Peer, Question};
 use super::tasks;
-use crate::json::{Needle, Object, Raw, RawRef, quote};
+use crate::json::{Needle, Object, Raw, RawRef};
 use crate::model::Abilities;
 use crate::wire::{RpcError, code, key};
 
@@ -236,14 +236,13 @@ fn again(original: &RawRef, answers: &Answers, state: Option<&RawRef>) -> Raw {
     let Ok(object) = Object::of(original) else { return original.to_owned() };
     let mut edit = object.edit();
     edit.remove("requestState");
-    let answers: Vec<String> = answers.iter().map(|(key, answer)| format!("{}:{answer}", quote(key))).collect();
     if answers.is_empty() {
         edit.remove("inputResponses");
     } else {
-        edit.set("inputResponses", format!("{{{}}}", answers.join(",")));
+        edit.set("inputResponses", &crate::json::object(answers.iter().map(|(key, answer)| (key, answer))));
     }
     if let Some(state) = state {
-        edit.set("requestState", state.get());
+        edit.set("requestState", state);
     }
     edit.finish_raw()
 }

@@ -52,7 +52,7 @@ impl SseTransport {
             Err(_) => return Err(no_endpoint("in time")),
         };
         let client =
-            client.beside(&endpoint).map_err(|error| TransportError::Protocol(format!("its `endpoint`: {error}")))?;
+            client.resolve(&endpoint).map_err(|error| TransportError::Protocol(format!("its `endpoint`: {error}")))?;
         let pending = PendingTable::new(name, signals);
         let poster = Arc::new(Poster { pending, client, version: OnceLock::new() });
         let (sender, replies) = mpsc::channel(REPLIES);

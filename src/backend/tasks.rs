@@ -10,7 +10,7 @@ use super::call::{Answer, Call, CallError};
 use super::handle::Handle;
 use super::peer::Peer;
 use super::rounds::{Asked, Rounds};
-use crate::json::{Needle, Object, Raw, RawRef, quote};
+use crate::json::{Needle, Object, Raw, RawRef, object, raw};
 use crate::model::ItemKind;
 use crate::wire::{RpcError, code, without_reserved};
 
@@ -84,7 +84,7 @@ impl Handle {
         let name = params.string("name")?;
         let tool = view.lists.of(ItemKind::Tool).iter().find(|tool| tool.key() == name)?;
         let required = tool.member("execution")?["taskSupport"] == "required";
-        (required && params.get("task").is_none()).then(|| params.edit().set("task", "{}").finish_raw())
+        (required && params.get("task").is_none()).then(|| params.edit().set("task", RawRef::EMPTY_OBJECT).finish_raw())
     }
 
     /// Waits for a task to end, answering what it asks; its result is the call's. If nobody waits any more, or nobody
@@ -144,9 +144,8 @@ impl Handle {
                     return Err(CallError::Lost { backend: Arc::clone(&self.name), reason });
                 }
                 "input_required" => {
-                    let asked = now.get("inputRequests").map_or("{}", RawRef::get);
-                    let asked = crate::json::valid(format!("{{\"inputRequests\":{asked}}}"))
-                        .map_err(|error| protocol(error.to_string()))?;
+                    let asked = now.get("inputRequests").unwrap_or(RawRef::EMPTY_OBJECT);
+                    let asked = object([("inputRequests", asked)]);
                     let asked = Asked::of_task(&asked).map_err(protocol)?;
                     self.answer_task(call, &task.id, asked, rounds, &mut answered).await?;
                 }
@@ -171,11 +170,9 @@ impl Handle {
         }
         let answers = self.ask_all(&asked, call, rounds).await?;
         answered.extend(answers.iter().map(|(key, _)| key.clone()));
-        let responses: Vec<String> = answers.iter().map(|(key, answer)| format!("{}:{answer}", quote(key))).collect();
+        let responses = object(answers.iter().map(|(key, answer)| (key, answer)));
         let mut update = about("tasks/update", id, call);
-        let text = format!("{{\"taskId\":{},\"inputResponses\":{{{}}}}}", quote(id), responses.join(","));
-        update.params = crate::json::valid(text)
-            .map_err(|error| CallError::Protocol { backend: Arc::clone(&self.name), reason: error.to_string() })?;
+        update.params = object([("taskId", raw(id)), ("inputResponses", responses)]);
         self.deliver(&update).await.map(drop)
     }
 }

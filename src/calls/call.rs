@@ -18,7 +18,7 @@ use super::test_overrides::TestOverrides;
 use crate::backend::{Call, CallError, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
-use crate::json::{Object, Raw, quote};
+use crate::json::{Object, Raw, raw};
 use crate::model::{ItemKind, Principal, Request};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
@@ -96,7 +96,7 @@ impl Calls {
                     call.params.clone()
                 } else {
                     let object = Object::of(&call.params).map_err(malformed)?;
-                    object.edit().set(call.kind.use_member(), quote(original)).finish_raw()
+                    object.edit().set(call.kind.use_member(), &raw(original)).finish_raw()
                 };
                 if runs_here {
                     let work = Work::Local(target.clone(), params.clone());

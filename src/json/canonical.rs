@@ -1,23 +1,24 @@
-//! One text for one value: keys sorted, no white space, numbers in one spelling. For digests only, never for carrying.
+//! The canonical text of a value: sorted keys, no white space, one spelling per number. It is for digests only; messages
+//! are never re-encoded.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// The canonical text of a value: equal values have equal texts, whatever the order of keys, and `1.0` is `1`.
+/// The canonical text of a value: equal values have equal texts, whatever the order of their keys, and `1.0` equals `1`.
 pub fn canonical(value: &Value) -> String {
     let mut out = String::new();
     write(value, &mut out);
     out
 }
 
-/// SHA-256 of the canonical text, in hexadecimal.
+/// The SHA-256 of the canonical text, in hexadecimal.
 pub fn digest(value: &Value) -> String {
-    Sha256::digest(canonical(value).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    super::hex(&Sha256::digest(canonical(value).as_bytes()))
 }
 
 fn write(value: &Value, out: &mut String) {
     match value {
-        Value::Number(number) => out.push_str(&spelled(&number.to_string())),
+        Value::Number(number) => out.push_str(&canonical_number(&number.to_string())),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
@@ -46,8 +47,9 @@ fn write(value: &Value, out: &mut String) {
     }
 }
 
-/// Integers stay digits; everything else takes the shortest spelling of its float, or its own if it has no float.
-fn spelled(number: &str) -> String {
+/// Integers keep their digits. Other numbers take the shortest spelling of their `f64`, or stay as they are if they have
+/// none.
+fn canonical_number(number: &str) -> String {
     if !number.contains(['.', 'e', 'E']) {
         return if number == "-0" { "0".to_owned() } else { number.to_owned() };
     }

@@ -1,15 +1,19 @@
 //! JSON as bytes that are carried, not re-encoded: raw values, edits of single members, canonical form, digests and
 //! schema checks.
 
+mod build;
 mod canonical;
+mod hex;
 mod object;
 mod raw;
 mod scan;
 mod schema;
 mod text;
 
+pub use build::{array, object, quote, raw, valid};
 pub use canonical::{canonical, digest};
+pub use hex::hex;
 pub use object::{Edit, Object, ObjectError};
 pub use raw::{Raw, RawRef};
 pub use schema::{Schema, SchemaError};
-pub use text::{MAX_DEPTH, Needle, one_line, quote, raw, too_deep, valid};
+pub use text::{MAX_DEPTH, Needle, one_line, too_deep};

@@ -1,23 +1,23 @@
-//! An object read shallowly: its members stay raw, and an edit changes one member and nothing else.
+//! Shallow reading and editing of objects: members stay raw, and an edit changes single members and no other byte.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::raw::owned;
-use super::scan::{behind_space, behind_value, string};
+use super::scan::{end_of_value, skip_space, string};
 use super::{Raw, RawRef, quote};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
     #[error("not a JSON object")]
     NotAnObject,
-    #[error("the member `{0}` occurs twice")]
+    #[error("duplicate member `{0}`")]
     Duplicate(String),
-    #[error("not valid JSON: {0}")]
+    #[error("invalid JSON: {0}")]
     Invalid(#[from] serde_json::Error),
 }
 
-/// The members of one object, in order, borrowed from its text.
+/// The members of an object, in order, borrowed from its text.
 #[derive(Debug)]
 pub struct Object<'a> {
     text: &'a str,
@@ -25,7 +25,7 @@ pub struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The members of what should be an object.
+    /// Validates text and reads the members of the object in it.
     pub fn parse(text: &'a str) -> Result<Self, ObjectError> {
         if !text.trim_start().starts_with('{') {
             return Err(ObjectError::NotAnObject);
@@ -33,11 +33,11 @@ impl<'a> Object<'a> {
         Self::of(serde_json::from_str(text)?)
     }
 
-    /// The members of a value. A member that occurs twice is refused: parsers differ about which one counts, and what
-    /// policy saw must be what the other side acts on.
+    /// Reads the members of an object. A duplicate member is an error: parsers differ about which one counts, and the
+    /// value that a policy checked must be the value that the receiver uses.
     pub fn of(value: &'a RawRef) -> Result<Self, ObjectError> {
         let members = members(value.get())?;
-        // Quadratic, but the objects read here have a handful of members; long ones go by a set.
+        // Comparing all pairs is faster than a set for the handful of members that most objects have.
         if members.len() <= 16 {
             for (index, (key, _)) in members.iter().enumerate() {
                 if members[..index].iter().any(|(earlier, _)| earlier == key) {
@@ -59,7 +59,7 @@ impl<'a> Object<'a> {
         self.members.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 
-    /// A member that must be a string; `None` if it is absent or something else.
+    /// The text of a member; `None` if it is absent or not a string.
     pub fn string(&self, key: &str) -> Option<String> {
         self.get(key)?.text().map(Cow::into_owned)
     }
@@ -81,7 +81,11 @@ impl<'a> Object<'a> {
     }
 
     pub fn edit(&'a self) -> Edit<'a> {
-        Edit { object: self, changes: Vec::new(), additions: Vec::new() }
+        Edit { object: self, changes: Vec::new(), additions: Vec::new(), values: String::new() }
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        self.members.iter().position(|(name, _)| name == key)
     }
 
     fn range_of(&self, value: &RawRef) -> Range<usize> {
@@ -94,25 +98,31 @@ impl<'a> Object<'a> {
 #[derive(Debug)]
 pub struct Edit<'a> {
     object: &'a Object<'a>,
-    changes: Vec<(usize, Option<String>)>,
-    additions: Vec<(String, String)>,
+    /// By the index of the member; `None` removes it. The last change of a member counts.
+    changes: Vec<(usize, Option<Range<usize>>)>,
+    additions: Vec<(String, Range<usize>)>,
+    /// The new values, one after the other.
+    values: String,
 }
 
 impl Edit<'_> {
     /// Replaces the member, or adds it at the end.
-    pub fn set(&mut self, key: &str, value: impl Into<String>) -> &mut Self {
-        match self.object.members.iter().position(|(name, _)| name == key) {
-            Some(index) => self.changes.push((index, Some(value.into()))),
+    pub fn set(&mut self, key: &str, value: &RawRef) -> &mut Self {
+        let start = self.values.len();
+        self.values.push_str(value.get());
+        let value = start..self.values.len();
+        match self.object.position(key) {
+            Some(index) => self.changes.push((index, Some(value))),
             None => {
                 self.additions.retain(|(name, _)| name != key);
-                self.additions.push((key.to_owned(), value.into()));
+                self.additions.push((key.to_owned(), value));
             }
         }
         self
     }
 
     pub fn remove(&mut self, key: &str) -> &mut Self {
-        if let Some(index) = self.object.members.iter().position(|(name, _)| name == key) {
+        if let Some(index) = self.object.position(key) {
             self.changes.push((index, None));
         }
         self
@@ -125,7 +135,7 @@ impl Edit<'_> {
     /// The text of the changed object. Every byte that is not part of a change stays, white space included.
     pub fn finish(&self) -> String {
         let text = self.object.text;
-        let mut out = String::with_capacity(text.len() + 64);
+        let mut out = String::with_capacity(text.len() + self.values.len() + 64);
         let mut done = text.find('{').map_or(0, |brace| brace + 1);
         out.push_str(&text[..done]);
         let empty = out.len();
@@ -135,11 +145,11 @@ impl Edit<'_> {
             done = range.end;
             let new = match self.changes.iter().rev().find(|(changed, _)| *changed == index) {
                 Some((_, None)) => continue,
-                Some((_, Some(new))) => new,
+                Some((_, Some(new))) => &self.values[new.clone()],
                 None => value.get(),
             };
             if out.len() == empty {
-                // The comma belonged to a member that is gone.
+                // The comma belonged to a removed member.
                 lead = lead.trim_start().strip_prefix(',').unwrap_or(lead);
             }
             out.push_str(lead);
@@ -151,13 +161,13 @@ impl Edit<'_> {
             }
             out.push_str(&quote(key));
             out.push(':');
-            out.push_str(value);
+            out.push_str(&self.values[value.clone()]);
         }
         out.push_str(&text[done..]);
         out
     }
 
-    /// The same as a value. What was set must be JSON.
+    /// The changed object as a raw value. It needs no validation: all of its parts are raw values.
     pub fn finish_raw(&self) -> Raw {
         owned(self.finish())
     }
@@ -171,7 +181,7 @@ fn members(text: &str) -> Result<Members<'_>, ObjectError> {
         return Err(ObjectError::NotAnObject);
     }
     let mut members = Vec::with_capacity(8);
-    let mut at = behind_space(bytes, 1);
+    let mut at = skip_space(bytes, 1);
     while bytes.get(at) == Some(&b'"') {
         let (behind, escaped) = string(bytes, at + 1);
         let key = if escaped {
@@ -179,12 +189,12 @@ fn members(text: &str) -> Result<Members<'_>, ObjectError> {
         } else {
             Cow::Borrowed(&text[at + 1..behind - 1])
         };
-        let colon = behind_space(bytes, behind);
-        let start = behind_space(bytes, colon + 1);
-        let end = behind_value(bytes, start);
+        let colon = skip_space(bytes, behind);
+        let start = skip_space(bytes, colon + 1);
+        let end = end_of_value(bytes, start);
         members.push((key, RawRef::of(&text[start..end])));
-        let comma = behind_space(bytes, end);
-        at = behind_space(bytes, comma + 1);
+        let comma = skip_space(bytes, end);
+        at = skip_space(bytes, comma + 1);
     }
     Ok(members)
 }
@@ -192,11 +202,12 @@ fn members(text: &str) -> Result<Members<'_>, ObjectError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::raw;
 
     #[test]
     fn replacing_a_member_keeps_every_other_byte() {
         let object = Object::parse(r#"{ "name" : "a", "x":1e400,  "n": 1.10 }"#).unwrap();
-        assert_eq!(object.edit().set("name", "\"b\"").finish(), r#"{ "name" : "b", "x":1e400,  "n": 1.10 }"#);
+        assert_eq!(object.edit().set("name", &raw("b")).finish(), r#"{ "name" : "b", "x":1e400,  "n": 1.10 }"#);
     }
 
     #[test]
@@ -204,12 +215,12 @@ mod tests {
         let text = r#"{"a":1, "\u0062":[1.0 ,2] , "c" :3 }"#;
         let object = Object::parse(text).unwrap();
         assert_eq!(object.edit().finish(), text);
-        assert_eq!(object.edit().remove("a").set("d", "4").finish(), r#"{ "\u0062":[1.0 ,2] , "c" :3,"d":4 }"#);
+        assert_eq!(object.edit().remove("a").set("d", &raw(&4)).finish(), r#"{ "\u0062":[1.0 ,2] , "c" :3,"d":4 }"#);
         assert_eq!(object.edit().remove("b").finish(), r#"{"a":1 , "c" :3 }"#);
-        assert_eq!(object.edit().remove("a").remove("b").set("c", "5").finish(), r#"{ "c" :5 }"#);
+        assert_eq!(object.edit().remove("a").remove("b").set("c", &raw(&5)).finish(), r#"{ "c" :5 }"#);
         assert_eq!(object.edit().remove("a").remove("b").remove("c").finish(), "{ }");
-        assert_eq!(object.edit().remove("a").remove("b").remove("c").set("d", "4").finish(), r#"{"d":4 }"#);
-        assert_eq!(Object::parse("{}").unwrap().edit().set("d", "4").finish(), r#"{"d":4}"#);
+        assert_eq!(object.edit().remove("a").remove("b").remove("c").set("d", &raw(&4)).finish(), r#"{"d":4 }"#);
+        assert_eq!(Object::parse("{}").unwrap().edit().set("d", &raw(&4)).finish(), r#"{"d":4}"#);
     }
 
     #[test]

@@ -1,38 +1,56 @@
-//! A JSON value kept as the bytes that came in. Whoever has one knows that it is JSON: it is checked where it comes from,
-//! and never again, however often it is looked into and changed on its way.
+//! A JSON value kept as the bytes that arrived. The type proves that the text is valid JSON: it is validated once, where
+//! it enters the process, and not again when it is read, edited or sent on. No function outside this module turns
+//! unchecked text into a [`RawRef`].
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::ser::SerializeStruct;
+use serde::ser::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A shared one: whoever else wants to keep it need not copy it.
+/// A shared raw value; cloning it does not copy the text.
 pub type Raw = Arc<RawRef>;
 
-/// A borrowed one: one value of JSON, without white space around it.
+/// A borrowed raw value: one JSON value without white space around it.
 #[derive(PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct RawRef(str);
 
 impl RawRef {
     pub const NULL: &'static RawRef = RawRef::of("null");
+    pub const TRUE: &'static RawRef = RawRef::of("true");
+    pub const ZERO: &'static RawRef = RawRef::of("0");
     pub const EMPTY_OBJECT: &'static RawRef = RawRef::of("{}");
 
-    /// What is known to be JSON, because it is a part of something that is.
+    /// Text that is known to be JSON, because it is part of a value that is.
     #[expect(unsafe_code, reason = "no safe cast leads to a type that wraps an unsized one")]
     pub(super) const fn of(text: &str) -> &Self {
-        // SAFETY: it is the same as a `str`, by `repr(transparent)`.
+        // SAFETY: `RawRef` has the layout of `str` because it is `repr(transparent)`.
         unsafe { &*(std::ptr::from_ref(text) as *const RawRef) }
+    }
+
+    /// A constant string, written with its quotes.
+    ///
+    /// # Panics
+    /// If the text is not a JSON string of printable ASCII without escapes; in a constant, at compile time.
+    pub const fn string_literal(text: &'static str) -> &'static Self {
+        let bytes = text.as_bytes();
+        assert!(bytes.len() >= 2 && bytes[0] == b'"' && bytes[bytes.len() - 1] == b'"');
+        let mut at = 1;
+        while at < bytes.len() - 1 {
+            assert!(bytes[at] >= b' ' && bytes[at] < 0x7f && bytes[at] != b'"' && bytes[at] != b'\\');
+            at += 1;
+        }
+        RawRef::of(text)
     }
 
     pub const fn get(&self) -> &str {
         &self.0
     }
 
-    /// The text, if it is a string that can be text.
+    /// The text of a JSON string; `None` for any other value and for a string with a lone surrogate.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
         if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
@@ -42,7 +60,7 @@ impl RawRef {
     }
 }
 
-/// Text that is known to be JSON: somebody has checked it, or put it together from what is.
+/// Text that is known to be JSON, because it was validated or put together from valid parts.
 pub(super) fn owned(text: String) -> Raw {
     debug_assert!(serde_json::from_str::<&RawValue>(&text).is_ok_and(|raw| raw.get() == text), "not JSON: {text}");
     shared(text)
@@ -50,7 +68,7 @@ pub(super) fn owned(text: String) -> Raw {
 
 #[expect(unsafe_code, reason = "no safe cast leads to a type that wraps an unsized one")]
 fn shared(text: impl Into<Arc<str>>) -> Raw {
-    // SAFETY: it is the same as a `str`, by `repr(transparent)`, and so is what holds either.
+    // SAFETY: `RawRef` has the layout of `str` because it is `repr(transparent)`, and so have the allocations of both.
     unsafe { Arc::from_raw(Arc::into_raw(text.into()) as *const RawRef) }
 }
 
@@ -59,6 +77,12 @@ impl ToOwned for RawRef {
 
     fn to_owned(&self) -> Raw {
         shared(&self.0)
+    }
+}
+
+impl AsRef<RawRef> for RawRef {
+    fn as_ref(&self) -> &RawRef {
+        self
     }
 }
 
@@ -80,25 +104,22 @@ impl<'de: 'a, 'a> Deserialize<'de> for &'a RawRef {
     }
 }
 
-/// By which a shared one is read, too.
+/// Serde's implementation for `Arc` goes through `Box`, so this is also how a [`Raw`] is deserialized.
 impl<'de> Deserialize<'de> for Box<RawRef> {
     #[expect(unsafe_code, reason = "no safe cast leads to a type that wraps an unsized one")]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let checked: Box<str> = Box::<RawValue>::deserialize(deserializer)?.into();
-        // SAFETY: it is the same as a `str`, by `repr(transparent)`, and so are the boxes of either.
+        // SAFETY: `RawRef` has the layout of `str` because it is `repr(transparent)`, and so have the boxes of both.
         Ok(unsafe { Box::from_raw(Box::into_raw(checked) as *mut RawRef) })
     }
 }
 
-/// By which the serialiser knows what it need not quote: as its own raw values do it. They could only be made by checking
-/// the text once more.
-const TOKEN: &str = "$serde_json::private::RawValue";
-
+/// Serializing validates the text once more: serde_json has no public way to write text as it is without that. Messages
+/// are therefore built with [`Edit`](super::Edit), [`array`](super::array) and [`object`](super::object), and serde is
+/// for files, journals and the pipe to a worker.
 impl Serialize for RawRef {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut raw = serializer.serialize_struct(TOKEN, 1)?;
-        raw.serialize_field(TOKEN, &self.0)?;
-        raw.end()
+        serde_json::from_str::<&RawValue>(&self.0).map_err(S::Error::custom)?.serialize(serializer)
     }
 }
 
@@ -128,6 +149,14 @@ mod tests {
         }
         for json in ["1", "null", r#"["a"]"#, r#""\ud800""#] {
             assert_eq!(RawRef::of(json).text(), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_string_literal_is_checked() {
+        assert_eq!(RawRef::string_literal("\"complete\"").text().as_deref(), Some("complete"));
+        for text in ["", "\"", "complete", "\"a\"b\"", "\"a\\\"", "\"\n\""] {
+            assert!(std::panic::catch_unwind(|| RawRef::string_literal(text)).is_err(), "{text}");
         }
     }
 }

@@ -1,15 +1,16 @@
-//! Finding the way through JSON that has been checked: where a value ends, and no more than that. What is no JSON after
-//! all is never looked at behind its end.
+//! Finds where values end in valid JSON, without parsing them. Text that is not JSON gives wrong positions, but never
+//! one that leads to a read beyond the end.
 
-/// Eight bytes at a time are enough for most strings. Longer ones are searched in leaps, which take some time to begin.
+/// Up to this length a string is searched eight bytes at a time; `memchr` is faster on longer ones and slower to start.
 const SHORT: usize = 64;
 
-/// Where the string ends that has begun before: the place behind its last quote.
-pub(super) fn behind_string(text: &[u8], from: usize) -> usize {
+/// The position behind the closing quote of the string whose content begins at `from`.
+pub(super) fn end_of_string(text: &[u8], from: usize) -> usize {
     string(text, from).0
 }
 
-/// The same, and whether it has escapes.
+/// The position behind the closing quote of the string whose content begins at `from`, and whether the string has
+/// escapes.
 pub(super) fn string(text: &[u8], from: usize) -> (usize, bool) {
     let (mut at, mut near, mut escaped) = (from, from + SHORT, false);
     while let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk) {
@@ -44,43 +45,43 @@ pub(super) fn string(text: &[u8], from: usize) -> (usize, bool) {
     (text.len(), escaped)
 }
 
-/// The lowest bit set in the highest place of a byte tells the first byte that is a quote or a backslash.
+/// Marks the quotes and backslashes among eight bytes by their highest bits; only the lowest mark is exact.
 fn marked(word: u64) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGHEST: u64 = u64::from_le_bytes([0x80; 8]);
-    // A byte that is zero borrows from its highest place.
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHEST;
+    const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
+    // Subtracting one from a zero byte sets its highest bit.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH_BITS;
     zero(word ^ u64::from_le_bytes([b'"'; 8])) | zero(word ^ u64::from_le_bytes([b'\\'; 8]))
 }
 
-/// Where the value ends that begins here.
-pub(super) fn behind_value(text: &[u8], at: usize) -> usize {
+/// The position behind the value that begins at `at`.
+pub(super) fn end_of_value(text: &[u8], at: usize) -> usize {
     match text.get(at) {
-        Some(b'"') => behind_string(text, at + 1),
-        Some(b'{' | b'[') => behind_brackets(text, at),
+        Some(b'"') => end_of_string(text, at + 1),
+        Some(b'{' | b'[') => end_of_brackets(text, at),
         _ => {
-            let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
-            text.get(at..).and_then(|rest| rest.iter().position(ends)).map_or(text.len(), |length| at + length)
+            let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+            text.get(at..).and_then(|rest| rest.iter().position(is_end)).map_or(text.len(), |length| at + length)
         }
     }
 }
 
-/// What a byte means between strings: most mean nothing here.
-const MEANING: [u8; 256] = {
-    let mut meaning = [0; 256];
-    meaning[b'"' as usize] = 1;
-    (meaning[b'{' as usize], meaning[b'[' as usize]) = (2, 2);
-    (meaning[b'}' as usize], meaning[b']' as usize]) = (3, 3);
-    meaning
+/// The classes of bytes outside strings: 1 opens a string, 2 opens a bracket, 3 closes one, 0 is anything else.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    classes[b'"' as usize] = 1;
+    (classes[b'{' as usize], classes[b'[' as usize]) = (2, 2);
+    (classes[b'}' as usize], classes[b']' as usize]) = (3, 3);
+    classes
 };
 
-fn behind_brackets(text: &[u8], mut at: usize) -> usize {
+fn end_of_brackets(text: &[u8], mut at: usize) -> usize {
     let mut depth = 0usize;
     while let Some(byte) = text.get(at) {
         at += 1;
-        match MEANING[usize::from(*byte)] {
+        match CLASSES[usize::from(*byte)] {
             0 => {}
-            1 => at = behind_string(text, at),
+            1 => at = end_of_string(text, at),
             2 => depth += 1,
             _ => {
                 depth = depth.saturating_sub(1);
@@ -93,8 +94,8 @@ fn behind_brackets(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// The next place that is no white space.
-pub(super) fn behind_space(text: &[u8], mut at: usize) -> usize {
+/// The position of the next byte that is not white space.
+pub(super) fn skip_space(text: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\n' | b'\r') = text.get(at) {
         at += 1;
     }
@@ -112,7 +113,7 @@ mod tests {
             ["1", "-1.5e+10", "null", "\"\"", "\"a\\\"]}\"", &long, "[]", "{\"a\":[1,\"]\"],\"b\":{}}", "[[[]]]"];
         for value in values {
             for behind in ["", ",1", "}", "]", " ,", "\n}"] {
-                assert_eq!(behind_value(format!("{value}{behind}").as_bytes(), 0), value.len(), "{value}{behind}");
+                assert_eq!(end_of_value(format!("{value}{behind}").as_bytes(), 0), value.len(), "{value}{behind}");
             }
         }
     }
@@ -121,7 +122,7 @@ mod tests {
     fn what_is_cut_off_ends_with_the_text() {
         let long = format!("\"{}\\", "x".repeat(100));
         for text in ["", "\"", "\"\\", "[", "{\"a", "[\"\\\"", &long] {
-            let at = behind_value(text.as_bytes(), 0);
+            let at = end_of_value(text.as_bytes(), 0);
             assert!(at >= text.len() && at <= text.len() + 1, "{text}: {at}");
         }
     }

@@ -1,10 +1,10 @@
-//! Checks of a value against a JSON Schema, with an error that names the field.
+//! Checks values against a JSON Schema, with errors that name the field.
 
 use serde_json::Value;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
-    #[error("the schema itself is invalid: {0}")]
+    #[error("invalid schema: {0}")]
     Schema(String),
     #[error("{0}")]
     Mismatch(String),
@@ -19,10 +19,10 @@ impl Schema {
         jsonschema::options().build(schema).map(Schema).map_err(|error| SchemaError::Schema(error.to_string()))
     }
 
-    /// Says every mismatch, up to five, each with the path of its field.
+    /// Reports up to five mismatches, each with the path of its field.
     pub fn check(&self, value: &Value) -> Result<(), SchemaError> {
-        let faults: Vec<String> = self.0.iter_errors(value).take(5).map(|error| describe(&error)).collect();
-        if faults.is_empty() { Ok(()) } else { Err(SchemaError::Mismatch(faults.join("; "))) }
+        let mismatches: Vec<String> = self.0.iter_errors(value).take(5).map(|error| describe(&error)).collect();
+        if mismatches.is_empty() { Ok(()) } else { Err(SchemaError::Mismatch(mismatches.join("; "))) }
     }
 }
 

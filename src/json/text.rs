@@ -1,45 +1,20 @@
-//! Small things about JSON text.
+//! Checks and searches of JSON text that do not parse it.
 
 use std::sync::OnceLock;
 
 use memchr::memmem::Finder;
 
-use super::raw::owned;
-use super::scan::behind_string;
-use super::{Raw, RawRef};
+use super::scan::end_of_string;
 
-/// Deeper nesting than this is refused: somebody's recursive parser behind us would fall over.
+/// The maximum nesting depth of a message: a recursive parser of a client or server would overflow its stack.
 pub const MAX_DEPTH: usize = 128;
-
-/// A value serialised once and then carried. Falls back to `null` for what JSON cannot say (a map with odd keys).
-pub fn raw(value: &impl serde::Serialize) -> Raw {
-    serde_json::to_string(value).map_or_else(|_| RawRef::NULL.to_owned(), owned)
-}
-
-/// Text that should be JSON.
-pub fn valid(text: String) -> Result<Raw, serde_json::Error> {
-    let checked: &RawRef = serde_json::from_str(&text)?;
-    Ok(if checked.get().len() == text.len() { owned(text) } else { checked.to_owned() })
-}
-
-/// A string as a JSON string.
-pub fn quote(text: &str) -> String {
-    if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
-        return serde_json::Value::from(text).to_string();
-    }
-    // Nearly all names and keys: nothing to escape.
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    quoted.push_str(text);
-    quoted.push('"');
-    quoted
-}
 
 /// Whether brackets nest deeper than [`MAX_DEPTH`]. Reads bytes only: no recursion, no allocation.
 pub fn too_deep(text: &[u8]) -> bool {
-    // What opens so few of them, strings and all, cannot nest deeper; counting is many times faster than following.
+    // A text with few opening brackets, including those in strings, cannot nest deeply. Counting them is many times
+    // faster than tracking the depth.
     let opened = |part: &[u8]| part.iter().map(|byte| u8::from(matches!(byte, b'[' | b'{'))).sum::<u8>();
-    // In parts whose count fits a byte, which lets the processor count many at a time.
+    // A count of at most 255 fits a byte, so that the compiler can vectorize the loop.
     text.chunks(255).map(|part| usize::from(opened(part))).sum::<usize>() > MAX_DEPTH && nests_too_deep(text)
 }
 
@@ -48,7 +23,7 @@ fn nests_too_deep(text: &[u8]) -> bool {
     while let Some(byte) = text.get(at) {
         at += 1;
         match byte {
-            b'"' => at = behind_string(text, at),
+            b'"' => at = end_of_string(text, at),
             b'[' | b'{' => {
                 depth += 1;
                 if depth > MAX_DEPTH {
@@ -71,7 +46,7 @@ pub fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
     text.replace(['\n', '\r'], " ").into()
 }
 
-/// A word that is looked for in every message, to tell at a glance whether a closer look is needed.
+/// A text that is searched for in every message, to find out cheaply whether the message must be parsed.
 #[derive(Debug)]
 pub struct Needle {
     text: &'static str,
@@ -83,8 +58,9 @@ impl Needle {
         Needle { text, finder: OnceLock::new() }
     }
 
+    /// Whether the text occurs anywhere.
     pub fn is_in(&self, json: &str) -> bool {
-        // Making a searcher costs more than searching a message.
+        // Building a searcher costs more than searching one message.
         self.finder.get_or_init(|| Finder::new(self.text)).find(json.as_bytes()).is_some()
     }
 }
@@ -94,20 +70,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_string_is_quoted_as_json_wants_it() {
-        for text in ["", "tools/call", "\"", "\\", "a\nb", "\u{1}", "\u{7f}", "ä\u{2028}"] {
-            assert_eq!(quote(text), serde_json::to_string(text).unwrap());
-        }
-    }
-
-    #[test]
     fn depth_counts_brackets_outside_strings() {
         for beginning in ["", "\\\"", "\\\\\\\""] {
             assert!(!too_deep(format!("\"{beginning}{}\"", "[".repeat(500)).as_bytes()), "{beginning}");
         }
         assert!(too_deep(format!("\"\\\\\"{}", "[".repeat(500)).as_bytes()));
         assert!(!too_deep("[],".repeat(500).as_bytes()));
-        // What is no JSON is looked at all the same.
+        // Text that is not JSON is scanned all the same.
         assert!(!too_deep(b"\"never closed ["));
         assert!(!too_deep(b"\"\\"));
         assert!(!too_deep(format!("{}{}", "[".repeat(128), "]".repeat(128)).as_bytes()));

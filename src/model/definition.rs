@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, Raw, RawRef};
 
 /// The four kinds of thing a server lists, and where each kind keeps its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -137,26 +137,23 @@ impl Definition {
 
     /// A copy in which those members are replaced (or, for `None`, gone) and all others are the same bytes.
     pub fn with(&self, kind: ItemKind, changes: &[(&str, Option<Raw>)]) -> Result<Self, DefinitionError> {
-        let text = {
+        let raw = {
             let object = Object::of(&self.raw).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
             let mut edit = object.edit();
             for (member, value) in changes {
                 match value {
-                    Some(value) => edit.set(member, value.get()),
+                    Some(value) => edit.set(member, value),
                     None => edit.remove(member),
                 };
             }
-            edit.finish()
+            edit.finish_raw()
         };
-        let raw = crate::json::valid(text).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
         Self::parse(kind, raw)
     }
 
     /// A copy under another name.
     pub fn renamed(&self, kind: ItemKind, name: &str) -> Result<Self, DefinitionError> {
-        let quoted =
-            crate::json::valid(quote(name)).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;
-        self.with(kind, &[(kind.key_member(), Some(quoted))])
+        self.with(kind, &[(kind.key_member(), Some(crate::json::raw(name)))])
     }
 }
 

@@ -126,7 +126,7 @@ mod tests {
             (json!({"properties": {"a": {"type": "boolean", "$ref": "#"}}}), "cannot have `$ref`"),
             (json!({"required": ["a"]}), "`required` names \"a\""),
             (json!({"allOf": []}), "cannot have `allOf`"),
-            (json!({"properties": {"a": {"type": "string", "pattern": "("}}}), "the schema itself is invalid"),
+            (json!({"properties": {"a": {"type": "string", "pattern": "("}}}), "invalid schema"),
         ] {
             let refused = form(schema.clone()).unwrap_err();
             assert!(refused.contains(problem), "{schema}: {refused}");

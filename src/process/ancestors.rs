@@ -11,7 +11,7 @@ pub(super) const VARIABLE: &str = "PROXY_ANCESTORS";
 /// A hash in place of the config's path, which servers should not see.
 fn token(config: &Path) -> String {
     let path = config.canonicalize().unwrap_or_else(|_| config.to_owned());
-    Sha256::digest(path.as_os_str().as_encoded_bytes())[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(path.as_os_str().as_encoded_bytes()))[..16].to_owned()
 }
 
 fn ancestor_tokens(variables: &[(String, String)]) -> Option<&str> {

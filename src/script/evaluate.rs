@@ -45,7 +45,7 @@ pub fn evaluate(program: &Program<'_>) -> Result<Evaluated, Failure> {
     let mut loader = Loader::new(program);
     let module =
         catch_unwind(AssertUnwindSafe(|| loader.main())).unwrap_or_else(|payload| Err(Failure::panicked(payload)))?;
-    let digest = loader.digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = crate::json::hex(&loader.digest.finalize());
     Ok(Evaluated { module, files: loader.files, digest })
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::listing::Listing;
-use crate::json::{Object, RawRef, quote};
+use crate::json::{Object, Raw, RawRef, object, raw};
 use crate::wire::Revision;
 
 /// The listed tools, for clients of that revision; none where nothing has to change.
@@ -31,7 +31,7 @@ fn tool_for(revision: Revision, text: &str) -> Cow<'_, str> {
     if revision == Revision::V2025_03_26
         && let Some(annotations) = titled(&object)
     {
-        edit.set("annotations", annotations);
+        edit.set("annotations", &annotations);
     }
     if edit.is_empty() { text.into() } else { edit.finish().into() }
 }
@@ -41,11 +41,11 @@ fn describes_object(schema: &RawRef) -> bool {
 }
 
 /// The annotations with the tool's title in them, unless they have one or there is none.
-fn titled(tool: &Object<'_>) -> Option<String> {
-    let title = quote(&tool.string("title")?);
-    let Some(annotations) = tool.get("annotations") else { return Some(format!("{{\"title\":{title}}}")) };
+fn titled(tool: &Object<'_>) -> Option<Raw> {
+    let title = raw(&tool.string("title")?);
+    let Some(annotations) = tool.get("annotations") else { return Some(object([("title", title)])) };
     let annotations = Object::of(annotations).ok()?;
-    annotations.get("title").is_none().then(|| annotations.edit().set("title", title).finish())
+    annotations.get("title").is_none().then(|| annotations.edit().set("title", &title).finish_raw())
 }
 
 #[cfg(test)]

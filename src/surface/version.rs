@@ -36,7 +36,7 @@ impl Version {
                     definitions.iter().for_each(|definition| add(definition.raw().get()));
                 }
             }
-            digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+            crate::json::hex(&digest.finalize())
         })
     }
 }

@@ -1,4 +1,4 @@
-//! JSON-RPC errors, carried as they came.
+//! JSON-RPC errors, forwarded as they arrived.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::json::{self, Raw, RawRef};
 
-/// The codes the proxy itself uses or understands.
+/// The error codes that the proxy uses or interprets.
 pub mod code {
     pub const PARSE: i64 = -32700;
     pub const INVALID_REQUEST: i64 = -32600;
@@ -14,14 +14,14 @@ pub mod code {
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL: i64 = -32603;
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
-    /// A person must first visit an address; session-based servers of 2025-11-25 only.
+    /// The user must visit a URL first; only session-based servers of 2025-11-25 send it.
     pub const URL_REQUIRED: i64 = -32042;
     pub const HEADER_MISMATCH: i64 = -32020;
     pub const MISSING_CAPABILITY: i64 = -32021;
     pub const UNSUPPORTED_VERSION: i64 = -32022;
 }
 
-/// An error object: its code read, the rest kept raw, so that a backend's error reaches the client unchanged.
+/// An error object. Only its code is parsed, so that the error of a server reaches the client unchanged.
 #[derive(Clone, Debug)]
 pub struct RpcError {
     code: i64,
@@ -29,7 +29,7 @@ pub struct RpcError {
 }
 
 #[derive(Deserialize)]
-struct Head<'a> {
+struct ErrorMembers<'a> {
     #[serde(borrow)]
     code: &'a RawRef,
     message: String,
@@ -41,21 +41,21 @@ impl RpcError {
     }
 
     pub fn with_data(code: i64, message: &str, data: &serde_json::Value) -> Self {
-        Self::build(code, message, Some(data.to_string()))
+        Self::build(code, message, Some(data))
     }
 
-    fn build(code: i64, message: &str, data: Option<String>) -> Self {
-        let data = data.map(|data| format!(",\"data\":{data}")).unwrap_or_default();
-        let text = format!("{{\"code\":{code},\"message\":{}{data}}}", json::quote(message));
-        RpcError { code, raw: json::valid(text).unwrap_or_else(|_| RawRef::NULL.to_owned()) }
+    fn build(code: i64, message: &str, data: Option<&serde_json::Value>) -> Self {
+        let data = data.map(|data| ("data", json::raw(data)));
+        let members = [("code", json::raw(&code)), ("message", json::raw(message))];
+        RpcError { code, raw: json::object(members.into_iter().chain(data)) }
     }
 
-    /// Reads an error a peer sent. One that has no code or message is answered for as an internal error.
+    /// An error that a peer sent. An error without a code or a message becomes an internal error.
     pub fn carried(raw: &RawRef) -> Self {
-        match serde_json::from_str::<Head<'_>>(raw.get()) {
-            // A code may be any integer; one beyond 64 bits is nobody's code that we would act on.
-            Ok(head) => RpcError { code: head.code.get().parse().unwrap_or(0), raw: raw.to_owned() },
-            Err(_) => RpcError::new(code::INTERNAL, "the server sent an error without code and message"),
+        match serde_json::from_str::<ErrorMembers<'_>>(raw.get()) {
+            // A code may be any integer; the proxy acts on none beyond 64 bits.
+            Ok(members) => RpcError { code: members.code.get().parse().unwrap_or(0), raw: raw.to_owned() },
+            Err(_) => RpcError::new(code::INTERNAL, "the server sent an error without `code` or `message`"),
         }
     }
 
@@ -84,7 +84,7 @@ impl RpcError {
     }
 
     pub fn message(&self) -> String {
-        serde_json::from_str::<Head<'_>>(self.raw.get()).map(|head| head.message).unwrap_or_default()
+        serde_json::from_str::<ErrorMembers<'_>>(self.raw.get()).map(|members| members.message).unwrap_or_default()
     }
 
     pub fn data(&self) -> Option<serde_json::Value> {

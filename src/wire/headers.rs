@@ -1,4 +1,4 @@
-//! Header names of the protocol, and values that may hold any text.
+//! The HTTP headers of the protocol, and the encoding that lets their values hold any text.
 
 use std::borrow::Cow;
 
@@ -13,33 +13,33 @@ pub static NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub const PARAM_PREFIX: &str = "mcp-param-";
 
-const OPEN: &str = "=?base64?";
-const CLOSE: &str = "?=";
+const PREFIX: &str = "=?base64?";
+const SUFFIX: &str = "?=";
 
-/// Text as a header value: as it is where that is safe and unambiguous, otherwise wrapped in base64.
+/// Encodes text as a header value: unchanged if that is safe and unambiguous, otherwise as base64.
 pub fn encode(text: &str) -> String {
     let plain = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
         && !text.starts_with(' ')
         && !text.ends_with(' ')
-        && !is_wrapped(text);
-    if plain { text.to_owned() } else { format!("{OPEN}{}{CLOSE}", STANDARD.encode(text)) }
+        && !is_base64(text);
+    if plain { text.to_owned() } else { format!("{PREFIX}{}{SUFFIX}", STANDARD.encode(text)) }
 }
 
-/// The text of a header value; `None` if it claims to be base64 and is not, or is not text.
+/// Decodes a header value; `None` if it is marked as base64 and is not, or is not UTF-8.
 pub fn decode(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(value).ok()?.trim_matches([' ', '\t']);
-    if !is_wrapped(text) {
+    if !is_base64(text) {
         return Some(text.into());
     }
-    let inner = &text[OPEN.len()..text.len() - CLOSE.len()];
+    let inner = &text[PREFIX.len()..text.len() - SUFFIX.len()];
     String::from_utf8(STANDARD.decode(inner).ok()?).ok().map(Cow::from)
 }
 
-fn is_wrapped(text: &str) -> bool {
-    text.len() >= OPEN.len() + CLOSE.len() && text.starts_with(OPEN) && text.ends_with(CLOSE)
+fn is_base64(text: &str) -> bool {
+    text.len() >= PREFIX.len() + SUFFIX.len() && text.starts_with(PREFIX) && text.ends_with(SUFFIX)
 }
 
-/// The method a request is about, by the member of its params that names it.
+/// The member of the params that a request of this method repeats in the `Mcp-Name` header.
 pub fn name_member(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_exact_wrapping_is_decoded() {
+    fn only_the_exact_marks_of_base64_are_decoded() {
         assert_eq!(decode(b"=?base64?SGVsbG8=?=").as_deref(), Some("Hello"));
         assert_eq!(decode(b"=?base64?SGVsbG8?="), None);
         assert_eq!(decode(b"=?base64?SGVs!!!bG8=?="), None);

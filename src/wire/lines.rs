@@ -1,15 +1,15 @@
-//! One message per line: a capped reader and a batching writer.
+//! Line framing, one message per line: a reader with a size limit and a writer that batches.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-/// A line as it came in.
+/// A line that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     Text(&'a [u8]),
-    /// Longer than the cap. Its beginning and end are kept, so that the one it answers can still be found.
+    /// A line over the size limit. Its beginning and end are enough to find the request that it answers.
     TooLong {
         head: Vec<u8>,
         tail: Vec<u8>,
@@ -17,72 +17,79 @@ pub enum Line<'a> {
     },
 }
 
-const KEPT: usize = 512;
-const CHUNK: usize = 64 * 1024;
+/// How much of either end of a line over the limit is kept.
+const KEPT_BYTES: usize = 512;
+/// The least free space of the buffer before a read.
+const READ_SIZE: usize = 64 * 1024;
 
-/// Splits a byte stream into lines of at most `cap` bytes. Tolerates CRLF, empty lines and a leading BOM.
+/// Splits a byte stream into lines of at most `max_length` bytes. Tolerates CRLF, empty lines and a leading BOM.
 #[derive(Debug)]
 pub struct LineReader<R> {
     stream: R,
     buffer: Vec<u8>,
+    /// Where the current line begins in the buffer.
     start: usize,
+    /// Up to where the buffer was searched for a line break.
     scanned: usize,
-    cap: usize,
-    first: bool,
+    max_length: usize,
+    /// Whether the current line is the first, which may begin with a BOM.
+    is_first: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub fn new(stream: R, cap: usize) -> Self {
-        LineReader { stream, buffer: Vec::new(), start: 0, scanned: 0, cap, first: true }
+    pub fn new(stream: R, max_length: usize) -> Self {
+        LineReader { stream, buffer: Vec::new(), start: 0, scanned: 0, max_length, is_first: true }
     }
 
-    /// The next line that is not empty; `None` at the end of the stream.
+    /// The next line that is not blank; `None` at the end of the stream.
     pub async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
             if let Some(offset) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
                 let end = self.scanned + offset;
-                let range = trimmed(&self.buffer, self.start, end, self.first);
-                (self.start, self.scanned, self.first) = (end + 1, end + 1, false);
+                let range = trimmed(&self.buffer, self.start, end, self.is_first);
+                (self.start, self.scanned, self.is_first) = (end + 1, end + 1, false);
                 if range.is_empty() {
                     continue;
                 }
-                if range.len() > self.cap {
+                if range.len() > self.max_length {
                     let line = &self.buffer[range];
                     return Ok(Some(Line::TooLong {
-                        head: line[..KEPT.min(line.len())].to_vec(),
-                        tail: line[line.len().saturating_sub(KEPT)..].to_vec(),
+                        head: line[..KEPT_BYTES.min(line.len())].to_vec(),
+                        tail: line[line.len().saturating_sub(KEPT_BYTES)..].to_vec(),
                         length: line.len(),
                     }));
                 }
                 return Ok(Some(Line::Text(&self.buffer[range])));
             }
             self.scanned = self.buffer.len();
-            if self.scanned - self.start > self.cap.max(KEPT) {
+            if self.scanned - self.start > self.max_length.max(KEPT_BYTES) {
                 return self.skip_long_line().await;
             }
             if !self.fill().await? {
-                // An unterminated last line is a message cut off in the middle.
+                // A last line without a line break is a truncated message.
                 return Ok(None);
             }
         }
     }
 
+    /// Reads more into the buffer; false at the end of the stream.
     async fn fill(&mut self) -> io::Result<bool> {
         if self.start > 0 {
             self.buffer.drain(..self.start);
             self.scanned -= self.start;
             self.start = 0;
         }
-        self.buffer.reserve(CHUNK);
+        self.buffer.reserve(READ_SIZE);
         Ok(self.stream.read_buf(&mut self.buffer).await? > 0)
     }
 
+    /// Reads a line over the limit to its end without keeping its middle.
     async fn skip_long_line(&mut self) -> io::Result<Option<Line<'_>>> {
-        let head = self.buffer[self.start..self.start + KEPT].to_vec();
+        let head = self.buffer[self.start..self.start + KEPT_BYTES].to_vec();
         let mut length = self.buffer.len() - self.start;
-        let mut tail = self.buffer[self.buffer.len() - KEPT..].to_vec();
+        let mut tail = self.buffer[self.buffer.len() - KEPT_BYTES..].to_vec();
         self.buffer.clear();
-        (self.start, self.scanned, self.first) = (0, 0, false);
+        (self.start, self.scanned, self.is_first) = (0, 0, false);
         loop {
             if !self.fill().await? {
                 return Ok(None);
@@ -90,8 +97,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let end = memchr::memchr(b'\n', &self.buffer);
             let part = &self.buffer[..end.unwrap_or(self.buffer.len())];
             length += part.len();
-            tail.extend_from_slice(&part[part.len().saturating_sub(KEPT)..]);
-            tail.drain(..tail.len() - KEPT);
+            tail.extend_from_slice(&part[part.len().saturating_sub(KEPT_BYTES)..]);
+            tail.drain(..tail.len() - KEPT_BYTES);
             match end {
                 Some(end) => {
                     (self.start, self.scanned) = (end + 1, end + 1);
@@ -103,18 +110,19 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-fn trimmed(buffer: &[u8], start: usize, end: usize, first: bool) -> std::ops::Range<usize> {
-    let start = if first && buffer[start..end].starts_with(b"\xEF\xBB\xBF") { start + 3 } else { start };
+/// The range of a line without white space around it.
+fn trimmed(buffer: &[u8], start: usize, end: usize, is_first: bool) -> std::ops::Range<usize> {
+    let start = if is_first && buffer[start..end].starts_with(b"\xEF\xBB\xBF") { start + 3 } else { start };
     let line = &buffer[start..end];
     let leading = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let trailing = line[leading..].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
     start + leading..end - trailing
 }
 
-/// The way to a [`line_writer`]: bounded, so that a peer that does not read holds up its own senders only.
+/// The queue of a [`line_writer`]. It is bounded, so that a peer that does not read blocks only its own senders.
 pub type LineSender = mpsc::Sender<String>;
 
-/// Writes lines until every sender is gone or the stream breaks. What is queued together is written together.
+/// Writes lines until every sender is dropped or the stream fails. Queued lines are written together.
 pub async fn line_writer(stream: impl AsyncWrite + Unpin, queue: mpsc::Receiver<String>) -> io::Result<()> {
     let (mut stream, mut queue) = (stream, queue);
     let mut lines = Vec::with_capacity(64);
@@ -136,8 +144,8 @@ pub async fn line_writer(stream: impl AsyncWrite + Unpin, queue: mpsc::Receiver<
 mod tests {
     use super::*;
 
-    async fn lines(input: &[u8], cap: usize) -> Vec<String> {
-        let mut reader = LineReader::new(input, cap);
+    async fn lines(input: &[u8], max_length: usize) -> Vec<String> {
+        let mut reader = LineReader::new(input, max_length);
         let mut seen = Vec::new();
         while let Some(line) = reader.next().await.unwrap() {
             seen.push(match line {
@@ -158,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_over_the_cap_is_skipped_and_the_next_one_is_read() {
+    async fn a_line_over_the_limit_is_skipped_and_the_next_one_is_read() {
         let long = format!("abc{}xyz\nnext\n", "-".repeat(300_000));
         assert_eq!(lines(long.as_bytes(), 1000).await, ["long 300006 abc..xyz", "next"]);
         let shorter = format!("abc{}xyz\nnext\n", "-".repeat(3000));

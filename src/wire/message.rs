@@ -1,4 +1,4 @@
-//! JSON-RPC messages: the envelope is read, the bodies stay the bytes that came in.
+//! JSON-RPC messages: the envelope is parsed, the bodies stay the bytes that arrived.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::RpcError;
 use crate::json::{Raw, RawRef, too_deep};
 
-/// A request id as its raw token: `1` and `"1"` are different, and big numbers keep every digit.
+/// A request id as its JSON token: `1` and `"1"` are different, and big numbers keep every digit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Id(Box<str>);
 
@@ -28,7 +28,7 @@ impl Id {
         &self.0
     }
 
-    /// The number, if it is one of ours.
+    /// The number, if the id is one that fits 64 bits, as all ids of the proxy's own requests do.
     pub fn as_number(&self) -> Option<u64> {
         self.0.parse().ok()
     }
@@ -55,7 +55,7 @@ pub struct Notification {
 
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// Absent where the peer could not read the id of what it answers.
+    /// Absent in an error response to a request whose id the peer could not read.
     pub id: Option<Id>,
     pub outcome: Result<Raw, RpcError>,
 }
@@ -67,7 +67,7 @@ pub enum Message {
     Response(Response),
 }
 
-/// Why a text is not a message, with the id it should be answered under where one could be read.
+/// Why a text is not a message, with the id for the error response if one could be read.
 #[derive(Debug)]
 pub struct Fault {
     pub id: Option<Id>,
@@ -84,7 +84,7 @@ impl Fault {
 struct Envelope<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<&'a RawRef>,
-    // A present `null` must stay apart from an absent id, so the default is the only way to `None`.
+    // An id that is `null` differs from an absent id, so only the default gives `None`.
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawRef>,
     #[serde(default)]
@@ -102,7 +102,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&
 }
 
 impl Message {
-    /// Reads one message. Duplicate envelope members and too deep nesting are refused before anybody looks inside.
+    /// Parses one message. Duplicate members of the envelope and deep nesting are refused.
     pub fn parse(bytes: &[u8]) -> Result<Self, Fault> {
         let parse_error = |detail: String| Fault { id: None, error: RpcError::new(super::code::PARSE, &detail) };
         let text = std::str::from_utf8(bytes).map_err(|_| parse_error("parse error: not UTF-8".to_owned()))?;
@@ -126,9 +126,9 @@ impl Envelope<'_> {
         if self.jsonrpc.map(RawRef::get) != Some("\"2.0\"") {
             return Err(Fault::invalid(id, "`jsonrpc` must be \"2.0\""));
         }
-        let is_answer = self.result.is_some() || self.error.is_some();
+        let is_response = self.result.is_some() || self.error.is_some();
         match self.method {
-            Some(_) if is_answer => Err(Fault::invalid(id, "a message is a request or a response, not both")),
+            Some(_) if is_response => Err(Fault::invalid(id, "a message is a request or a response, not both")),
             Some(method) => {
                 if let Some(params) = self.params
                     && !params.get().starts_with(['{', '['])
@@ -157,7 +157,7 @@ impl Envelope<'_> {
     }
 }
 
-/// The elements of a batch, if the text is an array.
+/// The messages of a batch; `None` if the text is not an array.
 pub fn batch(bytes: &[u8]) -> Option<Result<Vec<Raw>, Fault>> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if *first != b'[' {
@@ -172,7 +172,7 @@ pub fn batch(bytes: &[u8]) -> Option<Result<Vec<Raw>, Fault>> {
     }))
 }
 
-/// Writing messages: one line each, bodies spliced in as they are.
+/// Encodes messages, each on one line, with their bodies unchanged.
 pub mod encode {
     use super::{Id, RawRef, RpcError};
     use crate::json::{one_line, quote};
@@ -209,7 +209,7 @@ pub mod encode {
         out
     }
 
-    /// An error; without an id where none could be read.
+    /// An error response, without an id if the id of the request could not be read.
     pub fn error(id: Option<&Id>, error: &RpcError) -> String {
         let body = one_line(error.raw().get());
         match id {
@@ -218,15 +218,16 @@ pub mod encode {
         }
     }
 
-    /// The older revisions' form of an error whose request could not be read.
+    /// An error response with a `null` id, as revisions before 2025-11-25 write it if the id could not be read.
     pub fn error_with_null_id(error: &RpcError) -> String {
         format!("{{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{}}}", one_line(error.raw().get()))
     }
 
+    /// The response to a request: its result or its error.
     pub fn outcome(id: &Id, outcome: &Result<crate::json::Raw, RpcError>) -> String {
         match outcome {
             Ok(body) => result(id, body),
-            Err(fault) => error(Some(id), fault),
+            Err(failure) => error(Some(id), failure),
         }
     }
 }
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_text_and_broken_messages_are_told_apart() {
+    fn invalid_json_and_invalid_messages_have_different_codes() {
         assert_eq!(fault("{nope").error.code(), super::super::code::PARSE);
         assert_eq!(fault("7").error.code(), super::super::code::INVALID_REQUEST);
         assert_eq!(fault(r#"{"jsonrpc":"1.0","id":4,"method":"x"}"#).id, Id::parse("4"));
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_stay_the_bytes_that_came() {
+    fn bodies_stay_the_bytes_that_arrived() {
         let text = r#"{"jsonrpc":"2.0","id":1,"result":{"b":1.10,"a":1e400,"s":"\ud800"}}"#;
         let Ok(Message::Response(response)) = Message::parse(text.as_bytes()) else { panic!() };
         assert_eq!(response.outcome.unwrap().get(), r#"{"b":1.10,"a":1e400,"s":"\ud800"}"#);

@@ -1,15 +1,15 @@
-//! `_meta`: the keys the protocol itself uses are hop by hop; everything else is carried.
+//! `_meta`: the keys that the protocol reserves concern one connection only; all other keys are forwarded.
 
 use std::borrow::Cow;
 
 use super::RpcError;
 use crate::json::{Needle, Object, Raw, RawRef};
 
-/// In every reserved key but one.
+/// A part of every reserved key but `progressToken`.
 pub static RESERVED: Needle = Needle::new("io.modelcontextprotocol/");
 static PROGRESS_TOKEN: Needle = Needle::new(key::PROGRESS_TOKEN);
 
-/// Names of the reserved keys.
+/// The reserved keys.
 pub mod key {
     pub const META: &str = "_meta";
     pub const PROGRESS_TOKEN: &str = "progressToken";
@@ -33,7 +33,7 @@ pub mod key {
     ];
 }
 
-/// What the reserved keys of a request say about its sender.
+/// The reserved keys that describe the client, as sent with every stateless request.
 #[derive(Clone, Debug, Default)]
 pub struct ClientMeta<'a> {
     pub version: Option<&'a RawRef>,
@@ -55,7 +55,7 @@ impl<'a> ClientMeta<'a> {
         })
     }
 
-    /// Under which progress is wanted, as it was written.
+    /// The token under which the client wants progress notifications, as the client wrote it.
     pub fn progress_token(meta: &RawRef) -> Result<Option<Raw>, RpcError> {
         if !PROGRESS_TOKEN.is_in(meta.get()) && memchr::memchr(b'\\', meta.get().as_bytes()).is_none() {
             return Ok(None);
@@ -65,35 +65,35 @@ impl<'a> ClientMeta<'a> {
     }
 }
 
-/// `_meta` without the reserved keys; `None` if nothing is left of it.
-pub fn carried_meta(meta: &RawRef) -> Option<Cow<'_, str>> {
+/// `_meta` without the reserved keys; `None` if no other key is left.
+pub fn carried_meta(meta: &RawRef) -> Option<Cow<'_, RawRef>> {
     let object = Object::of(meta).ok()?;
     let mut edit = object.edit();
     for name in key::RESERVED {
         edit.remove(name);
     }
     if edit.is_empty() {
-        return Some(Cow::Borrowed(meta.get()));
+        return Some(Cow::Borrowed(meta));
     }
-    let something_left = object.keys().any(|name| !key::RESERVED.contains(&name));
-    something_left.then(|| Cow::Owned(edit.finish()))
+    let any_left = object.keys().any(|name| !key::RESERVED.contains(&name));
+    any_left.then(|| Cow::Owned(edit.finish_raw()))
 }
 
-/// An object (params or result) whose `_meta` has lost its reserved keys. Untouched bytes if it had none.
+/// Params or a result without the reserved keys of its `_meta`; the same bytes if it has none.
 pub fn without_reserved(body: &RawRef) -> Cow<'_, RawRef> {
     let text = body.get();
-    let suspicious = RESERVED.is_in(text)
+    let may_have_reserved = RESERVED.is_in(text)
         || PROGRESS_TOKEN.is_in(text)
-        // A key may be spelled with escapes.
+        // A key may be written with escapes.
         || memchr::memchr(b'\\', text.as_bytes()).is_some();
-    if !suspicious {
+    if !may_have_reserved {
         return Cow::Borrowed(body);
     }
     let Ok(object) = Object::of(body) else { return Cow::Borrowed(body) };
     let Some(meta) = object.get(key::META) else { return Cow::Borrowed(body) };
     match carried_meta(meta) {
         Some(Cow::Borrowed(_)) => Cow::Borrowed(body),
-        Some(Cow::Owned(rest)) => Cow::Owned(object.edit().set(key::META, rest).finish_raw()),
+        Some(Cow::Owned(rest)) => Cow::Owned(object.edit().set(key::META, &rest).finish_raw()),
         None => Cow::Owned(object.edit().remove(key::META).finish_raw()),
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_keys_go_and_all_others_stay() {
+    fn reserved_keys_are_removed_and_all_others_stay() {
         let body = raw(r#"{"x":1.0,"_meta":{"io.modelcontextprotocol/serverInfo":{},"vendor/k":[1e2]}}"#);
         assert_eq!(without_reserved(&body).get(), r#"{"x":1.0,"_meta":{"vendor/k":[1e2]}}"#);
         let body = raw(r#"{"_meta":{"progressToken":0},"x":1}"#);

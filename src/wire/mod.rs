@@ -1,5 +1,5 @@
-//! The protocol on the wire, both directions, both eras: messages whose bodies stay raw, line framing, event streams,
-//! HTTP. Nothing here decides what a message means for the proxy.
+//! The protocol on the wire, for clients and servers of every revision: JSON-RPC messages whose bodies stay raw, line
+//! framing, event streams and HTTP. Nothing here decides what a message means for the proxy.
 
 mod error;
 pub mod headers;

@@ -1,4 +1,4 @@
-//! Arguments that travel as `Mcp-Param-*` headers too: which ones a schema marks, and how they are sent and checked.
+//! Arguments that are also sent as `Mcp-Param-*` headers: which ones a schema marks, how they are sent and checked.
 
 use http::HeaderName;
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::headers;
 use crate::json::{Object, ObjectError, RawRef};
 
-/// One marked argument.
+/// An argument that a schema marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamHeader {
-    /// Keys from the root of the arguments.
+    /// The keys that lead to the argument.
     pub path: Vec<String>,
-    /// The header's name behind `Mcp-Param-`.
+    /// The part of the header name after `Mcp-Param-`.
     pub suffix: String,
 }
 
@@ -22,10 +22,10 @@ impl ParamHeader {
 }
 
 const MARK: &str = "x-mcp-header";
-/// Members of a schema that hold data, not schemas.
-const DATA: [&str; 5] = ["default", "const", "enum", "examples", "example"];
+/// The keywords of a schema whose values are data, not schemas.
+const DATA_KEYWORDS: [&str; 5] = ["default", "const", "enum", "examples", "example"];
 
-/// The marked arguments of a tool's input schema; an error says which rule a mark breaks.
+/// The marked arguments of a tool's input schema; an error names the mark that is invalid and the reason.
 pub fn marked(schema: &Value) -> Result<Vec<ParamHeader>, String> {
     let mut found = Vec::new();
     visit(schema, &mut Vec::new(), true, &mut found)?;
@@ -47,7 +47,7 @@ fn visit(schema: &Value, path: &mut Vec<String>, by_name: bool, found: &mut Vec<
                             path.pop();
                         }
                     }
-                    (member, _) if DATA.contains(&member) || member == MARK => {}
+                    (member, _) if DATA_KEYWORDS.contains(&member) || member == MARK => {}
                     (_, value) => visit(value, path, false, found)?,
                 }
             }
@@ -69,24 +69,24 @@ fn accept(
     by_name: bool,
     found: &[ParamHeader],
 ) -> Result<ParamHeader, String> {
-    let place = path.join(".");
-    let suffix = mark.as_str().ok_or_else(|| format!("`{MARK}` of `{place}` is not a string"))?;
+    let argument = path.join(".");
+    let suffix = mark.as_str().ok_or_else(|| format!("`{MARK}` of `{argument}` is not a string"))?;
     if suffix.is_empty() || !suffix.bytes().all(is_token_byte) {
-        return Err(format!("`{MARK}` of `{place}` is not a header name"));
+        return Err(format!("`{MARK}` of `{argument}` is not a valid header name"));
     }
     if !by_name || path.is_empty() {
-        return Err(format!("`{MARK}` `{suffix}` stands where an argument cannot be found by name"));
+        return Err(format!("`{MARK}` `{suffix}` is not on a named property"));
     }
     if !matches!(members.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
-        return Err(format!("`{MARK}` of `{place}` is only for string, integer and boolean"));
+        return Err(format!("`{MARK}` of `{argument}` is allowed only on a string, an integer or a boolean"));
     }
     if found.iter().any(|other| other.suffix.eq_ignore_ascii_case(suffix)) {
-        return Err(format!("`{MARK}` `{suffix}` occurs twice"));
+        return Err(format!("`{MARK}` `{suffix}` is used twice"));
     }
     Ok(ParamHeader { path: path.to_vec(), suffix: suffix.to_owned() })
 }
 
-/// Takes every mark out of a schema.
+/// Removes every mark from a schema.
 pub fn unmark(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -107,9 +107,9 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// The argument at a path, unless it is `null`. Only what lies on the path is read: its neighbours may be numbers or
-/// texts that no parser takes apart without loss. An error where the way to it cannot be read for certain: with a key
-/// that occurs twice the other side may find an argument that we do not.
+/// The argument at a path, unless it is `null`. Only the values on the path are parsed: others may be numbers or strings
+/// that a parser cannot represent. A duplicate key on the path is an error: the server might find another argument than
+/// the proxy.
 fn lookup(arguments: Option<&RawRef>, path: &[String]) -> Result<Option<Value>, String> {
     let Some(mut raw) = arguments else { return Ok(None) };
     for key in path {
@@ -136,7 +136,7 @@ fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-/// The headers to send with those arguments.
+/// The headers to send with these arguments.
 pub fn to_send(marked: &[ParamHeader], arguments: Option<&RawRef>) -> Vec<(HeaderName, String)> {
     marked
         .iter()
@@ -147,7 +147,7 @@ pub fn to_send(marked: &[ParamHeader], arguments: Option<&RawRef>) -> Vec<(Heade
         .collect()
 }
 
-/// Checks received headers against the arguments; `values` gives all values of a header.
+/// Compares the headers of a request with its arguments; `values` returns all values of a header.
 pub fn check<'h>(
     marked: &[ParamHeader],
     arguments: Option<&RawRef>,
@@ -155,30 +155,33 @@ pub fn check<'h>(
 ) -> Result<(), String> {
     for param in marked {
         let name = param.header();
-        let shown = format!("Mcp-Param-{}", param.suffix);
+        let header = format!("Mcp-Param-{}", param.suffix);
         let received = values(&name);
         let expected = lookup(arguments, &param.path)
-            .map_err(|reason| format!("the argument `{}` cannot be read: {reason}", param.path.join(".")))?;
+            .map_err(|reason| format!("invalid argument `{}`: {reason}", param.path.join(".")))?;
         match (received.as_slice(), &expected) {
             ([], None) => {}
-            ([], Some(_)) => return Err(format!("the header `{shown}` is missing")),
+            ([], Some(_)) => return Err(format!("missing header `{header}`")),
             ([value], Some(expected)) => {
-                let text = headers::decode(value).ok_or_else(|| format!("the header `{shown}` cannot be decoded"))?;
-                if !same(&text, expected) {
-                    return Err(format!("the header `{shown}` differs from the argument `{}`", param.path.join(".")));
+                let text = headers::decode(value).ok_or_else(|| format!("invalid base64 in the header `{header}`"))?;
+                if !matches(&text, expected) {
+                    return Err(format!(
+                        "the header `{header}` does not match the argument `{}`",
+                        param.path.join(".")
+                    ));
                 }
             }
-            ([_], None) => return Err(format!("the header `{shown}` is there but its argument is not")),
-            _ => return Err(format!("the header `{shown}` occurs twice")),
+            ([_], None) => return Err(format!("the header `{header}` has no argument")),
+            _ => return Err(format!("duplicate header `{header}`")),
         }
     }
     Ok(())
 }
 
-fn same(text: &str, expected: &Value) -> bool {
+fn matches(text: &str, expected: &Value) -> bool {
     match expected {
         Value::Number(number) => match (text.parse::<f64>(), number.to_string().parse::<f64>()) {
-            // Beyond 2^53 floats no longer tell integers apart, so equal text is asked for there.
+            // Beyond 2^53 an `f64` cannot represent every integer, so the texts must be equal.
             (Ok(left), Ok(right)) if right.abs() <= 9_007_199_254_740_991.0 => left == right,
             _ => text == number.to_string(),
         },
@@ -192,7 +195,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_lawful_marks_are_accepted() {
+    fn only_valid_marks_are_accepted() {
         let good = json!({"type":"object","properties":{
             "region":{"type":"string","x-mcp-header":"Region"},
             "deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}});
@@ -246,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_arguments_do_not_hide_their_neighbours() {
+    fn unrepresentable_values_do_not_hide_other_arguments() {
         let schema =
             json!({"properties":{"o":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}});
         let params = marked(&schema).unwrap();

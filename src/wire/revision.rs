@@ -1,4 +1,4 @@
-//! The protocol revisions and their two eras.
+//! The revisions of the protocol. Those before 2026-07-28 have sessions; later ones are stateless.
 
 /// A revision of the protocol, oldest first, so that they compare by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,7 +11,7 @@ pub enum Revision {
 }
 
 impl Revision {
-    /// What we speak, newest first: what `server/discover` and version errors list.
+    /// All supported revisions, newest first, as `server/discover` and version errors list them.
     pub const SUPPORTED: [Revision; 5] = [
         Revision::V2026_07_28,
         Revision::V2025_11_25,
@@ -20,7 +20,7 @@ impl Revision {
         Revision::V2024_11_05,
     ];
     pub const LATEST: Revision = Revision::V2026_07_28;
-    /// The newest revision that has a handshake.
+    /// The newest revision with sessions.
     pub const LATEST_SESSION: Revision = Revision::V2025_11_25;
 
     pub fn as_str(self) -> &'static str {
@@ -37,14 +37,14 @@ impl Revision {
         Self::SUPPORTED.into_iter().find(|revision| revision.as_str() == text)
     }
 
-    /// Whether this is the stateless era.
+    /// Whether the revision has no sessions and no handshake.
     pub fn is_stateless(self) -> bool {
         self >= Revision::V2026_07_28
     }
 
-    /// The revision a handshake that asks for `wanted` is answered with.
-    pub fn negotiate(wanted: &str) -> Self {
-        match Self::parse(wanted) {
+    /// The revision that answers an `initialize` request for `requested`.
+    pub fn negotiate(requested: &str) -> Self {
+        match Self::parse(requested) {
             Some(revision) if !revision.is_stateless() => revision,
             _ => Self::LATEST_SESSION,
         }

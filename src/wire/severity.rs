@@ -1,6 +1,6 @@
-//! How serious a log message is.
+//! The severity of a log message.
 
-/// From chatter to catastrophe, in that order.
+/// The levels of RFC 5424, least severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Severity {

@@ -1,12 +1,12 @@
-//! The proxy's own standard streams, read and written without blocking threads where the system allows it.
+//! The proxy's own standard input and output, polled instead of read by blocking threads where the system allows it.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
 type Input = Box<dyn AsyncRead + Send + Unpin>;
 type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Standard input and output. Pipes and sockets, what clients hand to a server, are polled; anything else (a terminal,
-/// a file) goes through a blocking thread.
+/// Standard input and output. Pipes and sockets, which clients give to a server, are polled; anything else (a terminal,
+/// a file) is read and written by a blocking thread.
 pub fn standard_streams() -> (Input, Output) {
     #[cfg(unix)]
     {
@@ -33,31 +33,31 @@ mod unix {
     pub(super) fn input() -> Option<Input> {
         let fd = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
         match kind(&fd)? {
-            // Opened anew, so that the descriptor others share with us stays in blocking mode.
-            Kind::Pipe => Some(Box::new(pipe::OpenOptions::new().open_receiver("/proc/self/fd/0").ok()?)),
-            Kind::Socket => Some(Box::new(socket(fd)?)),
+            // Opening the pipe again leaves the inherited descriptor, which other processes may share, in blocking mode.
+            StreamKind::Pipe => Some(Box::new(pipe::OpenOptions::new().open_receiver("/proc/self/fd/0").ok()?)),
+            StreamKind::Socket => Some(Box::new(socket(fd)?)),
         }
     }
 
     pub(super) fn output() -> Option<Output> {
         let fd = std::io::stdout().as_fd().try_clone_to_owned().ok()?;
         match kind(&fd)? {
-            Kind::Pipe => Some(Box::new(pipe::OpenOptions::new().open_sender("/proc/self/fd/1").ok()?)),
-            Kind::Socket => Some(Box::new(socket(fd)?)),
+            StreamKind::Pipe => Some(Box::new(pipe::OpenOptions::new().open_sender("/proc/self/fd/1").ok()?)),
+            StreamKind::Socket => Some(Box::new(socket(fd)?)),
         }
     }
 
-    enum Kind {
+    enum StreamKind {
         Pipe,
         Socket,
     }
 
-    fn kind(fd: &OwnedFd) -> Option<Kind> {
+    fn kind(fd: &OwnedFd) -> Option<StreamKind> {
         let kind = File::from(fd.try_clone().ok()?).metadata().ok()?.file_type();
         if kind.is_fifo() {
-            Some(Kind::Pipe)
+            Some(StreamKind::Pipe)
         } else if kind.is_socket() {
-            Some(Kind::Socket)
+            Some(StreamKind::Socket)
         } else {
             None
         }

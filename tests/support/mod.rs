@@ -20,6 +20,7 @@ pub mod corpus;
 pub mod examples;
 pub mod finished;
 pub mod follower;
+pub mod forwarder;
 pub mod http_body;
 pub mod http_client;
 pub mod http_request;

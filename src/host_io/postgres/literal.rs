@@ -43,7 +43,7 @@ fn text(wanted: &Type, value: &Value) -> Result<Option<String>, String> {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
         other => match blob::from_json(other).filter(|_| *wanted == Type::BYTEA) {
-            Some(bytes) => format!("\\x{}", hexadecimal(&bytes?)),
+            Some(bytes) => format!("\\x{}", crate::json::hex(&bytes?)),
             None => other.to_string(),
         },
     }))
@@ -63,10 +63,6 @@ fn array(inner: &Type, items: &[Value]) -> Result<String, String> {
 
 fn is_json(wanted: &Type) -> bool {
     *wanted == Type::JSON || *wanted == Type::JSONB
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

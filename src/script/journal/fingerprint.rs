@@ -36,7 +36,7 @@ impl Fingerprint {
 }
 
 fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::json::hex(&Sha256::digest(text.as_bytes()))
 }
 
 impl Serialize for Fingerprint {

@@ -155,12 +155,9 @@ impl Peer for ClientPeer {
         let mut round = self.round();
         let Some(value) = value.filter(|value| *value > round.last_progress) else { return };
         let Some(token) = &round.token else { return };
-        let params = object.edit().set(key::PROGRESS_TOKEN, token.get()).finish();
-        let params = crate::json::valid(params);
+        let params = object.edit().set(key::PROGRESS_TOKEN, token).finish_raw();
         round.last_progress = value;
-        if let Ok(params) = params {
-            round.sink.try_send(encode::notification("notifications/progress", Some(without_reserved(&params).get())));
-        }
+        round.sink.try_send(encode::notification("notifications/progress", Some(without_reserved(&params).get())));
     }
 
     fn log(&self, params: &RawRef) {

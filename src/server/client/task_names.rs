@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Needle, Object, Raw, RawRef, quote};
+use crate::json::{Needle, Object, Raw, RawRef, object, raw};
 use crate::wire::{key, without_reserved};
 
 #[derive(Clone, Debug)]
@@ -43,13 +43,13 @@ fn related(body: &RawRef) -> Option<String> {
 
 /// The same, saying which task it belongs to.
 pub(crate) fn with_related(body: &RawRef, id: &str) -> Raw {
-    let Ok(object) = Object::of(body) else { return body.to_owned() };
-    let related = format!("{{\"taskId\":{}}}", quote(id));
-    let meta = match object.get(key::META).map(Object::of) {
-        Some(Ok(meta)) => meta.edit().set(key::RELATED_TASK, related).finish(),
-        _ => format!("{{{}:{related}}}", quote(key::RELATED_TASK)),
+    let Ok(params) = Object::of(body) else { return body.to_owned() };
+    let related = object([("taskId", raw(id))]);
+    let meta = match params.get(key::META).map(Object::of) {
+        Some(Ok(meta)) => meta.edit().set(key::RELATED_TASK, &related).finish_raw(),
+        _ => object([(key::RELATED_TASK, related)]),
     };
-    object.edit().set(key::META, meta).finish_raw()
+    params.edit().set(key::META, &meta).finish_raw()
 }
 
 impl TaskNames {
@@ -57,7 +57,7 @@ impl TaskNames {
     pub(crate) fn status(&self, params: &RawRef) -> Option<Raw> {
         let clean = without_reserved(params);
         let object = Object::of(&clean).ok()?;
-        (object.string("taskId")? == self.theirs).then(|| object.edit().set("taskId", quote(&self.ours)).finish_raw())
+        (object.string("taskId")? == self.theirs).then(|| object.edit().set("taskId", &raw(&self.ours)).finish_raw())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Content blocks that a client's revision does not have yet, told with those it has. Types nobody knows pass: they may
 //! come from a revision that is newer than all of ours.
 
-use crate::json::{Needle, Object, Raw, RawRef, quote};
+use crate::json::{Needle, Object, Raw, RawRef, array, object, raw};
 use crate::model::ItemKind;
 use crate::wire::Revision;
 
@@ -34,7 +34,7 @@ pub(crate) fn has_links(result: &RawRef) -> bool {
 fn in_tool_result(revision: Revision, result: &RawRef) -> Option<Raw> {
     let object = Object::of(result).ok()?;
     let content = in_list(revision, object.get("content")?)?;
-    Some(object.edit().set("content", content).finish_raw())
+    Some(object.edit().set("content", &content).finish_raw())
 }
 
 fn in_prompt(revision: Revision, result: &RawRef) -> Option<Raw> {
@@ -44,30 +44,28 @@ fn in_prompt(revision: Revision, result: &RawRef) -> Option<Raw> {
         let message = Object::of(raw).ok()?;
         let content = message.get("content")?;
         let told = in_list(revision, content).or_else(|| block(revision, index, content))?;
-        Some(message.edit().set("content", told).finish())
+        Some(message.edit().set("content", &told).finish_raw())
     };
     let messages = replaced(&messages, message)?;
-    Some(object.edit().set("messages", messages).finish_raw())
+    Some(object.edit().set("messages", &messages).finish_raw())
 }
 
 /// A list of blocks; none if it stays as it is.
-fn in_list(revision: Revision, blocks: &RawRef) -> Option<String> {
+fn in_list(revision: Revision, blocks: &RawRef) -> Option<Raw> {
     let blocks: Vec<&RawRef> = serde_json::from_str(blocks.get()).ok()?;
     replaced(&blocks, |(index, raw)| block(revision, index, raw))
 }
 
-fn replaced(items: &[&RawRef], change: impl Fn((usize, &&RawRef)) -> Option<String>) -> Option<String> {
-    let changed: Vec<Option<String>> = items.iter().enumerate().map(change).collect();
+fn replaced(items: &[&RawRef], change: impl Fn((usize, &&RawRef)) -> Option<Raw>) -> Option<Raw> {
+    let changed: Vec<Option<Raw>> = items.iter().enumerate().map(change).collect();
     if changed.iter().all(Option::is_none) {
         return None;
     }
-    let told: Vec<&str> =
-        items.iter().zip(&changed).map(|(item, changed)| changed.as_deref().unwrap_or(item.get())).collect();
-    Some(format!("[{}]", told.join(",")))
+    Some(array(items.iter().zip(&changed).map(|(item, changed)| changed.as_deref().unwrap_or(item))))
 }
 
 /// One block; none if it stays as it is.
-fn block(revision: Revision, index: usize, raw: &RawRef) -> Option<String> {
+fn block(revision: Revision, index: usize, raw: &RawRef) -> Option<Raw> {
     let block = Object::of(raw).ok()?;
     match block.string("type")?.as_str() {
         "resource_link" if revision < Revision::V2025_06_18 => Some(link_as_text(&block)),
@@ -76,7 +74,7 @@ fn block(revision: Revision, index: usize, raw: &RawRef) -> Option<String> {
     }
 }
 
-fn link_as_text(link: &Object<'_>) -> String {
+fn link_as_text(link: &Object<'_>) -> Raw {
     let said = |member: &str| link.string(member).filter(|text| !text.is_empty());
     let mut text = said("title").or_else(|| said("name")).unwrap_or_else(|| "resource".to_owned());
     if let Some(kind) = said("mimeType") {
@@ -86,23 +84,22 @@ fn link_as_text(link: &Object<'_>) -> String {
     if let Some(description) = said("description") {
         text.push_str(&format!("\n{description}"));
     }
-    format!("{{\"type\":\"text\",\"text\":{}{}}}", quote(&text), kept(link))
+    let (kind, text) = (raw("text"), raw(&text));
+    object([("type", &*kind), ("text", &*text)].into_iter().chain(kept(link)))
 }
 
 /// The sound itself is kept. It needs a URI there, which nobody can read again.
-fn audio_as_resource(audio: &Object<'_>, index: usize) -> Option<String> {
-    let data = audio.get("data")?.get();
-    let kind = audio.get("mimeType").map_or("\"audio/*\"", RawRef::get);
-    Some(format!(
-        "{{\"type\":\"resource\",\"resource\":{{\"uri\":\"embedded:audio/{index}\",\"mimeType\":{kind},\"blob\":{data}}}{}}}",
-        kept(audio)
-    ))
+fn audio_as_resource(audio: &Object<'_>, index: usize) -> Option<Raw> {
+    let mime_type = audio.get("mimeType").unwrap_or(const { RawRef::string_literal("\"audio/*\"") });
+    let uri = raw(&format!("embedded:audio/{index}"));
+    let resource = object([("uri", &*uri), ("mimeType", mime_type), ("blob", audio.get("data")?)]);
+    let kind = raw("resource");
+    Some(object([("type", &*kind), ("resource", &*resource)].into_iter().chain(kept(audio))))
 }
 
 /// What every kind of block may carry.
-fn kept(block: &Object<'_>) -> String {
-    let members = ["annotations", "_meta"].into_iter();
-    members.filter_map(|member| Some(format!(",\"{member}\":{}", block.get(member)?.get()))).collect()
+fn kept<'a>(block: &Object<'a>) -> impl Iterator<Item = (&'static str, &'a RawRef)> {
+    ["annotations", "_meta"].into_iter().filter_map(|member| Some((member, block.get(member)?)))
 }
 
 #[cfg(test)]

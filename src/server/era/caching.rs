@@ -2,15 +2,18 @@
 
 use super::encode_for;
 use crate::backend::CacheHint;
-use crate::json::{Object, Raw, RawRef};
+use crate::json::{Object, Raw, RawRef, raw};
 use crate::wire::{Revision, RpcError};
+
+const PUBLIC: &RawRef = RawRef::string_literal("\"public\"");
+const PRIVATE: &RawRef = RawRef::string_literal("\"private\"");
 
 /// A list, with what holds for all of its parts.
 pub(crate) fn list(revision: Revision, body: &RawRef, cache_hint: CacheHint) -> Result<Raw, RpcError> {
     let object = Object::of(body).map_err(|error| RpcError::internal(&error.to_string()))?;
-    let scope = if cache_hint.public { "\"public\"" } else { "\"private\"" };
+    let scope = if cache_hint.public { PUBLIC } else { PRIVATE };
     let mut edit = object.edit();
-    edit.set("ttlMs", cache_hint.ttl.as_millis().to_string()).set("cacheScope", scope);
+    edit.set("ttlMs", &raw(&cache_hint.ttl.as_millis())).set("cacheScope", scope);
     encode_for::result(revision, edit.finish_raw())
 }
 
@@ -26,14 +29,14 @@ pub(crate) fn contents(revision: Revision, body: Raw) -> Result<Raw, RpcError> {
     match kind.as_deref() {
         Some("complete") => {
             if object.get("ttlMs").is_none_or(|ttl| ttl.get().parse::<u64>().is_err()) {
-                edit.set("ttlMs", "0");
+                edit.set("ttlMs", RawRef::ZERO);
             }
             if !matches!(object.string("cacheScope").as_deref(), Some("public" | "private")) {
-                edit.set("cacheScope", "\"private\"");
+                edit.set("cacheScope", PRIVATE);
             }
         }
         None => {
-            edit.set("ttlMs", "0").set("cacheScope", "\"private\"");
+            edit.set("ttlMs", RawRef::ZERO).set("cacheScope", PRIVATE);
         }
         // A question is no result yet, and nothing to keep.
         Some(_) => {}

@@ -5,9 +5,12 @@ use std::sync::LazyLock;
 
 use serde_json::json;
 
-use crate::json::{Needle, Object, Raw, RawRef, quote};
+use crate::json::{Needle, Object, Raw, RawRef, array, quote, raw};
 use crate::model::{ItemKind, error_result};
 use crate::wire::{RESERVED, Revision, RpcError, code, key, without_reserved};
+
+/// The `resultType` of a final result.
+pub(crate) const COMPLETE: &RawRef = RawRef::string_literal("\"complete\"");
 
 /// Who we say we are.
 pub(crate) fn server_info() -> serde_json::Value {
@@ -72,9 +75,8 @@ fn older(object: &Object<'_>, marked: bool) -> Raw {
         let is_text =
             |block: &&RawRef| Object::of(block).is_ok_and(|block| block.string("type").as_deref() == Some("text"));
         if !blocks.iter().any(is_text) {
-            let text = format!("{{\"type\":\"text\",\"text\":{}}}", quote(structured.get()));
-            let all: Vec<&str> = blocks.iter().map(|block| block.get()).chain([text.as_str()]).collect();
-            edit.set("content", format!("[{}]", all.join(",")));
+            let text = raw(&json!({"type": "text", "text": structured.get()}));
+            edit.set("content", &array(blocks.into_iter().chain([&*text])));
         }
     }
     edit.finish_raw()
@@ -92,7 +94,7 @@ fn needs_look(result: &RawRef) -> bool {
 fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
     let mut edit = object.edit();
     if object.get("resultType").is_none() {
-        edit.set("resultType", "\"complete\"");
+        edit.set("resultType", COMPLETE);
     }
     match object.get(key::META).map(Object::of) {
         Some(Ok(meta)) => {
@@ -100,11 +102,11 @@ fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
             for name in without {
                 kept.remove(name);
             }
-            edit.set(key::META, kept.set(key::SERVER_INFO, server_info().to_string()).finish())
+            edit.set(key::META, &kept.set(key::SERVER_INFO, &raw(&server_info())).finish_raw())
         }
         _ => {
-            static ALONE: LazyLock<String> = LazyLock::new(|| json!({key::SERVER_INFO: server_info()}).to_string());
-            edit.set(key::META, ALONE.as_str())
+            static ALONE: LazyLock<Raw> = LazyLock::new(|| raw(&json!({key::SERVER_INFO: server_info()})));
+            edit.set(key::META, &ALONE)
         }
     };
     edit.finish_raw()

@@ -1,9 +1,9 @@
 //! A question as the revision of a session-based client has it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::backend::Question;
-use crate::json::{Object, Raw};
+use crate::json::{Object, Raw, hex, raw};
 use crate::wire::{Revision, RpcError};
 
 /// The params to send; an error where the client's revision has no such question.
@@ -26,8 +26,7 @@ fn with_id(params: &Raw) -> Raw {
     let mut random = [0u8; 16];
     // An id that is not random is still an id; it protects nothing.
     let _ = getrandom::fill(&mut random);
-    let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    object.edit().set("elicitationId", format!("\"{id}\"")).finish_raw()
+    object.edit().set("elicitationId", &raw(&hex(&random))).finish_raw()
 }
 
 /// The first revision with forms knows no modes, no titles of choices but `enumNames`, and no choice of several.
@@ -49,7 +48,7 @@ fn older_form(params: &Raw) -> Result<Raw, RpcError> {
             }
             older_property(property);
         }
-        edit.set("requestedSchema", schema.to_string());
+        edit.set("requestedSchema", &raw(&schema));
     }
     Ok(edit.finish_raw())
 }
@@ -80,7 +79,7 @@ fn older_sampling(params: &Raw) -> Raw {
         return params.clone();
     }
     let single: Vec<Value> = messages.into_iter().flat_map(split).collect();
-    object.edit().set("messages", json!(single).to_string()).finish_raw()
+    object.edit().set("messages", &raw(&single)).finish_raw()
 }
 
 fn split(message: Value) -> Vec<Value> {
@@ -99,6 +98,8 @@ fn split(message: Value) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use std::time::Duration;
 
     use super::*;

@@ -27,7 +27,7 @@ impl Sessions {
     pub(crate) fn add(&self, session: Arc<Session>) -> Option<String> {
         let mut random = [0u8; 16];
         getrandom::fill(&mut random).ok()?;
-        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = crate::json::hex(&random);
         let mut table = self.lock();
         if table.len() >= self.limit {
             return None;

@@ -68,7 +68,7 @@ pub(crate) async fn ask_in_result(
     let no_randomness = |_| RpcError::internal("no ticket can be made");
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(no_randomness)?;
-    let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = crate::json::hex(&random);
     let content = journal.to_bytes().map_err(|error| RpcError::internal(&error.to_string()))?;
     let sealed = server.sealer.seal_bytes(Purpose::Journal, &id, &content).map_err(no_randomness)?;
     if let Err(error) = server.gateway.calls().store.put_journal(&id, sealed, ANSWER_TIMEOUT).await {

@@ -12,7 +12,7 @@ use super::ticket::{CallFingerprint, Waiting};
 use crate::backend::{CallError, Peer, asks_too_much, wants_more};
 use crate::builtins::Handler;
 use crate::calls::{CallFault, ItemCall, RequestContext};
-use crate::json::{Object, Raw, quote};
+use crate::json::{Object, Raw, raw};
 use crate::server::Server;
 use crate::server::client::peer::{AskBy, ClientPeer};
 use crate::server::client::question_channel::QuestionSender;
@@ -137,7 +137,7 @@ fn seal_server_state(
     let (backend, name) = (backend.to_string(), name.to_string());
     let waiting = Waiting::Server { backend, name, state: state.get().to_owned() };
     let ticket = server.tickets.issue(&request.principal, CallFingerprint::of(call)?, waiting, STATE_LIFETIME)?;
-    Ok(object.edit().set("requestState", quote(&ticket)).finish_raw())
+    Ok(object.edit().set("requestState", &raw(&ticket)).finish_raw())
 }
 
 /// The call with the server's own state, if the item is still that server's.
@@ -153,7 +153,8 @@ fn with_server_state(
         return Err(RpcError::invalid_params("`requestState`: what it belongs to is no longer published"));
     }
     let object = Object::of(&call.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-    let params = object.edit().set("requestState", state).finish_raw();
+    let state = crate::json::valid(state.to_owned()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+    let params = object.edit().set("requestState", &state).finish_raw();
     Ok(ItemCall { params, admitted: true, ..call })
 }
 

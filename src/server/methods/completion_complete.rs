@@ -9,7 +9,7 @@ use super::item::encode;
 use crate::backend::Peer;
 use crate::builtins::Handler;
 use crate::calls::{Forward, RequestContext};
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, Raw, RawRef, array, raw};
 use crate::model::{ItemKind, ItemRef};
 use crate::server::Server;
 use crate::server::client::peer::{AskBy, ClientPeer};
@@ -78,8 +78,8 @@ fn completion_target(
     if !completes {
         return Ok(None);
     }
-    let reference = reference.edit().set(member, quote(&target.name)).finish();
-    Ok(Some((target.clone(), object.edit().set("ref", reference).finish_raw())))
+    let reference = reference.edit().set(member, &raw(&*target.name)).finish_raw();
+    Ok(Some((target.clone(), object.edit().set("ref", &reference).finish_raw())))
 }
 
 /// The first values, where a server gives more than are allowed.
@@ -94,7 +94,7 @@ fn shortened(result: &RawRef) -> Option<Raw> {
     if values.len() <= LIMIT {
         return None;
     }
-    let kept: Vec<&str> = values[..LIMIT].iter().map(|value| value.get()).collect();
-    let completion = completion.edit().set("values", format!("[{}]", kept.join(","))).set("hasMore", "true").finish();
-    Some(object.edit().set("completion", completion).finish_raw())
+    let values = array(&values[..LIMIT]);
+    let completion = completion.edit().set("values", &values).set("hasMore", RawRef::TRUE).finish_raw();
+    Some(object.edit().set("completion", &completion).finish_raw())
 }

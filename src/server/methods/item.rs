@@ -46,7 +46,7 @@ pub(super) fn read(kind: ItemKind, message: &Request, request: &RequestContext) 
             let token = ClientMeta::progress_token(meta)?;
             let params = match carried_meta(meta) {
                 Some(Cow::Borrowed(_)) => Raw::clone(body),
-                Some(Cow::Owned(rest)) => sent.edit().set(key::META, rest).finish_raw(),
+                Some(Cow::Owned(rest)) => sent.edit().set(key::META, &rest).finish_raw(),
                 None => sent.edit().remove(key::META).finish_raw(),
             };
             (params, token)

@@ -11,7 +11,7 @@ use super::{Outcome, capabilities};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
 use crate::calls::{CallFault, Forward, RequestContext};
-use crate::json::{Needle, Object, Raw, quote};
+use crate::json::{Needle, Object, Raw, raw};
 use crate::model::ItemKind;
 use crate::seal::Purpose;
 use crate::server::Server;
@@ -114,18 +114,18 @@ pub(super) fn with_sealed_id(
         server
             .sealer
             .seal(Purpose::Task, &request.principal.holder(), &content)
-            .map(|id| quote(&id))
+            .map(|id| raw(&id))
             .map_err(|_| RpcError::internal("no id can be made for the task"))
     };
     if stateless {
         let is_task = object.string("resultType").as_deref() == Some("task");
         let Some(id) = object.string("taskId").filter(|_| is_task) else { return Ok(result) };
-        return Ok(object.edit().set("taskId", sealed(id)?).finish_raw());
+        return Ok(object.edit().set("taskId", &sealed(id)?).finish_raw());
     }
     let Some(task) = object.get("task").and_then(|task| Object::of(task).ok()) else { return Ok(result) };
     let Some(id) = task.string("taskId") else { return Ok(result) };
-    let task = task.edit().set("taskId", sealed(id)?).finish();
-    Ok(object.edit().set("task", task).finish_raw())
+    let task = task.edit().set("taskId", &sealed(id)?).finish_raw();
+    Ok(object.edit().set("task", &task).finish_raw())
 }
 
 /// `tasks/get`, `tasks/update`, `tasks/result` and `tasks/cancel`, forwarded to the server that has the task.
@@ -176,7 +176,7 @@ fn opened(server: &Server, client: &Client, message: &Request) -> Result<(String
     if task.stateless != client.revision.is_stateless() {
         return Err(unknown_task());
     }
-    let params = object.edit().set("taskId", quote(&task.id)).finish_raw();
+    let params = object.edit().set("taskId", &raw(&task.id)).finish_raw();
     Ok((id, task, params))
 }
 
@@ -190,11 +190,11 @@ fn encode(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw
         Ok(object) if method != "tasks/result" => {
             let mut edit = object.edit();
             if object.get("taskId").is_some() {
-                edit.set("taskId", quote(id));
+                edit.set("taskId", &raw(id));
             }
             // Only what begins a task has that type, though servers are known to repeat it.
             if object.string("resultType").as_deref() == Some("task") {
-                edit.set("resultType", "\"complete\"");
+                edit.set("resultType", encode_for::COMPLETE);
             }
             if edit.is_empty() { result.clone() } else { edit.finish_raw() }
         }

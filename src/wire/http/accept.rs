@@ -1,7 +1,8 @@
-//! The connections of a listener: each is served until its client leaves it, keeps silent for too long, or the listener
-//! ends.
+//! Accepts the connections of a listener. Each is served until its client closes it, sends no request for too long, or
+//! the listener stops.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -9,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::extract::Request;
-use axum::response::Response;
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -19,74 +20,76 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Before another try where there is no room for one more connection.
-const FULL: Duration = Duration::from_secs(1);
+/// Pause after `accept` failed, usually because the process has no file descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Serves until `stop`, then lets running replies finish. A client may take `head_time` to say what it wants, also
-/// between two requests: whoever says it byte by byte, or nothing at all, must not hold a connection for ever.
-pub(super) async fn serve<R>(
+/// Serves until `stop`, then lets running responses finish. `head_timeout` limits the time until the head of the next
+/// request is complete: a client that sends it byte by byte, or not at all, must not hold a connection forever.
+pub(super) async fn serve<R, B>(
     listener: TcpListener,
-    head_time: Duration,
+    head_timeout: Duration,
     stop: CancellationToken,
-    reply: impl Fn(Request) -> R + Clone + Send + Sync + 'static,
+    respond: impl Fn(Request<Incoming>) -> R + Clone + Send + Sync + 'static,
 ) where
-    R: Future<Output = Response> + Send + 'static,
+    R: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_time);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(head_time);
-    let (builder, mut open) = (Arc::new(builder), JoinSet::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_timeout);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(head_timeout);
+    let (builder, mut connections) = (Arc::new(builder), JoinSet::new());
     loop {
         let stream = tokio::select! {
             () = stop.cancelled() => break,
-            Some(_) = open.join_next() => continue,
+            Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                // It left before anybody looked.
-                Err(error) if is_its_own(&error) => continue,
+                Err(error) if is_of_client(&error) => continue,
                 Err(error) => {
-                    tracing::error!(%error, "no connection can be accepted");
-                    tokio::time::sleep(FULL).await;
+                    tracing::error!(%error, "cannot accept connections");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             },
         };
-        open.spawn(connection(Arc::clone(&builder), stream, head_time, stop.clone(), reply.clone()));
+        connections.spawn(connection(Arc::clone(&builder), stream, head_timeout, stop.clone(), respond.clone()));
     }
     drop(listener);
-    while open.join_next().await.is_some() {}
+    while connections.join_next().await.is_some() {}
 }
 
-fn is_its_own(error: &io::Error) -> bool {
+/// Whether the client went away before its connection was accepted.
+fn is_of_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionRefused | ConnectionAborted | ConnectionReset)
 }
 
-async fn connection<R>(
+async fn connection<R, B>(
     builder: Arc<Builder<TokioExecutor>>,
     stream: TcpStream,
-    head_time: Duration,
+    head_timeout: Duration,
     stop: CancellationToken,
-    reply: impl Fn(Request) -> R + Send + Sync + 'static,
+    respond: impl Fn(Request<Incoming>) -> R + Send + Sync + 'static,
 ) where
-    R: Future<Output = Response> + Send + 'static,
+    R: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     // Without TCP_NODELAY a small event waits some 40 ms for the acknowledgment of the headers before it.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY");
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let heard = Arc::new(AtomicBool::new(false));
-    let spoke = Arc::clone(&heard);
-    let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-        spoke.store(true, Ordering::Relaxed);
-        let replied = reply(request.map(Body::new));
-        async move { Ok::<_, Infallible>(replied.await) }
+    let requested = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&requested);
+    let service = service_fn(move |request| {
+        seen.store(true, Ordering::Relaxed);
+        let response = respond(request);
+        async move { Ok::<_, Infallible>(response.await) }
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    // Which version it speaks is found out before there is anything that has a limit for its head.
+    // hyper's own timeout begins once the first bytes have shown which HTTP version the client speaks.
     let silence = async {
-        tokio::time::sleep(head_time).await;
-        if heard.load(Ordering::Relaxed) {
+        tokio::time::sleep(head_timeout).await;
+        if requested.load(Ordering::Relaxed) {
             std::future::pending().await
         }
     };
@@ -99,35 +102,36 @@ async fn connection<R>(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke");
+        tracing::debug!(%error, "connection of a client failed");
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::Full;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 
     #[tokio::test]
-    async fn whoever_does_not_say_what_it_wants_loses_its_connection() {
+    async fn a_client_that_sends_no_request_loses_its_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (stop, head_time) = (CancellationToken::new(), Duration::from_millis(50));
-        let reply = |_: Request| async { Response::new(Body::from("here")) };
-        let serving = tokio::spawn(serve(listener, head_time, stop.clone(), reply));
-        for (said, answered) in [
+        let (stop, head_timeout) = (CancellationToken::new(), Duration::from_millis(50));
+        let respond = |_| async { Response::new(Full::<Bytes>::from("here")) };
+        let serving = tokio::spawn(serve(listener, head_timeout, stop.clone(), respond));
+        for (sent, answered) in [
             ("", false),
             ("PR", false),
             ("POST /mcp HTTP/1.1\r\nhost: a\r\nx-slow: ", false),
             ("GET / HTTP/1.1\r\nhost: a\r\n\r\n", true),
         ] {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            stream.write_all(said.as_bytes()).await.unwrap();
-            let mut told = String::new();
-            // It ends because the other side closes it: this one says nothing more.
-            stream.read_to_string(&mut told).await.unwrap();
-            assert_eq!(told.ends_with("here"), answered, "{said:?}: {told}");
+            stream.write_all(sent.as_bytes()).await.unwrap();
+            let mut received = String::new();
+            // It ends because the other side closes it: this one sends nothing more.
+            stream.read_to_string(&mut received).await.unwrap();
+            assert_eq!(received.ends_with("here"), answered, "{sent:?}: {received}");
         }
         stop.cancel();
         serving.await.unwrap();

@@ -1,4 +1,4 @@
-//! Who may talk to the listener at all: `Host` and `Origin`, against pages in a browser that aim at local servers.
+//! Checks `Host` and `Origin` of a request, against web pages that attack local servers (DNS rebinding).
 
 use std::net::SocketAddr;
 
@@ -7,16 +7,16 @@ use http::{HeaderMap, HeaderValue, Uri};
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum GuardError {
-    #[error("the Host header is not one this server answers to")]
+    #[error("unknown host in the `Host` header")]
     Host,
-    #[error("the Origin is not allowed; list it under `serve.allowedOrigins`")]
+    #[error("this `Origin` is not allowed; add it to `serve.allowedOrigins`")]
     Origin,
 }
 
-/// The names and origins a listener answers to.
+/// The hosts and origins that a listener accepts.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// `None`: any name. A listener open to the network cannot know by which names it is reached.
+    /// `None` accepts any host: a listener open to the network cannot know all of its names.
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
 }
@@ -38,13 +38,13 @@ impl Guard {
         if let Some(allowed) = &self.hosts {
             let known = |host: &str| allowed.iter().any(|name| name.eq_ignore_ascii_case(host));
             let hosts: Vec<&HeaderValue> = headers.get_all(HOST).iter().collect();
-            // HTTP/2 says the host in the request's own address instead.
-            let good = match hosts.as_slice() {
+            // HTTP/2 has the authority of the URI in place of the header.
+            let accepted = match hosts.as_slice() {
                 [] => uri.authority().is_some_and(|authority| known(authority.as_str())),
                 [host] => host.to_str().is_ok_and(known),
                 _ => false,
             };
-            if !good {
+            if !accepted {
                 return Err(GuardError::Host);
             }
         }

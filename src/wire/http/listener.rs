@@ -1,5 +1,6 @@
-//! The listener: takes requests off the socket, checks who may speak at all, and hands them to a service.
+//! The listener: reads requests, checks `Host` and `Origin`, and hands them to a service.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -8,30 +9,29 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use axum::body::Body as AxumBody;
-use axum::extract::Request;
-use axum::response::Response;
 use bytes::Bytes;
-use futures::stream;
+use futures::stream::{self, BoxStream, StreamExt};
 use http::header::{self, HeaderName, HeaderValue};
-use http::{HeaderMap, Method, StatusCode};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::{Either, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::beat::Beat;
 use super::body::{self, BodyError};
 use super::{Guard, accept};
 use crate::wire::{RpcError, encode, sse};
 
-/// How long a stream may be silent before a comment is sent on it.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// How long an event stream may be silent before a comment is sent on it.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long a client may take to say what it wants, also between two requests.
-const HEAD_TIME: Duration = Duration::from_secs(90);
+/// How long a client may take to send the head of its next request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// How long a body may take to arrive.
-const BODY_TIME: Duration = Duration::from_secs(60);
+/// How long the body of a request may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct HttpRequest {
@@ -66,7 +66,7 @@ impl HttpReply {
         HttpReply { status, headers: Vec::new(), body: Body::Json(text) }
     }
 
-    /// An error that answers no particular request.
+    /// A JSON-RPC error without an id, for a request that was not read.
     pub fn refusal(status: StatusCode, error: &RpcError) -> Self {
         Self::json(status, encode::error(None, error))
     }
@@ -81,9 +81,9 @@ impl HttpReply {
     }
 }
 
-/// What answers the requests. Dropping the returned future means that the peer went away.
+/// Answers HTTP requests. The future of a reply is dropped when the client closes its connection.
 pub trait HttpService: Send + Sync + 'static {
-    /// Looks at a request before its body is read; a reply refuses it. Strangers must not cost memory.
+    /// Checks a request before its body is read, so that an unauthorized one costs no memory; a reply refuses it.
     fn refuse(&self, headers: &HeaderMap) -> Option<HttpReply>;
 
     fn handle(self: Arc<Self>, request: HttpRequest) -> Pin<Box<dyn Future<Output = HttpReply> + Send>>;
@@ -98,12 +98,12 @@ pub struct Listener {
     max_body: usize,
 }
 
-struct Front<S> {
+/// What the connections of a listener share.
+struct Endpoint<S> {
     service: Arc<S>,
     path: String,
     guard: Guard,
     max_body: usize,
-    beat: Beat,
 }
 
 impl Listener {
@@ -119,31 +119,29 @@ impl Listener {
 
     /// Serves until `stop`, then lets running replies finish.
     pub async fn serve<S: HttpService>(self, service: Arc<S>, stop: CancellationToken) {
-        let (path, guard, max_body, beat) = (self.path, self.guard, self.max_body, Beat::default());
-        let front = Arc::new(Front { service, path, guard, max_body, beat });
-        let beating = Arc::clone(&front);
-        // One path, told apart in `reply`: a router would only add to every request.
-        let reply = move |request: Request| {
-            let front = Arc::clone(&front);
-            async move { handle(&front, request).await }
+        let (path, guard, max_body) = (self.path, self.guard, self.max_body);
+        let endpoint = Arc::new(Endpoint { service, path, guard, max_body });
+        // There is one path, which `reply` compares: a router would only add to every request.
+        let respond = move |request| {
+            let endpoint = Arc::clone(&endpoint);
+            async move { endpoint.respond(request).await }
         };
-        tokio::select! {
-            () = accept::serve(self.socket, HEAD_TIME, stop, reply) => {}
-            () = beating.beat.run() => {}
-        }
+        accept::serve(self.socket, HEAD_TIMEOUT, stop, respond).await;
     }
 }
 
-async fn handle<S: HttpService>(front: &Front<S>, request: Request) -> Response {
-    front.beat.note();
-    let (parts, body) = request.into_parts();
-    let origin = front.guard.allowed_origin(&parts.headers).cloned();
-    let reply = front.reply(parts, body).await;
-    into_response(reply, origin)
-}
+/// The body of a response: JSON or nothing, or the frames of an event stream.
+type ResponseBody = Either<Full<Bytes>, StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>>;
 
-impl<S: HttpService> Front<S> {
-    async fn reply(&self, parts: http::request::Parts, body: AxumBody) -> HttpReply {
+impl<S: HttpService> Endpoint<S> {
+    async fn respond(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+        let (parts, body) = request.into_parts();
+        let origin = self.guard.allowed_origin(&parts.headers).cloned();
+        let reply = self.reply(parts, body).await;
+        into_response(reply, origin)
+    }
+
+    async fn reply(&self, parts: Parts, body: Incoming) -> HttpReply {
         if let Err(error) = self.guard.check(&parts.uri, &parts.headers) {
             return HttpReply::refusal(StatusCode::FORBIDDEN, &RpcError::invalid_request(&error.to_string()));
         }
@@ -158,9 +156,9 @@ impl<S: HttpService> Front<S> {
         }
         let mut reading = pin!(body::read(body, self.max_body));
         let body = match futures::poll!(&mut reading) {
-            // Most come with their head.
+            // Most bodies arrive with their head and need no timer.
             Poll::Ready(body) => body,
-            Poll::Pending => tokio::time::timeout(BODY_TIME, reading).await.unwrap_or(Err(BodyError::Broken)),
+            Poll::Pending => tokio::time::timeout(BODY_TIMEOUT, reading).await.unwrap_or(Err(BodyError::Broken)),
         };
         match body {
             Ok(body) => {
@@ -169,32 +167,32 @@ impl<S: HttpService> Front<S> {
             }
             Err(BodyError::TooLarge) => HttpReply::refusal(
                 StatusCode::PAYLOAD_TOO_LARGE,
-                &RpcError::invalid_request(&format!("the body is larger than {} bytes", self.max_body)),
+                &RpcError::invalid_request(&format!("the request body is larger than {} bytes", self.max_body)),
             ),
             Err(BodyError::Broken) => HttpReply::empty(StatusCode::BAD_REQUEST),
         }
     }
 }
 
-/// Which headers a browser may send is answered by what it asks for: none of them carries authority by itself.
+/// Answers a CORS preflight. Every header that the browser asks for is allowed: none of them grants access by itself.
 fn preflight(headers: &HeaderMap) -> HttpReply {
     let mut reply = HttpReply::empty(StatusCode::NO_CONTENT)
         .with_header(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE, OPTIONS"));
-    if let Some(asked) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
-        reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
+    if let Some(requested) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_HEADERS, requested.clone());
     }
     reply.with_header(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"))
 }
 
-fn into_response(reply: HttpReply, origin: Option<HeaderValue>) -> Response {
+fn into_response(reply: HttpReply, origin: Option<HeaderValue>) -> Response<ResponseBody> {
     let mut response = match reply.body {
-        Body::Empty => Response::new(AxumBody::empty()),
-        Body::Json(text) => with_type(Response::new(AxumBody::from(text)), "application/json"),
+        Body::Empty => Response::new(Either::Left(Full::default())),
+        Body::Json(text) => with_type(Either::Left(Full::from(text)), "application/json"),
         Body::Events(frames) => {
-            let mut response =
-                with_type(Response::new(AxumBody::from_stream(frame_stream(frames))), "text/event-stream");
+            let mut response = with_type(Either::Right(event_body(frames)), "text/event-stream");
             let headers = response.headers_mut();
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+            // Keeps nginx from buffering the stream.
             headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
             response
         }
@@ -215,18 +213,20 @@ fn into_response(reply: HttpReply, origin: Option<HeaderValue>) -> Response {
     response
 }
 
-fn with_type(mut response: Response, content_type: &'static str) -> Response {
+fn with_type(body: ResponseBody, content_type: &'static str) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
-/// The frames as a body, with a comment whenever nothing was said for a while.
-fn frame_stream(frames: Frames) -> impl stream::Stream<Item = Result<Bytes, std::convert::Infallible>> {
-    stream::unfold(frames, |mut frames| async move {
-        match tokio::time::timeout(KEEP_ALIVE, frames.recv()).await {
-            Ok(Some(frame)) => Some((Ok(Bytes::from(frame)), frames)),
-            Ok(None) => None,
-            Err(_) => Some((Ok(Bytes::from_static(sse::KEEP_ALIVE.as_bytes())), frames)),
-        }
-    })
+/// The frames as a body, with a comment whenever the stream was silent for a while.
+fn event_body(frames: Frames) -> StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>> {
+    let frames = stream::unfold(frames, |mut frames| async move {
+        let frame = match tokio::time::timeout(KEEP_ALIVE_INTERVAL, frames.recv()).await {
+            Ok(frame) => Bytes::from(frame?),
+            Err(_) => Bytes::from_static(sse::KEEP_ALIVE.as_bytes()),
+        };
+        Some((Ok(Frame::data(frame)), frames))
+    });
+    StreamBody::new(frames.boxed())
 }

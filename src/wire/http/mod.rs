@@ -1,7 +1,6 @@
-//! HTTP on both sides: the listener clients come to, and the client for servers we go to.
+//! HTTP on both sides: the listener for clients, and the client for servers.
 
 mod accept;
-mod beat;
 mod body;
 mod client;
 mod guard;

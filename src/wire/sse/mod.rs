@@ -1,4 +1,4 @@
-//! Server-sent events: reading and writing.
+//! Server-sent events: parser and encoder.
 
 mod parser;
 mod writer;

@@ -1,44 +1,47 @@
-//! Reading an event stream, chunk by chunk.
+//! An incremental parser of event streams.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Event {
-    /// `message` where the stream does not say.
+    /// The event type; `message` if the stream does not name one.
     pub kind: String,
     pub data: String,
-    /// Of an event over the cap only the beginning, which is then in `data`, and this end of it are known.
+    /// For an event over the size limit: the end of its data. `data` has the beginning, and the middle is lost.
     pub cut_end: Option<String>,
 }
 
-/// How much of either end of an event over the cap is kept.
-const KEPT: usize = 4096;
+/// How much of either end of an event over the limit is kept.
+const KEPT_BYTES: usize = 4096;
 
-/// One event was larger than the cap.
+/// An event exceeded the size limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Overflow;
 
-/// Lines end with LF, CR or CRLF, and a character may be split over chunks; an unterminated last event never appears.
+/// Accepts lines that end with LF, CR or CRLF, and characters that are split over chunks. An event without the empty line
+/// at its end is never returned.
 #[derive(Debug)]
 pub struct Parser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     kind: String,
-    /// The id named last. It counts once its event is whole: resuming behind an event that broke off would lose it.
+    /// The id of the current event. It becomes `last_id` once the event is complete: resuming after an event that broke
+    /// off would lose that event.
     pending_id: Option<String>,
     last_id: Option<String>,
     retry: Option<Duration>,
-    cap: usize,
-    /// Whether an event over the cap is cut rather than an error, and whether the current one is.
+    max_event: usize,
+    /// Whether an event over the limit is cut; otherwise it is an error.
     cuts: bool,
+    /// Whether the current event exceeds the limit.
     is_cut: bool,
     after_cr: bool,
     first_line: bool,
 }
 
 impl Parser {
-    pub fn new(cap: usize) -> Self {
+    pub fn new(max_event: usize) -> Self {
         Parser {
             line: Vec::new(),
             data: Vec::new(),
@@ -47,7 +50,7 @@ impl Parser {
             pending_id: None,
             last_id: None,
             retry: None,
-            cap,
+            max_event,
             cuts: false,
             is_cut: false,
             after_cr: false,
@@ -55,22 +58,22 @@ impl Parser {
         }
     }
 
-    /// For a stream that must survive an event over the cap.
-    pub fn cutting(cap: usize) -> Self {
-        Parser { cuts: true, ..Parser::new(cap) }
+    /// A parser that cuts events over the limit, for a stream that must survive them.
+    pub fn cutting(max_event: usize) -> Self {
+        Parser { cuts: true, ..Parser::new(max_event) }
     }
 
-    /// The id to resume from.
+    /// The id of the last complete event, to resume from.
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long the server wants a client to wait before it comes back.
+    /// How long the server wants a client to wait before it reconnects.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Takes the next chunk and appends the events it completes.
+    /// Parses the next chunk and appends the events that it completes.
     pub fn push(&mut self, chunk: &[u8], events: &mut Vec<Event>) -> Result<(), Overflow> {
         let mut rest = chunk;
         if self.after_cr && rest.first() == Some(&b'\n') {
@@ -97,8 +100,9 @@ impl Parser {
         self.check()
     }
 
+    /// Enforces the size limit.
     fn check(&mut self) -> Result<(), Overflow> {
-        if self.line.len() + self.data.len() > self.cap {
+        if self.line.len() + self.data.len() > self.max_event {
             self.is_cut = true;
         }
         if self.is_cut {
@@ -157,16 +161,16 @@ impl Parser {
             return;
         }
         let kind = if kind.is_empty() { "message".to_owned() } else { kind };
-        let (data, end) = if is_cut { data.split_at(data.len().min(KEPT)) } else { (&data[..], &[][..]) };
+        let (data, end) = if is_cut { data.split_at(data.len().min(KEPT_BYTES)) } else { (&data[..], &[][..]) };
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         events.push(Event { kind, data: text(data), cut_end: is_cut.then(|| text(end)) });
     }
 }
 
-/// Leaves the two ends.
+/// Removes the middle.
 fn cut(bytes: &mut Vec<u8>) {
-    if bytes.len() > 2 * KEPT {
-        bytes.drain(KEPT..bytes.len() - KEPT);
+    if bytes.len() > 2 * KEPT_BYTES {
+        bytes.drain(KEPT_BYTES..bytes.len() - KEPT_BYTES);
     }
 }
 
@@ -194,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn data_lines_join_and_one_space_goes() {
+    fn data_lines_are_joined_and_one_leading_space_is_removed() {
         assert_eq!(data(&[b"data:x\ndata:  y\n\n"]), ["x\n y"]);
     }
 
@@ -231,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn an_event_over_the_cap_is_an_overflow() {
+    fn an_event_over_the_limit_is_an_overflow() {
         let mut parser = Parser::new(64);
         assert_eq!(parser.push(&[b'x'; 100], &mut Vec::new()), Err(Overflow));
     }
 
     #[test]
-    fn a_stream_can_survive_an_event_over_the_cap() {
+    fn a_stream_can_survive_an_event_over_the_limit() {
         let event = |length: usize| format!("data: begin {} end\n\n", "x".repeat(length)).into_bytes();
         let stream = [event(10), event(100_000), b"data: next\n\n".to_vec(), vec![b':'; 90_000], event(4)].concat();
         for size in [1, 1000, 1 << 20] {
@@ -246,7 +250,7 @@ mod tests {
             assert_eq!(events.len(), 3, "what the long comment swallowed is gone");
             let ends = events[1].cut_end.as_deref().unwrap();
             assert!(events[1].data.starts_with("begin xx") && ends.ends_with("xx end"));
-            assert!(events[1].data.len() + ends.len() <= 2 * KEPT);
+            assert!(events[1].data.len() + ends.len() <= 2 * KEPT_BYTES);
             assert_eq!((events[2].data.as_str(), &events[2].cut_end), ("next", &None));
         }
     }

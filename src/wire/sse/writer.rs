@@ -1,11 +1,11 @@
-//! Events as text.
+//! Encodes events.
 
 use std::time::Duration;
 
-/// A comment that keeps intermediaries from closing a silent stream.
+/// A comment that keeps proxies from closing a silent stream.
 pub const KEEP_ALIVE: &str = ": keep-alive\n\n";
 
-/// A message as an event. The message is one line already.
+/// An event with a message, which must be on one line.
 pub fn event(id: Option<&str>, message: &str) -> String {
     match id {
         Some(id) => format!("id: {id}\ndata: {message}\n\n"),
@@ -13,7 +13,7 @@ pub fn event(id: Option<&str>, message: &str) -> String {
     }
 }
 
-/// The first event of a resumable stream: an id to come back with, and when.
+/// The first event of a resumable stream: an id to resume from, and how long to wait before reconnecting.
 pub fn priming(id: &str, retry: Duration) -> String {
     format!("id: {id}\nretry: {}\ndata:\n\n", retry.as_millis())
 }

@@ -1,4 +1,4 @@
-//! What a server answered.
+//! The response of a server to one HTTP request.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,50 +6,75 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AsHeaderName, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
+use tokio::runtime::Handle;
 
 use super::HttpError;
-use super::direct::Reply;
+use super::local::LocalResponse;
 use crate::wire::sse;
 
-/// The two kinds of response, by the way they took.
+/// How long the end of an event stream is awaited after the last event that matters, and how much is read until then.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+const MAX_DRAINED: usize = 64 << 10;
+
+/// A response of either client.
 #[derive(Debug)]
-pub(super) enum Response {
+pub(super) enum HttpResponse {
     Remote(reqwest::Response),
-    Local(Box<Reply>),
+    Local(Box<LocalResponse>),
 }
 
-impl Response {
+impl HttpResponse {
     pub(super) fn headers(&self) -> &HeaderMap {
         match self {
-            Response::Remote(response) => response.headers(),
-            Response::Local(reply) => reply.headers(),
+            HttpResponse::Remote(response) => response.headers(),
+            HttpResponse::Local(response) => response.headers(),
         }
     }
 
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Response::Remote(response) => response.status(),
-            Response::Local(reply) => reply.status(),
+            HttpResponse::Remote(response) => response.status(),
+            HttpResponse::Local(response) => response.status(),
         }
     }
 
     async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         match self {
-            Response::Remote(response) => Ok(response.chunk().await?),
-            Response::Local(reply) => reply.chunk().await,
+            HttpResponse::Remote(response) => Ok(response.chunk().await?),
+            HttpResponse::Local(response) => response.chunk().await,
         }
+    }
+
+    /// Reads the rest of the body in the background, for a short time, so that the connection can be reused.
+    fn drain(mut self) {
+        if let HttpResponse::Local(response) = &mut self
+            && response.discard_arrived()
+        {
+            return;
+        }
+        // Without a runtime nothing can be read any more.
+        let Ok(runtime) = Handle::try_current() else { return };
+        runtime.spawn(tokio::time::timeout(DRAIN_TIMEOUT, async move {
+            let mut drained = 0;
+            while let Ok(Some(chunk)) = self.chunk().await {
+                drained += chunk.len();
+                if drained > MAX_DRAINED {
+                    return;
+                }
+            }
+        }));
     }
 }
 
-/// An answer. The status decides nothing here: whoever asked knows what it means.
+/// A response whose body is still to be read. Any status is a response: the caller knows what it means.
 #[derive(Debug)]
 pub struct Answer {
-    response: Response,
+    response: HttpResponse,
     max_bytes: usize,
 }
 
 impl Answer {
-    pub(super) fn new(response: Response, max_bytes: usize) -> Self {
+    pub(super) fn new(response: HttpResponse, max_bytes: usize) -> Self {
         Answer { response, max_bytes }
     }
 
@@ -69,11 +94,11 @@ impl Answer {
         self.content_type().trim_start().to_ascii_lowercase().starts_with("text/event-stream")
     }
 
-    /// The whole body, up to the cap.
+    /// The whole body, up to the size limit.
     pub async fn body(&mut self) -> Result<Bytes, HttpError> {
         let first = self.response.chunk().await?.unwrap_or_default();
         let Some(second) = self.response.chunk().await? else {
-            // Most answers come in one piece, and need no copy.
+            // Most bodies arrive in one chunk and need no copy.
             return if first.len() > self.max_bytes { Err(HttpError::TooLarge(self.max_bytes)) } else { Ok(first) };
         };
         let mut body = [first, second].concat();
@@ -88,12 +113,14 @@ impl Answer {
         }
     }
 
+    /// The events of a stream that belongs to one request; an event over the size limit is an error.
     pub fn events(self) -> EventStream {
         let parser = sse::Parser::new(self.max_bytes);
         self.parsed_by(parser)
     }
 
-    /// The events of a stream that carries more than one answer: one over the cap is cut and must not end the others.
+    /// The events of a stream that several requests share; an event over the size limit is truncated, so that it does
+    /// not end the stream for the others.
     pub fn shared_events(self) -> EventStream {
         let parser = sse::Parser::cutting(self.max_bytes);
         self.parsed_by(parser)
@@ -103,19 +130,20 @@ impl Answer {
         EventStream {
             response: self.response,
             parser,
-            ready: Vec::new(),
+            parsed: Vec::new(),
             queue: VecDeque::new(),
             max_bytes: self.max_bytes,
         }
     }
 }
 
-/// The events of one answer.
+/// The events of one response.
 #[derive(Debug)]
 pub struct EventStream {
-    response: Response,
+    response: HttpResponse,
     parser: sse::Parser,
-    ready: Vec<sse::Event>,
+    /// Where the parser puts events; empty between two calls.
+    parsed: Vec<sse::Event>,
     queue: VecDeque<sse::Event>,
     max_bytes: usize,
 }
@@ -128,9 +156,16 @@ impl EventStream {
                 return Ok(Some(event));
             }
             let Some(chunk) = self.response.chunk().await? else { return Ok(None) };
-            self.parser.push(&chunk, &mut self.ready).map_err(|_| HttpError::TooLarge(self.max_bytes))?;
-            self.queue.extend(self.ready.drain(..));
+            self.parser.push(&chunk, &mut self.parsed).map_err(|_| HttpError::TooLarge(self.max_bytes))?;
+            self.queue.extend(self.parsed.drain(..));
         }
+    }
+
+    /// Ends a stream of which no further event is needed. Servers end the body right after their last event: it is
+    /// read to its end, so that the connection can be reused, unless the server keeps the stream open. Dropping the
+    /// stream instead closes the connection at once, which cancels the request.
+    pub fn finish(self) {
+        self.response.drain();
     }
 
     pub fn last_id(&self) -> Option<&str> {

@@ -1,16 +1,16 @@
-//! Why there is no answer.
+//! Errors of HTTP requests to servers.
 
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     #[error("cannot connect: {0}")]
     Connect(String),
-    #[error("the connection broke: {0}")]
+    #[error("HTTP request failed: {0}")]
     Broken(String),
-    #[error("the answer is larger than {0} bytes")]
+    #[error("the response is larger than {0} bytes")]
     TooLarge(usize),
-    #[error("it names {0}, which is another server's")]
+    #[error("the server named an endpoint at a different origin, {0}; requests are not sent there")]
     OtherOrigin(String),
-    #[error("a header value is not allowed: {0}")]
+    #[error("invalid header `{0}`")]
     Header(String),
 }
 
@@ -23,7 +23,8 @@ impl From<reqwest::Error> for HttpError {
     }
 }
 
-fn root_cause(error: &dyn std::error::Error) -> String {
+/// The text of the innermost source, which says what happened on the socket.
+pub(super) fn root_cause(error: &dyn std::error::Error) -> String {
     let mut current = error;
     while let Some(source) = current.source() {
         current = source;

@@ -1,8 +1,8 @@
-//! Posting messages to a server and reading its answer, whichever form it chooses.
+//! The HTTP client: posts messages to a server and reads its responses, as JSON or as an event stream.
 
 mod answer;
-mod direct;
 mod error;
+mod local;
 mod pool;
 
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -15,7 +15,7 @@ use pool::Route;
 
 use crate::model::Secret;
 
-/// One server's endpoint over the shared connections.
+/// The endpoint of one server.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
     route: Route,
@@ -32,22 +32,22 @@ impl HttpClient {
     ) -> Result<Self, HttpError> {
         let mut headers = HeaderMap::new();
         for (name, value) in configured {
-            let bad = |_| HttpError::Header(name.clone());
-            let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| HttpError::Header(name.clone()))?;
+            let invalid = || HttpError::Header(name.clone());
+            let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| invalid())?;
             value.set_sensitive(true);
-            headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(bad)?, value);
+            headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?, value);
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let route = pool.route(url)?;
-        route.headers(&mut headers);
+        route.add_headers(&mut headers);
         Ok(HttpClient { route, headers, max_bytes })
     }
 
-    /// The same server at another address that it named, relative to this one. Our headers hold credentials, so it
-    /// must not be anybody else's address.
-    pub fn beside(&self, reference: &str) -> Result<Self, HttpError> {
-        Ok(HttpClient { route: self.route.beside(reference)?, ..self.clone() })
+    /// The endpoint at a URL that the server named, relative to this one. The headers hold credentials, so the URL must
+    /// have the same origin.
+    pub fn resolve(&self, reference: &str) -> Result<Self, HttpError> {
+        Ok(HttpClient { route: self.route.resolve(reference)?, ..self.clone() })
     }
 
     /// The headers every request to this server starts from.
@@ -55,17 +55,19 @@ impl HttpClient {
         self.headers.clone()
     }
 
-    /// Posts a message. Each of these takes the headers above, with what the request adds to them.
+    /// Posts a message. `headers` are those of [`HttpClient::headers`] and what the request adds to them.
     pub async fn post(&self, headers: HeaderMap, body: String) -> Result<Answer, HttpError> {
         self.send(Method::POST, headers, body).await
     }
 
+    /// Opens an event stream.
     pub async fn get(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
         headers.remove(CONTENT_TYPE);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         self.send(Method::GET, headers, String::new()).await
     }
 
+    /// Ends a session.
     pub async fn delete(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
         headers.remove(CONTENT_TYPE);
         self.send(Method::DELETE, headers, String::new()).await

@@ -1,64 +1,63 @@
-//! The shared connections. Servers on this machine are reached directly: no TLS, no proxy, no compression, and so none
-//! of what those cost on every call. All others go through `reqwest`.
+//! Which client a server is reached by. Servers on this machine need no TLS, no proxy and no compression, and are
+//! reached by hyper's connections directly, which makes every call cheaper. All others are reached by `reqwest`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HOST, LOCATION, USER_AGENT};
-use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 
 use super::HttpError;
-use super::answer::Response;
-use super::direct::{Direct, Reply, request};
+use super::answer::HttpResponse;
+use super::local::{LocalResponse, LocalServer};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const AGENT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));
-/// How many redirects are followed: only within an origin, and only those that keep the method.
-const REDIRECTS: usize = 5;
+const PRODUCT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));
+/// Redirects are followed only within an origin, and only those that keep the method.
+const MAX_REDIRECTS: usize = 5;
 
+/// The connections to remote servers, shared by all of them.
 #[derive(Clone, Debug)]
 pub struct Pool {
     remote: reqwest::Client,
 }
 
-/// The way to one server.
+/// How one server is reached.
 #[derive(Clone, Debug)]
 pub(super) enum Route {
     Remote(reqwest::Client, reqwest::Url),
-    Local(Arc<Direct>, Uri),
+    Local(Arc<LocalServer>, Uri),
 }
 
 impl Pool {
     pub fn new() -> Result<Self, HttpError> {
         let redirects = reqwest::redirect::Policy::custom(|attempt| {
             let same_origin = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
-            let follow = same_origin && keeps_method(attempt.status()) && attempt.previous().len() <= REDIRECTS;
+            let follow = same_origin && keeps_method(attempt.status()) && attempt.previous().len() <= MAX_REDIRECTS;
             if follow { attempt.follow() } else { attempt.stop() }
         });
         let remote = reqwest::Client::builder()
             .redirect(redirects)
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
-            .user_agent(AGENT)
+            .user_agent(PRODUCT)
             .build()?;
         Ok(Pool { remote })
     }
 
     pub(super) fn route(&self, url: &str) -> Result<Route, HttpError> {
-        let bad = |error: &dyn std::fmt::Display| HttpError::Connect(error.to_string());
-        let uri: Uri = url.parse().map_err(|error: http::uri::InvalidUri| bad(&error))?;
-        if uri.scheme_str() == Some("http") && uri.host().is_some_and(is_this_machine) {
-            return Ok(Route::Local(Direct::new(&uri), uri));
+        let invalid = |error: &dyn std::fmt::Display| HttpError::Connect(format!("invalid URL: {error}"));
+        let uri: Uri = url.parse().map_err(|error: http::uri::InvalidUri| invalid(&error))?;
+        if uri.scheme_str() == Some("http") && uri.host().is_some_and(is_loopback_host) {
+            return Ok(Route::Local(LocalServer::new(&uri), uri));
         }
-        let url = reqwest::Url::parse(url).map_err(|error| bad(&error))?;
+        let url = reqwest::Url::parse(url).map_err(|error| invalid(&error))?;
         Ok(Route::Remote(self.remote.clone(), url))
     }
 }
 
-fn is_this_machine(host: &str) -> bool {
+fn is_loopback_host(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
@@ -68,44 +67,46 @@ fn keeps_method(status: http::StatusCode) -> bool {
 }
 
 impl Route {
-    pub(super) fn beside(&self, reference: &str) -> Result<Route, HttpError> {
-        let bad = |_| HttpError::Broken("it names an address that is none".to_owned());
-        let here = match self {
+    /// The route to a URL relative to this one, which must have the same origin.
+    pub(super) fn resolve(&self, reference: &str) -> Result<Route, HttpError> {
+        let invalid = || HttpError::Broken("the server named an invalid URL".to_owned());
+        let base = match self {
             Route::Remote(_, url) => url.clone(),
-            Route::Local(_, uri) => reqwest::Url::parse(&uri.to_string()).map_err(bad)?,
+            Route::Local(_, uri) => reqwest::Url::parse(&uri.to_string()).map_err(|_| invalid())?,
         };
-        let there = here.join(reference.trim()).map_err(bad)?;
-        if there.origin() != here.origin() {
-            // Not more of it than this: what follows may be a secret.
-            return Err(HttpError::OtherOrigin(there.origin().ascii_serialization()));
+        let url = base.join(reference.trim()).map_err(|_| invalid())?;
+        if url.origin() != base.origin() {
+            // The error names the origin only: the path or the query may be a secret.
+            return Err(HttpError::OtherOrigin(url.origin().ascii_serialization()));
         }
         Ok(match self {
-            Route::Remote(client, _) => Route::Remote(client.clone(), there),
-            Route::Local(server, _) => {
-                let uri =
-                    there.as_str().parse().map_err(|_| HttpError::Broken("its address is too long".to_owned()))?;
-                Route::Local(Arc::clone(server), uri)
-            }
+            Route::Remote(client, _) => Route::Remote(client.clone(), url),
+            Route::Local(server, _) => Route::Local(Arc::clone(server), url.as_str().parse().map_err(|_| invalid())?),
         })
     }
 
-    pub(super) async fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Result<Response, HttpError> {
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<HttpResponse, HttpError> {
         match self {
             Route::Remote(client, url) => {
                 let mut request = reqwest::Request::new(method, url.clone());
                 *request.headers_mut() = headers;
                 *request.body_mut() = Some(body.into());
-                Ok(Response::Remote(client.execute(request).await?))
+                Ok(HttpResponse::Remote(client.execute(request).await?))
             }
             Route::Local(server, uri) => send_local(server, uri, method, headers, body).await,
         }
     }
 
-    /// What every request on it says besides.
-    pub(super) fn headers(&self, headers: &mut HeaderMap) {
+    /// Adds the headers that `reqwest` sets by itself and a local connection does not.
+    pub(super) fn add_headers(&self, headers: &mut HeaderMap) {
         if let Route::Local(_, uri) = self {
-            headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
-            if let Some(host) = Direct::host(uri) {
+            headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(PRODUCT));
+            if let Some(host) = LocalServer::host(uri) {
                 headers.entry(HOST).or_insert(host);
             }
         }
@@ -113,45 +114,39 @@ impl Route {
 }
 
 async fn send_local(
-    server: &Arc<Direct>,
+    server: &Arc<LocalServer>,
     uri: &Uri,
     method: Method,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Response, HttpError> {
-    let mut elsewhere = None;
-    for _ in 0..REDIRECTS {
-        let target = path(elsewhere.as_ref().unwrap_or(uri));
-        let reply = server.send(request(&method, &target, &headers, &body)).await?;
-        match redirect(&reply, uri) {
-            Some(next) => elsewhere = Some(next),
-            None => return Ok(Response::Local(Box::new(reply))),
+) -> Result<HttpResponse, HttpError> {
+    let mut target = target(uri);
+    for _ in 0..MAX_REDIRECTS {
+        let response = server.send(method.clone(), target, headers.clone(), body.clone()).await?;
+        match redirect(&response, uri) {
+            Some(next) => target = self::target(&next),
+            None => return Ok(HttpResponse::Local(Box::new(response))),
         }
     }
-    Err(HttpError::Broken("it redirects in circles".to_owned()))
+    Err(HttpError::Broken("too many redirects".to_owned()))
 }
 
-/// What is asked for at an address.
-fn path(uri: &Uri) -> Cow<'_, str> {
-    match uri.path_and_query().map(PathAndQuery::as_str) {
-        None => "/".into(),
-        Some(path) if path.starts_with('/') => path.into(),
-        // A query alone.
-        Some(rest) => format!("/{rest}").into(),
-    }
+/// What the request line names: the path and the query of a URI.
+fn target(uri: &Uri) -> Uri {
+    uri.path_and_query().cloned().map_or_else(Uri::default, Uri::from)
 }
 
-/// Where an answer sends us on to, within the same origin.
-fn redirect(answer: &Reply, from: &Uri) -> Option<Uri> {
-    if !keeps_method(answer.status()) {
+/// The URI of a redirect that is followed: within the same origin, with the same method.
+fn redirect(response: &LocalResponse, from: &Uri) -> Option<Uri> {
+    if !keeps_method(response.status()) {
         return None;
     }
-    let to: Uri = answer.headers().get(LOCATION)?.to_str().ok()?.parse().ok()?;
-    let same = match to.authority() {
+    let to: Uri = response.headers().get(LOCATION)?.to_str().ok()?.parse().ok()?;
+    let same_origin = match to.authority() {
         Some(authority) => to.scheme() == from.scheme() && Some(authority) == from.authority(),
         None => true,
     };
-    same.then_some(to)
+    same_origin.then_some(to)
 }
 
 #[cfg(test)]
@@ -159,39 +154,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_beside_another_stays_with_its_server() {
+    fn a_relative_url_stays_within_its_origin() {
         let pool = Pool::new().unwrap();
-        let beside = |base: &str, reference: &str| match pool.route(base).unwrap().beside(reference)? {
+        let resolve = |base: &str, reference: &str| match pool.route(base).unwrap().resolve(reference)? {
             Route::Remote(_, url) => Ok(url.to_string()),
             Route::Local(_, uri) => Ok(uri.to_string()),
         };
         for base in ["http://127.0.0.1:80/a/sse?k=1", "http://host/a/sse"] {
             let origin = base.split("/a/").next().unwrap().trim_end_matches(":80");
-            let message = |reference: &str| beside(base, reference).map_err(|error: HttpError| error.to_string());
+            let message = |reference: &str| resolve(base, reference).map_err(|error: HttpError| error.to_string());
             assert_eq!(message("/messages/?id=1").unwrap(), format!("{origin}/messages/?id=1"));
             assert_eq!(message(" messages#x ").unwrap().trim_end_matches("#x"), format!("{origin}/a/messages"));
             assert_eq!(message(&format!("{origin}/m")).unwrap(), format!("{origin}/m"));
             for other in ["http://evil.example/m?secret", "//evil.example/m", "https://host/m", "http://host:81/m"] {
-                let told = message(other).unwrap_err();
-                assert!(told.contains("another server") && !told.contains("/m"), "{told}");
+                let error = message(other).unwrap_err();
+                assert!(error.contains("different origin") && !error.contains("/m"), "{error}");
             }
             assert!(message("http://").is_err());
         }
     }
 
     #[test]
-    fn what_is_asked_for_begins_with_a_slash() {
-        for (url, asked) in [
+    fn a_request_target_begins_with_a_slash() {
+        for (url, expected) in [
             ("http://localhost", "/"),
             ("http://localhost:1/mcp?a=b", "/mcp?a=b"),
             ("http://localhost:1?token=x", "/?token=x"),
         ] {
-            assert_eq!(path(&url.parse().unwrap()), asked);
+            assert_eq!(target(&url.parse().unwrap()).to_string(), expected);
         }
     }
 
     #[test]
-    fn only_plain_addresses_of_this_machine_are_reached_directly() {
+    fn only_plain_http_to_loopback_addresses_is_local() {
         let pool = Pool::new().unwrap();
         let local = |url: &str| matches!(pool.route(url), Ok(Route::Local(..)));
         assert!(local("http://127.0.0.1:80/mcp"));

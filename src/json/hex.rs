@@ -1,0 +1,19 @@
+//! Hexadecimal text, for digests and random ids.
+
+/// Two lower-case digits per byte.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_has_two_digits() {
+        assert_eq!(hex(&[0, 9, 0x1f, 0xff]), "00091fff");
+        assert_eq!(hex(&[]), "");
+    }
+}

@@ -1,0 +1,134 @@
+//! Servers on this machine: plain HTTP/1.1 over connections that are kept open for the next request.
+
+mod connection;
+mod response;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::HeaderValue;
+use http::{HeaderMap, Method, Request, Uri};
+use http_body_util::Full;
+use tokio::runtime::Handle;
+
+use super::HttpError;
+use connection::{Exchange, LocalConnection};
+pub(super) use response::LocalResponse;
+
+const MAX_IDLE: usize = 64;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+
+#[derive(Debug)]
+pub(super) struct LocalServer {
+    /// Host and port.
+    address: (String, u16),
+    idle: Mutex<IdleConnections>,
+}
+
+#[derive(Debug, Default)]
+struct IdleConnections {
+    /// Each with the time of its last use, the longest idle first.
+    connections: Vec<(LocalConnection, Instant)>,
+    /// Whether a task closes the expired ones.
+    swept: bool,
+}
+
+impl LocalServer {
+    /// The server of a URI that has a host.
+    pub(super) fn new(uri: &Uri) -> Arc<Self> {
+        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+        Arc::new(LocalServer { address: (host, uri.port_u16().unwrap_or(80)), idle: Mutex::default() })
+    }
+
+    /// The value of the `Host` header.
+    pub(super) fn host(uri: &Uri) -> Option<HeaderValue> {
+        HeaderValue::from_str(uri.authority()?.as_str()).ok()
+    }
+
+    /// Sends a request whose `target` is a path with an optional query.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        method: Method,
+        target: Uri,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<LocalResponse, HttpError> {
+        let mut request = Request::new(Full::new(body));
+        (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, target, headers);
+        // The server may close an idle connection at any time. A request of which nothing was written is sent on
+        // another connection; any other one may have had an effect and is not repeated.
+        while let Some(mut connection) = self.take_idle() {
+            match connection.exchange(request).await? {
+                Exchange::Response(response) => return Ok(self.response(connection, response)),
+                Exchange::Unsent(unsent) => request = unsent,
+            }
+        }
+        let mut connection = LocalConnection::open(&self.address).await?;
+        match connection.exchange(request).await? {
+            Exchange::Response(response) => Ok(self.response(connection, response)),
+            Exchange::Unsent(_) => Err(HttpError::Broken("the server closed the connection".to_owned())),
+        }
+    }
+
+    fn response(
+        self: &Arc<Self>,
+        connection: LocalConnection,
+        response: http::Response<hyper::body::Incoming>,
+    ) -> LocalResponse {
+        LocalResponse::new(Arc::clone(self), connection, response)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, IdleConnections> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection used last: the server is the least likely to have closed that one.
+    fn take_idle(&self) -> Option<LocalConnection> {
+        let mut idle = self.lock();
+        while let Some((mut connection, _)) = idle.connections.pop() {
+            if connection.is_idle() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    /// Keeps a connection for the next request, unless the exchange on it is not complete.
+    fn put_back(self: &Arc<Self>, mut connection: LocalConnection) {
+        if !connection.is_idle() {
+            return;
+        }
+        let mut idle = self.lock();
+        idle.connections.push((connection, Instant::now()));
+        if idle.connections.len() > MAX_IDLE {
+            idle.connections.remove(0);
+        }
+        // A response may be dropped outside the runtime.
+        if let (false, Ok(runtime)) = (idle.swept, Handle::try_current()) {
+            idle.swept = true;
+            runtime.spawn(sweep(Arc::downgrade(self)));
+        }
+    }
+
+    /// Closes the connections that have been idle for that long: whether any are left.
+    fn close_expired(&self, timeout: Duration) -> bool {
+        let mut idle = self.lock();
+        idle.connections.retain(|(_, since)| since.elapsed() < timeout);
+        idle.swept = !idle.connections.is_empty();
+        idle.swept
+    }
+}
+
+/// Closes expired connections for as long as the server has idle ones.
+async fn sweep(server: Weak<LocalServer>) {
+    loop {
+        tokio::time::sleep(IDLE_TIMEOUT).await;
+        if !server.upgrade().is_some_and(|server| server.close_expired(IDLE_TIMEOUT)) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
