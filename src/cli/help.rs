@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Setup", &["init", "completions"]),
 ];
 
-const OPTIONS: &str = "--log <LEVEL>, -h, --help, -V, --version; see also proxy <COMMAND> --help";
+const OPTIONS: &str = "--log <LEVEL>, -h, --help, -V, --version. More: proxy <COMMAND> --help";
 
 /// The help template of the whole command line. The descriptions are those that clap knows.
 pub(super) fn template(command: &Command) -> String {

@@ -21,7 +21,7 @@ use commands::Command;
 #[command(name = "proxy", version, arg_required_else_help = true, max_term_width = 100)]
 struct Cli {
     /// Log level on standard error: off, error, warn, info, debug or trace
-    #[arg(long, global = true, value_name = "LEVEL")]
+    #[arg(long, global = true, value_name = "LEVEL", display_order = 100)]
     log: Option<String>,
 
     #[command(subcommand)]

@@ -16,20 +16,23 @@ use crate::model::{BackendKind, BackendView, Status, SurfaceKey};
 use crate::server::Identity;
 use crate::surface::Surface;
 
+/// The heading of [`SourceArgs`] in the help of a command.
+const HEADING: &str = "Servers and script";
+
 /// Options that select the servers and the session script.
 #[derive(Debug, Args)]
 pub(super) struct SourceArgs {
     /// Config file [default: ./proxy.yaml, ./proxy.json, then ~/.config/proxy]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
     pub(super) config: Option<PathBuf>,
     /// Add a server: NAME="COMMAND ARGS" or NAME=URL; repeatable
-    #[arg(long = "server", value_name = "NAME=TARGET")]
+    #[arg(long = "server", value_name = "NAME=TARGET", help_heading = HEADING)]
     servers: Vec<String>,
     /// Add an extension: a .star file, a folder or a glob; repeatable
-    #[arg(long = "extension", value_name = "PATH")]
+    #[arg(long = "extension", value_name = "PATH", help_heading = HEADING)]
     extensions: Vec<String>,
     /// Use this session script instead of the config's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
     script: Option<PathBuf>,
 }
 

@@ -42,11 +42,11 @@ async fn a_tool_that_fails_is_exit_1_and_its_words_are_shown() {
 async fn an_unknown_tool_gets_the_nearest_name() {
     let proxy = world();
     let unknown = proxy.run(["call", "serach"]).await.expect(1);
-    assert_eq!(unknown.stderr, "error: no tool `serach` is published\n |\n = hint: did you mean `search`?\n");
+    assert_eq!(unknown.stderr, "error: unknown tool `serach`\n |\n = hint: did you mean `search`?\n");
     let unknown = proxy.run(["call", "zebra"]).await.expect(1);
     assert_eq!(
         unknown.stderr,
-        "error: no tool `zebra` is published\n |\n = hint: `proxy list-tools` lists what there is\n"
+        "error: unknown tool `zebra`\n |\n = hint: `proxy list-tools` lists the published tools\n"
     );
 }
 
@@ -54,15 +54,15 @@ async fn an_unknown_tool_gets_the_nearest_name() {
 async fn wrong_arguments_are_usage_errors() {
     let proxy = empty();
     for (arguments, expected) in [
-        (vec!["greet", "name"], "error: `name` is not NAME=VALUE\n"),
+        (vec!["greet", "name"], "error: invalid argument `name`: write it as NAME=VALUE\n"),
         (vec!["greet", "--args", "[1]"], "error: --args must be a JSON object\n"),
-        (vec!["greet", "--timeout", "soon"], "error: `soon` is not a duration such as 10s\n"),
+        (vec!["greet", "--timeout", "soon"], "error: invalid duration `soon`: write it as 10s, 500ms or 2m\n"),
     ] {
         let wrong = proxy.run(["call"].into_iter().chain(arguments)).await.expect(2);
         assert_eq!(wrong.stderr, expected);
     }
     let wrong = proxy.run(["call", "greet", "--args", "{"]).await.expect(2);
-    assert!(wrong.stderr.starts_with("error: --args is not JSON: "), "{}", wrong.stderr);
+    assert!(wrong.stderr.starts_with("error: --args is not valid JSON: "), "{}", wrong.stderr);
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_tool_behind_call_tool_is_shown_the_way() {
     let hidden = proxy.run(["call", "echo"]).await.expect(1);
     assert_eq!(
         hidden.stderr,
-        "error: no tool `echo` is published\n |\n = hint: it is behind `call_tool`: `proxy call call_tool tool_name=echo parameters='{...}'`\n"
+        "error: unknown tool `echo`\n |\n = hint: call it through `call_tool`: `proxy call call_tool tool_name=echo parameters='{...}'`\n"
     );
 }
 

@@ -204,7 +204,7 @@ async fn the_difference_to_what_is_served_is_shown() {
     assert!(served.client.finish().await.success());
     let proxy = served.world;
     let same = proxy.run(["check"]).await.expect(0);
-    assert!(same.stdout.contains("nothing changes against what `proxy serve` last published"), "{}", same.stdout);
+    assert!(same.stdout.contains("no changes compared to the last run of `proxy serve`"), "{}", same.stdout);
     let proxy = proxy.file(
         "policy.star",
         "for meta, call in backends()[\"one\"].tools():\n    if meta.name == \"echo\":\n        publish(meta.replace(description = \"other\"), call)\npublish(metadata(\"mine\", \"\", {}, {}), lambda args: None)\npassthrough()\n",
@@ -212,7 +212,7 @@ async fn the_difference_to_what_is_served_is_shown() {
     let changed = proxy.run(["check"]).await.expect(0);
     assert!(
         changed.stdout.contains(
-            "\nagainst what `proxy serve` last published:\n  + tool mine\n  - tool search\n  ~ tool echo (description)\n"
+            "\nchanges compared to the last run of `proxy serve`:\n  + tool mine\n  - tool search\n  ~ tool echo (description)\n"
         ),
         "{}",
         changed.stdout

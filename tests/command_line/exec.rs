@@ -29,7 +29,7 @@ async fn what_goes_wrong_is_told_and_the_exit_code_says_so() {
         assert!(finished.stderr.contains(expected), "{file}: {}", finished.stderr);
     }
     let finished = world.run(["exec", "none.star"]).await.expect(2);
-    assert!(finished.stderr.contains("`none.star` cannot be read"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("cannot read `none.star`"), "{}", finished.stderr);
     let finished = world.run(["exec", "fails.star", "--data", "[1]"]).await.expect(2);
     assert!(finished.stderr.contains("--data must be a JSON object"), "{}", finished.stderr);
 }

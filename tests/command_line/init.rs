@@ -24,7 +24,7 @@ async fn it_does_not_overwrite_unless_told() {
     let refused = proxy.run(["init"]).await.expect(1);
     assert_eq!(
         refused.stderr,
-        "error: `proxy.yaml` is there already\n |\n = hint: --force replaces it, --output FILE writes another\n"
+        "error: `proxy.yaml` already exists\n |\n = hint: use --force to overwrite it, or --output FILE to write another file\n"
     );
     let text = || std::fs::read_to_string(proxy.directory.path().join("proxy.yaml")).unwrap();
     assert_eq!(text(), "# mine\n");
@@ -41,9 +41,9 @@ async fn it_shows_what_an_imported_file_would_start_and_asks() {
     assert_eq!(
         asked.stderr,
         "\
-this config would start or connect to:
+this config starts or connects to:
   files: npx -y @modelcontextprotocol/server-filesystem \"my files\"  (sets KEY)
-error: nobody can be asked: say --yes if these commands are what you want
+error: standard input is not a terminal: pass --yes to accept these commands
 "
     );
     assert!(!proxy.directory.path().join("proxy.yaml").exists());
@@ -70,7 +70,7 @@ async fn what_has_no_meaning_here_is_said() {
     let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);
     assert!(done.stderr.contains("warning: `docs.autoApprove` is left out: it has no meaning here"), "{}", done.stderr);
     let none = proxy.run(["init", "--from", "none.json", "--output", "x.yaml"]).await.expect(2);
-    assert!(none.stderr.starts_with("error: `none.json` cannot be read: "), "{}", none.stderr);
+    assert!(none.stderr.starts_with("error: cannot read `none.json`: "), "{}", none.stderr);
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ async fn presets_are_listed_and_shown() {
     assert_eq!(
         list.stdout,
         "\
-PRESET         WHAT IT DOES
+PRESET         DESCRIPTION
 approval@1     all tools; those without `readOnlyHint` ask the user for approval
 code-mode@1    `execute_tool_script`, which runs scripts that call tools, instead of all tools
 default@1      everything, as configured in `aggregation`, `optimizer` and `codeMode`
@@ -94,7 +94,7 @@ async fn tools_are_those_a_client_would_see() {
         }})
     );
     let unknown = proxy.run(["list-tools", "tow"]).await.expect(1);
-    assert_eq!(unknown.stderr, "error: there is no server `tow`\n |\n = hint: did you mean `two`?\n");
+    assert_eq!(unknown.stderr, "error: unknown server `tow`\n |\n = hint: did you mean `two`?\n");
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn lists_fail_when_no_server_is_there() {
 async fn nothing_cannot_be_found() {
     let proxy = empty();
     let wrong = proxy.run(["find", ""]).await.expect(2);
-    assert_eq!(wrong.stderr, "error: QUERY is empty: say what the tool should do\n");
+    assert_eq!(wrong.stderr, "error: QUERY is empty: describe what the tool should do\n");
     let wrong = proxy.run(["find", "greet", "--limit", "0"]).await.expect(2);
     assert_eq!(wrong.stderr, "error: --limit must be 1 or more\n");
 }

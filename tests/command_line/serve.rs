@@ -13,7 +13,7 @@ async fn without_a_config_it_serves_something_and_says_what_to_do_next() {
     let mut client = StdioClient::start(proxy.command(["serve"]));
     client.initialize("2025-11-25").await.result();
     assert_eq!(client.call("greet", r#"{"name":"Ann"}"#).await.text(), "Hello, Ann!");
-    client.stderr().line("no config file found: serving the bundled extensions.").await;
+    client.stderr().line("no config file found: serving the built-in extensions.").await;
     client.stderr().line("`proxy init --from FILE` imports the one of your client.").await;
     assert_eq!(client.finish().await.code(), Some(0));
 }
@@ -60,9 +60,9 @@ async fn an_address_that_others_reach_needs_authentication() {
     assert_eq!(
         finished.stderr,
         "\
-error: `0.0.0.0:0` can be reached by others, and nobody has to authenticate
+error: `0.0.0.0:0` is reachable from other machines without authentication
  |
- = hint: give `auth.tokens` in the config, listen on 127.0.0.1, or say --insecure if something in front protects it
+ = hint: set `auth.tokens` in the config, listen on 127.0.0.1, or pass --insecure if a reverse proxy authenticates clients
 "
     );
     let finished = proxy.run(["serve", "--http", "nowhere"]).await.expect(2);

@@ -73,7 +73,7 @@ async fn schemas_by_tool() {
     assert_eq!(schemas["list-issues"]["result"], odd_tools()[0]["outputSchema"]);
     assert!(schemas["delete"].get("result").is_none());
     let finished = world.run(["types", "--filter", "nothing*"]).await.expect(1);
-    assert!(finished.stderr.contains("no published tool fits"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("no published tool matches"), "{}", finished.stderr);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Just enough Markdown: fenced blocks, links, headings.
+//! Just enough Markdown: fenced blocks, links, headings, tables, code spans.
 
 use std::fs;
 use std::path::Path;
@@ -74,4 +74,37 @@ pub fn anchors(page: &Path) -> Vec<String> {
         kept.collect::<String>().replace(' ', "-")
     });
     anchors.collect()
+}
+
+/// A part of a page, from one `## ` heading to the next.
+pub struct Section {
+    pub title: String,
+    pub text: String,
+}
+
+impl Section {
+    /// The rows of its tables, without headers: the cells of each.
+    pub fn rows(&self) -> Vec<Vec<String>> {
+        let lines: Vec<&str> = self.text.lines().collect();
+        let is_rule = |line: &str| line.starts_with("|---");
+        let is_header = |at: usize| lines.get(at + 1).is_some_and(|next| is_rule(next));
+        let rows =
+            lines.iter().enumerate().filter(|(at, line)| line.starts_with('|') && !is_rule(line) && !is_header(*at));
+        rows.map(|(_, line)| line.trim_matches('|').split(" |").map(|cell| cell.trim().to_owned()).collect()).collect()
+    }
+}
+
+pub fn sections(page: &Path) -> Vec<Section> {
+    let prose = prose(page);
+    let parts = prose.split("\n## ").skip(1);
+    let section = |part: &str| {
+        let (title, text) = part.split_once('\n').unwrap_or((part, ""));
+        Section { title: title.to_owned(), text: text.to_owned() }
+    };
+    parts.map(section).collect()
+}
+
+/// The contents of the `code spans` of a text.
+pub fn code_spans(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

@@ -1,7 +1,9 @@
-//! The documents are checked as the code is: every block runs, parses or loads, every link leads somewhere, and the
-//! reference of the built-ins says what their doc comments say.
+//! Tests of the documents: every block runs, parses or loads, every link has a target, the reference of the built-ins
+//! matches their doc comments, and the pages about the command line and the config list exactly what exists.
 
 mod blocks;
+mod cli_page;
+mod config_page;
 mod console;
 mod links;
 mod markdown;

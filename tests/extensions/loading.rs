@@ -93,7 +93,7 @@ async fn a_broken_one_is_told_by_every_command_and_spoils_no_other() {
     let listed = world.run(["list-tools"]).await.expect(0);
     assert_eq!(listed.column(), ["run"]);
     let missing = world.run(["call", "other"]).await.expect(1);
-    assert!(missing.stderr.contains("error: no tool `other` is published"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("error: unknown tool `other`"), "{}", missing.stderr);
     let checked = world.run(["check"]).await.expect(1);
     assert!(checked.stdout.contains("1 tool published, 1 error"), "{}", checked.stdout);
     for said in [listed, missing, checked] {

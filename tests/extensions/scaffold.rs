@@ -14,7 +14,7 @@ async fn a_new_extension_works_and_is_never_written_over_another() {
     world.directory.write("extensions/weather.star", "mine = 1\n");
     std::fs::remove_file(world.directory.path().join("extensions/weather_test.star")).expect("it was written");
     let again: Finished = world.run(["new", "extension", "weather"]).await.expect(1);
-    assert!(again.stderr.contains("`extensions/weather.star` is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("`extensions/weather.star` already exists"), "{}", again.stderr);
     let kept = std::fs::read_to_string(world.directory.path().join("extensions/weather.star")).expect("it is there");
     assert_eq!(kept, "mine = 1\n");
     assert!(!world.directory.path().join("extensions/weather_test.star").exists());
@@ -25,6 +25,6 @@ async fn odd_names_are_refused() {
     let world = Proxy::with_config_text("");
     for name in ["../x", "a b", "", "x.y", "x_test"] {
         let told = world.run(["new", "extension", name]).await.expect(1);
-        assert!(told.stderr.contains("an extension cannot be called"), "{name}: {}", told.stderr);
+        assert!(told.stderr.contains("is not a valid name for an extension"), "{name}: {}", told.stderr);
     }
 }

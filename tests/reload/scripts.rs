@@ -153,7 +153,7 @@ async fn a_script_that_never_worked_does_not_start_but_one_that_did_can_break_an
     let errors = proxy.status().await["scriptErrors"].clone();
     assert!(errors[0].as_str().unwrap().contains("policy.star:"), "{errors}");
     let told = proxy.world.run(["status"]).await.expect(0).stdout;
-    assert!(told.contains("the session script as it is now does not work:\nerror: "), "{told}");
+    assert!(told.contains("the current session script fails and is not in use:\nerror: "), "{told}");
     std::fs::remove_file(proxy.world.directory.path().join("policy.star")).unwrap();
     proxy.client.stderr().line("the session script was not reloaded, the old one stays").await;
     assert_eq!(proxy.tools().await, ["good"]);

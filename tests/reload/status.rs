@@ -117,7 +117,7 @@ async fn a_script_that_fails_for_one_person_only_is_shown_with_their_name() {
     let error = errors[0]["error"].as_str().unwrap();
     assert!(error.contains("not for bob") && error.contains("policy.star:2"), "{error}");
     let told = proxy.world.run(["status"]).await.expect(0).stdout;
-    assert!(told.contains("the session script does not work for the user `bob`:\nerror: "), "{told}");
+    assert!(told.contains("the session script fails for user `bob`:\nerror: "), "{told}");
 
     proxy.world.directory.write("policy.star", &renamed("mended"));
     proxy.program.stderr.line("reloaded policy.star").await;

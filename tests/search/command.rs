@@ -32,7 +32,7 @@ async fn find_prints_json_and_says_when_there_is_nothing() {
     assert_eq!(found[0]["matched"], json!(["emails"]));
     assert!(found[0]["score"].as_f64().is_some_and(|score| score > 0.0), "{found}");
     let nothing = proxy.run(["find", "quxify"]).await.expect(1);
-    assert!(nothing.stderr.contains("none of 5 tools fits"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("no match among 5 tools"), "{}", nothing.stderr);
     assert_eq!(proxy.run(["find", "quxify", "--json"]).await.expect(0).json(), json!([]));
     proxy.run(["find"]).await.expect(2);
 }

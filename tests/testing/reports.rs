@@ -46,7 +46,7 @@ async fn junit_is_well_formed_and_says_the_same() {
     assert_eq!((b.children[0].get("name"), b.children[0].children[0].get("message")), ("(load)", "]]> no"));
     let unwritable = proxy.run(["test", "--junit", "no/such/folder.xml"]).await.expect(2);
     assert!(
-        unwritable.stderr.starts_with("error: the report `no/such/folder.xml` cannot be written: "),
+        unwritable.stderr.starts_with("error: cannot write the report `no/such/folder.xml`: "),
         "{}",
         unwritable.stderr
     );

@@ -1,0 +1,145 @@
+//! `docs/config.md` lists exactly the keys that the config has, and the documents list exactly the presets.
+//!
+//! The keys are found from outside: for an unknown key, the config names the known keys beside it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use starlark_mcp_proxy::builtins::presets::PRESETS;
+use starlark_mcp_proxy::config;
+
+use super::markdown::{self, Section};
+use super::root;
+use crate::support::temp_dir::TempDir;
+
+/// A key that is unknown everywhere, and not near any known key.
+const PROBE: &str = "qqqqqqqqqqqqqqqqqqqqqqqq";
+
+/// The deepest keys are `mcpServers.NAME.restart.maxBackoff` and `aggregation.tools[].overrides.NAME.title`.
+const MAX_DEPTH: usize = 6;
+
+/// One step from the root of a config to a map.
+#[derive(Clone, Debug)]
+enum Step {
+    Key(String),
+    /// Any key of a map with free keys, such as the name of a server.
+    AnyKey,
+    Item,
+}
+
+/// The keys beside the probe in the map at this path; none if there is no map with fixed keys.
+fn known_keys(path: &[Step]) -> Vec<String> {
+    let probe = json!({PROBE: 1});
+    let document = path.iter().rev().fold(probe, |inner, step| match step {
+        Step::Key(key) => json!({key: inner}),
+        Step::AnyKey => json!({"name": inner}),
+        Step::Item => Value::Array(vec![inner]),
+    });
+    let folder = TempDir::new();
+    let nothing = |_: &str| None;
+    let loaded = config::load_text(&folder.path().join("proxy.json"), &document.to_string(), &nothing);
+    let Err(problems) = loaded else { return Vec::new() };
+    let unknown =
+        problems.iter().find(|problem| problem.message.starts_with("unknown key") && problem.message.contains(PROBE));
+    let Some(hint) = unknown.and_then(|problem| problem.hint.as_deref()) else { return Vec::new() };
+    let (_, keys) = hint.split_once(": ").unwrap_or_else(|| panic!("the hint lists no keys: {hint}"));
+    keys.split(", ").map(str::to_owned).collect()
+}
+
+/// The paths of all keys at and below a map, without free keys and list items: `restart.maxBackoff`.
+fn paths_below(path: &[Step], found: &mut BTreeSet<Vec<String>>) {
+    if path.len() > MAX_DEPTH {
+        return;
+    }
+    for key in known_keys(path) {
+        let mut path = path.to_vec();
+        path.push(Step::Key(key));
+        found.insert(names(&path));
+        for shape in [None, Some(Step::AnyKey), Some(Step::Item)] {
+            let mut path = path.clone();
+            path.extend(shape);
+            paths_below(&path, found);
+        }
+    }
+}
+
+fn names(path: &[Step]) -> Vec<String> {
+    let keys = path.iter().filter_map(|step| match step {
+        Step::Key(key) => Some(key.clone()),
+        Step::AnyKey | Step::Item => None,
+    });
+    keys.collect()
+}
+
+fn all_keys() -> BTreeSet<Vec<String>> {
+    let mut found = BTreeSet::new();
+    paths_below(&[], &mut found);
+    found
+}
+
+fn page() -> Vec<Section> {
+    markdown::sections(&root().join("docs/config.md"))
+}
+
+/// `tools[].filter` as `tools`, `filter`.
+fn parts(span: &str) -> Vec<String> {
+    span.replace("[]", "").split('.').map(str::to_owned).collect()
+}
+
+#[test]
+fn every_key_is_documented_in_its_section() {
+    let keys = all_keys();
+    assert!(keys.len() > 80, "only {} keys were found", keys.len());
+    let sections = page();
+    let everything = markdown::read(&root().join("docs/config.md"));
+    for key in &keys {
+        let [top, .., name] = key.as_slice() else {
+            let [top] = key.as_slice() else { unreachable!("a path has a key") };
+            assert!(
+                everything.contains(&format!("`{top}`")) || sections.iter().any(|section| section.title == *top),
+                "{top}"
+            );
+            continue;
+        };
+        // VS Code's name for the same section.
+        let title = if top == "servers" { "mcpServers" } else { top };
+        let section = sections.iter().find(|section| section.title == title);
+        let section = section.unwrap_or_else(|| panic!("docs/config.md has no section `{title}`"));
+        let spans = section.rows().into_iter().flatten().flat_map(|cell| markdown::code_spans(&cell));
+        let is_named = spans.into_iter().any(|span| parts(&span).contains(name));
+        assert!(is_named, "docs/config.md does not have `{}`", key.join("."));
+    }
+}
+
+#[test]
+fn every_documented_key_exists() {
+    let keys = all_keys();
+    let mut checked = 0;
+    for section in page().iter().filter(|section| section.text.contains("\n| key |")) {
+        for span in section.rows().iter().flat_map(|row| markdown::code_spans(&row[0])) {
+            let parts = parts(&span);
+            let exists = keys.iter().any(|key| key[0] == section.title && key.ends_with(&parts));
+            assert!(exists, "docs/config.md has `{span}` in `{}`, which does not exist", section.title);
+            checked += 1;
+        }
+    }
+    assert!(checked > 50, "only {checked} keys were checked");
+}
+
+fn presets() -> BTreeSet<String> {
+    PRESETS.iter().map(|preset| preset.name.to_owned()).collect()
+}
+
+#[test]
+fn the_documents_list_every_preset_and_no_other() {
+    let without_version = |span: String| span.split('@').next().unwrap_or_default().to_owned();
+    let config = page();
+    let rows = config.iter().find(|section| section.title == "sessionInit").expect("the section").rows();
+    let row = rows.iter().find(|row| row[0] == "`preset`").expect("the row");
+    let listed: BTreeSet<String> = markdown::code_spans(&row[2]).into_iter().map(without_version).collect();
+    assert_eq!(listed, presets(), "docs/config.md");
+    let concepts = markdown::sections(&root().join("docs/concepts.md"));
+    let section = concepts.iter().find(|section| section.title == "Presets").expect("the section");
+    let listed: BTreeSet<String> = section.rows().iter().flat_map(|row| markdown::code_spans(&row[0])).collect();
+    assert_eq!(listed, presets(), "docs/concepts.md");
+}
