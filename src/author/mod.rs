@@ -1,5 +1,5 @@
-//! For whoever writes scripts: what looks wrong in them before they run, what they would publish, what there is to write
-//! with, their tests, and help while writing.
+//! Tools for authors of scripts: `proxy check` and its lints, the test runner, the reference of the built-ins, the language
+//! server, and the interactive prompt.
 
 pub mod check;
 pub mod lint;

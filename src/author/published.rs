@@ -1,9 +1,10 @@
-//! What `proxy serve` last published for a config, kept so that `proxy check` can say what a change would change.
+//! Saves what `proxy serve` published for a config, so that `proxy check` can show what a change of the config changes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -16,29 +17,29 @@ use crate::model::ItemKind;
 use crate::process::atomic_file;
 use crate::surface::Surface;
 
-/// The file for one config.
+/// The file with the published items of one config.
 #[derive(Clone, Debug)]
 pub struct Record(PathBuf);
 
-/// By the member that lists such items: `tools`, `resources` and so on.
+/// Published definitions by the list member of their kind: `tools`, `resources` and so on.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Kept(HashMap<String, Vec<Raw>>);
+pub struct PublishedItems(HashMap<String, Vec<Raw>>);
 
-/// Items by kind and key.
+/// The difference between two sets of published items, which are identified by kind and key.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     pub added: Vec<(ItemKind, String)>,
     pub removed: Vec<(ItemKind, String)>,
-    /// With the members of the definition that differ.
+    /// Each with the members of its definition that differ.
     pub changed: Vec<(ItemKind, String, Vec<String>)>,
 }
 
 impl Record {
-    /// None where nothing is kept.
+    /// None without a cache folder.
     pub fn of(config: &Config, cache_folder: Option<&Path>) -> Option<Self> {
         let identity = match &config.path {
             Some(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
-            // Without a file the servers themselves are the config.
+            // A config without a file is identified by its folder and servers.
             None => format!(
                 "{}\0{}",
                 config.folder.display(),
@@ -50,27 +51,27 @@ impl Record {
         Some(Record(cache_folder?.join("published").join(format!("{short}.json"))))
     }
 
-    pub fn load(&self) -> Option<Kept> {
+    pub fn load(&self) -> Option<PublishedItems> {
         serde_json::from_str(&std::fs::read_to_string(&self.0).ok()?).ok()
     }
 
-    /// Losing it costs a comparison, so that nothing more than a line in the log comes of it.
+    /// Writes the items of a surface. A failure is only logged: the file is needed for nothing but the comparison.
     pub fn save(&self, surface: &Surface) {
-        let kept =
-            Kept(ItemKind::ALL.into_iter().map(|kind| (kind.list_member().to_owned(), raws(surface, kind))).collect());
+        let items = ItemKind::ALL.into_iter().map(|kind| (kind.list_member().to_owned(), definitions(surface, kind)));
+        let items = PublishedItems(items.collect());
         let saved =
-            serde_json::to_vec(&kept).map_err(Into::into).and_then(|bytes| atomic_file::replace(&self.0, &bytes));
+            serde_json::to_vec(&items).map_err(Into::into).and_then(|bytes| atomic_file::replace(&self.0, &bytes));
         if let Err(error) = saved {
-            tracing::debug!(%error, "what is published was not kept");
+            tracing::debug!(%error, "cannot save the published items");
         }
     }
 
-    /// Keeps every surface, as long as there are new ones.
+    /// Saves every new surface, until the sender is dropped.
     pub async fn follow(self, mut current: watch::Receiver<Current>) {
         loop {
             let surface = current.borrow_and_update().surface.clone();
             if let Some(surface) = surface {
-                self.save_aside(surface).await;
+                self.save_in_background(surface).await;
             }
             if current.changed().await.is_err() {
                 return;
@@ -78,20 +79,20 @@ impl Record {
         }
     }
 
-    async fn save_aside(&self, surface: Arc<Surface>) {
+    async fn save_in_background(&self, surface: Arc<Surface>) {
         let record = self.clone();
-        // It is over when the runtime is; nobody waits for the file.
+        // The task fails only at the shutdown of the runtime.
         let _ = tokio::task::spawn_blocking(move || record.save(&surface)).await;
     }
 }
 
-impl Kept {
-    /// What is different now.
+impl PublishedItems {
+    /// The difference between these items and those of a surface.
     pub fn changes(&self, surface: &Surface) -> Changes {
         let mut changes = Changes::default();
         for kind in ItemKind::ALL {
             let before = by_key(kind, self.0.get(kind.list_member()).map(Vec::as_slice).unwrap_or_default());
-            let now = by_key(kind, &raws(surface, kind));
+            let now = by_key(kind, &definitions(surface, kind));
             for (key, definition) in &now {
                 match before.get(key).map(|earlier| differences(earlier, definition)) {
                     None => changes.added.push((kind, key.clone())),
@@ -123,23 +124,21 @@ impl Changes {
     }
 }
 
-fn raws(surface: &Surface, kind: ItemKind) -> Vec<Raw> {
+fn definitions(surface: &Surface, kind: ItemKind) -> Vec<Raw> {
     surface.entries(kind).map(|entry| entry.definition.raw().to_owned()).collect()
 }
 
-type Items = indexmap::IndexMap<String, Map<String, Value>>;
-
-fn by_key(kind: ItemKind, items: &[Raw]) -> Items {
+fn by_key(kind: ItemKind, items: &[Raw]) -> IndexMap<String, Map<String, Value>> {
     let parsed = items.iter().filter_map(|raw| serde_json::from_str::<Map<String, Value>>(raw.get()).ok());
     parsed.filter_map(|item| Some((item.get(kind.key_member())?.as_str()?.to_owned(), item))).collect()
 }
 
-/// The members that one has and the other has not, or has otherwise.
+/// The members that only one of the definitions has, or that differ.
 fn differences(before: &Map<String, Value>, now: &Map<String, Value>) -> Vec<String> {
     let same = |name: &String| match (before.get(name), now.get(name)) {
         (Some(before), Some(now)) => crate::json::canonical(before) == crate::json::canonical(now),
         (before, now) => before == now,
     };
-    let gone = before.keys().filter(|name| !now.contains_key(*name));
-    now.keys().chain(gone).filter(|name| !same(name)).cloned().collect()
+    let removed = before.keys().filter(|name| !now.contains_key(*name));
+    now.keys().chain(removed).filter(|name| !same(name)).cloned().collect()
 }

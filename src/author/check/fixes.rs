@@ -1,29 +1,28 @@
-//! What to do about errors of calls: only here it is known what the built-ins take.
+//! Adds hints to errors about wrong arguments of built-ins, from the reference.
 
-use crate::author::reference;
-use crate::author::reference::Entry;
+use crate::author::reference::{self, Entry};
 use crate::diagnostic::{Diagnostic, nearest};
 
-/// The same with a hint, where it has none and there is one.
-pub(super) fn cured(mut problem: Diagnostic) -> Diagnostic {
+/// Adds a hint to a problem that has none, if the reference has one.
+pub(super) fn with_hint(mut problem: Diagnostic) -> Diagnostic {
     if problem.hint.is_none() {
-        problem.hint = called_wrongly(&problem.message);
+        problem.hint = argument_hint(&problem.message);
     }
     problem
 }
 
-/// The engine says what was missing or too much, and of which function.
-fn called_wrongly(message: &str) -> Option<String> {
-    let (wrong, function) = message.split_once(" for call to ")?;
+/// Starlark names the missing or unknown argument and the function: ``Found `x` extra named parameter(s) for call to f``.
+fn argument_hint(message: &str) -> Option<String> {
+    let (problem, function) = message.split_once(" for call to ")?;
     let found = reference::find(function.trim_matches('`'));
     let [entry] = found[..] else { return None };
-    let given = wrong.strip_prefix("Found `").and_then(|rest| rest.split('`').next());
-    let near = given.and_then(|given| nearest(given, parameters(entry)));
+    let unknown = problem.strip_prefix("Found `").and_then(|rest| rest.split('`').next());
+    let near = unknown.and_then(|unknown| nearest(unknown, parameters(entry)));
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    Some(format!("{near}it is `{}`", entry.signature))
+    Some(format!("{near}the signature is `{}`", entry.signature))
 }
 
-/// `a` and `b` of `f(a, b = 1, *, c)`.
+/// The names of the parameters: `a`, `b` and `c` for `f(a, b = 1, *, c)`.
 fn parameters(entry: &Entry) -> impl Iterator<Item = &str> {
     let inside = entry.signature.split_once('(').map_or("", |(_, rest)| rest);
     inside.split([',', ')']).filter_map(|part| part.trim().trim_start_matches('*').split([' ', '=']).next())

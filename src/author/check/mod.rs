@@ -1,4 +1,4 @@
-//! Is everything right: the scripts as they are written, what they would publish, and how that differs from what is served.
+//! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from what is served.
 
 mod fixes;
 mod unpublished;
@@ -7,29 +7,29 @@ pub mod scripts;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
-use crate::model::Snapshot;
-use crate::model::{BackendView, ItemKind, Status};
+use crate::model::{BackendView, ItemKind, Snapshot, Status};
 use crate::surface::Surface;
 
 pub use unpublished::unpublished;
 
 use super::published::{Changes, Record};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Report {
     pub problems: Vec<Diagnostic>,
-    pub servers: Vec<State>,
-    /// What would be published.
+    pub servers: Vec<ServerState>,
+    /// The items that would be published.
     pub items: Vec<Item>,
-    /// Against what `proxy serve` last published, if it did.
+    /// The difference to what `proxy serve` last published; None if it never ran.
     pub changes: Option<Changes>,
 }
 
-/// How a server stands.
+/// A server of the config.
 #[derive(Debug)]
-pub struct State {
+pub struct ServerState {
     pub name: String,
+    /// Its status and number of tools, for people.
     pub text: String,
 }
 
@@ -37,36 +37,36 @@ pub struct State {
 pub struct Item {
     pub kind: ItemKind,
     pub name: String,
-    /// Where it comes from; empty for what the script made.
+    /// The server of the item; empty for an item that the script defines.
     pub server: String,
 }
 
 impl Report {
-    /// Takes problems, but none twice: a fault that was seen in the text is met again when it runs.
+    /// Adds problems without duplicates: an error that a lint finds is often found again when the script runs.
     pub fn add(&mut self, problems: impl IntoIterator<Item = Diagnostic>) {
-        for problem in problems.into_iter().map(fixes::cured) {
-            let again = |known: &Diagnostic| {
+        for problem in problems.into_iter().map(fixes::with_hint) {
+            let is_duplicate = |known: &Diagnostic| {
                 known == &problem || (known.is_error() && known.place.is_some() && known.place == problem.place)
             };
-            if !self.problems.iter().any(again) {
+            if !self.problems.iter().any(is_duplicate) {
                 self.problems.push(problem);
             }
         }
     }
 
-    /// Servers, and what was left out of their lists.
+    /// Adds the servers, and a warning for each invalid item in their lists.
     pub fn add_servers(&mut self, snapshot: &Snapshot) {
         for backend in &snapshot.backends {
-            self.servers.push(State { name: backend.name.to_string(), text: state(backend) });
-            let left_out = backend
+            self.servers.push(ServerState { name: backend.name.to_string(), text: describe(backend) });
+            let warnings = backend
                 .reports
                 .iter()
                 .map(|report| Diagnostic::warning(format!("server `{}`: {report}", backend.name)));
-            self.add(left_out);
+            self.add(warnings);
         }
     }
 
-    /// Servers that were started and are not there.
+    /// Adds an error for each server that failed to start.
     pub fn add_failures(&mut self, snapshot: &Snapshot) {
         let failed = snapshot.backends.iter().filter(|backend| !backend.error.is_empty());
         self.add(failed.map(|backend| {
@@ -74,7 +74,7 @@ impl Report {
         }));
     }
 
-    /// What the script made of the servers.
+    /// Adds the items that the script publishes, and its warnings. `record` is the file to compare with.
     pub fn add_surface(&mut self, surface: &Arc<Surface>, snapshot: &Snapshot, record: Option<&Record>) {
         self.add(surface.warnings.iter().cloned());
         self.add(unpublished(surface, snapshot));
@@ -85,11 +85,11 @@ impl Report {
                 server: entry.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default(),
             }));
         }
-        self.changes = record.and_then(Record::load).map(|kept| kept.changes(surface));
+        self.changes = record.and_then(Record::load).map(|published| published.changes(surface));
     }
 }
 
-fn state(backend: &BackendView) -> String {
+fn describe(backend: &BackendView) -> String {
     let tools = match backend.lists.tools.len() {
         1 => "1 tool".to_owned(),
         number => format!("{number} tools"),

@@ -1,4 +1,4 @@
-//! The scripts of a config as they are written: the session script, the extensions, what they load, and their tests.
+//! Lints the scripts of a config: the session script, the extensions, the files they load, and their tests.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::gateway;
 use crate::script::Source;
 
 impl Report {
-    /// Reads every script of a config.
+    /// Lints every script of a config.
     pub fn add_scripts(&mut self, config: &Config) {
         let mut seen = HashSet::new();
         if !matches!(config.session, SessionScript::Preset { .. })
@@ -29,8 +29,8 @@ impl Report {
                 self.add_text(&test, Role::Test, &mut seen);
             }
         }
-        self.add(config.extensions.iter().filter_map(no_extension));
-        // A path that cannot be read is told by the loading itself.
+        self.add(config.extensions.iter().filter_map(not_an_extension));
+        // Loading the extensions reports paths that cannot be read.
         let paths = config.extensions.iter().filter_map(|extension| extension::candidates(&extension.path).ok());
         for file in paths.flatten() {
             self.add_text(&file, Role::Extension, &mut seen);
@@ -40,7 +40,7 @@ impl Report {
         }
     }
 
-    /// Reads one file and what it loads.
+    /// Lints a file and the files it loads, except those in `seen`.
     pub fn add_text(&mut self, file: &Path, role: Role, seen: &mut HashSet<String>) {
         match read(file) {
             Ok(source) => self.add(lint::with_known(&source, role, file.parent(), seen)),
@@ -49,27 +49,30 @@ impl Report {
     }
 }
 
-/// In a folder a file may be there for others to load; one that is named must be an extension itself.
-fn no_extension(named: &ExtensionPath) -> Option<Diagnostic> {
-    let text = named.path.is_file().then(|| std::fs::read_to_string(&named.path).ok())??;
+/// A warning for a path in the config that is a file but not an extension. In a folder, such files may be libraries.
+fn not_an_extension(configured: &ExtensionPath) -> Option<Diagnostic> {
+    let text = configured.path.is_file().then(|| std::fs::read_to_string(&configured.path).ok())??;
     if text.contains("describe_extension") {
         return None;
     }
-    let mut problem =
-        Diagnostic::warning(format!("`{}` offers nothing: it has no function `describe_extension`", named.written))
-            .rule("no-extension")
-            .hint("`def describe_extension(): return Extension(name = \"...\", version = \"1.0.0\", tools = [...])`");
-    problem.place.clone_from(&named.place);
+    let mut problem = Diagnostic::warning(format!(
+        "`{}` is not an extension: it does not define `describe_extension()`",
+        configured.written
+    ))
+    .rule("no-extension")
+    .hint("add `def describe_extension(): return Extension(name = \"...\", version = \"1.0.0\", tools = [...])`");
+    problem.place.clone_from(&configured.place);
     Some(problem)
 }
 
 pub fn read(file: &Path) -> Result<Source, Diagnostic> {
     let shown = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Diagnostic::error(format!("`{shown}` cannot be read: {error}")))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| Diagnostic::error(format!("cannot read `{shown}`: {error}")))?;
     Ok(Source::at(shown, text, file))
 }
 
+/// The test files in the folder of a file.
 fn tests_beside(file: &Path) -> Vec<PathBuf> {
     let entries = file.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     let mut tests: Vec<PathBuf> =

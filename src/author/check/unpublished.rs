@@ -1,16 +1,15 @@
-//! What the servers have and the script lets nobody see, as far as that looks like a mistake.
+//! Warns about kinds of items of which the servers have some and the script publishes none.
 
 use crate::diagnostic::Diagnostic;
-use crate::model::ItemKind;
-use crate::model::Snapshot;
+use crate::model::{ItemKind, Snapshot};
 use crate::surface::Surface;
 
-/// Kinds of which there is something and nothing is published.
+/// A warning for each kind of which the servers have items and the script publishes none.
 pub fn unpublished(surface: &Surface, snapshot: &Snapshot) -> Vec<Diagnostic> {
-    ItemKind::ALL.into_iter().filter_map(|kind| gap(kind, surface, snapshot)).collect()
+    ItemKind::ALL.into_iter().filter_map(|kind| unpublished_kind(kind, surface, snapshot)).collect()
 }
 
-fn gap(kind: ItemKind, surface: &Surface, snapshot: &Snapshot) -> Option<Diagnostic> {
+fn unpublished_kind(kind: ItemKind, surface: &Surface, snapshot: &Snapshot) -> Option<Diagnostic> {
     let offering: Vec<_> = snapshot.backends.iter().filter(|backend| !backend.lists.of(kind).is_empty()).collect();
     let offered: usize = offering.iter().map(|backend| backend.lists.of(kind).len()).sum();
     if offered == 0 || surface.entries(kind).next().is_some() {
@@ -23,9 +22,9 @@ fn gap(kind: ItemKind, surface: &Surface, snapshot: &Snapshot) -> Option<Diagnos
     Some(match kind {
         ItemKind::Tool => Diagnostic::warning(format!("0 of the {offered} {nouns} of {servers} {are} published"))
             .rule("nothing-published")
-            .hint("`publish(meta, call)` for each tool that clients may use: nothing is published by itself"),
+            .hint("nothing is published automatically: call `publish(meta, call)` for each tool that clients may use"),
         _ => Diagnostic::warning(format!("{offered} {nouns} of {servers} {are} neither published nor passed through"))
             .rule("unpublished-kind")
-            .hint("`passthrough()` publishes resources and prompts as they are"),
+            .hint("call `passthrough()` to publish resources and prompts unchanged"),
     })
 }

@@ -1,10 +1,10 @@
-//! What looks wrong in a script before it runs. Every rule has a name; a comment `# starlark-lint-disable NAME` on the
-//! line, or on one of its own above it, silences it there.
+//! Static checks of scripts. Every lint has a name. A comment `# starlark-lint-disable NAME` on the line, or alone on the
+//! line above, disables it there.
 
-mod engine;
-mod files;
+mod load_graph;
 mod role;
-mod shadow;
+mod shadowed_builtins;
+mod starlark_lints;
 mod types;
 
 use std::collections::{HashMap, HashSet};
@@ -13,48 +13,48 @@ use std::path::Path;
 use starlark::syntax::AstModule;
 use starlark::typing::Interface;
 
-pub use files::Files;
 pub use role::{Role, is_library, is_test};
 
+use self::load_graph::LoadGraph;
 use crate::diagnostic::Diagnostic;
 use crate::script::{Failure, Source, on_big_stack, parse};
 
-/// All that is wrong with a script and with the files it loads, each file once.
+/// Checks a script and the files it loads, each file once.
 pub fn with_loads(source: &Source, role: Role, root: Option<&Path>) -> Vec<Diagnostic> {
     with_known(source, role, root, &mut HashSet::new())
 }
 
-/// The same, without the files that were looked at before.
+/// Checks a script and the files it loads, except the files in `seen`, and adds them to `seen`.
 pub fn with_known(source: &Source, role: Role, root: Option<&Path>, seen: &mut HashSet<String>) -> Vec<Diagnostic> {
-    let job = || {
-        let mut files = Files::new(root, role.paths());
-        files.add(source);
+    let check = || {
+        let mut graph = LoadGraph::new(root, role.paths());
+        graph.add(source);
         let mut interfaces: HashMap<String, Interface> = HashMap::new();
         let mut found = Vec::new();
-        for file in &files.found {
-            let (problems, interface) = one(&file.source, &file.parsed, role, &file.interfaces(&interfaces));
+        for file in &graph.files {
+            let (problems, interface) = check_file(&file.source, &file.parsed, role, &file.interfaces(&interfaces));
             interfaces.insert(file.key.clone(), interface);
-            // What is shipped is not the reader's to change.
+            // Users cannot change the embedded libraries.
             if !file.source.name.starts_with('@') && seen.insert(file.key.clone()) {
-                found.extend(file.faults.iter().cloned().chain(problems));
+                found.extend(file.load_errors.iter().cloned().chain(problems));
             }
         }
         found
     };
-    on_big_stack(job).unwrap_or_else(broken)
+    on_big_stack(check).unwrap_or_else(as_problem)
 }
 
-/// One file by itself.
+/// Checks one file without the files it loads.
 pub fn alone(source: &Source, role: Role) -> Vec<Diagnostic> {
-    on_big_stack(|| one(source, &parse(source), role, &HashMap::new()).0).unwrap_or_else(broken)
+    on_big_stack(|| check_file(source, &parse(source), role, &HashMap::new()).0).unwrap_or_else(as_problem)
 }
 
-fn broken(failure: Failure) -> Vec<Diagnostic> {
+fn as_problem(failure: Failure) -> Vec<Diagnostic> {
     vec![*failure.diagnostic]
 }
 
-/// In the order of the file.
-fn one(
+/// Returns the problems in the order of the text, and the types of the names that the file exports.
+fn check_file(
     source: &Source,
     parsed: &Result<AstModule, Diagnostic>,
     role: Role,
@@ -64,14 +64,14 @@ fn one(
         Ok(module) => module,
         Err(problem) => return (vec![problem.clone()], Interface::empty()),
     };
-    let mut problems = engine::lint(module, role);
-    problems.extend(shadow::lint(module, source, role));
-    // Types are advice, and the engine cannot tell them of names it does not know.
+    let mut problems = starlark_lints::lint(module, role);
+    problems.extend(shadowed_builtins::lint(module, source, role));
+    // The type checker needs all names to be defined.
     let mut interface = Interface::empty();
     if !problems.iter().any(Diagnostic::is_error) {
-        let (advice, known) = types::check(module, role, loads);
-        problems.extend(advice);
-        interface = known;
+        let (warnings, exported) = types::check(module, role, loads);
+        problems.extend(warnings);
+        interface = exported;
     }
     problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.span.start));
     (problems, interface)

@@ -1,4 +1,4 @@
-//! What a file is for, which decides the names it knows.
+//! The kind of a script file, which determines its built-ins.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,17 +14,17 @@ use crate::script::{Paths, Source, on_big_stack, parse};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A session script, with what it loads.
+    /// A session script, and the files it loads.
     Session,
     Extension,
     /// `*_test.star`.
     Test,
-    /// Functions for others to load; by whom cannot be known.
+    /// A file of functions that scripts of any role may load.
     Library,
 }
 
 impl Role {
-    /// What a file looks like, from its name and its text.
+    /// The role of a file, from its name and content.
     pub fn of(source: &Source) -> Role {
         match Role::of_text(source) {
             Role::Session if is_library(source) => Role::Library,
@@ -32,7 +32,7 @@ impl Role {
         }
     }
 
-    /// The same for a text that may not parse just now.
+    /// The role of a text that may not parse, such as a file that is being edited. Never [`Role::Library`].
     pub fn of_text(source: &Source) -> Role {
         if source.path.as_deref().is_some_and(is_test) {
             Role::Test
@@ -47,12 +47,12 @@ impl Role {
         match self {
             Role::Session => builtins::session(),
             Role::Extension => extension::globals(),
-            // A test knows what everything that it tests knows; a library may be loaded by anything.
+            // Tests can load session scripts and extensions, and both can load a library.
             Role::Test | Role::Library => testing::globals(),
         }
     }
 
-    /// Every name that a file knows without making it.
+    /// The names of all built-ins.
     pub fn names(self) -> &'static HashSet<String> {
         static SESSION: LazyLock<HashSet<String>> = LazyLock::new(|| names(builtins::session()));
         static EXTENSION: LazyLock<HashSet<String>> = LazyLock::new(|| names(extension::globals()));
@@ -64,12 +64,12 @@ impl Role {
         }
     }
 
-    /// Where a name would be known, if not here.
+    /// The kind of file in which a name is a built-in, if it is none for this role.
     pub fn elsewhere(self, name: &str) -> Option<&'static str> {
         [(Role::Session, "session scripts"), (Role::Extension, "extensions"), (Role::Test, "tests")]
             .into_iter()
             .find(|(role, _)| *role != self && role.names().contains(name))
-            .map(|(_, where_known)| where_known)
+            .map(|(_, files)| files)
     }
 
     pub(super) fn paths(self) -> Paths {
@@ -88,14 +88,14 @@ pub fn is_test(file: &Path) -> bool {
     file.file_name().is_some_and(|name| name.to_string_lossy().ends_with("_test.star"))
 }
 
-/// Whether a file only makes names: it does nothing when it runs, so it is there to be loaded.
+/// Whether a file consists of definitions only, so that it is useful only to be loaded.
 pub fn is_library(source: &Source) -> bool {
-    on_big_stack(|| parse(source).is_ok_and(|module| only_makes_names(module.statement()))).unwrap_or(false)
+    on_big_stack(|| parse(source).is_ok_and(|module| only_defines(module.statement()))).unwrap_or(false)
 }
 
-fn only_makes_names(statement: &AstStmt) -> bool {
+fn only_defines(statement: &AstStmt) -> bool {
     match &statement.node {
-        Stmt::Statements(all) => all.iter().all(only_makes_names),
+        Stmt::Statements(all) => all.iter().all(only_defines),
         Stmt::Expression(expression) => matches!(expression.node, Expr::Literal(_)),
         Stmt::Def(_) | Stmt::Load(_) | Stmt::Assign(_) | Stmt::Pass => true,
         _ => false,

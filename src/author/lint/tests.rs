@@ -1,4 +1,4 @@
-//! What is found in which text.
+//! Which lints fire for which text.
 
 use super::{Role, alone};
 use crate::builtins::presets;
@@ -45,13 +45,13 @@ fn every_rule_finds_what_it_is_for() {
 }
 
 #[test]
-fn all_of_a_file_is_told_in_its_order() {
+fn problems_are_in_the_order_of_the_text() {
     let text = "log = 1\ndef f():\n    y = 1\n    return zz\n    print(1)\n";
     assert_eq!(session(text), ["1:1 shadowed-builtin", "3:5 unused-assign", "4:12 using-undefined", "5:5 unreachable"]);
 }
 
 #[test]
-fn a_comment_silences_a_rule_at_its_place() {
+fn a_comment_disables_a_lint_on_its_line() {
     for text in [
         "def f():\n    x = 1 # starlark-lint-disable unused-assign\n    return 2\n",
         "# starlark-lint-disable shadowed-builtin\nbackends = 1\n",
@@ -63,7 +63,7 @@ fn a_comment_silences_a_rule_at_its_place() {
 }
 
 #[test]
-fn what_is_usual_is_not_told() {
+fn common_code_is_not_reported() {
     for text in [
         "def on_request(request):\n    if request.name == \"x\":\n        fail(\"no\")\n",
         "def handler(args):\n    return 1\n",
@@ -76,15 +76,18 @@ fn what_is_usual_is_not_told() {
 }
 
 #[test]
-fn a_name_of_another_kind_of_file_says_so() {
+fn a_built_in_of_another_role_gets_a_hint() {
     let hint = |role, text: &str| alone(&Source::new("x.star", text), role)[0].hint.clone();
-    assert_eq!(hint(Role::Session, "x = Extension\n").as_deref(), Some("`Extension` is for extensions only"));
-    assert_eq!(hint(Role::Extension, "x = backends()\n").as_deref(), Some("`backends` is for session scripts only"));
+    assert_eq!(hint(Role::Session, "x = Extension\n").as_deref(), Some("`Extension` is available in extensions only"));
+    assert_eq!(
+        hint(Role::Extension, "x = backends()\n").as_deref(),
+        Some("`backends` is available in session scripts only")
+    );
     assert_eq!(hint(Role::Session, "backend()\n").as_deref(), Some("did you mean `backends`?"));
 }
 
 #[test]
-fn what_is_shipped_is_clean() {
+fn embedded_scripts_have_no_problems() {
     for preset in presets::PRESETS {
         assert_eq!(found(Role::Session, preset.source), [""; 0], "{}", preset.full_name());
     }

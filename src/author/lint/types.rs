@@ -1,4 +1,4 @@
-//! What the engine can tell of types: advice, for it sees little at the top level and nothing through most values.
+//! The lint `type`: errors of Starlark's type checker, as warnings, because it knows the types of few values.
 
 use std::collections::HashMap;
 
@@ -17,22 +17,23 @@ pub(super) fn check(
     loads: &HashMap<String, Interface>,
 ) -> (Vec<Diagnostic>, Interface) {
     let (errors, _, interface, _) = module.clone().typecheck(role.globals(), loads);
-    let silenced = |error: &starlark::Error| error.span().is_some_and(|place| module.is_suppressed(RULE, place.span));
-    let advice = errors.iter().filter(|error| !silenced(error)).map(|error| {
-        let mut advice = diagnose(error).rule(RULE);
-        advice.severity = Severity::Warning;
-        shortened(advice)
+    let is_suppressed =
+        |error: &starlark::Error| error.span().is_some_and(|place| module.is_suppressed(RULE, place.span));
+    let warnings = errors.iter().filter(|error| !is_suppressed(error)).map(|error| {
+        let mut warning = diagnose(error).rule(RULE);
+        warning.severity = Severity::Warning;
+        shorten(warning)
     });
-    (advice.collect(), interface)
+    (warnings.collect(), interface)
 }
 
-/// A module is told with all of its members and their types: pages of them. What matters is the one that is meant.
-fn shortened(mut advice: Diagnostic) -> Diagnostic {
+/// The message about an unknown member lists all members of the module with their types. Suggests the nearest one instead.
+fn shorten(mut warning: Diagnostic) -> Diagnostic {
     const MODULE: &str = "` is not available on the type `namespace(";
-    let Some((before, members)) = advice.message.split_once(MODULE) else { return advice };
+    let Some((before, members)) = warning.message.split_once(MODULE) else { return warning };
     let name = before.rsplit('`').next().unwrap_or_default().to_owned();
     let known = members.split(" = def(").filter_map(|part| part.rsplit([' ', '(']).next());
-    advice.hint = nearest(&name, known).map(|near| format!("did you mean `{near}`?"));
-    advice.message = format!("this module has no `{name}`");
-    advice
+    warning.hint = nearest(&name, known).map(|near| format!("did you mean `{near}`?"));
+    warning.message = format!("this module has no member `{name}`");
+    warning
 }

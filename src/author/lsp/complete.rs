@@ -7,7 +7,7 @@ use lsp_types::{
     CompletionItem, CompletionItemKind, CompletionTextEdit, Documentation, MarkupContent, MarkupKind, TextEdit,
 };
 
-use super::document::{Document, range};
+use super::document::{ScriptDocument, range};
 use super::loadable::loadable;
 use super::syntax;
 use super::workspace::WorkspaceState;
@@ -19,7 +19,7 @@ use crate::model::Snapshot;
 const KEYWORDS: [&str; 15] =
     ["def", "return", "for", "in", "if", "elif", "else", "not", "and", "or", "load", "lambda", "True", "False", "None"];
 
-pub(super) fn complete(document: &Document, offset: usize, workspace: &WorkspaceState) -> Vec<CompletionItem> {
+pub(super) fn complete(document: &ScriptDocument, offset: usize, workspace: &WorkspaceState) -> Vec<CompletionItem> {
     let (line, before) = document.line_before(offset);
     if let Some(start) = syntax::open_string(before) {
         let typed = &before[start..];
@@ -47,7 +47,7 @@ pub(super) fn complete(document: &Document, offset: usize, workspace: &Workspace
 /// the completed part starts. `names` are names that are defined before this line.
 pub fn completions(line: &str, snapshot: Arc<Snapshot>, root: &Path, names: &[String]) -> (usize, Vec<String>) {
     let workspace = WorkspaceState { config: None, snapshot: Some(snapshot) };
-    let document = Document::at(root.join("prompt.star"), line);
+    let document = ScriptDocument::at(root.join("prompt.star"), line);
     let labels = complete(&document, line.len(), &workspace).into_iter().map(|item| item.label);
     let (start, mut found): (usize, Vec<String>) = match syntax::open_string(line) {
         Some(start) => (start, labels.collect()),
@@ -78,7 +78,7 @@ fn item_with_detail(
 }
 
 /// Names of servers and tools; in a `load()` the files of the project and the embedded libraries.
-fn in_string(before: &str, document: &Document, workspace: &WorkspaceState) -> Vec<CompletionItem> {
+fn in_string(before: &str, document: &ScriptDocument, workspace: &WorkspaceState) -> Vec<CompletionItem> {
     let before = before.trim_end();
     if before.ends_with("load(") {
         let file = |path: String, detail: &str| item_with_detail(path, CompletionItemKind::FILE, detail, String::new());
@@ -129,7 +129,7 @@ fn item_of_entry(label: &str, kind: CompletionItemKind, entry: &Entry) -> Comple
 }
 
 /// The names that the file defines, the built-ins that it can use, and the keywords.
-fn names(typed: &str, document: &Document) -> Vec<CompletionItem> {
+fn names(typed: &str, document: &ScriptDocument) -> Vec<CompletionItem> {
     let role = Role::of_text(&document.source());
     let mut items: Vec<CompletionItem> = Vec::new();
     let mut modules: Vec<&str> = Vec::new();

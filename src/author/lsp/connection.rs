@@ -13,16 +13,16 @@ pub(super) enum Incoming {
     /// Input that is not a message, with the reason. The next message may be valid again.
     Malformed(String),
     /// The end of the input.
-    End,
+    Closed,
 }
 
 pub(super) fn read(input: &mut impl BufRead) -> io::Result<Incoming> {
     match Message::read(input) {
         Ok(Some(message)) => Ok(Incoming::Message(message)),
-        Ok(None) => Ok(Incoming::End),
+        Ok(None) => Ok(Incoming::Closed),
         Err(error) => match error.kind() {
             io::ErrorKind::InvalidData => Ok(Incoming::Malformed(error.to_string())),
-            io::ErrorKind::UnexpectedEof => Ok(Incoming::End),
+            io::ErrorKind::UnexpectedEof => Ok(Incoming::Closed),
             _ => Err(error),
         },
     }
@@ -30,11 +30,11 @@ pub(super) fn read(input: &mut impl BufRead) -> io::Result<Incoming> {
 
 /// The output to the client, shared by the server and the worker. Both write whole messages.
 #[derive(Clone)]
-pub(super) struct Output(Arc<Mutex<Box<dyn Write + Send>>>);
+pub(super) struct ClientOutput(Arc<Mutex<Box<dyn Write + Send>>>);
 
-impl Output {
+impl ClientOutput {
     pub(super) fn new(output: Box<dyn Write + Send>) -> Self {
-        Output(Arc::new(Mutex::new(output)))
+        ClientOutput(Arc::new(Mutex::new(output)))
     }
 
     pub(super) fn send(&self, message: impl Into<Message>) {
@@ -79,7 +79,7 @@ mod tests {
                 Incoming::Message(Message::Notification(notification)) => methods.push(notification.method),
                 Incoming::Message(other) => panic!("not a notification: {other:?}"),
                 Incoming::Malformed(_) => malformed += 1,
-                Incoming::End => break,
+                Incoming::Closed => break,
             }
         }
         assert_eq!((methods, malformed), (vec!["first".to_owned(), "last".to_owned()], 5));

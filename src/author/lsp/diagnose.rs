@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lsp_types::{DiagnosticSeverity, NumberOrString};
 
-use super::document::{Document, range};
+use super::document::{ScriptDocument, range};
 use super::workspace::{Workspace, WorkspaceState};
 use crate::author::check::Report;
 use crate::author::lint::{self, Role};
@@ -17,7 +17,7 @@ use crate::host_io::Reach;
 use crate::script::{Limits, Source};
 
 pub(super) fn diagnose(
-    document: &Document,
+    document: &ScriptDocument,
     state: &WorkspaceState,
     workspace: &Workspace,
 ) -> Vec<lsp_types::Diagnostic> {
@@ -65,7 +65,7 @@ fn same_file(path: &Path, other: Option<&Path>) -> bool {
     other.is_some() && path.canonicalize().ok() == other
 }
 
-fn to_lsp(problem: &Diagnostic, document: &Document) -> lsp_types::Diagnostic {
+fn to_lsp(problem: &Diagnostic, document: &ScriptDocument) -> lsp_types::Diagnostic {
     let severity = match problem.severity {
         Severity::Error => DiagnosticSeverity::ERROR,
         Severity::Warning => DiagnosticSeverity::WARNING,

@@ -11,7 +11,7 @@ use crate::script::Source;
 
 /// The text of a script.
 #[derive(Clone, Debug)]
-pub(super) struct Document {
+pub(super) struct ScriptDocument {
     /// None for a document that is not a file.
     pub path: Option<PathBuf>,
     /// The name in diagnostics.
@@ -24,20 +24,20 @@ pub(super) struct Document {
 pub(super) struct OpenDocument {
     pub uri: Uri,
     pub version: i32,
-    pub document: Document,
+    pub document: ScriptDocument,
 }
 
 impl OpenDocument {
     pub(super) fn new(uri: Uri, version: i32, text: String) -> Self {
         let path = path_of(&uri);
         let name = path.as_ref().map_or_else(|| uri.as_str().to_owned(), |path| path.display().to_string());
-        OpenDocument { uri, version, document: Document { path, name, text: text.into() } }
+        OpenDocument { uri, version, document: ScriptDocument { path, name, text: text.into() } }
     }
 }
 
-impl Document {
+impl ScriptDocument {
     pub(super) fn at(path: PathBuf, text: &str) -> Self {
-        Document { name: path.display().to_string(), path: Some(path), text: text.into() }
+        ScriptDocument { name: path.display().to_string(), path: Some(path), text: text.into() }
     }
 
     /// The document as the source of a script.
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn positions_are_counted_in_utf_16() {
         let text = "a = 1\nb = '😀ü' + c\n";
-        let document = Document::at(PathBuf::from("/x.star"), text);
+        let document = ScriptDocument::at(PathBuf::from("/x.star"), text);
         let offset = text.find('c').unwrap();
         let found = position(text, offset);
         assert_eq!(found, Position::new(1, 12));

@@ -2,12 +2,12 @@
 
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
 
-use super::document::{Document, range};
+use super::document::{ScriptDocument, range};
 use super::syntax;
 use super::workspace::WorkspaceState;
 use crate::author::reference;
 
-pub(super) fn hover(document: &Document, offset: usize, workspace: &WorkspaceState) -> Option<Hover> {
+pub(super) fn hover(document: &ScriptDocument, offset: usize, workspace: &WorkspaceState) -> Option<Hover> {
     let (line, before) = document.line_before(offset);
     let (span, markdown) = match syntax::open_string(before) {
         Some(_) => {
@@ -35,7 +35,7 @@ fn about_string(content: &str, workspace: &WorkspaceState) -> Option<String> {
 }
 
 /// A definition of the file takes precedence over a built-in, because it shadows it.
-fn about_name(name: &str, document: &Document) -> Option<String> {
+fn about_name(name: &str, document: &ScriptDocument) -> Option<String> {
     let defined = syntax::defined_names(&document.text);
     if let Some((_, line)) = defined.iter().find(|(defined, _)| *defined == name) {
         let docs = docstring(&document.text, name).map(|docs| format!("\n\n{docs}")).unwrap_or_default();

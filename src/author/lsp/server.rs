@@ -20,11 +20,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::complete::complete;
-use super::connection::{self, Incoming, Output};
+use super::connection::{self, ClientOutput, Incoming};
 use super::definition::definition;
 use super::document::{OpenDocument, path_of};
 use super::hover::hover;
-use super::worker::{Worker, publish};
+use super::worker::{CheckWorker, publish};
 use super::workspace::{Workspace, WorkspaceState};
 
 /// How the server ended. A client must send `shutdown` before `exit` or closing the connection.
@@ -36,8 +36,8 @@ pub enum End {
 
 /// Serves until the client sends `exit` or closes the connection.
 pub fn serve(mut input: impl BufRead, output: Box<dyn Write + Send>, workspace: Workspace) -> std::io::Result<End> {
-    let output = Output::new(output);
-    let worker = Worker::start(workspace, output.clone())?;
+    let output = ClientOutput::new(output);
+    let worker = CheckWorker::start(workspace, output.clone())?;
     let mut server = LanguageServer { output, worker, documents: HashMap::new(), phase: Phase::Uninitialized };
     loop {
         match connection::read(&mut input)? {
@@ -47,7 +47,7 @@ pub fn serve(mut input: impl BufRead, output: Box<dyn Write + Send>, workspace: 
             // The server sends no requests, so no response is expected.
             Incoming::Message(Message::Response(_)) => {}
             Incoming::Malformed(reason) => server.output.send_parse_error(&reason),
-            Incoming::End => break,
+            Incoming::Closed => break,
         }
     }
     Ok(if server.phase == Phase::ShutDown { End::Asked } else { End::Unasked })
@@ -63,8 +63,8 @@ enum Phase {
 }
 
 struct LanguageServer {
-    output: Output,
-    worker: Worker,
+    output: ClientOutput,
+    worker: CheckWorker,
     /// Open documents by URI.
     documents: HashMap<String, OpenDocument>,
     phase: Phase,

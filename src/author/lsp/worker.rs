@@ -10,19 +10,19 @@ use lsp_server::Notification;
 use lsp_types::notification::{Notification as _, PublishDiagnostics};
 use lsp_types::{PublishDiagnosticsParams, Uri};
 
-use super::connection::Output;
+use super::connection::ClientOutput;
 use super::diagnose;
 use super::document::OpenDocument;
 use super::workspace::{Workspace, WorkspaceState};
 
-pub(super) struct Worker(Arc<Shared>);
+pub(super) struct CheckWorker(Arc<WorkerShared>);
 
-struct Shared {
-    queue: Mutex<Queue>,
+struct WorkerShared {
+    queue: Mutex<CheckQueue>,
     changed: Condvar,
 }
 
-struct Queue {
+struct CheckQueue {
     workspace: Workspace,
     /// Documents to check, by URI. A newer text replaces an older one.
     documents: HashMap<String, OpenDocument>,
@@ -31,13 +31,13 @@ struct Queue {
     closed: bool,
 }
 
-impl Worker {
-    pub(super) fn start(workspace: Workspace, output: Output) -> io::Result<Worker> {
-        let queue = Queue { workspace, documents: HashMap::new(), state: None, closed: false };
-        let shared = Arc::new(Shared { queue: Mutex::new(queue), changed: Condvar::new() });
+impl CheckWorker {
+    pub(super) fn start(workspace: Workspace, output: ClientOutput) -> io::Result<CheckWorker> {
+        let queue = CheckQueue { workspace, documents: HashMap::new(), state: None, closed: false };
+        let shared = Arc::new(WorkerShared { queue: Mutex::new(queue), changed: Condvar::new() });
         let worker = Arc::clone(&shared);
         std::thread::Builder::new().name("checks".to_owned()).spawn(move || worker.run(&output))?;
-        Ok(Worker(shared))
+        Ok(CheckWorker(shared))
     }
 
     pub(super) fn check(&self, document: OpenDocument) {
@@ -67,15 +67,15 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for CheckWorker {
     fn drop(&mut self) {
         self.0.queue().closed = true;
         self.0.changed.notify_one();
     }
 }
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl WorkerShared {
+    fn queue(&self) -> MutexGuard<'_, CheckQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -92,7 +92,7 @@ impl Shared {
         state
     }
 
-    fn run(&self, output: &Output) {
+    fn run(&self, output: &ClientOutput) {
         while let Some((open, workspace)) = self.next() {
             let diagnostics = diagnose::diagnose(&open.document, &self.workspace_state(), &workspace);
             // If a newer text is queued, the diagnostics are outdated.
@@ -118,7 +118,7 @@ impl Shared {
     }
 }
 
-pub(super) fn publish(output: &Output, uri: Uri, version: Option<i32>, diagnostics: Vec<lsp_types::Diagnostic>) {
+pub(super) fn publish(output: &ClientOutput, uri: Uri, version: Option<i32>, diagnostics: Vec<lsp_types::Diagnostic>) {
     let params = PublishDiagnosticsParams { uri, diagnostics, version };
     output.send(Notification::new(PublishDiagnostics::METHOD.to_owned(), params));
 }

@@ -1,6 +1,6 @@
-//! A prompt with the servers live: lines are tried before they go into a script.
+//! The interactive prompt of `proxy repl`: runs Starlark statements against the live servers.
 
-mod pieces;
+mod statements;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub use pieces::Pieces;
+pub use statements::Pieces;
 
 use crate::author::lsp;
 use crate::author::reference;
@@ -21,21 +21,21 @@ use crate::json::{Raw, RawRef};
 use crate::model::{Principal, SurfaceKey};
 use crate::script::{self, Context, Failure, Limits, LogLevel, Paths, Program, Source, converse, on_big_stack};
 
-/// What a prompt needs.
+/// The environment of a prompt.
 pub struct Setting {
     pub gateway: Arc<Gateway>,
     pub settings: Arc<Settings>,
-    /// Where `load("//...")` begins.
+    /// The folder that `//` paths start at.
     pub root: PathBuf,
     pub principal: Principal,
-    /// Ends the line that is running.
+    /// Cancels the running statement.
     pub interrupt: Interrupt,
-    /// Shows what a line prints.
+    /// Shows the output of `print()`.
     pub print: fn(&str),
     pub runtime: tokio::runtime::Handle,
 }
 
-/// Stops what runs now, and nothing that comes later.
+/// Cancels the statement that is running, but not later ones.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Mutex<CancellationToken>>);
 
@@ -44,14 +44,15 @@ impl Interrupt {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
 
-    fn fresh(&self) -> CancellationToken {
+    /// A new token for the next statement.
+    fn new_token(&self) -> CancellationToken {
         let token = CancellationToken::new();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token.clone();
         token
     }
 }
 
-/// What comes of a line.
+/// Output of the prompt.
 #[derive(Debug)]
 pub enum Shown {
     Value(String),
@@ -59,39 +60,39 @@ pub enum Shown {
     Problem(Box<Diagnostic>),
 }
 
-/// Whoever types, and reads the answers.
+/// The user interface of a prompt.
 pub trait Person {
-    /// What comes next, as one statement; none at the end. `names` are those that lines have made.
+    /// The next statement or command; None at the end of the input. `names` are the names defined so far.
     fn next(&mut self, names: &[String]) -> Option<String>;
 
     fn show(&mut self, shown: Shown);
 }
 
 const HELP: &str = "\
-a line of Starlark runs at once; its value is shown, its names stay
-:doc NAME    what a built-in does, also help(NAME)
-:help        this
-:quit        ends, as does Ctrl-D; Ctrl-C ends a running line";
+Enter Starlark statements. The value of an expression is shown; names stay defined.
+:doc NAME    show the documentation of a built-in (also help(NAME))
+:help        show this help
+:quit        quit (also Ctrl-D); Ctrl-C cancels a running statement";
 
-/// Talks until the person ends it. Blocking: call it off the async threads.
-pub fn talk(setting: &Setting, person: &mut (impl Person + Send)) -> Result<(), Failure> {
+/// Runs statements until the user quits. Blocks: must not run on a thread of the async runtime.
+pub fn talk(setting: &Setting, ui: &mut (impl Person + Send)) -> Result<(), Failure> {
     on_big_stack(|| {
         converse(|prompt| {
             let mut number = 0;
-            while let Some(text) = person.next(&prompt.names()) {
+            while let Some(text) = ui.next(&prompt.names()) {
                 let line = text.trim();
                 if let Some(shown) = command(line) {
                     match shown {
-                        Some(shown) => person.show(shown),
+                        Some(shown) => ui.show(shown),
                         None => return,
                     }
                     continue;
                 }
                 number += 1;
                 match run(setting, prompt, &text, number) {
-                    Ok(Some(value)) => person.show(Shown::Value(value)),
+                    Ok(Some(value)) => ui.show(Shown::Value(value)),
                     Ok(None) => {}
-                    Err(failure) => person.show(Shown::Problem(failure.diagnostic)),
+                    Err(failure) => ui.show(Shown::Problem(failure.diagnostic)),
                 }
             }
         });
@@ -106,14 +107,14 @@ fn run(
 ) -> Result<Option<String>, Failure> {
     let source = Source::new(format!("<line {number}>"), text);
     let limits = Limits::HANDLER;
-    // Each line sees the servers as they are when it begins.
-    let visitor = SurfaceKey { principal: setting.principal.clone(), client: Arc::default() };
-    let world = builtins::world(setting.gateway.snapshot(), Arc::clone(&setting.settings), visitor);
+    // Each statement sees the current state of the servers.
+    let surface_key = SurfaceKey { principal: setting.principal.clone(), client: Arc::default() };
+    let world = builtins::world(setting.gateway.snapshot(), Arc::clone(&setting.settings), surface_key);
     let calls = Calls {
-        test_overrides: Some(Arc::new(AtPrompt { print: setting.print })),
+        test_overrides: Some(Arc::new(PrintRedirect { print: setting.print })),
         ..Calls::clone(&setting.gateway.calls())
     };
-    let host = calls.host(setting.principal.clone(), setting.interrupt.fresh(), "repl", setting.runtime.clone());
+    let host = calls.host(setting.principal.clone(), setting.interrupt.new_token(), "repl", setting.runtime.clone());
     let context = Context::prompt(world, host, &limits);
     prompt.run(&Program {
         source: &source,
@@ -127,12 +128,12 @@ fn run(
     })
 }
 
-/// This machine's own, but for what lines print: that is for the person who typed them.
-struct AtPrompt {
+/// Redirects `print()` to the user interface. The clock and all effects are real.
+struct PrintRedirect {
     print: fn(&str),
 }
 
-impl TestOverrides for AtPrompt {
+impl TestOverrides for PrintRedirect {
     fn now(&self) -> SystemTime {
         SystemTime::now()
     }
@@ -151,17 +152,16 @@ impl TestOverrides for AtPrompt {
     }
 }
 
-/// What is said to the prompt itself: something to show, or the wish to end.
+/// Runs a line that is a command of the prompt. `Some(None)` quits; None means that the line is not a command.
 fn command(line: &str) -> Option<Option<Shown>> {
-    let asked = line.strip_prefix("help(").and_then(|rest| rest.strip_suffix(')'));
-    let asked = asked.or_else(|| line.strip_prefix(":doc").map(str::trim));
-    match (line, asked) {
+    let documented = line.strip_prefix("help(").and_then(|rest| rest.strip_suffix(')'));
+    let documented = documented.or_else(|| line.strip_prefix(":doc").map(str::trim));
+    match (line, documented) {
         (":quit" | ":q" | ":exit" | "exit" | "quit" | "exit()" | "quit()", _) => Some(None),
         (":help" | "help" | "?" | "help()", _) => Some(Some(Shown::Text(HELP.to_owned()))),
         (_, Some(name)) => Some(Some(document(name.trim_matches(['"', '\''])))),
         _ if line.starts_with(':') => {
-            let unknown =
-                Diagnostic::error(format!("the prompt does not know `{line}`")).hint("`:help` lists what it knows");
+            let unknown = Diagnostic::error(format!("unknown command `{line}`")).hint("`:help` lists the commands");
             Some(Some(Shown::Problem(Box::new(unknown))))
         }
         _ => None,
@@ -176,7 +176,7 @@ fn document(name: &str) -> Shown {
         return Shown::Text(lines.join("\n"));
     }
     if found.is_empty() {
-        let unknown = Diagnostic::error(format!("there is no built-in `{name}`"));
+        let unknown = Diagnostic::error(format!("unknown built-in `{name}`"));
         let known = reference::entries().iter().map(|entry| entry.name.as_str());
         return Shown::Problem(Box::new(match nearest(name, known) {
             Some(near) => unknown.hint(format!("did you mean `{near}`?")),
@@ -190,7 +190,7 @@ fn document(name: &str) -> Shown {
     Shown::Text(texts.join("\n\n"))
 }
 
-/// The names that could be meant at the end of what is typed, and where the typed part begins.
+/// The completions at the end of a line, and the offset at which the completed part starts.
 pub fn completions(line: &str, gateway: &Gateway, root: &Path, names: &[String]) -> (usize, Vec<String>) {
     lsp::completions(line, gateway.snapshot(), root, names)
 }

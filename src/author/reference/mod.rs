@@ -1,5 +1,5 @@
-//! What the built-ins say of themselves, from their doc comments: for the page in `docs/reference`, the language server
-//! and the prompt.
+//! The reference of the built-ins, from their doc comments: for the page in `docs/reference`, the language server and the
+//! prompt.
 
 mod page;
 
@@ -15,12 +15,12 @@ use crate::author::lint::Role;
 use crate::author::testing;
 use crate::{builtins, extension};
 
-/// One built-in: a function, a member of a module or of a type.
+/// One built-in: a function, or a member of a module or type.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// `publish`, `json.decode`, `Backend.tools`.
     pub name: String,
-    /// `publish(meta, handler)`; of a member that is no function only its name.
+    /// `publish(meta, handler)`; for a member that is not a function only its name.
     pub signature: String,
     pub text: String,
     pub group: Group,
@@ -29,30 +29,33 @@ pub struct Entry {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Of session scripts only.
+    /// In session scripts only.
     Session,
+    /// In session scripts and extensions.
     Everywhere,
-    /// Of extensions and their tests only.
+    /// In extensions and their tests only.
     Extension,
-    /// Of tests only.
+    /// In tests only.
     Test,
-    /// A member of values that built-ins give.
+    /// A member of this type, for values that built-ins return.
     Type(&'static str),
 }
 
-/// When it can be called.
+/// When a built-in can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Always,
-    /// While the script runs, which decides what there is.
+    /// While the session script runs, which decides what is published.
     Top,
-    /// While a call is handled: the top level has no effects.
+    /// While a call is handled, because the top level must not have effects.
     Handler,
 }
 
-const TOP: [&str; 6] =
+/// Built-ins of [`When::Top`].
+const TOP_LEVEL: [&str; 6] =
     ["publish", "publish_resource", "publish_resource_template", "publish_prompt", "passthrough", "instructions"];
 
+/// Built-ins of [`When::Handler`].
 const HANDLER: [&str; 10] = [
     "elicit",
     "check_rate_limit",
@@ -66,26 +69,26 @@ const HANDLER: [&str; 10] = [
     "time.sleep",
 ];
 
-/// Modules all of whose members act on the world.
-const ACTING: [&str; 7] = ["state", "shared_state", "http", "exec", "sqlite", "postgres", "uuid"];
+/// Modules whose members all have effects, and so belong to [`When::Handler`].
+const EFFECT_MODULES: [&str; 7] = ["state", "shared_state", "http", "exec", "sqlite", "postgres", "uuid"];
 
 impl Entry {
-    /// In one line, for a person.
+    /// Where and when the built-in can be used, on one line.
     pub fn availability(&self) -> String {
-        let place = match self.group {
+        let files = match self.group {
             Group::Session | Group::Type(_) => "session scripts",
             Group::Everywhere => "session scripts and extensions",
             Group::Extension => "extensions only",
             Group::Test => "tests only",
         };
         match self.when {
-            When::Always => place.to_owned(),
-            When::Top => format!("{place}, at the top level"),
-            When::Handler => format!("{place}, while a call is handled"),
+            When::Always => files.to_owned(),
+            When::Top => format!("{files}, at the top level"),
+            When::Handler => format!("{files}, while a call is handled"),
         }
     }
 
-    /// Whether a file of that role can use it.
+    /// Whether a file of this role can use the built-in.
     pub fn is_for(&self, role: Role) -> bool {
         match self.group {
             Group::Everywhere => true,
@@ -95,19 +98,19 @@ impl Entry {
         }
     }
 
-    /// Title, text and availability, as Markdown.
+    /// Signature, text and availability as Markdown.
     pub fn markdown(&self) -> String {
         format!("```python\n{}\n```\n\n{}\n\n*{}*", self.signature, self.text, self.availability())
     }
 }
 
-/// All of them, by group, sorted by name within it.
+/// All built-ins by group, sorted by name within each group.
 pub fn entries() -> &'static [Entry] {
     static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(collect);
     &ENTRIES
 }
 
-/// The entry of that name, or those of types that have a member of that name.
+/// The built-in with this name; otherwise the members of types with the name after its last dot.
 pub fn find(name: &str) -> Vec<&'static Entry> {
     let exact: Vec<&Entry> = entries().iter().filter(|entry| entry.name == name).collect();
     if !exact.is_empty() {
@@ -119,7 +122,7 @@ pub fn find(name: &str) -> Vec<&'static Entry> {
     entries().iter().filter(of_type).collect()
 }
 
-/// What the engine has by itself is not ours to document.
+/// Starlark's own built-ins, which the reference leaves out.
 fn engine() -> DocModule {
     use LibraryExtension::{EnumType, Filter, Map, Partial, RecordType, SetType, StructType, Typing};
     GlobalsBuilder::extended_by(&[StructType, RecordType, EnumType, SetType, Map, Filter, Partial, Typing])
@@ -131,19 +134,21 @@ fn collect() -> Vec<Entry> {
     let engine = engine();
     let common = builtins::common().build().documentation();
     let mut entries = Vec::new();
-    take(&mut entries, Group::Session, &builtins::session().documentation(), |name| !common.members.contains_key(name));
+    add_members(&mut entries, Group::Session, &builtins::session().documentation(), |name| {
+        !common.members.contains_key(name)
+    });
     for (name, documentation) in builtins::document::types() {
         for (member, item) in sorted(&documentation.members) {
-            take_member(&mut entries, Group::Type(name), &format!("{name}.{member}"), item);
+            add_member(&mut entries, Group::Type(name), &format!("{name}.{member}"), item);
         }
     }
-    take(&mut entries, Group::Everywhere, &common, |name| !engine.members.contains_key(name));
-    take(&mut entries, Group::Extension, &without(extension::globals().documentation(), &common), |_| true);
-    take(&mut entries, Group::Test, &testing::globals().documentation(), |name| name == "testing");
+    add_members(&mut entries, Group::Everywhere, &common, |name| !engine.members.contains_key(name));
+    add_members(&mut entries, Group::Extension, &without(extension::globals().documentation(), &common), |_| true);
+    add_members(&mut entries, Group::Test, &testing::globals().documentation(), |name| name == "testing");
     entries
 }
 
-/// What a module has that another has not; of a module that both have the members.
+/// The members of a module that another module does not have; applies to submodules too.
 fn without(mut module: DocModule, other: &DocModule) -> DocModule {
     module.members.retain(|name, item| match (item, other.members.get(name)) {
         (_, None) => true,
@@ -156,41 +161,41 @@ fn without(mut module: DocModule, other: &DocModule) -> DocModule {
     module
 }
 
-/// What the modules of extensions are for, by name.
+/// Introductions of the modules of extensions, by name.
 fn about_modules() -> &'static HashMap<&'static str, String> {
     static ABOUT: LazyLock<HashMap<&'static str, String>> = LazyLock::new(|| {
         let parsed = |text: String| DocString::from_docstring(DocStringKind::Rust, &text);
-        let about = extension::about_modules().filter_map(|(name, said)| Some((name, text(&parsed(said)?))));
+        let about = extension::about_modules().filter_map(|(name, docs)| Some((name, text(&parsed(docs)?))));
         about.collect()
     });
     &ABOUT
 }
 
-fn take(entries: &mut Vec<Entry>, group: Group, module: &DocModule, wanted: impl Fn(&str) -> bool) {
-    for (name, item) in sorted(&module.members).into_iter().filter(|(name, _)| wanted(name)) {
-        take_item(entries, group, name, item);
+fn add_members(entries: &mut Vec<Entry>, group: Group, module: &DocModule, included: impl Fn(&str) -> bool) {
+    for (name, item) in sorted(&module.members).into_iter().filter(|(name, _)| included(name)) {
+        add_item(entries, group, name, item);
     }
 }
 
-fn take_item(entries: &mut Vec<Entry>, group: Group, name: &str, item: &DocItem) {
+fn add_item(entries: &mut Vec<Entry>, group: Group, name: &str, item: &DocItem) {
     match item {
-        DocItem::Member(member) => take_member(entries, group, name, member),
+        DocItem::Member(member) => add_member(entries, group, name, member),
         DocItem::Module(module) => {
             for (member, item) in sorted(&module.members) {
-                take_item(entries, group, &format!("{name}.{member}"), item);
+                add_item(entries, group, &format!("{name}.{member}"), item);
             }
         }
         DocItem::Type(documented) => {
             for (member, item) in sorted(&documented.members) {
-                take_member(entries, group, &format!("{name}.{member}"), item);
+                add_member(entries, group, &format!("{name}.{member}"), item);
             }
         }
     }
 }
 
-fn take_member(entries: &mut Vec<Entry>, group: Group, name: &str, member: &DocMember) {
+fn add_member(entries: &mut Vec<Entry>, group: Group, name: &str, member: &DocMember) {
     let (signature, docs) = match member {
-        // A constant of a module, such as `math.pi`, cannot carry a comment.
+        // Constants of modules, such as `math.pi`, cannot have a doc comment.
         DocMember::Property(property) if property.docs.is_none() => return,
         DocMember::Property(property) => (name.to_owned(), &property.docs),
         DocMember::Function(function) => (signature(name, function), &function.docs),
@@ -201,9 +206,9 @@ fn take_member(entries: &mut Vec<Entry>, group: Group, name: &str, member: &DocM
 
 fn when(name: &str) -> When {
     let module = name.split('.').next().unwrap_or_default();
-    if TOP.contains(&name) {
+    if TOP_LEVEL.contains(&name) {
         When::Top
-    } else if HANDLER.contains(&name) || ACTING.contains(&module) {
+    } else if HANDLER.contains(&name) || EFFECT_MODULES.contains(&module) {
         When::Handler
     } else {
         When::Always
@@ -223,7 +228,7 @@ fn sorted<'a, T: 'a>(members: impl IntoIterator<Item = (&'a String, &'a T)>) -> 
     members
 }
 
-/// `publish(meta, handler)`, with defaults and without types.
+/// The signature with defaults and without types: `publish(meta, handler)`.
 fn signature(name: &str, function: &DocFunction) -> String {
     let parameters = &function.params;
     let shown = |parameter: &DocParam| match &parameter.default_value {

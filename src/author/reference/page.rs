@@ -1,4 +1,4 @@
-//! The reference as one page.
+//! Renders the reference as one Markdown page.
 
 use std::fmt::Write;
 
@@ -7,16 +7,16 @@ use super::{Entry, Group, When, about_modules, entries};
 const INTRODUCTION: &str = "\
 # Built-ins
 
-Everything the proxy adds to Starlark. This page is made from the comments in the code; change it there. Every example on
-it is run by a test.
+Everything the proxy adds to Starlark. This page is generated from doc comments in the source; edit them there. A test
+runs every example.
 The language itself has `len`, `range`, `sorted`, `dict`, `list`, `struct`, `set`, `map`, `filter`, `partial` and the
 other functions of [standard Starlark](https://github.com/bazelbuild/starlark/blob/master/spec.md).
 
-*Top level* means that it works only while the session script runs, which decides what there is; *handler*, that it works
-only while a call is handled, because the top level has no effects. Everything else works in both.
+Built-ins marked *top level* work only while the session script runs, which decides what is published. Built-ins marked
+*handler* work only while a call is handled, because the top level must not have effects. All others work in both.
 ";
 
-/// `docs/reference/builtins.md`.
+/// The content of `docs/reference/builtins.md`.
 pub fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     section(&mut page, "Only in session scripts", |group| group == Group::Session);
@@ -37,18 +37,18 @@ pub fn page() -> String {
     page
 }
 
-fn section(page: &mut String, title: &str, wanted: impl Fn(Group) -> bool) {
+fn section(page: &mut String, title: &str, included: impl Fn(Group) -> bool) {
     let _ = write!(page, "\n## {title}\n");
-    let mut module = "";
-    for entry in entries().iter().filter(|entry| wanted(entry.group)) {
-        let of =
+    let mut previous_module = "";
+    for entry in entries().iter().filter(|entry| included(entry.group)) {
+        let module =
             entry.name.split_once('.').filter(|_| entry.group == Group::Extension).map_or("", |(module, _)| module);
-        if of != module
-            && let Some(about) = about_modules().get(of)
+        if module != previous_module
+            && let Some(about) = about_modules().get(module)
         {
-            let _ = write!(page, "\n### The module `{of}`\n\n{about}\n");
+            let _ = write!(page, "\n### The module `{module}`\n\n{about}\n");
         }
-        module = of;
+        previous_module = module;
         let _ = write!(page, "\n### `{}`\n\n", heading(entry));
         match entry.when {
             When::Always => {}
@@ -59,7 +59,7 @@ fn section(page: &mut String, title: &str, wanted: impl Fn(Group) -> bool) {
     }
 }
 
-/// A member of a type goes without the type's name, which is the section's.
+/// The heading of an entry. Members of a type omit the name of the type, which is the heading of the section.
 fn heading(entry: &Entry) -> String {
     match entry.group {
         Group::Type(name) => entry.signature[name.len()..].to_owned(),

@@ -1,4 +1,4 @@
-//! Built-ins that a file takes away from itself by giving their name to something else.
+//! The lint `shadowed-builtin`: definitions that have the name of a built-in.
 
 use starlark::codemap::Span;
 use starlark::syntax::AstModule;
@@ -10,26 +10,26 @@ use crate::script::Source;
 
 const RULE: &str = "shadowed-builtin";
 
-/// Parameters are left alone: they end with their function, and are often the very thing the built-in gives.
+/// Parameters are not checked: their scope is one function, and they often hold the value of the built-in (`config`).
 pub(super) fn lint(module: &AstModule, source: &Source, role: Role) -> Vec<Diagnostic> {
     let mut bound = Vec::new();
     collect(module.statement(), &mut bound);
     bound.retain(|(name, span)| role.names().contains(name) && !module.is_suppressed(RULE, *span));
-    bound.into_iter().map(|(name, span)| told(&name, span, source)).collect()
+    bound.into_iter().map(|(name, span)| problem(&name, span, source)).collect()
 }
 
-fn told(name: &str, span: Span, source: &Source) -> Diagnostic {
+fn problem(name: &str, span: Span, source: &Source) -> Diagnostic {
     let span = span.begin().get() as usize..span.end().get() as usize;
-    Diagnostic::warning(format!("`{name}` is a built-in, which cannot be used in this scope any more"))
+    Diagnostic::warning(format!("`{name}` shadows the built-in of the same name"))
         .rule(RULE)
         .at(Place::new(&source.name, source.text.clone(), span))
-        .hint("give it another name")
+        .hint("rename it")
 }
 
 fn collect(statement: &AstStmt, bound: &mut Vec<(String, Span)>) {
     match &statement.node {
         Stmt::Assign(assignment) => targets(&assignment.lhs, bound),
-        Stmt::For(looped) => targets(&looped.var, bound),
+        Stmt::For(statement) => targets(&statement.var, bound),
         Stmt::Def(function) => bound.push((function.name.node.ident.clone(), function.name.span)),
         Stmt::Load(load) => {
             bound.extend(load.args.iter().map(|name| (name.local.node.ident.clone(), name.local.span)));

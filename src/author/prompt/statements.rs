@@ -1,60 +1,60 @@
-//! Lines put together to what can run: a block with its body, a bracket with its end.
+//! Joins lines of input to complete statements: a block with its body, an expression with its closing brackets.
 
-/// What was typed and cannot run yet.
+/// The lines of an incomplete statement.
 #[derive(Debug, Default)]
 pub struct Pieces {
-    open: String,
+    lines: String,
 }
 
 impl Pieces {
     pub fn is_empty(&self) -> bool {
-        self.open.is_empty()
+        self.lines.is_empty()
     }
 
-    /// Forgets what was begun.
+    /// Discards the incomplete statement.
     pub fn clear(&mut self) {
-        self.open.clear();
+        self.lines.clear();
     }
 
-    /// Takes a line; what can run now, in order.
+    /// Adds a line and returns the statements that are now complete, in order.
     pub fn push(&mut self, line: &str) -> Vec<String> {
-        let mut done = Vec::new();
-        // A line at the margin ends a block, unless it goes on with it.
-        let goes_on =
+        let mut complete = Vec::new();
+        // An unindented line ends a block unless it continues it.
+        let continues =
             line.starts_with([' ', '\t']) || ["else", "elif", ")", "]", "}"].iter().any(|word| line.starts_with(word));
-        if self.in_block() && !goes_on && !line.trim().is_empty() {
-            done.push(std::mem::take(&mut self.open));
+        if self.in_block() && !continues && !line.trim().is_empty() {
+            complete.push(std::mem::take(&mut self.lines));
         }
-        if self.open.is_empty() && line.trim().is_empty() {
-            return done;
+        if self.lines.is_empty() && line.trim().is_empty() {
+            return complete;
         }
-        self.open.push_str(line);
-        self.open.push('\n');
-        let ended = line.trim().is_empty() && !is_unfinished(&self.open);
-        if ended || (!is_unfinished(&self.open) && !self.in_block()) {
-            done.push(std::mem::take(&mut self.open));
+        self.lines.push_str(line);
+        self.lines.push('\n');
+        let ended = line.trim().is_empty() && !is_unfinished(&self.lines);
+        if ended || (!is_unfinished(&self.lines) && !self.in_block()) {
+            complete.push(std::mem::take(&mut self.lines));
         }
-        done
+        complete
     }
 
-    /// What is left at the end of the input.
+    /// Returns the incomplete statement at the end of the input.
     pub fn finish(&mut self) -> Option<String> {
-        (!self.open.is_empty()).then(|| std::mem::take(&mut self.open))
+        (!self.lines.is_empty()).then(|| std::mem::take(&mut self.lines))
     }
 
-    /// A block has been opened, and no bracket or string is open.
+    /// Whether the buffer is in a block and outside of brackets and strings.
     fn in_block(&self) -> bool {
         let opens = |line: &str| without_comment(line).trim_end().ends_with(':');
-        !self.open.is_empty()
-            && !is_unfinished(&self.open)
-            && self.open.lines().next().is_some_and(|first| {
-                opens(first) || self.open.lines().any(|line| line.starts_with([' ', '\t']) || opens(line))
+        !self.lines.is_empty()
+            && !is_unfinished(&self.lines)
+            && self.lines.lines().next().is_some_and(|first| {
+                opens(first) || self.lines.lines().any(|line| line.starts_with([' ', '\t']) || opens(line))
             })
-            && self.open.lines().any(opens)
+            && self.lines.lines().any(opens)
     }
 }
 
-/// Whether a bracket or a long string is open at the end, or the last line goes on.
+/// Whether the text ends inside brackets, inside a triple-quoted string, or with a line continuation.
 fn is_unfinished(text: &str) -> bool {
     let mut depth = 0_usize;
     let mut quote: Option<&str> = None;
@@ -64,7 +64,7 @@ fn is_unfinished(text: &str) -> bool {
         match quote {
             Some(_) if character == '\\' => step += rest[step..].chars().next().map_or(0, char::len_utf8),
             Some(open) if rest.starts_with(open) => (quote, step) = (None, open.len()),
-            // A short string ends with its line, whether closed or not.
+            // A string with single quotes ends at the end of its line, even without a closing quote.
             Some(open) if character == '\n' && open.len() == 1 => quote = None,
             Some(_) => {}
             None => match character {
@@ -94,16 +94,16 @@ mod tests {
 
     fn pieces(text: &str) -> Vec<String> {
         let mut pieces = Pieces::default();
-        let mut done: Vec<String> = text.lines().flat_map(|line| pieces.push(line)).collect();
-        done.extend(pieces.finish());
-        done
+        let mut complete: Vec<String> = text.lines().flat_map(|line| pieces.push(line)).collect();
+        complete.extend(pieces.finish());
+        complete
     }
 
     #[test]
-    fn lines_stand_alone_and_blocks_stay_together() {
+    fn lines_are_statements_and_blocks_stay_together() {
         assert_eq!(pieces("a = 1\nb = 2\n"), ["a = 1\n", "b = 2\n"]);
         assert_eq!(pieces("def f(x):\n    return x\n\nf(1)\n"), ["def f(x):\n    return x\n\n", "f(1)\n"]);
-        // Without an empty line too, as in a file.
+        // A block needs no empty line at its end.
         assert_eq!(pieces("def f(x):\n    return x\nf(1)\n"), ["def f(x):\n    return x\n", "f(1)\n"]);
         assert_eq!(
             pieces("if a:\n    x = 1\nelse:\n    x = 2\nprint(x)\n"),
