@@ -15,36 +15,38 @@ pub mod watch;
 
 // Layer 1
 pub mod model;
+
+// Layer 2
 pub mod store;
 pub mod host_io;
 
-// Layer 2
+// Layer 3
 pub mod wire;
 pub mod script;
 pub mod config;
 pub mod typings;
 
-// Layer 3
+// Layer 4
 pub mod backend;
 pub mod sandbox;
 pub mod search;
 
-// Layer 4
+// Layer 5
 pub mod builtins;
 
-// Layer 5
+// Layer 6
 pub mod extension;
 pub mod surface;
 
-// Layer 6
+// Layer 7
 pub mod calls;
 
-// Layer 7
+// Layer 8
 pub mod gateway;
 
-// Layer 8
+// Layer 9
 pub mod server;
 pub mod author;
 
-// Layer 9
+// Layer 10
 pub mod cli;

@@ -16,7 +16,6 @@ mod run;
 mod search;
 mod session;
 
-pub use effects::store_access::holder_of;
 pub use globals::{common, pure, session, session_builder};
 pub use metadata::names::{MAX_NAME, is_plain_name};
 pub use publish::plan::{Handler, Plan, Published};

@@ -4,13 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::runtime::Handle;
 
-use crate::builtins::holder_of;
-use crate::model::Request;
-use crate::store::{Holder, Store};
+use crate::model::{Owner, Request};
+use crate::store::Store;
 
 /// Held by all that runs for the request. The last to let go of it has the values forgotten.
 pub(super) struct RequestState {
-    holder: Holder,
+    owner: Owner,
     store: Store,
     runtime: Handle,
     used: AtomicBool,
@@ -19,14 +18,14 @@ pub(super) struct RequestState {
 impl RequestState {
     /// None for a request whose owner outlives it.
     pub(super) fn of(request: &Request, store: &Store, runtime: &Handle) -> Option<Self> {
-        let holder = holder_of(&request.principal, request.owner.as_ref());
+        let owner = Owner::of_values(&request.principal, request.owner.as_ref());
         let request_state = || RequestState {
-            holder: holder.clone(),
+            owner: owner.clone(),
             store: store.clone(),
             runtime: runtime.clone(),
             used: AtomicBool::new(false),
         };
-        matches!(holder, Holder::Request(_)).then(request_state)
+        matches!(owner, Owner::Request(_)).then(request_state)
     }
 
     /// The store was asked for something: there may be values now.
@@ -40,9 +39,9 @@ impl Drop for RequestState {
         if !*self.used.get_mut() {
             return;
         }
-        let (store, holder) = (self.store.clone(), self.holder.clone());
+        let (store, owner) = (self.store.clone(), self.owner.clone());
         self.runtime.spawn(async move {
-            if let Err(error) = store.forget(&holder).await {
+            if let Err(error) = store.forget(&owner).await {
                 tracing::debug!("what was kept for a request stays in the store for a while: {error}");
             }
         });

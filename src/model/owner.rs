@@ -1,17 +1,21 @@
-//! Whose a call is.
+//! Whose something is: a call under way, a value in the store, a handle that a client brings back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The one to whom a running call belongs. What a server asks or says in the middle of it is for its owner and nobody
-/// else.
+use super::Principal;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// A session, or the client on a pipe.
-    Session(u64),
-    /// A known person, over any number of requests.
+    Everybody,
+    /// An authenticated person, over any number of requests.
     Person(Arc<str>),
-    /// One request of somebody unknown: two unknown people are not one.
+    /// A session, or the client on a pipe. Numbered by each process.
+    Session(u64),
+    /// Whoever runs this process: the client on its standard input and output, and commands.
+    Process,
+    /// One anonymous request without a session: two of them need not come from the same person. Numbered by each
+    /// process.
     Request(u64),
 }
 
@@ -23,9 +27,58 @@ impl Owner {
     pub fn new_request() -> Self {
         Owner::Request(next())
     }
+
+    /// The owner of the values that scripts store for a request: the authenticated person; without authentication the
+    /// owner of the connection; on standard input and output the process.
+    pub fn of_values(principal: &Principal, connection: Option<&Owner>) -> Self {
+        match connection {
+            _ if principal.local => Owner::Process,
+            _ if !principal.anonymous => Owner::Person(Arc::clone(&principal.sub)),
+            Some(connection) => connection.clone(),
+            None => Owner::Process,
+        }
+    }
+
+    /// The owner of sealed handles (tickets, cursors, task ids). Anonymous clients cannot be distinguished.
+    pub fn of_handles(principal: &Principal) -> Self {
+        if principal.anonymous { Owner::Everybody } else { Owner::Person(Arc::clone(&principal.sub)) }
+    }
+
+    /// The owner as text, for keys and seals. `process` distinguishes the sessions and requests of different processes.
+    pub fn text(&self, process: &str) -> String {
+        match self {
+            Owner::Everybody => "everybody".to_owned(),
+            Owner::Person(sub) => format!("person:{sub}"),
+            Owner::Session(number) => format!("session:{process}:{number}"),
+            Owner::Process => format!("process:{process}"),
+            Owner::Request(number) => format!("request:{process}:{number}"),
+        }
+    }
 }
 
 fn next() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_belong_to_the_person_else_to_the_connection() {
+        let connection = Owner::Session(7);
+        let of = |principal: &Principal| Owner::of_values(principal, Some(&connection));
+        assert_eq!(of(&Principal::named("ann")), Owner::Person("ann".into()));
+        assert_eq!(of(&Principal::anonymous()), connection);
+        assert_eq!(of(&Principal { local: true, ..Principal::named("ann") }), Owner::Process);
+        assert_eq!(Owner::of_values(&Principal::anonymous(), None), Owner::Process);
+    }
+
+    #[test]
+    fn a_person_cannot_be_named_like_another_owner() {
+        let texts = [Owner::Everybody, Owner::Person("everybody".into()), Owner::Session(1), Owner::Request(1)]
+            .map(|owner| owner.text("p"));
+        assert_eq!(texts, ["everybody", "person:everybody", "session:p:1", "request:p:1"]);
+    }
 }

@@ -33,10 +33,4 @@ impl Principal {
             local: false,
         }
     }
-
-    /// To whom what is sealed belongs. Anonymous people hold what only this process made, and that is all that is known
-    /// of them.
-    pub fn holder(&self) -> String {
-        if self.anonymous { "anonymous".to_owned() } else { format!("person {}", self.sub) }
-    }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use super::{Holder, Limit, Space, StoreError, TokenDecision};
+use super::{Limit, Space, StoreError, TokenDecision};
+use crate::model::Owner;
 
 pub type Outcome<T> = Result<T, StoreError>;
 
@@ -39,5 +40,5 @@ pub(super) trait StoreDriver: Send + Sync {
 
     fn delete<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<bool>>;
 
-    fn forget<'a>(&'a self, holder: &'a Holder) -> BoxFuture<'a, Outcome<()>>;
+    fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>>;
 }

@@ -19,8 +19,9 @@ use std::time::Duration;
 pub use bucket::{Limit, LimitError, TokenDecision};
 pub use cache::Cache;
 pub use error::StoreError;
-pub use space::{Holder, Space};
+pub use space::Space;
 
+use crate::model::Owner;
 use clock::Clock;
 pub use driver::Outcome;
 use driver::StoreDriver;
@@ -132,8 +133,8 @@ impl Store {
     }
 
     /// Deletes all values of a session or request that has ended.
-    pub async fn forget(&self, holder: &Holder) -> Outcome<()> {
-        self.driver.forget(holder).await
+    pub async fn forget(&self, owner: &Owner) -> Outcome<()> {
+        self.driver.forget(owner).await
     }
 }
 

@@ -2,40 +2,19 @@
 
 use std::sync::Arc;
 
-/// The owner of values.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Holder {
-    Everybody,
-    Person(Arc<str>),
-    /// Numbered by each process.
-    Session(u64),
-    /// Numbered by each process.
-    Request(u64),
-}
-
-impl Holder {
-    /// The owner as part of a storage key. `process` distinguishes the sessions and requests of different processes.
-    pub(super) fn text(&self, process: &str) -> String {
-        match self {
-            Holder::Everybody => "everybody".to_owned(),
-            Holder::Person(sub) => format!("person:{sub}"),
-            Holder::Session(number) => format!("session:{process}:{number}"),
-            Holder::Request(number) => format!("request:{process}:{number}"),
-        }
-    }
-}
+use crate::model::Owner;
 
 /// The values of one script for one owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Space {
-    pub holder: Holder,
+    pub owner: Owner,
     /// The script or extension.
     pub namespace: Arc<str>,
 }
 
 impl Space {
-    pub fn new(holder: Holder, namespace: impl Into<Arc<str>>) -> Self {
-        Space { holder, namespace: namespace.into() }
+    pub fn new(owner: Owner, namespace: impl Into<Arc<str>>) -> Self {
+        Space { owner, namespace: namespace.into() }
     }
 
     /// The key with its namespace; the length prefix makes it unambiguous.

@@ -126,7 +126,7 @@ fn journals_have_room_for_64_mib_together() {
 #[test]
 fn a_counter_keeps_the_end_it_began_with() {
     let timed = Timed::new();
-    let space = Space::new(Holder::Everybody, "policy");
+    let space = Space::new(Owner::Everybody, "policy");
     let incr = || block_on(timed.store.incr(&space, "n", 2, Some(10 * SECOND))).unwrap();
     assert_eq!(incr(), 2);
     timed.pass(9 * SECOND);
@@ -141,7 +141,7 @@ fn all_owners_together_have_a_limit_too() {
     let value = vec![b'1'; MAX_VALUE];
     let mut owners = 0;
     let error = 'full: loop {
-        let space = Space::new(Holder::Session(owners), "policy");
+        let space = Space::new(Owner::Session(owners), "policy");
         for key in 0..15 {
             if let Err(error) = block_on(timed.store.set(&space, &key.to_string(), value.clone(), Some(SECOND))) {
                 break 'full error;
@@ -151,7 +151,7 @@ fn all_owners_together_have_a_limit_too() {
     };
     assert_eq!(owners, 17);
     assert_eq!(error.to_string(), "the store is full: the values of all owners may take 256 MiB together in memory");
-    block_on(timed.store.forget(&Holder::Session(3))).unwrap();
-    let space = Space::new(Holder::Session(99), "policy");
+    block_on(timed.store.forget(&Owner::Session(3))).unwrap();
+    let space = Space::new(Owner::Session(99), "policy");
     block_on(timed.store.set(&space, "k", value, None)).unwrap();
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use starlark_mcp_proxy::store::{Holder, Limit, MAX_JOURNAL, MAX_VALUE, Space, Store, StoreError};
+use starlark_mcp_proxy::model::Owner;
+use starlark_mcp_proxy::store::{Limit, MAX_JOURNAL, MAX_VALUE, Space, Store, StoreError};
 
 use crate::support::patience::within;
 use crate::support::redis::Redis;
@@ -57,7 +58,7 @@ async fn take(store: &Store, limits: &[Limit]) -> (bool, u64) {
 }
 
 fn ann() -> Space {
-    Space::new(Holder::Person("ann".into()), "policy")
+    Space::new(Owner::Person("ann".into()), "policy")
 }
 
 /// Waits until the store says what it should: its clock is its own.
@@ -150,14 +151,14 @@ async fn a_value_is_there_until_it_is_replaced_or_deleted(store: &Store) {
 async fn owners_and_namespaces_are_apart(store: &Store) {
     let spaces = [
         ann(),
-        Space::new(Holder::Person("bob".into()), "policy"),
-        Space::new(Holder::Person("ann".into()), "other"),
-        Space::new(Holder::Person("ann".into()), "policy:k"),
-        Space::new(Holder::Session(1), "policy"),
-        Space::new(Holder::Session(2), "policy"),
-        Space::new(Holder::Request(1), "policy"),
-        Space::new(Holder::Everybody, "policy"),
-        Space::new(Holder::Person("shared".into()), "policy"),
+        Space::new(Owner::Person("bob".into()), "policy"),
+        Space::new(Owner::Person("ann".into()), "other"),
+        Space::new(Owner::Person("ann".into()), "policy:k"),
+        Space::new(Owner::Session(1), "policy"),
+        Space::new(Owner::Session(2), "policy"),
+        Space::new(Owner::Request(1), "policy"),
+        Space::new(Owner::Everybody, "policy"),
+        Space::new(Owner::Person("shared".into()), "policy"),
     ];
     for (number, space) in spaces.iter().enumerate() {
         store.set(space, "k", number.to_string().into_bytes(), None).await.expect("the store answers");
@@ -227,11 +228,11 @@ async fn an_owner_has_16_mib(store: &Store) {
         error.to_string(),
         "no space left for `one more`: the values of one owner are limited to 16 MiB in total"
     );
-    let elsewhere = Space::new(Holder::Person("ann".into()), "other");
+    let elsewhere = Space::new(Owner::Person("ann".into()), "other");
     assert!(store.set(&elsewhere, "k", value.clone(), None).await.is_err(), "whatever the script");
     store.set(&ann(), "3", value.clone(), None).await.expect("the store answers");
     store
-        .set(&Space::new(Holder::Person("bob".into()), "policy"), "k", value.clone(), None)
+        .set(&Space::new(Owner::Person("bob".into()), "policy"), "k", value.clone(), None)
         .await
         .expect("the store answers");
     store.delete(&ann(), "3").await.expect("the store answers");
@@ -239,7 +240,7 @@ async fn an_owner_has_16_mib(store: &Store) {
 }
 
 async fn who_is_forgotten_has_nothing(store: &Store) {
-    let (gone, kept) = (Holder::Session(1), Holder::Session(11));
+    let (gone, kept) = (Owner::Session(1), Owner::Session(11));
     for owner in [&gone, &kept] {
         store.set(&Space::new(owner.clone(), "a"), "k", b"1".to_vec(), None).await.expect("the store answers");
         store.set(&Space::new(owner.clone(), "b"), "k", b"1".to_vec(), Some(MINUTE)).await.expect("the store answers");

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use starlark_mcp_proxy::store::{Holder, Limit, Space, Store, StoreError};
+use starlark_mcp_proxy::model::Owner;
+use starlark_mcp_proxy::store::{Limit, Space, Store, StoreError};
 
 use crate::support::redis::Redis;
 
 fn space() -> Space {
-    Space::new(Holder::Everybody, "policy")
+    Space::new(Owner::Everybody, "policy")
 }
 
 /// Every operation once, in an order that fits an empty store.
@@ -22,7 +23,7 @@ async fn everything(store: &Store) -> Vec<Result<(), StoreError>> {
         store.get(&space(), "k").await.map(drop),
         store.incr(&space(), "k", 1, None).await.map(drop),
         store.delete(&space(), "k").await.map(drop),
-        store.forget(&Holder::Session(1)).await,
+        store.forget(&Owner::Session(1)).await,
     ]
 }
 
@@ -93,7 +94,7 @@ async fn nothing_stays_behind_in_redis() {
     let store = Store::redis(&redis.url()).unwrap();
     let short = Some(Duration::from_millis(20));
     store.set(&space(), "k", b"1".to_vec(), short).await.unwrap();
-    store.incr(&Space::new(Holder::Person("ann".into()), "policy"), "n", 1, short).await.unwrap();
+    store.incr(&Space::new(Owner::Person("ann".into()), "policy"), "n", 1, short).await.unwrap();
     store.take_tokens(&[Limit::new("k", 1, Duration::from_millis(20)).unwrap()]).await.unwrap();
     store.put_journal("id", b"1".to_vec(), Duration::from_millis(20)).await.unwrap();
     store.set(&space(), "deleted", b"1".to_vec(), None).await.unwrap();

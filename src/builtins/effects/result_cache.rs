@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use starlark::eval::Evaluator;
 use starlark::values::{StarlarkPagable, Trace, Value};
 
-use super::store_access::holder;
+use super::store_access::owner;
 use crate::json::{Raw, digest, raw, valid};
 use crate::script::{Context, Host, convert, script_error};
 use crate::store::Cache;
@@ -84,5 +84,5 @@ impl ResultCache {
 
 /// The key qualified by the owner of the call, so that owners do not share results.
 fn owner_key(host: &dyn Host, key: &str) -> String {
-    format!("{:?} {key}", holder(host))
+    format!("{:?} {key}", owner(host))
 }

@@ -3,9 +3,9 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::model::{Owner, Principal};
+use crate::model::Owner;
 use crate::script::{Host, ScriptError, Stop};
-use crate::store::{Holder, Outcome, Space, Store};
+use crate::store::{Outcome, Space, Store};
 
 /// The outcome of an effect: a result, an error that a script can catch, or a stop of the handler.
 type EffectOutcome<T> = Result<Result<T, String>, Stop>;
@@ -22,44 +22,25 @@ pub(crate) fn with_store<T, F: Future<Output = Outcome<T>>>(
 
 /// The owner of the values that a handler stores: the authenticated user; without authentication the session; on standard
 /// input and output the process; for an anonymous request without a session that request alone.
-pub(crate) fn holder(host: &dyn Host) -> Holder {
-    host.request().map_or(THIS_PROCESS, |request| holder_of(&request.principal, request.owner.as_ref()))
+pub(crate) fn owner(host: &dyn Host) -> Owner {
+    host.request().map_or(Owner::Process, |request| Owner::of_values(&request.principal, request.owner.as_ref()))
 }
-
-/// The owner of the values that a request stores, given its principal and its session. See [`holder`].
-pub fn holder_of(principal: &Principal, owner: Option<&Owner>) -> Holder {
-    if principal.local {
-        return THIS_PROCESS;
-    }
-    if !principal.anonymous {
-        return Holder::Person(principal.sub.clone());
-    }
-    match owner {
-        None => THIS_PROCESS,
-        Some(Owner::Person(sub)) => Holder::Person(sub.clone()),
-        Some(Owner::Session(number)) => Holder::Session(*number),
-        Some(Owner::Request(number)) => Holder::Request(*number),
-    }
-}
-
-/// Session numbers begin at 1, so 0 is free.
-const THIS_PROCESS: Holder = Holder::Session(0);
 
 /// Whose values a script accesses.
 #[derive(Clone, Copy)]
 pub(crate) enum Scope {
-    /// Those of the owner of the call, see [`holder`].
+    /// Those of the owner of the call, see [`owner`].
     Owner,
     Everybody,
 }
 
 /// The part of the store that holds this script's values in a scope.
 pub(crate) fn space(host: &dyn Host, scope: Scope) -> Space {
-    let holder = match scope {
-        Scope::Owner => holder(host),
-        Scope::Everybody => Holder::Everybody,
+    let owner = match scope {
+        Scope::Owner => owner(host),
+        Scope::Everybody => Owner::Everybody,
     };
-    Space::new(holder, host.namespace())
+    Space::new(owner, host.namespace())
 }
 
 /// Converts the argument `name`, a number of seconds, to a duration.

@@ -1,10 +1,8 @@
 //! When a client leaves: what scripts kept for its session alone is forgotten.
 
-use crate::builtins::holder_of;
 use crate::model::{Owner, Principal};
 use crate::server::Server;
 use crate::server::client::client::Client;
-use crate::store::Holder;
 
 impl Server {
     /// The session is over. Nobody waits for it.
@@ -15,11 +13,11 @@ impl Server {
 
     /// What belongs to a known person stays.
     pub(crate) async fn forget_values_of(&self, principal: &Principal, owner: &Owner) {
-        let holder = holder_of(principal, Some(owner));
-        if !matches!(holder, Holder::Session(_)) {
+        let owner = Owner::of_values(principal, Some(owner));
+        if !matches!(owner, Owner::Session(_)) {
             return;
         }
-        if let Err(error) = self.gateway.calls().store.forget(&holder).await {
+        if let Err(error) = self.gateway.calls().store.forget(&owner).await {
             tracing::debug!("what was kept for a session stays in the store for a while: {error}");
         }
     }

@@ -146,7 +146,7 @@ pub(crate) struct Conversations {
 #[derive(Debug)]
 struct WaitingCall {
     owner: Owner,
-    holder: String,
+    person: Owner,
     conversation: Conversation,
     /// Ends it when it is too late.
     timer: AbortHandle,
@@ -177,9 +177,9 @@ impl Conversations {
         good_for: Duration,
     ) -> Result<(), RpcError> {
         conversation.peer.suspend();
-        let holder = client.principal.holder();
+        let person = Owner::of_handles(&client.principal);
         let mut waiting = self.lock();
-        let of_this_person = waiting.values().filter(|other| other.holder == holder).count();
+        let of_this_person = waiting.values().filter(|other| other.person == person).count();
         // Of people that nobody knows it cannot be told whether they are one.
         let max_of_one = if client.principal.anonymous { MAX_WAITING / 2 } else { MAX_WAITING_PER_PERSON };
         if waiting.len() >= MAX_WAITING || of_this_person >= max_of_one {
@@ -194,7 +194,7 @@ impl Conversations {
             }
         });
         let timer = timer.abort_handle();
-        waiting.insert(number, WaitingCall { owner: client.owner.clone(), holder, conversation, timer });
+        waiting.insert(number, WaitingCall { owner: client.owner.clone(), person, conversation, timer });
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use super::journals::OpenQuestion;
 
 use crate::calls::ItemCall;
 use crate::json::{Object, RawRef, digest};
-use crate::model::Principal;
+use crate::model::{Owner, Principal};
 use crate::seal::{Purpose, Sealer};
 use crate::wire::RpcError;
 
@@ -91,7 +91,7 @@ impl Tickets {
             expires: now() + good_for.as_secs().max(1),
         };
         let content = serde_json::to_vec(&ticket).map_err(|_| RpcError::internal("no ticket can be made"))?;
-        self.sealer.seal(Purpose::Ticket, &principal.holder(), &content).map_err(failed)
+        self.sealer.seal(Purpose::Ticket, &Owner::of_handles(&principal).text(""), &content).map_err(failed)
     }
 
     /// Takes a ticket back. One that was changed, made up or given to somebody else is told apart from none of these.
@@ -102,7 +102,7 @@ impl Tickets {
         ticket: &str,
     ) -> Result<Waiting, RpcError> {
         let refuse = |reason: &str| RpcError::invalid_params(&format!("`requestState` {reason}"));
-        let content = self.sealer.open(Purpose::Ticket, &principal.holder(), ticket);
+        let content = self.sealer.open(Purpose::Ticket, &Owner::of_handles(&principal).text(""), ticket);
         let ticket: Ticket = content
             .and_then(|content| serde_json::from_slice(&content).ok())
             .ok_or_else(|| refuse("is not one that was given to you"))?;
@@ -163,7 +163,9 @@ mod tests {
         let open = serde_json::json!({"id": "1", "policy": "p", "catalog": "c", "groups": "g"});
         let waiting = Waiting::Script(serde_json::from_value(open).unwrap());
         let late = Ticket { number: 1, fingerprint: fingerprint("d"), waiting: waiting.clone(), expires: now() - 1 };
-        let late = sealer.seal(Purpose::Ticket, &ann.holder(), &serde_json::to_vec(&late).unwrap()).unwrap();
+        let late = sealer
+            .seal(Purpose::Ticket, &Owner::of_handles(&ann).text(""), &serde_json::to_vec(&late).unwrap())
+            .unwrap();
         let refused = tickets.redeem(&ann, &fingerprint("d"), &late).unwrap_err().message();
         assert!(refused.contains("already answered or has expired; the call may have been carried out"), "{refused}");
         // Whether it was used is for the store to say.

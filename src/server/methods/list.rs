@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::calls::RequestContext;
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{ItemKind, Principal};
+use crate::model::{ItemKind, Owner, Principal};
 use crate::seal::Purpose;
 use crate::server::Server;
 use crate::server::client::client::Client;
@@ -52,19 +52,15 @@ pub(super) fn list(
 /// to the others.
 fn sealed_cursor(server: &Server, kind: ItemKind, principal: &Principal, last: &str) -> Result<String, RpcError> {
     let content = format!("{}\n{last}", kind.list_member());
-    let sealed = server.sealer.seal(Purpose::Cursor, &owner(principal), content.as_bytes());
+    let sealed = server.sealer.seal(Purpose::Cursor, &Owner::of_handles(principal).text(""), content.as_bytes());
     sealed.map_err(|error| RpcError::internal(&error.to_string()))
 }
 
 fn opened_cursor(server: &Server, kind: ItemKind, principal: &Principal, cursor: &str) -> Option<String> {
-    let content = server.sealer.open(Purpose::Cursor, &owner(principal), cursor)?;
+    let content = server.sealer.open(Purpose::Cursor, &Owner::of_handles(principal).text(""), cursor)?;
     let content = String::from_utf8(content).ok()?;
     let (member, last) = content.split_once('\n')?;
     (member == kind.list_member()).then(|| last.to_owned())
-}
-
-fn owner(principal: &Principal) -> String {
-    format!("{}\n{}", principal.anonymous, principal.sub)
 }
 
 fn cursor(request: &Request) -> Result<Option<String>, RpcError> {

@@ -12,7 +12,7 @@ use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
 use crate::calls::{CallFault, Forward, RequestContext};
 use crate::json::{Needle, Object, Raw, raw};
-use crate::model::ItemKind;
+use crate::model::{ItemKind, Owner};
 use crate::seal::Purpose;
 use crate::server::Server;
 use crate::server::client::client::Client;
@@ -113,7 +113,7 @@ pub(super) fn with_sealed_id(
         let content = serde_json::to_vec(&content).unwrap_or_default();
         server
             .sealer
-            .seal(Purpose::Task, &request.principal.holder(), &content)
+            .seal(Purpose::Task, &Owner::of_handles(&request.principal).text(""), &content)
             .map(|id| raw(&id))
             .map_err(|_| RpcError::internal("no id can be made for the task"))
     };
@@ -170,7 +170,7 @@ fn opened(server: &Server, client: &Client, message: &Request) -> Result<(String
     let params = without_reserved(message.params.as_deref().ok_or_else(missing)?);
     let object = Object::of(&params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let id = object.string("taskId").ok_or_else(missing)?;
-    let content = server.sealer.open(Purpose::Task, &client.principal.holder(), &id);
+    let content = server.sealer.open(Purpose::Task, &Owner::of_handles(&client.principal).text(""), &id);
     let task: SealedTask =
         content.and_then(|content| serde_json::from_slice(&content).ok()).ok_or_else(unknown_task)?;
     if task.stateless != client.revision.is_stateless() {

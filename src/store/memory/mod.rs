@@ -11,7 +11,8 @@ use super::bucket::Bucket;
 use super::clock::{Clock, after};
 use super::driver::{Outcome, StoreDriver};
 use super::expiring_map::ExpiringMap;
-use super::{Holder, Limit, Space, StoreError, TokenDecision};
+use super::{Limit, Space, StoreError, TokenDecision};
+use crate::model::Owner;
 use values::Values;
 
 /// Maximum total size of all journals, in MiB.
@@ -111,9 +112,9 @@ impl StoreDriver for Memory {
         self.run(|state, now| Ok(state.values.at(now).delete(&owner(space), space.field(key))))
     }
 
-    fn forget<'a>(&'a self, holder: &'a Holder) -> BoxFuture<'a, Outcome<()>> {
+    fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>> {
         self.run(|state, now| {
-            state.values.at(now).forget(&holder.text("").into());
+            state.values.at(now).forget(&owner.text("").into());
             Ok(())
         })
     }
@@ -167,7 +168,7 @@ fn weight(name: &str) -> usize {
 }
 
 fn owner(space: &Space) -> Arc<str> {
-    space.holder.text("").into()
+    space.owner.text("").into()
 }
 
 fn parse_integer(key: &str, text: &[u8]) -> Outcome<i64> {

@@ -10,7 +10,8 @@ use redis::{Cmd, FromRedisValue, Script, ScriptInvocation};
 
 use super::driver::{Outcome, StoreDriver};
 use super::space::ENTRY_OVERHEAD;
-use super::{Holder, Limit, MAX_OWNER, Space, StoreError, TokenDecision};
+use super::{Limit, MAX_OWNER, Space, StoreError, TokenDecision};
+use crate::model::Owner;
 use connection::{RedisConnection, RetryPolicy};
 
 /// Expiry of a session's values after their last use, for sessions whose end was not recorded.
@@ -60,20 +61,20 @@ impl Redis {
         })
     }
 
-    fn keys_of(&self, holder: &Holder) -> [String; 3] {
-        let holder = holder.text(&self.process_id);
-        ["values", "ends", "used"].map(|part| format!("{}:{part}:{holder}", self.prefix))
+    fn keys_of(&self, owner: &Owner) -> [String; 3] {
+        let owner = owner.text(&self.process_id);
+        ["values", "ends", "used"].map(|part| format!("{}:{part}:{owner}", self.prefix))
     }
 
     /// The invocation of a script about one value, with the arguments that all of them have in common.
     fn value_script<'a>(&self, script: &'a Script, space: &Space, key: &str) -> ScriptInvocation<'a> {
-        let lease = match &space.holder {
-            Holder::Everybody | Holder::Person(_) => Duration::ZERO,
-            Holder::Session(_) => SESSION_TTL,
-            Holder::Request(_) => REQUEST_TTL,
+        let lease = match &space.owner {
+            Owner::Everybody | Owner::Person(_) => Duration::ZERO,
+            Owner::Session(_) | Owner::Process => SESSION_TTL,
+            Owner::Request(_) => REQUEST_TTL,
         };
         let mut invocation = script.prepare_invoke();
-        for key in self.keys_of(&space.holder) {
+        for key in self.keys_of(&space.owner) {
             invocation.key(key);
         }
         invocation.arg(millis(lease)).arg(ENTRY_OVERHEAD).arg(space.field(key));
@@ -196,10 +197,10 @@ impl StoreDriver for Redis {
         .boxed()
     }
 
-    fn forget<'a>(&'a self, holder: &'a Holder) -> BoxFuture<'a, Outcome<()>> {
+    fn forget<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, Outcome<()>> {
         async move {
             let mut command = redis::cmd("DEL");
-            self.keys_of(holder).iter().for_each(|key| {
+            self.keys_of(owner).iter().for_each(|key| {
                 command.arg(key);
             });
             self.command(&command).await
