@@ -1,19 +1,18 @@
-//! The servers we call: one supervised handle each. Either era becomes one internal call.
+//! The MCP servers behind the proxy. Each server has a supervisor that keeps it connected and a [`Handle`] through which
+//! it is called. Calls look the same whichever protocol revision and transport the server speaks.
+//!
+//! The modules, lowest layer first; each uses only those before it.
 
-pub(crate) mod connection;
-pub(crate) mod supervision;
-pub(crate) mod call;
-pub(crate) mod handle;
-pub(crate) mod transport;
+mod backoff;
+mod call;
+mod transport;
+mod connection;
+mod supervision;
+mod handle;
 
-pub use call::backend_call::{Answer, Backend, Call, CallError};
-pub use call::peer::{Peer, Question};
-pub use connection::cache::Cache;
-pub use handle::input_rounds::{asks_too_much, wants_more};
-pub use handle::server_handle::Handle;
-pub use handle::stop_on_drop::Held;
-pub use handle::tasks::TASKS_EXTENSION;
-pub use supervision::freshness::CacheHint;
-pub use supervision::side_connections::ROOTS_CHANGED;
-pub use supervision::supervisor::{Environment, idle_view, start};
-pub use transport::subscriptions::{Follower, Listener, Subscription};
+pub use call::{
+    Answer, Backend, CacheHint, Call, CallError, Follower, Listener, Peer, Question, Subscription, TASKS_EXTENSION,
+};
+pub use connection::{Cache, Environment};
+pub use handle::{Handle, StopOnDrop, asks_too_much, start, wants_more};
+pub use supervision::{ROOTS_CHANGED, idle_view};

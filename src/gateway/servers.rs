@@ -5,13 +5,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::backend_set::BackendSet;
-use crate::backend::{self, Backend, Environment, Held};
+use crate::backend::{self, Backend, Environment, StopOnDrop};
 use crate::config::{Config, ServerConfig, TransportConfig};
 use crate::process::watchdog;
 
 struct Running {
     entry: ServerConfig,
-    backend: Arc<Held>,
+    backend: Arc<StopOnDrop>,
 }
 
 /// In the order of the config.
@@ -57,7 +57,7 @@ impl Servers {
                     list.push(name.clone());
                     let handle = backend::start(name, entry, environment);
                     backend_set.started(&handle);
-                    Running { entry: entry.clone(), backend: Arc::new(Held::new(handle)) }
+                    Running { entry: entry.clone(), backend: Arc::new(StopOnDrop::new(handle)) }
                 }
             };
             self.0.insert(name.clone(), running);

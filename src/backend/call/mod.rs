@@ -1,5 +1,17 @@
 //! The interface between the proxy and its backends: a call, its answer or error, and the peer it is made for.
-//! Uses none of the other modules of `backend`.
+//! Uses no other module of `backend`.
 
-pub(crate) mod backend_call;
-pub(crate) mod peer;
+mod backend;
+mod backend_call;
+mod cache_hint;
+mod error;
+mod follower;
+mod peer;
+
+pub use backend::Backend;
+pub use backend_call::{Answer, Call, TASKS_EXTENSION};
+pub use cache_hint::CacheHint;
+pub use error::CallError;
+pub(super) use error::SHUTTING_DOWN;
+pub use follower::{Follower, Listener, Subscription};
+pub use peer::{Peer, Question};

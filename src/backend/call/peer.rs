@@ -1,4 +1,4 @@
-//! The one for whom a call is made, as far as a backend has to do with them.
+//! The client a call is made for, as far as a backend deals with it.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use crate::json::{Raw, RawRef};
 use crate::model::{Abilities, Owner};
 use crate::wire::{RpcError, Severity};
 
-/// What has a default here is so for whoever is no client of a protocol.
+/// Receives progress, log messages and questions of a call. The defaults suit callers that are not MCP clients.
 pub trait Peer: Send + Sync + Debug {
     fn owner(&self) -> &Owner;
 
-    /// What they can be asked at all: with whom they may share a connection.
+    /// What the client can be asked in general. Clients share a connection only if their abilities match.
     fn abilities(&self) -> Abilities;
 
-    /// What may be asked of them in this call, at this moment.
+    /// What the client can be asked now, in this call.
     fn askable(&self) -> Abilities {
         self.abilities()
     }
 
-    /// The capabilities of a stateless client, as it declared them for this very request.
+    /// The capabilities that a stateless client declared with this request.
     fn declared(&self) -> Option<&RawRef> {
         None
     }
@@ -32,47 +32,47 @@ pub trait Peer: Send + Sync + Debug {
         false
     }
 
-    /// How serious a log message must be to be wanted; none if they said nothing about it.
+    /// The minimum severity of log messages the client wants. `None` if the client did not set one.
     fn log_level(&self) -> Option<Severity> {
         None
     }
 
-    /// Whether they understand the error that sends a person to an address, and will call again themselves.
+    /// Whether the client handles the "URL elicitation required" error itself and repeats the call.
     fn understands_url_error(&self) -> bool {
         false
     }
 
-    /// Tells them of progress. Never waits: a reader that does not keep up loses progress, not results.
+    /// Forwards progress. Never blocks: progress is dropped if the client does not read fast enough.
     fn progress(&self, _params: &RawRef) {}
 
-    /// Tells them what the server logged, if they want to know. Never waits.
+    /// Forwards a log message of the server if the client wants messages of its severity. Never blocks.
     fn log(&self, _params: &RawRef) {}
 
-    /// Tells them something else the server said in the middle of the call. Never waits.
+    /// Forwards any other notification that the server sent during the call. Never blocks.
     fn tell(&self, _method: &str, _params: Option<&RawRef>) {}
 
-    /// Asks them. Dropping the future takes the question back.
+    /// Asks the client. Dropping the future withdraws the question.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
 
-    /// Whether this form can be put to them, in this call, in their revision of the protocol.
+    /// Whether the client can show this form in this call, in its revision of the protocol.
     fn takes_form(&self, question: &Question) -> bool;
 
-    /// The same client while no call of it runs; none if it cannot be reached then.
+    /// The same client while none of its calls is running. `None` if it cannot be reached then.
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {
         None
     }
 
-    /// Ends when their session has; none if they have none.
+    /// Cancelled when the client's session ends. `None` if the client has no session.
     fn gone(&self) -> Option<CancellationToken> {
         None
     }
 }
 
-/// What a server wants to know in the middle of a call.
+/// A request of a server to the client of a call.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub method: String,
     pub params: Raw,
-    /// How long a person may take.
+    /// How long the client may take to answer.
     pub patience: Duration,
 }

@@ -1,5 +1,5 @@
-//! The last known lists of every server, kept in the user's cache folder: names stay while a server is down, and
-//! `check` can look without starting anything.
+//! The last known lists of every server, in the user's cache folder. They are published while a server is down, and
+//! `check` uses them without starting any server.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::listing::Taken;
+use super::listing::UniqueItems;
 use crate::config::{ServerConfig, TransportConfig};
 use crate::json::Raw;
 use crate::model::{Definition, ItemKind, Lists, ServerInfo};
 use crate::process::atomic_file;
 
-/// The folder. `None` keeps nothing.
+/// The cache folder. Without one nothing is cached.
 #[derive(Clone, Debug, Default)]
 pub struct Cache(Option<PathBuf>);
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
-    info: Info,
+struct CacheEntry {
+    info: CachedInfo,
     tools: Vec<Raw>,
     resources: Vec<Raw>,
     resource_templates: Vec<Raw>,
@@ -28,7 +28,7 @@ struct Entry {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Info {
+struct CachedInfo {
     name: String,
     version: String,
     title: String,
@@ -42,10 +42,10 @@ impl Cache {
         Cache(folder)
     }
 
-    /// The last known state of a server, if there is one that can be read.
+    /// The cached state of a server, if there is a readable entry.
     pub fn load(&self, name: &str, server: &ServerConfig) -> Option<(ServerInfo, Lists)> {
         let text = std::fs::read_to_string(self.path(name, server)?).ok()?;
-        let entry: Entry = serde_json::from_str(&text).ok()?;
+        let entry: CacheEntry = serde_json::from_str(&text).ok()?;
         let mut lists = Lists::default();
         for (kind, items) in [
             (ItemKind::Tool, entry.tools),
@@ -53,23 +53,23 @@ impl Cache {
             (ItemKind::ResourceTemplate, entry.resource_templates),
             (ItemKind::Prompt, entry.prompts),
         ] {
-            let mut taken = Taken::default();
+            let mut accepted = UniqueItems::default();
             for item in items.into_iter().filter_map(|raw| Definition::parse(kind, raw).ok()) {
-                // An older version may have kept what is no longer taken.
-                let _ = taken.add(item);
+                // An older version of the proxy may have cached items that are now rejected.
+                let _ = accepted.add(item);
             }
-            *lists.of_mut(kind) = taken.items;
+            *lists.of_mut(kind) = accepted.items;
         }
-        let Info { name, version, title, instructions, protocol_version, capabilities } = entry.info;
+        let CachedInfo { name, version, title, instructions, protocol_version, capabilities } = entry.info;
         Some((ServerInfo { name, version, title, instructions, protocol_version, capabilities }, lists))
     }
 
-    /// Replaces what is known, in one step, readable by the user only.
+    /// Replaces the entry of a server atomically. Only the user can read it.
     pub fn save(&self, name: &str, server: &ServerConfig, info: &ServerInfo, lists: &Lists) -> io::Result<()> {
         let Some(path) = self.path(name, server) else { return Ok(()) };
         let raws = |kind| lists.of(kind).iter().map(|item| item.raw().to_owned()).collect();
-        let entry = Entry {
-            info: Info {
+        let entry = CacheEntry {
+            info: CachedInfo {
                 name: info.name.clone(),
                 version: info.version.clone(),
                 title: info.title.clone(),
@@ -85,7 +85,7 @@ impl Cache {
         atomic_file::replace(&path, serde_json::to_string(&entry)?.as_bytes())
     }
 
-    /// One file per server and way to reach it: another command under the same name is another server.
+    /// One file per name and command or URL: another command under the same name is another server.
     fn path(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
         let identity = match &server.transport {
             TransportConfig::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),

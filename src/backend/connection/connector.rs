@@ -1,4 +1,4 @@
-//! Making a connection to a server: start it or find it, and settle how to speak.
+//! Makes new connections: starts the server's process or reaches its URL, and negotiates the protocol revision.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,17 +7,14 @@ use std::time::Instant;
 
 use indexmap::IndexMap;
 
+use super::environment::Environment;
 use super::era_flapping::EraFlapping;
 use super::established::Connection;
-use super::handshake;
-use super::handshake::{Declared, HandshakeError, Memory, Settled};
-use crate::backend::call::peer::Peer;
-use crate::backend::supervision::supervisor::Environment;
-use crate::backend::transport::any_transport::{Transport, TransportError};
-use crate::backend::transport::http::exchange::HttpTransport;
-use crate::backend::transport::signals::Signals;
-use crate::backend::transport::sse::SseTransport;
-use crate::backend::transport::stdio::{LastWords, StdioTransport};
+use super::handshake::{self, DeclaredAbilities, HandshakeError, Negotiation, ServerMemory};
+use crate::backend::call::Peer;
+use crate::backend::transport::{
+    HttpTransport, LastStderrLine, Signals, SseTransport, StdioTransport, Transport, TransportError,
+};
 use crate::config::{ServerConfig, TransportConfig};
 use crate::model::Secret;
 use crate::process::{Launch, base_environment};
@@ -28,27 +25,27 @@ use crate::wire::http::HttpClient;
 pub(crate) struct Connector {
     pub(crate) name: Arc<str>,
     pub(crate) server: ServerConfig,
-    pub(crate) environment: Environment,
-    pub(crate) last_words: LastWords,
-    /// It was found to speak HTTP+SSE.
-    older_transport: AtomicBool,
-    flips: Mutex<EraFlapping>,
+    environment: Environment,
+    pub(crate) last_stderr_line: LastStderrLine,
+    /// Whether the server was found to speak HTTP+SSE.
+    uses_sse: AtomicBool,
+    era_flapping: Mutex<EraFlapping>,
 }
 
-/// What a new connection is for.
-pub(crate) struct Purpose {
-    /// What the server is told of its clients.
-    pub(crate) declared: Declared,
+/// What a new connection is used for.
+pub(crate) struct ConnectionPurpose {
+    /// The client abilities that are declared to the server.
+    pub(crate) declared: DeclaredAbilities,
     pub(crate) signals: Arc<Signals>,
-    /// The client whose own it is, if it is one client's.
-    pub(crate) client: Option<Arc<dyn Peer>>,
+    /// The client that has the connection to itself, if any.
+    pub(crate) sole_client: Option<Arc<dyn Peer>>,
 }
 
-/// Why the older transport does not work either.
-struct Failed {
+/// Why a connection over HTTP+SSE failed.
+struct SseFailure {
     reason: String,
-    /// The server answered, and not as that transport would: what was remembered of it is wrong.
-    is_verdict: bool,
+    /// The server responded, but not as an HTTP+SSE server would. It no longer speaks this transport.
+    is_other_transport: bool,
 }
 
 impl Connector {
@@ -57,14 +54,18 @@ impl Connector {
             name: Arc::clone(name),
             server: server.clone(),
             environment: environment.clone(),
-            last_words: LastWords::default(),
-            older_transport: AtomicBool::new(false),
-            flips: Mutex::default(),
+            last_stderr_line: LastStderrLine::default(),
+            uses_sse: AtomicBool::new(false),
+            era_flapping: Mutex::default(),
         }
     }
 
-    /// A new connection.
-    pub(crate) async fn connect(&self, memory: &mut Memory, purpose: Purpose) -> Result<Arc<Connection>, String> {
+    /// Makes a new connection within `startTimeout`.
+    pub(crate) async fn connect(
+        &self,
+        memory: &mut ServerMemory,
+        purpose: ConnectionPurpose,
+    ) -> Result<Arc<Connection>, String> {
         let limit = self.server.start_timeout;
         match tokio::time::timeout(limit, self.try_connect(memory, purpose)).await {
             Ok(outcome) => outcome,
@@ -72,145 +73,165 @@ impl Connector {
         }
     }
 
-    async fn try_connect(&self, memory: &mut Memory, purpose: Purpose) -> Result<Arc<Connection>, String> {
+    async fn try_connect(
+        &self,
+        memory: &mut ServerMemory,
+        purpose: ConnectionPurpose,
+    ) -> Result<Arc<Connection>, String> {
         if let TransportConfig::Http { url, headers, sse } = &self.server.transport {
-            return self.reach(url, headers, *sse, memory, purpose).await;
+            return self.connect_http(url, headers, *sse, memory, purpose).await;
         }
         loop {
-            let link = Transport::Stdio(self.start(&purpose.signals)?);
-            Self::agree(&link, &purpose);
-            match handshake::settle(&link, &self.server, &purpose.declared, memory).await {
-                Ok(settled) => return Ok(self.connection(link, settled, purpose)),
+            let transport = Transport::Stdio(self.start(&purpose.signals)?);
+            Self::reserve(&transport, &purpose);
+            match handshake::negotiate(&transport, &self.server, &purpose.declared, memory).await {
+                Ok(negotiation) => return Ok(self.connection(transport, negotiation, purpose)),
                 Err(HandshakeError::DiedOfProbe) if !memory.skip_probe => {
-                    link.stop().await;
+                    transport.stop().await;
                     memory.skip_probe = true;
                 }
                 Err(error) => {
-                    link.stop().await;
+                    transport.stop().await;
                     return Err(error.to_string());
                 }
             }
         }
     }
 
-    fn connection(&self, link: Transport, settled: Settled, purpose: Purpose) -> Arc<Connection> {
-        Arc::new(Connection::new(&self.name, link, settled, purpose.signals))
+    fn connection(
+        &self,
+        transport: Transport,
+        negotiation: Negotiation,
+        purpose: ConnectionPurpose,
+    ) -> Arc<Connection> {
+        Arc::new(Connection::new(&self.name, transport, negotiation, purpose.signals))
     }
 
-    /// Of whom something may be asked while no call runs: settled before the handshake, because a server may ask as soon
-    /// as that is over.
-    fn agree(link: &Transport, purpose: &Purpose) {
-        if let Some(client) = &purpose.client {
-            link.belongs_to(client);
+    /// Reserves a transport for the sole client of the connection. Done before the handshake, because the server may send
+    /// requests as soon as the handshake is complete.
+    fn reserve(transport: &Transport, purpose: &ConnectionPurpose) {
+        if let Some(client) = &purpose.sole_client {
+            transport.set_sole_client(client);
         }
     }
 
     fn start(&self, signals: &Arc<Signals>) -> Result<StdioTransport, String> {
         let TransportConfig::Stdio { command, args, env, cwd } = &self.server.transport else {
-            return Err("it has no command".to_owned());
+            return Err("no `command` is configured".to_owned());
         };
         let mut variables = base_environment(self.environment.variables.iter().cloned());
         variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
-        self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        StdioTransport::start(&self.name, &launch, self.cap(), Arc::clone(signals), Arc::clone(&self.last_words))
-            .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
+        self.last_stderr_line.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        StdioTransport::start(
+            &self.name,
+            &launch,
+            self.max_message_bytes(),
+            Arc::clone(signals),
+            Arc::clone(&self.last_stderr_line),
+        )
+        .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
     }
 
-    fn cap(&self) -> usize {
+    fn max_message_bytes(&self) -> usize {
         usize::try_from(self.server.max_message_bytes).unwrap_or(usize::MAX)
     }
 
-    /// A server behind an address: by the transport it is known to speak, else the newer one first.
-    async fn reach(
+    /// Connects to a URL. Tries the transport the server is known to speak, otherwise Streamable HTTP first.
+    async fn connect_http(
         &self,
         url: &str,
         headers: &IndexMap<String, Secret>,
         sse: bool,
-        memory: &mut Memory,
-        purpose: Purpose,
+        memory: &mut ServerMemory,
+        purpose: ConnectionPurpose,
     ) -> Result<Arc<Connection>, String> {
-        let client =
-            HttpClient::new(&self.environment.pool, url, headers, self.cap()).map_err(|error| error.to_string())?;
-        if sse || self.older_transport.load(Ordering::Relaxed) {
-            match self.reach_by_sse(&client, &purpose).await {
-                Ok((link, settled)) => return Ok(self.connection(link, settled, purpose)),
-                Err(failed) if !failed.is_verdict => return Err(failed.reason),
-                Err(failed) if sse => {
-                    return Err(format!("{} (without `type: sse` the transport is found out)", failed.reason));
+        let client = HttpClient::new(&self.environment.pool, url, headers, self.max_message_bytes())
+            .map_err(|error| error.to_string())?;
+        if sse || self.uses_sse.load(Ordering::Relaxed) {
+            match self.connect_sse(&client, &purpose).await {
+                Ok((transport, negotiation)) => return Ok(self.connection(transport, negotiation, purpose)),
+                Err(failure) if !failure.is_other_transport => return Err(failure.reason),
+                Err(failure) if sse => {
+                    return Err(format!("{} (without `type: sse` the transport is detected)", failure.reason));
                 }
-                Err(_) => self.older_transport.store(false, Ordering::Relaxed),
+                Err(_) => self.uses_sse.store(false, Ordering::Relaxed),
             }
         }
-        memory.prefer_older = self.flips().prefers_older();
-        let link = Transport::Http(HttpTransport::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
-        Self::agree(&link, &purpose);
-        match handshake::settle(&link, &self.server, &purpose.declared, memory).await {
-            Ok(settled) => {
-                self.note_era(settled.revision);
-                Ok(self.connection(link, settled, purpose))
+        memory.prefer_older = self.era_flapping().prefers_older();
+        let transport = Transport::Http(HttpTransport::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
+        Self::reserve(&transport, &purpose);
+        match handshake::negotiate(&transport, &self.server, &purpose.declared, memory).await {
+            Ok(negotiation) => {
+                self.record_era(negotiation.revision);
+                Ok(self.connection(transport, negotiation, purpose))
             }
-            Err(HandshakeError::NothingToPostTo(reason)) => match self.reach_by_sse(&client, &purpose).await {
-                Ok((link, settled)) => {
-                    self.older_transport.store(true, Ordering::Relaxed);
-                    Ok(self.connection(link, settled, purpose))
+            Err(HandshakeError::PostRefused(reason)) => match self.connect_sse(&client, &purpose).await {
+                Ok((transport, negotiation)) => {
+                    self.uses_sse.store(true, Ordering::Relaxed);
+                    Ok(self.connection(transport, negotiation, purpose))
                 }
-                Err(failed) => Err(format!("{reason} (and as HTTP+SSE: {})", failed.reason)),
+                Err(failure) => Err(format!("{reason} (over HTTP+SSE: {})", failure.reason)),
             },
             Err(error) => {
-                link.stop().await;
+                transport.stop().await;
                 Err(error.to_string())
             }
         }
     }
 
-    async fn reach_by_sse(&self, client: &HttpClient, purpose: &Purpose) -> Result<(Transport, Settled), Failed> {
+    async fn connect_sse(
+        &self,
+        client: &HttpClient,
+        purpose: &ConnectionPurpose,
+    ) -> Result<(Transport, Negotiation), SseFailure> {
         let signals = Arc::clone(&purpose.signals);
-        let opened = SseTransport::open(&self.name, client, self.cap(), signals, self.server.probe_timeout).await;
-        let link = opened.map(Transport::Sse).map_err(|error| Failed {
-            is_verdict: match &error {
-                TransportError::Unexpected(answer) => !handshake::says_nothing(answer.status),
+        let opened =
+            SseTransport::open(&self.name, client, self.max_message_bytes(), signals, self.server.probe_timeout).await;
+        let transport = opened.map(Transport::Sse).map_err(|error| SseFailure {
+            is_other_transport: match &error {
+                TransportError::Unexpected(answer) => !handshake::is_inconclusive(answer.status),
                 TransportError::Protocol(_) => true,
                 _ => false,
             },
             reason: error.to_string(),
         })?;
-        Self::agree(&link, purpose);
-        match handshake::settle_older(&link, &self.server, &purpose.declared).await {
-            Ok(settled) => Ok((link, settled)),
+        Self::reserve(&transport, purpose);
+        match handshake::negotiate_sse(&transport, &self.server, &purpose.declared).await {
+            Ok(negotiation) => Ok((transport, negotiation)),
             Err(error) => {
-                link.stop().await;
-                Err(Failed { reason: error.to_string(), is_verdict: false })
+                transport.stop().await;
+                Err(SseFailure { reason: error.to_string(), is_other_transport: false })
             }
         }
     }
 
-    fn flips(&self) -> std::sync::MutexGuard<'_, EraFlapping> {
-        self.flips.lock().unwrap_or_else(PoisonError::into_inner)
+    fn era_flapping(&self) -> std::sync::MutexGuard<'_, EraFlapping> {
+        self.era_flapping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Two servers of different eras may stand behind one address and answer in turns.
-    fn note_era(&self, revision: Revision) {
-        if self.flips().note(revision.is_stateless(), Instant::now()) {
+    /// Warns once if servers of different eras answer at this URL in turn.
+    fn record_era(&self, revision: Revision) {
+        if self.era_flapping().record(revision.is_stateless(), Instant::now()) {
             tracing::warn!(
                 server = %self.name,
-                "changed its protocol era twice within a minute: `initialize` is tried first from now on; set `protocol` to settle it"
+                "changed its protocol era twice within a minute: trying `initialize` first from now on; set `protocol` to pin the version"
             );
         }
     }
 }
 
-/// Clients see this, so it names no paths; the log does.
+/// Describes why a process could not be started. Clients see the text, so the paths are only in the log.
 fn cannot_start(server: &str, command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
-    tracing::warn!(server, command, folder = ?folder, %error, "cannot be started");
+    tracing::warn!(server, command, folder = ?folder, %error, "cannot start the server");
     if folder.is_some_and(|folder| !folder.is_dir()) {
-        return "its folder (`cwd`) does not exist".to_owned();
+        return "the directory `cwd` does not exist".to_owned();
     }
     let command = Path::new(command).file_name().unwrap_or_default().display();
     match error.kind() {
         std::io::ErrorKind::NotFound => format!("the command `{command}` was not found"),
-        std::io::ErrorKind::PermissionDenied => format!("the command `{command}` may not be executed"),
+        std::io::ErrorKind::PermissionDenied => format!("the command `{command}` is not executable"),
         _ => format!("the command `{command}` cannot be started: {error}"),
     }
 }
@@ -220,10 +241,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_are_told_names_no_paths() {
+    fn the_text_for_clients_contains_no_paths() {
         let error = std::io::Error::from(std::io::ErrorKind::NotFound);
-        let told = |command, folder| cannot_start("fake", command, folder, &error);
-        assert_eq!(told("/home/me/bin/tool", None), "the command `tool` was not found");
-        assert_eq!(told("tool", Some(Path::new("/no/such/folder"))), "its folder (`cwd`) does not exist");
+        let text = |command, folder| cannot_start("fake", command, folder, &error);
+        assert_eq!(text("/home/me/bin/tool", None), "the command `tool` was not found");
+        assert_eq!(text("tool", Some(Path::new("/no/such/folder"))), "the directory `cwd` does not exist");
     }
 }

@@ -1,31 +1,31 @@
-//! A server behind an address that changes its era back and forth: a fleet of old and new ones.
+//! Detects a URL behind which servers of different protocol eras answer in turn.
 
 use std::time::{Duration, Instant};
 
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Two changes within a minute, and the older era is preferred from then on: both kinds are likely to know it.
+/// After two changes of era within a minute the older era is preferred: servers of both eras are likely to know it.
 #[derive(Debug, Default)]
-pub(crate) struct EraFlapping {
-    stateless: Option<bool>,
-    last: Option<Instant>,
-    settled: bool,
+pub(super) struct EraFlapping {
+    was_stateless: Option<bool>,
+    last_change: Option<Instant>,
+    prefers_older: bool,
 }
 
 impl EraFlapping {
-    pub(crate) fn prefers_older(&self) -> bool {
-        self.settled
+    pub(super) fn prefers_older(&self) -> bool {
+        self.prefers_older
     }
 
-    /// Takes note of the era just met; whether this decided the preference.
-    pub(crate) fn note(&mut self, stateless: bool, now: Instant) -> bool {
-        let flipped = self.stateless.replace(stateless).is_some_and(|before| before != stateless);
-        if !flipped || self.settled {
+    /// Records the era of a new connection. Returns true if the older era is preferred from now on.
+    pub(super) fn record(&mut self, stateless: bool, now: Instant) -> bool {
+        let changed = self.was_stateless.replace(stateless).is_some_and(|before| before != stateless);
+        if !changed || self.prefers_older {
             return false;
         }
-        let before = self.last.replace(now);
-        self.settled = before.is_some_and(|before| now.duration_since(before) < WINDOW);
-        self.settled
+        let last_change = self.last_change.replace(now);
+        self.prefers_older = last_change.is_some_and(|last_change| now.duration_since(last_change) < WINDOW);
+        self.prefers_older
     }
 }
 
@@ -37,12 +37,12 @@ mod tests {
     fn two_changes_within_a_minute_decide_and_slower_ones_do_not() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut slow = EraFlapping::default();
+        let mut flapping = EraFlapping::default();
         for (stateless, seconds) in [(false, 0), (true, 10), (true, 20), (false, 71), (true, 140)] {
-            assert!(!slow.note(stateless, at(seconds)), "after {seconds} s");
+            assert!(!flapping.record(stateless, at(seconds)), "after {seconds} s");
         }
-        assert!(slow.note(false, at(150)));
-        assert!(slow.prefers_older());
-        assert!(!slow.note(true, at(151)), "told once");
+        assert!(flapping.record(false, at(150)));
+        assert!(flapping.prefers_older());
+        assert!(!flapping.record(true, at(151)), "reported once");
     }
 }

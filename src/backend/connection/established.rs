@@ -1,4 +1,4 @@
-//! A settled connection: calls in the server's own era.
+//! A connection after the handshake: sends calls in the form that the negotiated revision requires.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,81 +8,79 @@ use arc_swap::ArcSwap;
 use http::HeaderName;
 use serde_json::{Value, json};
 
-use super::handshake;
-use super::handshake::Settled;
+use super::handshake::{self, Negotiation};
 use super::listing;
-use super::params;
-use super::params::{Additions, Stateless};
-use crate::backend::call::backend_call::{Answer, Call, CallError};
-use crate::backend::call::peer::Peer;
-use crate::backend::handle::tasks::TASKS_EXTENSION;
-use crate::backend::transport::any_transport::{Activity, Outgoing, Transport, TransportError};
-use crate::backend::transport::signals::Signals;
+use super::params::{self, MetaAdditions, StatelessMeta};
+use crate::backend::call::{Answer, Call, CallError, Peer, TASKS_EXTENSION};
+use crate::backend::transport::{Activity, Outgoing, Signals, Transport, TransportError};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
-use crate::wire::params as header_params;
-use crate::wire::params::ParamHeader;
+use crate::wire::params::{self as param_headers, ParamHeader};
 use crate::wire::{Revision, Severity, code, headers};
 
-/// How long the first call waits for the stream on which a server may ask something.
-const EAR: Duration = Duration::from_secs(2);
-
 /// How long a server may take to set its log level.
-const LEVEL: Duration = Duration::from_secs(5);
+const SET_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a call may take.
+/// The time limits of a call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// Without a sign of life.
-    pub(crate) quiet: Duration,
-    /// In all, whatever progress is reported.
-    pub(crate) limit: Duration,
-    /// When its time began to run, and how much of it went by before its turn came.
-    pub(crate) since: Instant,
+pub(crate) struct CallLimits {
+    /// The timeout without progress.
+    pub(crate) idle: Duration,
+    /// The timeout in all, whatever progress is reported.
+    pub(crate) total: Duration,
+    /// When the time began to run.
+    pub(crate) started: Instant,
+    /// How much of the time the call spent in the queue.
     pub(crate) queued: Duration,
 }
 
-impl Patience {
-    /// What is left of it for a call that has not been sent yet.
-    pub(crate) fn left(&self) -> Duration {
-        self.quiet.saturating_sub(self.since.elapsed())
+impl CallLimits {
+    /// The remaining time of a call that has not been sent yet.
+    pub(crate) fn remaining(&self) -> Duration {
+        self.idle.saturating_sub(self.started.elapsed())
     }
 }
 
-/// Why a call on this connection has no answer.
+/// Why a call on this connection has no result.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// The connection is no longer what it was, and the server did not act on the call: it may be sent again.
+pub(crate) enum ConnectionFailure {
+    /// The session or the negotiated revision is no longer valid, and the server did not act on the call. It may be sent
+    /// again on a new connection.
     Stale,
     Final(CallError),
 }
 
 #[derive(Debug)]
 pub(crate) struct Connection {
-    name: Arc<str>,
-    link: Transport,
+    pub(super) server: Arc<str>,
+    pub(super) transport: Transport,
     revision: Revision,
     info: Arc<ServerInfo>,
     signals: Arc<Signals>,
-    /// What the server was told its clients can do.
+    /// The client abilities that were declared to the server.
     declared: Abilities,
-    /// The log level it was asked for; messages of a session have one for all of them.
-    level: tokio::sync::Mutex<Option<Severity>>,
-    /// Which arguments of which tool travel as headers too.
-    marked: ArcSwap<HashMap<String, Vec<ParamHeader>>>,
+    /// The log level set by `logging/setLevel`, which holds for the whole session.
+    log_level: tokio::sync::Mutex<Option<Severity>>,
+    /// The arguments that are sent as headers too, by tool.
+    param_headers: ArcSwap<HashMap<String, Vec<ParamHeader>>>,
 }
 
 impl Connection {
-    pub(crate) fn new(name: &Arc<str>, link: Transport, settled: Settled, signals: Arc<Signals>) -> Self {
+    pub(super) fn new(
+        server: &Arc<str>,
+        transport: Transport,
+        negotiation: Negotiation,
+        signals: Arc<Signals>,
+    ) -> Self {
         Connection {
-            name: Arc::clone(name),
-            link,
-            revision: settled.revision,
-            info: Arc::new(settled.info),
+            server: Arc::clone(server),
+            transport,
+            revision: negotiation.revision,
+            info: Arc::new(negotiation.info),
             signals,
-            declared: settled.declared,
-            level: tokio::sync::Mutex::default(),
-            marked: ArcSwap::default(),
+            declared: negotiation.declared,
+            log_level: tokio::sync::Mutex::default(),
+            param_headers: ArcSwap::default(),
         }
     }
 
@@ -90,9 +88,9 @@ impl Connection {
         self.revision.is_stateless()
     }
 
-    /// Whether requests of clients are on their way, as far as that is known.
+    /// Whether calls of clients are in flight. Over HTTP only those of sessions are known.
     pub(crate) fn is_busy(&self) -> bool {
-        self.link.is_busy()
+        self.transport.is_busy()
     }
 
     pub(crate) fn declared(&self) -> Abilities {
@@ -107,128 +105,123 @@ impl Connection {
         &self.signals
     }
 
-    /// Whether marked arguments must be sent as headers, and badly marked tools left out.
-    pub(crate) fn sends_headers(&self) -> bool {
-        self.revision.is_stateless() && matches!(self.link, Transport::Http(_))
+    /// Whether arguments marked with `x-mcp-header` are sent as headers, so that tools with invalid marks must be dropped.
+    pub(super) fn sends_param_headers(&self) -> bool {
+        self.revision.is_stateless() && matches!(self.transport, Transport::Http(_))
     }
 
-    /// Whether the server tells of updates of single resources.
-    pub(crate) fn offers_subscriptions(&self) -> bool {
+    /// Whether the server supports subscriptions to single resources.
+    pub(crate) fn supports_subscriptions(&self) -> bool {
         self.info.capabilities["resources"]["subscribe"] == true
     }
 
-    /// Whether the server says when a list changes.
-    pub(crate) fn announces(&self, kind: ItemKind) -> bool {
+    /// Whether the server notifies of changes of this list.
+    pub(crate) fn announces_changes(&self, kind: ItemKind) -> bool {
         self.info.capabilities[kind.capability()]["listChanged"] == true
     }
 
-    /// Whether another server may answer in this one's place without the connection ending.
+    /// Whether another server may take over without the connection closing, as behind a URL.
     pub(crate) fn may_be_replaced(&self) -> bool {
-        matches!(self.link, Transport::Http(_))
+        matches!(self.transport, Transport::Http(_))
     }
 
+    /// Completes when the connection has closed, with the reason.
     pub(crate) async fn closed(&self) -> String {
-        self.link.closed().await
+        self.transport.closed().await
     }
 
     pub(crate) async fn stop(&self) {
-        self.link.stop().await;
+        self.transport.stop().await;
     }
 
-    /// Remembers the marks of the tools just listed.
-    pub(crate) fn remember(&self, tools: &[Arc<Definition>]) {
-        if !self.sends_headers() {
+    /// Remembers which arguments of these tools are sent as headers.
+    pub(crate) fn remember_param_headers(&self, tools: &[Arc<Definition>]) {
+        if !self.sends_param_headers() {
             return;
         }
         let marked = tools
             .iter()
             .filter_map(|tool| {
-                let found = header_params::marked(&tool.member("inputSchema")?).ok()?;
-                (!found.is_empty()).then(|| (tool.key().to_owned(), found))
+                let marked = param_headers::marked(&tool.member("inputSchema")?).ok()?;
+                (!marked.is_empty()).then(|| (tool.key().to_owned(), marked))
             })
             .collect();
-        self.marked.store(Arc::new(marked));
+        self.param_headers.store(Arc::new(marked));
     }
 
-    /// A request of the proxy's own, without anybody waiting in front.
-    pub(crate) async fn ask(&self, method: &str, body: &RawRef) -> Result<Raw, TransportError> {
-        self.ask_under(self.next_id(), method, body).await
+    /// Sends a request of the proxy itself, for which no client is waiting.
+    pub(crate) async fn request(&self, method: &str, body: &RawRef) -> Result<Raw, TransportError> {
+        self.request_with_id(self.next_id(), method, body).await
     }
 
     pub(crate) fn next_id(&self) -> u64 {
-        self.link.next_id()
+        self.transport.next_id()
     }
 
-    /// The same under an id that somebody must know before there is an answer.
-    pub(crate) async fn ask_under(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, TransportError> {
-        let params = params::params(body, &self.additions(None, None, false));
+    /// Like [`Connection::request`], with an id from [`Connection::next_id`] that the caller has to know in advance.
+    pub(super) async fn request_with_id(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, TransportError> {
+        let params = params::with_meta(body, &self.meta_additions(None, None, false));
         let mut outgoing = Outgoing::plain(id, method, params);
         outgoing.cancellable = true;
-        self.link.request(outgoing).await
+        self.transport.request(outgoing).await
     }
 
-    /// A listen, until either side ends it.
-    pub(crate) async fn listen_under(&self, id: u64, body: &RawRef) -> Result<(), TransportError> {
-        let ended = self.signals.end_of(id);
-        tokio::select! {
-            outcome = self.ask_under(id, "subscriptions/listen", body) => outcome.map(drop),
-            Ok(()) = ended => Ok(()),
+    pub(crate) async fn notify(&self, method: &str, params: Option<&RawRef>) -> Result<(), TransportError> {
+        self.transport.notify(method, params.map(RawRef::get)).await
+    }
+
+    fn meta_additions(
+        &self,
+        progress_token: Option<u64>,
+        peer: Option<&dyn Peer>,
+        declares_tasks: bool,
+    ) -> MetaAdditions {
+        if !self.revision.is_stateless() {
+            return MetaAdditions { progress_token, stateless: None };
         }
-    }
-
-    /// Tells the server something that has no answer.
-    pub(crate) async fn tell(&self, method: &str, params: Option<&RawRef>) -> Result<(), TransportError> {
-        self.link.notify(method, params.map(RawRef::get)).await
-    }
-
-    fn additions(&self, token: Option<u64>, peer: Option<&dyn Peer>, declares_tasks: bool) -> Additions {
-        let Some(revision) = Some(self.revision).filter(|revision| revision.is_stateless()) else {
-            return Additions { progress_token: token, stateless: None };
-        };
         let capabilities = peer.map(|peer| match peer.declared() {
             Some(declared) => declared.get().to_owned(),
             None => peer.askable().to_capabilities().to_string(),
         });
         let capabilities = if declares_tasks { Some(with_tasks(capabilities.as_deref())) } else { capabilities };
         let log_level = peer.and_then(Peer::log_level);
-        Additions { progress_token: token, stateless: Some(Stateless { revision, capabilities, log_level }) }
+        let stateless = StatelessMeta { revision: self.revision, capabilities, log_level };
+        MetaAdditions { progress_token, stateless: Some(stateless) }
     }
 
-    /// Asks a session-based server for log messages as fine as its callers want them.
-    async fn want_level(&self, wanted: Option<Severity>) {
-        let Some(wanted) = wanted.filter(|_| !self.is_stateless() && self.info.capabilities.get("logging").is_some())
-        else {
-            return;
-        };
-        let mut level = self.level.lock().await;
-        if level.is_some_and(|level| level <= wanted) {
+    /// Lowers the log level of a session-based server to what its callers want.
+    async fn set_log_level(&self, level: Option<Severity>) {
+        let has_logging = !self.is_stateless() && self.info.capabilities.get("logging").is_some();
+        let Some(level) = level.filter(|_| has_logging) else { return };
+        let mut current = self.log_level.lock().await;
+        if current.is_some_and(|current| current <= level) {
             return;
         }
-        let body = crate::json::raw(&json!({"level": wanted.as_str()}));
-        let answer = tokio::time::timeout(LEVEL, self.ask("logging/setLevel", &body)).await;
+        let body = crate::json::raw(&json!({"level": level.as_str()}));
+        let answer = tokio::time::timeout(SET_LEVEL_TIMEOUT, self.request("logging/setLevel", &body)).await;
         if !matches!(answer, Ok(Ok(_))) {
-            tracing::debug!(server = %self.name, ?answer, "setting the log level");
+            tracing::debug!(server = %self.server, ?answer, "cannot set the log level");
         }
-        // Not asked for again where it was refused: calls must not wait for it each time.
-        *level = Some(wanted);
+        // Recorded even after a failure: further calls must not wait for it again.
+        *current = Some(level);
     }
 
-    pub(crate) async fn call(&self, call: &Call, patience: Patience) -> Result<Answer, Failure> {
-        let pulse = Activity::since(patience.since);
+    pub(crate) async fn call(&self, call: &Call, limits: CallLimits) -> Result<Answer, ConnectionFailure> {
+        let activity = Activity::since(limits.started);
         let outcome = tokio::select! {
             biased;
-            // First, so that a call that was cancelled before it came here is not sent at all.
-            () = call.cancel.cancelled() => return Err(Failure::Final(CallError::Cancelled)),
-            outcome = self.send(call, &pulse) => outcome,
-            after = pulse.silence(patience.quiet, patience.limit) => {
-                return Err(Failure::Final(self.too_late(after, patience.queued)));
+            // Polled first, so that a call that is already cancelled is not sent.
+            () = call.cancel.cancelled() => return Err(ConnectionFailure::Final(CallError::Cancelled)),
+            outcome = self.send(call, &activity) => outcome,
+            after = activity.timed_out(limits.idle, limits.total) => {
+                return Err(ConnectionFailure::Final(self.timeout(after, limits.queued)));
             }
         };
         outcome.map(|result| Answer { result }).map_err(|error| self.failure(error))
     }
 
-    fn too_late(&self, after: Duration, queued: Duration) -> CallError {
-        let backend = Arc::clone(&self.name);
+    fn timeout(&self, after: Duration, queued: Duration) -> CallError {
+        let backend = Arc::clone(&self.server);
         if queued.is_zero() {
             CallError::Timeout { backend, after }
         } else {
@@ -236,47 +229,48 @@ impl Connection {
         }
     }
 
-    async fn send(&self, call: &Call, pulse: &Arc<Activity>) -> Result<Raw, TransportError> {
+    async fn send(&self, call: &Call, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
         if let Some(peer) = &call.peer {
-            self.want_level(peer.log_level()).await;
+            self.set_log_level(peer.log_level()).await;
         }
-        let outcome = self.send_once(call, pulse).await;
-        if let (Transport::Http(link), Err(error)) = (&self.link, &outcome)
-            && self.doubts(error)
-            && handshake::has_changed_from(link, self.revision).await
+        let outcome = self.send_once(call, activity).await;
+        if let (Transport::Http(http), Err(error)) = (&self.transport, &outcome)
+            && self.may_be_other_era(error)
+            && handshake::has_changed_era(http, self.revision).await
         {
-            link.abandon("it speaks another era of the protocol now");
+            http.abandon("it now speaks another era of the protocol");
             return Err(TransportError::SessionExpired);
         }
         let mismatch = matches!(&outcome, Err(TransportError::Rpc(error)) if error.code() == code::HEADER_MISMATCH);
-        if !mismatch || !self.sends_headers() {
+        if !mismatch || !self.sends_param_headers() {
             return outcome;
         }
-        // Our picture of its schemas is old: look again, and send again once.
+        // The known schemas are outdated: list the tools and send the call once more.
         let listing = listing::list(self, ItemKind::Tool).await?;
-        self.remember(&listing.items);
-        self.send_once(call, pulse).await
+        self.remember_param_headers(&listing.items);
+        self.send_once(call, activity).await
     }
 
-    async fn send_once(&self, call: &Call, pulse: &Arc<Activity>) -> Result<Raw, TransportError> {
-        let id = self.link.next_id();
+    async fn send_once(&self, call: &Call, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
+        let id = self.transport.next_id();
         let peer = call.peer.as_deref();
-        // Where nobody minds what is sent it is always asked for: it keeps a long call alive.
+        // Without a peer progress is requested as well: it keeps a long call from timing out.
         let token = peer.is_none_or(Peer::wants_progress).then_some(id);
+        let sends_headers = self.sends_param_headers();
         let outgoing = Outgoing {
             id,
             method: &call.method,
-            params: params::params(&call.params, &self.additions(token, peer, call.declares_tasks)),
+            params: params::with_meta(&call.params, &self.meta_additions(token, peer, call.declares_tasks)),
             peer: call.peer.clone(),
-            pulse: Some(Arc::clone(pulse)),
-            headers: if self.sends_headers() { self.headers(&call.method, &call.params) } else { Vec::new() },
+            activity: Some(Arc::clone(activity)),
+            headers: if sends_headers { self.headers(&call.method, &call.params) } else { Vec::new() },
             cancellable: true,
         };
-        self.link.request(outgoing).await
+        self.transport.request(outgoing).await
     }
 
-    /// Whether an error looks as if a server of the other era answered here now.
-    fn doubts(&self, error: &TransportError) -> bool {
+    /// Whether an error suggests that a server of the other era is answering now.
+    fn may_be_other_era(&self, error: &TransportError) -> bool {
         match error {
             TransportError::Misfit(_) => true,
             TransportError::Unexpected(answer) => answer.status == 400 && self.revision.is_stateless(),
@@ -290,23 +284,24 @@ impl Connection {
         };
         let Some(name) = object.string(member) else { return Vec::new() };
         let mut out = vec![(headers::NAME.clone(), headers::encode(&name))];
-        if let Some(marked) = self.marked.load().get(&name) {
-            out.extend(header_params::to_send(marked, object.get("arguments")));
+        if let Some(marked) = self.param_headers.load().get(&name) {
+            out.extend(param_headers::to_send(marked, object.get("arguments")));
         }
         out
     }
 
-    pub(crate) fn failure(&self, error: TransportError) -> Failure {
-        let backend = Arc::clone(&self.name);
-        if let (Transport::Http(link), TransportError::Rpc(error)) = (&self.link, &error)
+    /// Translates an error of the transport. Closes the transport if the server no longer supports the revision.
+    pub(crate) fn failure(&self, error: TransportError) -> ConnectionFailure {
+        let backend = Arc::clone(&self.server);
+        if let (Transport::Http(http), TransportError::Rpc(error)) = (&self.transport, &error)
             && error.code() == code::UNSUPPORTED_VERSION
         {
-            // Another version of the server answers here now; on a pipe it is the same process as ever.
-            link.abandon("it no longer supports the protocol version agreed on");
-            return Failure::Stale;
+            // Behind a URL another version of the server may have been deployed. Over stdio it is still the same process.
+            http.abandon("it no longer supports the negotiated protocol version");
+            return ConnectionFailure::Stale;
         }
-        Failure::Final(match error {
-            TransportError::SessionExpired => return Failure::Stale,
+        ConnectionFailure::Final(match error {
+            TransportError::SessionExpired => return ConnectionFailure::Stale,
             TransportError::Rpc(error) | TransportError::Misfit(error) => CallError::Rpc(error),
             TransportError::Closed(reason) => CallError::Lost { backend, reason },
             TransportError::TooLarge(limit) => CallError::TooLarge { backend, limit },
@@ -315,57 +310,9 @@ impl Connection {
             TransportError::OlderTransport => CallError::Protocol { backend, reason: error.to_string() },
         })
     }
-
-    /// Keeps an ear on the server's lists for as long as the connection lives.
-    pub(crate) async fn listen(self: Arc<Self>) {
-        if !self.revision.is_stateless() {
-            return self.open_ear().await;
-        }
-        let Some(filter) = self.filter() else { return };
-        let body = crate::json::raw(&json!({ "notifications": filter }));
-        let mut pause = Duration::from_secs(1);
-        loop {
-            let started = Instant::now();
-            match self.listen_under(self.next_id(), &body).await {
-                Err(TransportError::Rpc(error)) if error.code() == code::METHOD_NOT_FOUND => return,
-                outcome => tracing::debug!(server = %self.name, ?outcome, "the subscription ended"),
-            }
-            if started.elapsed() > Duration::from_secs(30) {
-                pause = Duration::from_secs(1);
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_secs(30));
-            // Changes may have been missed while nobody listened.
-            self.signals.mark_all();
-        }
-    }
-
-    /// Opens the stream on which a session-based server speaks unasked, where it has anything to say there.
-    pub(crate) async fn open_ear(&self) {
-        if let Transport::Http(link) = &self.link
-            && (self.filter().is_some() || self.offers_subscriptions() || self.declared.any())
-            && tokio::time::timeout(EAR, link.listen()).await.is_err()
-        {
-            tracing::debug!(server = %self.name, "its own stream is slow to open");
-        }
-    }
-
-    /// What the server says it can tell us about.
-    fn filter(&self) -> Option<Value> {
-        let capabilities = &self.info.capabilities;
-        let mut filter = serde_json::Map::new();
-        for (capability, flag) in
-            [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")]
-        {
-            if capabilities[capability]["listChanged"] == true {
-                filter.insert(flag.to_owned(), true.into());
-            }
-        }
-        (!filter.is_empty()).then(|| Value::Object(filter))
-    }
 }
 
-/// Capabilities that say beside all else that tasks are known.
+/// Adds the tasks extension to the capabilities of a client.
 fn with_tasks(capabilities: Option<&str>) -> String {
     let mut capabilities: Value =
         capabilities.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| json!({}));

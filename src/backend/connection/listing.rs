@@ -1,4 +1,4 @@
-//! Everything a server lists, all pages, without what is malformed.
+//! Lists all pages of a server's items and leaves out malformed ones.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::established::Connection;
-use crate::backend::supervision::freshness::CacheHint;
-use crate::backend::transport::any_transport::TransportError;
+use crate::backend::call::CacheHint;
+use crate::backend::transport::TransportError;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{Definition, ItemKind};
 use crate::wire::params;
 
-/// A server that pages for ever is stopped here.
+/// Limits for a server whose list never ends.
 const MAX_PAGES: usize = 1000;
 const MAX_ITEMS: usize = 100_000;
 
-/// What a server lists of one kind.
+/// The items of one kind that a server lists.
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(crate) items: Vec<Arc<Definition>>,
-    /// What was left out.
+    /// Describes the items that were left out.
     pub(crate) reports: Vec<String>,
-    /// For how long and for whom it may be kept, if the server says so.
+    /// The cache hint of a stateless server.
     pub(crate) cache_hint: Option<CacheHint>,
 }
 
-/// All items of a kind, and what was left out.
+/// Lists all items of a kind.
 pub(crate) async fn list(connection: &Connection, kind: ItemKind) -> Result<Listing, TransportError> {
-    let (mut taken, mut reports) = (Taken::default(), Vec::new());
+    let (mut items, mut reports) = (UniqueItems::default(), Vec::new());
     let mut cache_hint = None::<CacheHint>;
-    let listing = |taken: Taken, reports, cache_hint| Ok(Listing { items: taken.items, reports, cache_hint });
+    let listing = |items: UniqueItems, reports, cache_hint| Ok(Listing { items: items.items, reports, cache_hint });
     let (mut cursor, mut seen) = (None::<String>, HashSet::new());
     let method = kind.list_method();
     for _ in 0..MAX_PAGES {
@@ -40,42 +40,42 @@ pub(crate) async fn list(connection: &Connection, kind: ItemKind) -> Result<List
             None => "{}".to_owned(),
         };
         let body = crate::json::valid(body).map_err(|error| TransportError::Protocol(error.to_string()))?;
-        let page = connection.ask(method, &body).await?;
-        cursor = take_page(connection, kind, &page, &mut taken, &mut reports)?;
+        let page = connection.request(method, &body).await?;
+        cursor = add_page(connection, kind, &page, &mut items, &mut reports)?;
         if connection.is_stateless() {
-            let said = hints(&page);
-            cache_hint = Some(cache_hint.map_or(said, |before| before.and(said)));
+            let hint = page_hint(&page);
+            cache_hint = Some(cache_hint.map_or(hint, |before| before.and(hint)));
         }
         match &cursor {
-            None => return listing(taken, reports, cache_hint),
+            None => return listing(items, reports, cache_hint),
             Some(cursor) if !seen.insert(cursor.clone()) => {
                 reports.push(format!("`{method}` repeats the cursor {}: the list ends there", quote(cursor)));
-                return listing(taken, reports, cache_hint);
+                return listing(items, reports, cache_hint);
             }
-            Some(_) if taken.items.len() > MAX_ITEMS => break,
+            Some(_) if items.items.len() > MAX_ITEMS => break,
             Some(_) => {}
         }
     }
-    reports.push(format!("`{method}` does not end: only the first {} items are used", taken.items.len()));
-    listing(taken, reports, cache_hint)
+    reports.push(format!("`{method}` does not end: only the first {} items are used", items.items.len()));
+    listing(items, reports, cache_hint)
 }
 
-/// What a page says about being kept. What it does not say, or says wrongly, counts as the least there is.
-fn hints(page: &RawRef) -> CacheHint {
+/// The cache hint of a page. Missing or invalid members count as "do not cache" and "private".
+fn page_hint(page: &RawRef) -> CacheHint {
     let Ok(page) = Object::of(page) else { return CacheHint::default() };
     let ttl = page.get("ttlMs").and_then(|ttl| ttl.get().parse().ok()).unwrap_or_default();
     CacheHint { ttl: Duration::from_millis(ttl), public: page.string("cacheScope").as_deref() == Some("public") }
 }
 
-/// The items of one kind, each under a key of its own.
+/// Items of one kind with distinct, valid keys.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(super) struct UniqueItems {
     pub(crate) items: Vec<Arc<Definition>>,
     keys: HashSet<String>,
 }
 
-impl Taken {
-    /// One item that cannot be told from another, or cannot be named at all, must not spoil the rest.
+impl UniqueItems {
+    /// Adds an item unless its name is invalid or already taken by another item.
     pub(crate) fn add(&mut self, item: Definition) -> Result<(), String> {
         let key = item.key();
         if key.is_empty() {
@@ -92,12 +92,13 @@ impl Taken {
     }
 }
 
-/// Takes a page's items; the cursor of the next page. An empty cursor is one too, only its absence ends a list.
-fn take_page(
+/// Adds the items of a page and returns the cursor of the next page. An empty cursor is valid; only its absence ends the
+/// list.
+fn add_page(
     connection: &Connection,
     kind: ItemKind,
     page: &Raw,
-    taken: &mut Taken,
+    items: &mut UniqueItems,
     reports: &mut Vec<String>,
 ) -> Result<Option<String>, TransportError> {
     let (method, member) = (kind.list_method(), kind.list_member());
@@ -109,8 +110,8 @@ fn take_page(
     for (index, raw) in list.into_iter().enumerate() {
         let outcome = Definition::parse(kind, raw.to_owned())
             .map_err(|error| error.to_string())
-            .and_then(|item| usable(connection, kind, item))
-            .and_then(|item| taken.add(item));
+            .and_then(|item| with_valid_marks(connection, kind, item))
+            .and_then(|item| items.add(item));
         if let Err(reason) = outcome {
             reports.push(format!("item {index} of `{method}` was left out: {reason}"));
         }
@@ -118,16 +119,16 @@ fn take_page(
     Ok(object.get("nextCursor").and_then(|cursor| serde_json::from_str(cursor.get()).ok()))
 }
 
-/// A tool whose header marks break the rules must not be offered where the marks count; elsewhere the proxy's own
-/// clients would drop it for its marks, so the marks go and the tool stays.
-fn usable(connection: &Connection, kind: ItemKind, item: Definition) -> Result<Definition, String> {
+/// Handles a tool whose `x-mcp-header` marks are invalid. It is rejected if arguments are sent as headers to this server.
+/// Otherwise the marks are removed, because clients of the proxy would reject the tool for them.
+fn with_valid_marks(connection: &Connection, kind: ItemKind, item: Definition) -> Result<Definition, String> {
     if kind != ItemKind::Tool || memchr::memmem::find(item.raw().get().as_bytes(), b"x-mcp-header").is_none() {
         return Ok(item);
     }
     let Some(mut schema) = item.member("inputSchema") else { return Ok(item) };
     match params::marked(&schema) {
         Ok(_) => Ok(item),
-        Err(reason) if connection.sends_headers() => Err(format!("`{}`: {reason}", item.key())),
+        Err(reason) if connection.sends_param_headers() => Err(format!("`{}`: {reason}", item.key())),
         Err(_) => {
             params::unmark(&mut schema);
             let schema = Some(crate::json::raw(&schema));
@@ -141,27 +142,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_about_keeping_a_list_counts_as_nothing() {
-        let hints = |text: &str| hints(&crate::json::valid(text.to_owned()).unwrap());
+    fn missing_or_invalid_cache_hints_forbid_caching() {
+        let hint = |text: &str| page_hint(&crate::json::valid(text.to_owned()).unwrap());
         let minute = CacheHint { ttl: Duration::from_secs(60), public: true };
-        assert_eq!(hints(r#"{"ttlMs":60000,"cacheScope":"public"}"#), minute);
+        assert_eq!(hint(r#"{"ttlMs":60000,"cacheScope":"public"}"#), minute);
         for odd in ["{}", r#"{"ttlMs":-1,"cacheScope":"all"}"#, r#"{"ttlMs":"60000","cacheScope":true}"#] {
-            assert_eq!(hints(odd), CacheHint::default(), "{odd}");
+            assert_eq!(hint(odd), CacheHint::default(), "{odd}");
         }
     }
 
     #[test]
-    fn only_items_with_a_name_of_their_own_are_taken() {
-        let mut taken = Taken::default();
+    fn only_items_with_distinct_valid_names_are_accepted() {
+        let mut items = UniqueItems::default();
         let mut add = |name: &str| {
             let text = format!(r#"{{"name":{}}}"#, quote(name));
-            taken.add(Definition::parse(ItemKind::Prompt, crate::json::valid(text).unwrap()).unwrap())
+            items.add(Definition::parse(ItemKind::Prompt, crate::json::valid(text).unwrap()).unwrap())
         };
         assert_eq!(add("a"), Ok(()));
         assert_eq!(add("a"), Err("`a` is already listed".to_owned()));
         assert_eq!(add(""), Err("its name is empty".to_owned()));
         assert_eq!(add("a\nb"), Err(r#"its name "a\nb" has control characters"#.to_owned()));
         assert_eq!(add("b c é"), Ok(()));
-        assert_eq!(taken.items.len(), 2);
+        assert_eq!(items.items.len(), 2);
     }
 }

@@ -1,30 +1,30 @@
-//! A request's params with the `_meta` a backend's era needs.
+//! Adds the `_meta` members that the server's revision requires to the params of a request.
 
 use crate::json::{Needle, Object, RawRef, quote};
 use crate::wire::{Revision, Severity, key};
 
-/// What goes into `_meta` beside what the client's own `_meta` carried.
+/// The `_meta` members that are added to those of the client.
 #[derive(Debug, Default)]
-pub(crate) struct Additions {
-    pub(crate) progress_token: Option<u64>,
-    pub(crate) stateless: Option<Stateless>,
+pub(super) struct MetaAdditions {
+    pub(super) progress_token: Option<u64>,
+    pub(super) stateless: Option<StatelessMeta>,
 }
 
-/// What a stateless server is told with every request.
+/// The members that a stateless server gets with every request.
 #[derive(Debug)]
-pub(crate) struct Stateless {
-    pub(crate) revision: Revision,
-    /// What the client can do; nothing if there is none.
-    pub(crate) capabilities: Option<String>,
-    pub(crate) log_level: Option<Severity>,
+pub(super) struct StatelessMeta {
+    pub(super) revision: Revision,
+    /// The capabilities of the client. `None` if the proxy makes the request for itself.
+    pub(super) capabilities: Option<String>,
+    pub(super) log_level: Option<Severity>,
 }
 
-/// Who we say we are.
-pub(crate) const CLIENT_INFO: &str =
+/// The proxy's `clientInfo`.
+pub(super) const CLIENT_INFO: &str =
     concat!("{\"name\":\"starlark-mcp-proxy\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}");
 
-/// The params to send. Untouched bytes where nothing has to be added.
-pub(crate) fn params(body: &RawRef, additions: &Additions) -> String {
+/// The params to send. They are unchanged, byte for byte, if nothing has to be added or removed.
+pub(super) fn with_meta(body: &RawRef, additions: &MetaAdditions) -> String {
     let mut members: Vec<(&str, String)> = Vec::new();
     if let Some(stateless) = &additions.stateless {
         members.push((key::PROTOCOL_VERSION, quote(stateless.revision.as_str())));
@@ -38,9 +38,9 @@ pub(crate) fn params(body: &RawRef, additions: &Additions) -> String {
         members.push((key::PROGRESS_TOKEN, token.to_string()));
     }
     if members.is_empty() {
-        return without_rounds(body);
+        return without_input_responses(body);
     }
-    // Params that are no object (an array, say) cannot carry `_meta`; the backend will say what it thinks of them.
+    // Params that are not an object cannot carry `_meta`. They are sent as they are, for the server to refuse.
     let Ok(object) = Object::of(body) else { return body.get().to_owned() };
     let meta = match object.get(key::META).map(Object::of) {
         Some(Ok(meta)) => {
@@ -63,8 +63,8 @@ pub(crate) fn params(body: &RawRef, additions: &Additions) -> String {
     edit.set(key::META, meta).finish()
 }
 
-/// Only stateless servers know of rounds.
-fn without_rounds(body: &RawRef) -> String {
+/// Removes the members that only stateless servers know.
+fn without_input_responses(body: &RawRef) -> String {
     let text = body.get();
     static RESPONSES: Needle = Needle::new("inputResponses");
     static STATE: Needle = Needle::new("requestState");
@@ -84,13 +84,13 @@ mod tests {
     #[test]
     fn a_session_based_backend_gets_the_bytes_that_came() {
         let body = crate::json::valid(r#"{ "name":"x" }"#.to_owned()).unwrap();
-        assert_eq!(params(&body, &Additions::default()), r#"{ "name":"x" }"#);
+        assert_eq!(with_meta(&body, &MetaAdditions::default()), r#"{ "name":"x" }"#);
     }
 
     #[test]
     fn the_clients_own_meta_stays_beside_ours() {
         let body = crate::json::valid(r#"{"_meta":{"a/b":1.0},"name":"x"}"#.to_owned()).unwrap();
-        let text = params(&body, &Additions { progress_token: Some(7), ..Additions::default() });
+        let text = with_meta(&body, &MetaAdditions { progress_token: Some(7), ..MetaAdditions::default() });
         assert_eq!(text, r#"{"_meta":{"a/b":1.0,"progressToken":7},"name":"x"}"#);
     }
 }

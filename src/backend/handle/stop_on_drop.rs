@@ -1,22 +1,21 @@
-//! A server that ends when nobody holds it any more: not the config, and no call that began when it was there.
+//! Stops a server when it is no longer used: neither by the config nor by a call that started while it was configured.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
 use super::server_handle::Handle;
-use crate::backend::call::backend_call::{Answer, Backend, Call, CallError};
-use crate::backend::supervision::freshness::CacheHint;
-use crate::backend::transport::subscriptions::{Follower, Listener, Subscription};
+use crate::backend::call::{Answer, Backend, CacheHint, Call, CallError, Follower, Listener, Subscription};
 use crate::json::Raw;
 use crate::model::{BackendView, ItemKind, Owner};
 
+/// A handle that stops its server when dropped.
 #[derive(Debug)]
-pub struct Held(Handle);
+pub struct StopOnDrop(Handle);
 
-impl Held {
+impl StopOnDrop {
     pub fn new(handle: Handle) -> Self {
-        Held(handle)
+        StopOnDrop(handle)
     }
 
     pub fn handle(&self) -> &Handle {
@@ -24,13 +23,13 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.begin_stop();
     }
 }
 
-impl Backend for Held {
+impl Backend for StopOnDrop {
     fn view(&self) -> Arc<BackendView> {
         self.0.view()
     }

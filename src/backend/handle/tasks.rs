@@ -1,39 +1,38 @@
-//! Long work that a server does as a task: for callers that know nothing of tasks the proxy waits for it to end.
+//! Waits for work that a server runs as a task, on behalf of callers that do not know tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::input_rounds::{Asked, Rounds};
-use super::server_handle::Handle;
-use crate::backend::call::backend_call::{Answer, Call, CallError};
-use crate::backend::call::peer::Peer;
+use super::dispatch::dispatch;
+use super::input_rounds::{InputRounds, timeout_error};
+use super::questions::{InputRequired, encode_responses};
+use crate::backend::call::{Answer, Call, CallError, Peer, TASKS_EXTENSION};
+use crate::backend::supervision::SupervisedServer;
 use crate::json::{Needle, Object, Raw, RawRef, quote};
 use crate::model::ItemKind;
 use crate::wire::{RpcError, code, without_reserved};
 
-/// The name of the stateless era's extension.
-pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-
 const CALL: &str = "tools/call";
-/// How often a task is looked at whose server does not say.
-const LOOK: Duration = Duration::from_secs(1);
-const SHORTEST_LOOK: Duration = Duration::from_millis(20);
-const LONGEST_LOOK: Duration = Duration::from_secs(30);
+/// The poll interval if the server does not declare one, and the limits for declared ones.
+const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A task that a server began in place of a result.
-pub(crate) struct Task {
+/// A task that a server started instead of returning a result.
+pub(super) struct Task {
     id: String,
-    /// Whose form it has.
+    /// Whether it has the form of the stateless era.
     stateless: bool,
-    /// When it is worth a look.
-    pause: Duration,
+    /// The delay before the first poll.
+    first_poll: Duration,
 }
 
-/// The task that the answer to a call stands for. A session-based server begins one only where it was asked to.
-pub(crate) fn begun(call: &Call, result: &RawRef) -> Option<Task> {
+/// The task that the result of a call refers to. A session-based server starts one only on request.
+pub(super) fn started(call: &Call, result: &RawRef) -> Option<Task> {
     if call.method != CALL {
         return None;
     }
@@ -44,144 +43,140 @@ pub(crate) fn begun(call: &Call, result: &RawRef) -> Option<Task> {
     let object = Object::of(result).ok()?;
     if object.string("resultType").as_deref() == Some("task") {
         let working = object.string("status").as_deref() == Some("working");
-        let pause = if working { pause(&object) } else { Duration::ZERO };
-        return Some(Task { id: object.string("taskId")?, stateless: true, pause });
+        let first_poll = if working { poll_interval(&object) } else { Duration::ZERO };
+        return Some(Task { id: object.string("taskId")?, stateless: true, first_poll });
     }
     Object::of(&call.params).ok()?.get("task")?;
     let id = Object::of(object.get("task")?).ok()?.string("taskId")?;
-    Some(Task { id, stateless: false, pause: Duration::ZERO })
+    Some(Task { id, stateless: false, first_poll: Duration::ZERO })
 }
 
-/// How long a server wants to be left alone with a task.
-fn pause(task: &Object<'_>) -> Duration {
-    let wanted = task.get("pollIntervalMs").and_then(|wanted| wanted.get().parse().ok());
-    wanted.map_or(LOOK, Duration::from_millis).clamp(SHORTEST_LOOK, LONGEST_LOOK)
+/// The poll interval that the server declared for a task.
+fn poll_interval(task: &Object<'_>) -> Duration {
+    let declared = task.get("pollIntervalMs").and_then(|interval| interval.get().parse().ok());
+    declared.map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
 }
 
-/// Whether a server refused a call only because it was not told that its caller knows tasks.
-pub(crate) fn wants_extension(error: &RpcError) -> bool {
+/// Whether a server refused a call because the tasks extension was not declared.
+pub(super) fn requires_extension(error: &RpcError) -> bool {
     error.code() == code::MISSING_CAPABILITY
         && error.data().is_some_and(|data| data["requiredCapabilities"]["extensions"].get(TASKS_EXTENSION).is_some())
 }
 
-/// Whether a request is about work that is under way. It is no work itself and waits for no turn: who waits for a task
-/// must not keep others from ending it.
-pub(crate) fn is_about_task(call: &Call) -> bool {
-    call.method.starts_with("tasks/")
+/// The params that request a task, if the tool can only run as one and the caller did not request it.
+pub(super) fn as_task(server: &SupervisedServer, call: &Call) -> Option<Raw> {
+    if call.method != CALL {
+        return None;
+    }
+    let view = server.view.load();
+    if !view.info.has_session_tasks() {
+        return None;
+    }
+    let params = Object::of(&call.params).ok()?;
+    let name = params.string("name")?;
+    let tool = view.lists.of(ItemKind::Tool).iter().find(|tool| tool.key() == name)?;
+    let required = tool.member("execution")?["taskSupport"] == "required";
+    (required && params.get("task").is_none()).then(|| params.edit().set("task", "{}").finish_raw())
 }
 
-impl Handle {
-    /// A call of a tool that can only be done as a task, by a caller that did not ask for one.
-    pub(crate) fn as_task(&self, call: &Call) -> Option<Raw> {
-        if call.method != CALL {
-            return None;
-        }
-        let view = self.view.load();
-        if !view.info.has_session_tasks() {
-            return None;
-        }
-        let params = Object::of(&call.params).ok()?;
-        let name = params.string("name")?;
-        let tool = view.lists.of(ItemKind::Tool).iter().find(|tool| tool.key() == name)?;
-        let required = tool.member("execution")?["taskSupport"] == "required";
-        (required && params.get("task").is_none()).then(|| params.edit().set("task", "{}").finish_raw())
+/// Waits for the result of a task and answers its input requests. The task is cancelled if the caller stops waiting or if
+/// an input request cannot be answered.
+pub(super) async fn wait_for_result(
+    server: &Arc<SupervisedServer>,
+    call: &Call,
+    task: Task,
+    rounds: &mut InputRounds,
+) -> Result<Answer, CallError> {
+    let mut guard = CancelTaskOnDrop::new(server, call, &task.id);
+    let outcome = if task.stateless {
+        poll(server, call, &task, rounds, &mut guard).await
+    } else {
+        // A session-based server responds when the task has ended, and sends its questions as in any other call.
+        let mut wait = task_request("tasks/result", &task.id, call);
+        wait.timeout = Some(rounds.deadline.saturating_duration_since(Instant::now()));
+        dispatch(server, &wait).await
+    };
+    if matches!(outcome, Ok(_) | Err(CallError::Rpc(_))) {
+        guard.disarm();
     }
+    outcome.map(|answer| Answer { result: without_reserved(&answer.result).into_owned() })
+}
 
-    /// Waits for a task to end, answering what it asks; its result is the call's. If nobody waits any more, or nobody
-    /// can answer, the task is ended too.
-    pub(crate) async fn see_through(&self, call: &Call, task: Task, rounds: &mut Rounds) -> Result<Answer, CallError> {
-        let mut end = EndsTask::armed(self, call, &task.id);
-        let outcome = if task.stateless {
-            self.watch(call, &task, rounds, &mut end).await
-        } else {
-            // A session-based server answers this when the task has ended, and asks meanwhile as in any call.
-            let mut wait = about("tasks/result", &task.id, call);
-            wait.timeout = Some(rounds.deadline.saturating_duration_since(tokio::time::Instant::now()));
-            self.deliver(&wait).await
-        };
-        if matches!(outcome, Ok(_) | Err(CallError::Rpc(_))) {
-            end.disarm();
+async fn poll(
+    server: &SupervisedServer,
+    call: &Call,
+    task: &Task,
+    rounds: &mut InputRounds,
+    guard: &mut CancelTaskOnDrop,
+) -> Result<Answer, CallError> {
+    let invalid = |reason: String| CallError::Protocol {
+        backend: Arc::clone(&server.name),
+        reason: format!("`tasks/get`: {reason}"),
+    };
+    let mut answered: Vec<String> = Vec::new();
+    let mut delay = task.first_poll;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = call.cancel.cancelled() => return Err(CallError::Cancelled),
         }
-        outcome.map(|answer| Answer { result: without_reserved(&answer.result).into_owned() })
-    }
-
-    async fn watch(
-        &self,
-        call: &Call,
-        task: &Task,
-        rounds: &mut Rounds,
-        end: &mut EndsTask,
-    ) -> Result<Answer, CallError> {
-        let protocol = |reason: String| CallError::Protocol {
-            backend: Arc::clone(&self.name),
-            reason: format!("a task: {reason}"),
-        };
-        let mut answered: Vec<String> = Vec::new();
-        let mut wait = task.pause;
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = call.cancel.cancelled() => return Err(CallError::Cancelled),
-            }
-            if tokio::time::Instant::now() > rounds.deadline {
-                return Err(CallError::Timeout { backend: Arc::clone(&self.name), after: self.limit(call.timeout) });
-            }
-            let answer = self.deliver(&about("tasks/get", &task.id, call)).await?;
-            let now = Object::of(&answer.result).map_err(|error| protocol(error.to_string()))?;
-            let status = now.string("status").ok_or_else(|| protocol("no status".to_owned()))?;
-            match status.as_str() {
-                "completed" => {
-                    let result = now.get("result").ok_or_else(|| protocol("completed without a result".to_owned()))?;
-                    return Ok(Answer { result: result.to_owned() });
-                }
-                "failed" => {
-                    let error = now.get("error").map(RpcError::carried);
-                    return Err(CallError::Rpc(error.unwrap_or_else(|| RpcError::internal("the task failed"))));
-                }
-                "cancelled" => {
-                    end.disarm();
-                    let reason = "its task was cancelled".to_owned();
-                    return Err(CallError::Lost { backend: Arc::clone(&self.name), reason });
-                }
-                "input_required" => {
-                    let asked = now.get("inputRequests").map_or("{}", RawRef::get);
-                    let asked = crate::json::valid(format!("{{\"inputRequests\":{asked}}}"))
-                        .map_err(|error| protocol(error.to_string()))?;
-                    let asked = Asked::of_task(&asked).map_err(protocol)?;
-                    self.answer_task(call, &task.id, asked, rounds, &mut answered).await?;
-                }
-                _ => {}
-            }
-            wait = pause(&now);
+        if Instant::now() > rounds.deadline {
+            return Err(timeout_error(server, call));
         }
-    }
-
-    /// Asks the client what a task asks, each thing once.
-    async fn answer_task(
-        &self,
-        call: &Call,
-        id: &str,
-        mut asked: Asked,
-        rounds: &mut Rounds,
-        answered: &mut Vec<String>,
-    ) -> Result<(), CallError> {
-        asked.questions.retain(|(key, ..)| !answered.contains(key));
-        if asked.questions.is_empty() {
-            return Ok(());
+        let answer = dispatch(server, &task_request("tasks/get", &task.id, call)).await?;
+        let state = Object::of(&answer.result).map_err(|error| invalid(error.to_string()))?;
+        let status = state.string("status").ok_or_else(|| invalid("no `status`".to_owned()))?;
+        match status.as_str() {
+            "completed" => {
+                let result = state.get("result").ok_or_else(|| invalid("completed without a `result`".to_owned()))?;
+                return Ok(Answer { result: result.to_owned() });
+            }
+            "failed" => {
+                let error = state.get("error").map(RpcError::carried);
+                return Err(CallError::Rpc(error.unwrap_or_else(|| RpcError::internal("the task failed"))));
+            }
+            "cancelled" => {
+                guard.disarm();
+                let reason = "its task was cancelled".to_owned();
+                return Err(CallError::Lost { backend: Arc::clone(&server.name), reason });
+            }
+            "input_required" => {
+                let requests = state.get("inputRequests").map_or("{}", RawRef::get);
+                let requests = crate::json::valid(format!("{{\"inputRequests\":{requests}}}"))
+                    .map_err(|error| invalid(error.to_string()))?;
+                let required = InputRequired::parse_task(&requests).map_err(invalid)?;
+                answer_task(server, call, &task.id, required, rounds, &mut answered).await?;
+            }
+            _ => {}
         }
-        let answers = self.ask_all(&asked, call, rounds).await?;
-        answered.extend(answers.iter().map(|(key, _)| key.clone()));
-        let responses: Vec<String> = answers.iter().map(|(key, answer)| format!("{}:{answer}", quote(key))).collect();
-        let mut update = about("tasks/update", id, call);
-        let text = format!("{{\"taskId\":{},\"inputResponses\":{{{}}}}}", quote(id), responses.join(","));
-        update.params = crate::json::valid(text)
-            .map_err(|error| CallError::Protocol { backend: Arc::clone(&self.name), reason: error.to_string() })?;
-        self.deliver(&update).await.map(drop)
+        delay = poll_interval(&state);
     }
 }
 
-/// A request about a task, for the caller of the tool.
-fn about(method: &'static str, id: &str, call: &Call) -> Call {
+/// Asks the client what a task requests. Requests with the keys in `answered` are skipped.
+async fn answer_task(
+    server: &SupervisedServer,
+    call: &Call,
+    id: &str,
+    mut required: InputRequired,
+    rounds: &mut InputRounds,
+    answered: &mut Vec<String>,
+) -> Result<(), CallError> {
+    required.requests.retain(|request| !answered.contains(&request.key));
+    if required.requests.is_empty() {
+        return Ok(());
+    }
+    let responses = rounds.ask_all(server, &required, call).await?;
+    answered.extend(responses.iter().map(|(key, _)| key.clone()));
+    let mut update = task_request("tasks/update", id, call);
+    let text = format!("{{\"taskId\":{},\"inputResponses\":{}}}", quote(id), encode_responses(&responses));
+    update.params = crate::json::valid(text)
+        .map_err(|error| CallError::Protocol { backend: Arc::clone(&server.name), reason: error.to_string() })?;
+    dispatch(server, &update).await.map(drop)
+}
+
+/// A request about a task, on behalf of the caller of the tool.
+fn task_request(method: &'static str, id: &str, call: &Call) -> Call {
     Call {
         host: None,
         method: method.into(),
@@ -195,37 +190,38 @@ fn about(method: &'static str, id: &str, call: &Call) -> Call {
     }
 }
 
-/// A task that nobody would ask about any more. Also when the call is simply dropped: its client closed the connection.
-struct EndsTask {
-    handle: Handle,
-    cancel: Option<Call>,
+/// Cancels a task whose result is no longer needed, also when the call is dropped because its client disconnected.
+struct CancelTaskOnDrop {
+    server: Arc<SupervisedServer>,
+    request: Option<Call>,
     runtime: tokio::runtime::Handle,
 }
 
-impl EndsTask {
-    fn armed(handle: &Handle, call: &Call, id: &str) -> Self {
-        let mut cancel = about("tasks/cancel", id, call);
-        (cancel.cancel, cancel.timeout) = (CancellationToken::new(), None);
-        EndsTask { handle: handle.clone(), cancel: Some(cancel), runtime: tokio::runtime::Handle::current() }
+impl CancelTaskOnDrop {
+    fn new(server: &Arc<SupervisedServer>, call: &Call, id: &str) -> Self {
+        let mut request = task_request("tasks/cancel", id, call);
+        (request.cancel, request.timeout) = (CancellationToken::new(), None);
+        let (server, runtime) = (Arc::clone(server), tokio::runtime::Handle::current());
+        CancelTaskOnDrop { server, request: Some(request), runtime }
     }
 
     fn disarm(&mut self) {
-        self.cancel = None;
+        self.request = None;
     }
 }
 
-impl Drop for EndsTask {
+impl Drop for CancelTaskOnDrop {
     fn drop(&mut self) {
-        let Some(cancel) = self.cancel.take() else { return };
-        let gone = cancel.peer.as_deref().and_then(Peer::gone).is_some_and(|gone| gone.is_cancelled());
-        if gone && self.handle.session_scoped {
-            // The connection went with its client, and the task with the connection.
+        let Some(request) = self.request.take() else { return };
+        let gone = request.peer.as_deref().and_then(Peer::gone).is_some_and(|gone| gone.is_cancelled());
+        if gone && self.server.session_scoped {
+            // The connection was closed with its client's session, and the task with the connection.
             return;
         }
-        let handle = self.handle.clone();
+        let server = Arc::clone(&self.server);
         self.runtime.spawn(async move {
-            if let Err(error) = handle.deliver(&cancel).await {
-                tracing::debug!(server = %handle.name, %error, "ending a task");
+            if let Err(error) = dispatch(&server, &request).await {
+                tracing::debug!(server = %server.name, %error, "cannot cancel a task");
             }
         });
     }

@@ -1,9 +1,9 @@
-//! Leaves a server alone for a while that has failed several times in a row, so that nobody waits for it in vain.
+//! The circuit breaker: after several consecutive failures of a server, calls fail at once for a while.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::backend::call::backend_call::{Answer, CallError};
+use crate::backend::call::{Answer, CallError};
 use crate::config::CircuitBreaker;
 
 #[derive(Debug)]
@@ -15,50 +15,55 @@ pub(crate) struct Breaker {
 
 #[derive(Debug, Default)]
 struct Circuit {
-    /// In a row, and when the last of them was counted.
+    /// The number of consecutive failures.
     failures: usize,
-    counted: Option<Instant>,
-    /// The last failure, in words, and whether it ended a connection that had worked.
+    last_counted: Option<Instant>,
+    /// Describes the last failure.
     reason: String,
+    /// Whether the last failure was the loss of a connection that had worked.
     was_loss: bool,
-    /// Until then nobody calls it; afterwards one call tries.
+    /// Set while the breaker is open. After this time it is half open: one trial call is admitted.
     open_until: Option<Instant>,
-    trying: bool,
+    trial_running: bool,
 }
 
-/// A call that may go ahead. What became of it decides about those after it.
+/// An admitted call. Its outcome is reported to the breaker.
 #[derive(Debug)]
-pub(crate) struct Trial<'a> {
+pub(crate) struct AdmittedCall<'a> {
     breaker: &'a Breaker,
-    began: Instant,
-    /// The one call that tries whether the server works again.
-    alone: bool,
+    started: Instant,
+    /// Whether this is the trial call of a half-open breaker.
+    is_trial: bool,
 }
 
 impl Breaker {
-    pub(crate) fn new(server: &Arc<str>, settings: CircuitBreaker) -> Arc<Self> {
-        Arc::new(Breaker { server: Arc::clone(server), settings, circuit: Mutex::default() })
+    pub(crate) fn new(server: &Arc<str>, settings: CircuitBreaker) -> Self {
+        Breaker { server: Arc::clone(server), settings, circuit: Mutex::default() }
     }
 
-    /// Whether a call would be refused now.
+    /// Fails if a call would be refused now.
     pub(crate) fn check(&self) -> Result<(), CallError> {
         let circuit = self.lock();
         let Some(until) = circuit.open_until else { return Ok(()) };
         let now = Instant::now();
-        if now < until || circuit.trying { Err(self.refusal(&circuit, until, now)) } else { Ok(()) }
+        if now < until || circuit.trial_running { Err(self.refusal(&circuit, until, now)) } else { Ok(()) }
     }
 
-    pub(crate) fn admit(&self) -> Result<Trial<'_>, CallError> {
-        let (mut circuit, began) = (self.lock(), Instant::now());
-        let alone = match circuit.open_until {
-            Some(until) if began < until || circuit.trying => return Err(self.refusal(&circuit, until, began)),
+    /// Admits a call unless the breaker is open.
+    pub(crate) fn admit(&self) -> Result<AdmittedCall<'_>, CallError> {
+        let (mut circuit, started) = (self.lock(), Instant::now());
+        let is_trial = match circuit.open_until {
+            Some(until) if started < until || circuit.trial_running => {
+                return Err(self.refusal(&circuit, until, started));
+            }
             open => open.is_some(),
         };
-        circuit.trying |= alone;
-        Ok(Trial { breaker: self, began, alone })
+        circuit.trial_running |= is_trial;
+        Ok(AdmittedCall { breaker: self, started, is_trial })
     }
 
-    /// The server was met anew. That answers every doubt, unless it is one that comes up and dies of its calls.
+    /// Closes the breaker after a reconnect, unless the last failure was a lost connection: such a server may start well and
+    /// crash on every call.
     pub(crate) fn connected(&self) {
         let mut circuit = self.lock();
         if !circuit.was_loss {
@@ -68,7 +73,7 @@ impl Breaker {
 
     fn close(&self, circuit: &mut Circuit) {
         if circuit.open_until.is_some() {
-            tracing::info!(server = %self.server, "is called again");
+            tracing::info!(server = %self.server, "enabled again");
         }
         *circuit = Circuit::default();
     }
@@ -87,70 +92,74 @@ impl Breaker {
     }
 }
 
-/// What an outcome says about the server.
-enum Sign {
-    Works,
-    Nothing,
-    Failure {
+/// What the outcome of a call says about the health of the server.
+enum Health {
+    Working,
+    Unknown,
+    Failing {
         reason: String,
         was_loss: bool,
-        /// One event that fails many calls at once is still one.
-        shared: bool,
+        /// Whether one event fails many calls at once, such as a lost connection. It is counted once.
+        is_shared: bool,
     },
 }
 
-fn sign(outcome: &Result<Answer, CallError>) -> Sign {
+fn health(outcome: &Result<Answer, CallError>) -> Health {
     match outcome {
-        // Whatever it answers, it answers.
-        Ok(_) | Err(CallError::Rpc(_) | CallError::TooLarge { .. }) => Sign::Works,
-        // About the caller, not about the server.
-        Err(CallError::Cancelled | CallError::Unanswered { .. } | CallError::Refused { .. }) => Sign::Nothing,
-        Err(CallError::Busy { .. } | CallError::Resting { .. } | CallError::Asks) => Sign::Nothing,
+        // A server that responds with an error still responds.
+        Ok(_) | Err(CallError::Rpc(_) | CallError::TooLarge { .. }) => Health::Working,
+        // These concern the caller or the proxy, not the server.
+        Err(CallError::Cancelled | CallError::Unanswered { .. } | CallError::Refused { .. }) => Health::Unknown,
+        Err(CallError::Busy { .. } | CallError::Resting { .. } | CallError::Asks) => Health::Unknown,
         Err(CallError::Timeout { after, .. } | CallError::LateStart { after, .. }) => {
-            let reason = format!("no answer within {:.1} s", after.as_secs_f64());
-            Sign::Failure { reason, was_loss: false, shared: false }
+            let reason = format!("no response within {:.1} s", after.as_secs_f64());
+            Health::Failing { reason, was_loss: false, is_shared: false }
         }
         Err(CallError::Protocol { reason, .. }) => {
-            Sign::Failure { reason: reason.clone(), was_loss: false, shared: false }
+            Health::Failing { reason: reason.clone(), was_loss: false, is_shared: false }
         }
-        Err(CallError::Lost { reason, .. }) => Sign::Failure { reason: reason.clone(), was_loss: true, shared: true },
-        Err(CallError::Down { reason, .. }) => Sign::Failure { reason: reason.clone(), was_loss: false, shared: true },
+        Err(CallError::Lost { reason, .. }) => {
+            Health::Failing { reason: reason.clone(), was_loss: true, is_shared: true }
+        }
+        Err(CallError::Down { reason, .. }) => {
+            Health::Failing { reason: reason.clone(), was_loss: false, is_shared: true }
+        }
     }
 }
 
-impl Trial<'_> {
+impl AdmittedCall<'_> {
     pub(crate) fn report(self, outcome: &Result<Answer, CallError>) {
         let breaker = self.breaker;
-        match sign(outcome) {
-            Sign::Nothing => {}
-            Sign::Works => breaker.close(&mut breaker.lock()),
-            Sign::Failure { reason, was_loss, shared } => self.failed(reason, was_loss, shared),
+        match health(outcome) {
+            Health::Unknown => {}
+            Health::Working => breaker.close(&mut breaker.lock()),
+            Health::Failing { reason, was_loss, is_shared } => self.failed(reason, was_loss, is_shared),
         }
     }
 
-    fn failed(&self, reason: String, was_loss: bool, shared: bool) {
+    fn failed(&self, reason: String, was_loss: bool, is_shared: bool) {
         let (breaker, now) = (self.breaker, Instant::now());
         let mut circuit = breaker.lock();
-        if shared && circuit.counted.is_some_and(|counted| self.began < counted) {
+        if is_shared && circuit.last_counted.is_some_and(|counted| self.started < counted) {
             return;
         }
         circuit.failures += 1;
-        (circuit.counted, circuit.reason, circuit.was_loss) = (Some(now), reason, was_loss);
+        (circuit.last_counted, circuit.reason, circuit.was_loss) = (Some(now), reason, was_loss);
         let limit = breaker.settings.failures;
         let opens = limit > 0 && circuit.failures >= limit && circuit.open_until.is_none();
-        if opens || self.alone {
+        if opens || self.is_trial {
             circuit.open_until = Some(now + breaker.settings.cooldown);
             let (failures, seconds) = (circuit.failures, breaker.settings.cooldown.as_secs_f32());
-            tracing::warn!(server = %breaker.server, "left alone for {seconds} s; failures in a row: {failures}");
+            tracing::warn!(server = %breaker.server, "disabled for {seconds} s after {failures} consecutive failures");
         }
     }
 }
 
-/// However the trial ends, the next one may come.
-impl Drop for Trial<'_> {
+/// Ends the trial however the call ended, so that the next trial call is admitted.
+impl Drop for AdmittedCall<'_> {
     fn drop(&mut self) {
-        if self.alone {
-            self.breaker.lock().trying = false;
+        if self.is_trial {
+            self.breaker.lock().trial_running = false;
         }
     }
 }
@@ -161,12 +170,12 @@ mod tests {
 
     use super::*;
 
-    fn breaker(failures: usize, cooldown: Duration) -> Arc<Breaker> {
+    fn breaker(failures: usize, cooldown: Duration) -> Breaker {
         Breaker::new(&"s".into(), CircuitBreaker { failures, cooldown })
     }
 
     fn lost() -> Result<Answer, CallError> {
-        Err(CallError::Lost { backend: "s".into(), reason: "it ended".to_owned() })
+        Err(CallError::Lost { backend: "s".into(), reason: "it exited".to_owned() })
     }
 
     fn late() -> Result<Answer, CallError> {
@@ -184,44 +193,43 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn failures_in_a_row_open_it_and_answers_of_any_kind_start_the_row_anew() {
+    fn consecutive_failures_open_it_and_a_response_of_any_kind_resets_the_count() {
         let breaker = breaker(2, LONG);
         for outcome in [late(), refused(), late()] {
             breaker.admit().unwrap().report(&outcome);
             assert!(!open(&breaker));
         }
         breaker.admit().unwrap().report(&late());
-        let told = breaker.admit().unwrap_err().to_string();
-        assert!(
-            told.contains("`s`") && told.contains("2 failures") && told.contains("no answer within 1.0 s"),
-            "{told}"
+        let error = breaker.admit().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "server `s` is temporarily disabled after 2 consecutive failures (last: no response within 1.0 s); next attempt \
+             in 3600 s"
         );
     }
 
     #[test]
-    fn failures_are_counted_in_words_that_fit() {
-        for (limit, expected) in
-            [(1, ": 1 failure in a row, the last one: "), (2, ": 2 failures in a row, the last one: ")]
-        {
+    fn the_number_of_failures_is_singular_or_plural() {
+        for (limit, expected) in [(1, " after 1 failure (last: "), (2, " after 2 consecutive failures (last: ")] {
             let breaker = breaker(limit, LONG);
             (0..limit).for_each(|_| breaker.admit().unwrap().report(&late()));
-            let told = breaker.admit().unwrap_err().to_string();
-            assert!(told.contains(expected), "{told}");
+            let error = breaker.admit().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
         }
     }
 
     #[test]
-    fn one_death_counts_once_however_many_calls_it_took_along() {
+    fn a_lost_connection_counts_once_however_many_calls_it_fails() {
         let breaker = breaker(2, LONG);
-        let trials: Vec<_> = (0..10).map(|_| breaker.admit().unwrap()).collect();
-        trials.into_iter().for_each(|trial| trial.report(&lost()));
+        let calls: Vec<_> = (0..10).map(|_| breaker.admit().unwrap()).collect();
+        calls.into_iter().for_each(|call| call.report(&lost()));
         assert!(!open(&breaker));
         breaker.admit().unwrap().report(&lost());
         assert!(open(&breaker));
     }
 
     #[test]
-    fn after_the_pause_one_call_tries_and_decides() {
+    fn after_the_cooldown_one_trial_call_decides() {
         let breaker = breaker(1, Duration::ZERO);
         breaker.admit().unwrap().report(&late());
         let trial = breaker.admit().unwrap();
@@ -234,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_connection_closes_it_unless_the_server_dies_of_its_calls() {
+    fn a_new_connection_closes_it_unless_a_call_lost_the_last_one() {
         let breaker = breaker(1, LONG);
         breaker.admit().unwrap().report(&late());
         breaker.connected();

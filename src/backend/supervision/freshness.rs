@@ -1,4 +1,4 @@
-//! How long what a server listed may be kept, by its own word.
+//! Tracks how old the lists of a server are, compared to the TTL that the server declared.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,89 +6,63 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::backend::handle::server_handle::Handle;
-use crate::model::{ItemKind, Status};
-
-/// For how long something may be kept, and by whom.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheHint {
-    pub ttl: Duration,
-    /// Whether it is the same for everybody.
-    pub public: bool,
-}
-
-impl CacheHint {
-    /// What holds for a whole whose parts these are.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        CacheHint { ttl: self.ttl.min(other.ttl), public: self.public && other.public }
-    }
-}
+use crate::backend::call::CacheHint;
+use crate::model::ItemKind;
 
 #[derive(Debug)]
-struct Listed {
+struct ListAge {
     cache_hint: CacheHint,
-    at: Instant,
-    /// The server says when it changes, and is listed again then.
-    followed: bool,
+    listed_at: Instant,
+    /// Whether the server announces changes. The list is then always up to date.
+    announced: bool,
 }
 
-impl Listed {
+impl ListAge {
     fn is_stale(&self) -> bool {
-        !self.followed && !self.cache_hint.ttl.is_zero() && self.at.elapsed() >= self.cache_hint.ttl
+        !self.announced && !self.cache_hint.ttl.is_zero() && self.listed_at.elapsed() >= self.cache_hint.ttl
     }
 
-    /// What is left of it. A list that is followed is as good as new at any time.
-    fn left(&self) -> CacheHint {
-        let passed = if self.followed { Duration::ZERO } else { self.at.elapsed() };
-        CacheHint { ttl: self.cache_hint.ttl.saturating_sub(passed), ..self.cache_hint }
+    fn remaining(&self) -> CacheHint {
+        let age = if self.announced { Duration::ZERO } else { self.listed_at.elapsed() };
+        CacheHint { ttl: self.cache_hint.ttl.saturating_sub(age), ..self.cache_hint }
     }
 }
 
-/// What one server said about each of its lists.
+/// The age of each of a server's lists.
 #[derive(Debug, Default)]
 pub(crate) struct Freshness {
-    lists: Mutex<HashMap<ItemKind, Listed>>,
+    lists: Mutex<HashMap<ItemKind, ListAge>>,
     listings: watch::Sender<u64>,
 }
 
 impl Freshness {
-    fn lock(&self) -> MutexGuard<'_, HashMap<ItemKind, Listed>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ItemKind, ListAge>> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A listing came to its end; without a word on it, or after a failure, nothing may be kept.
-    pub(crate) fn listed(&self, kind: ItemKind, cache_hint: Option<CacheHint>, followed: bool) {
+    /// Records a listing. Without a hint, or after a failure, the list must not be cached.
+    pub(super) fn record_listing(&self, kind: ItemKind, cache_hint: Option<CacheHint>, announced: bool) {
         match cache_hint {
-            Some(cache_hint) => self.lock().insert(kind, Listed { cache_hint, at: Instant::now(), followed }),
+            Some(cache_hint) => self.lock().insert(kind, ListAge { cache_hint, listed_at: Instant::now(), announced }),
             None => self.lock().remove(&kind),
         };
         self.listings.send_modify(|count| *count += 1);
     }
 
-    fn is_stale(&self, kind: ItemKind) -> bool {
-        self.lock().get(&kind).is_some_and(Listed::is_stale)
+    /// Changes with every listing.
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.listings.subscribe()
     }
 
-    fn left(&self, kind: ItemKind) -> CacheHint {
-        self.lock().get(&kind).map(Listed::left).unwrap_or_default()
+    /// Whether the TTL of a list has passed.
+    pub(super) fn is_stale(&self, kind: ItemKind) -> bool {
+        self.lock().get(&kind).is_some_and(ListAge::is_stale)
     }
-}
 
-/// What is said of a server's list at this moment. A server that is away may come back with another one any time.
-pub(crate) fn cache_hint(handle: &Handle, kind: ItemKind) -> CacheHint {
-    if handle.view.load().status == Status::Ready { handle.freshness.left(kind) } else { CacheHint::default() }
-}
-
-/// Lists again what has become old, and waits for the end of that.
-pub(crate) async fn refresh(handle: &Handle, kind: ItemKind) {
-    let mut listings = handle.freshness.listings.subscribe();
-    if !handle.freshness.is_stale(kind) {
-        return;
+    /// The cache hint of a list with what remains of its TTL.
+    pub(super) fn remaining(&self, kind: ItemKind) -> CacheHint {
+        self.lock().get(&kind).map(ListAge::remaining).unwrap_or_default()
     }
-    let Some(connection) = handle.state.borrow().connection.clone() else { return };
-    connection.signals().mark_old(kind);
-    while handle.freshness.is_stale(kind) && listings.changed().await.is_ok() {}
 }
 
 #[cfg(test)]
@@ -96,22 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_is_kept_as_its_least_part() {
-        let long = CacheHint { ttl: Duration::from_secs(60), public: true };
-        let short = CacheHint { ttl: Duration::from_secs(5), public: true };
-        assert_eq!(long.and(short), short);
-        assert_eq!(long.and(CacheHint::default()), CacheHint::default());
-    }
-
-    #[test]
-    fn a_list_gets_older_unless_it_is_followed() {
+    fn a_list_ages_unless_the_server_announces_changes() {
         let cache_hint = CacheHint { ttl: Duration::from_secs(60), public: true };
-        let at = Instant::now() - Duration::from_secs(50);
-        let aged = Listed { cache_hint, at, followed: false };
-        assert!(aged.left().ttl <= Duration::from_secs(10) && !aged.is_stale());
-        assert_eq!(Listed { cache_hint, at, followed: true }.left(), cache_hint);
-        let at = Instant::now() - Duration::from_secs(70);
-        assert!(Listed { cache_hint, at, followed: false }.is_stale());
-        assert!(!Listed { cache_hint, at, followed: true }.is_stale());
+        let listed_at = Instant::now() - Duration::from_secs(50);
+        let aged = ListAge { cache_hint, listed_at, announced: false };
+        assert!(aged.remaining().ttl <= Duration::from_secs(10) && !aged.is_stale());
+        assert_eq!(ListAge { cache_hint, listed_at, announced: true }.remaining(), cache_hint);
+        let listed_at = Instant::now() - Duration::from_secs(70);
+        assert!(ListAge { cache_hint, listed_at, announced: false }.is_stale());
+        assert!(!ListAge { cache_hint, listed_at, announced: true }.is_stale());
     }
 }

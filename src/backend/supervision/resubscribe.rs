@@ -1,4 +1,4 @@
-//! Keeps a connected server's subscriptions as they are wanted, in the way of its era.
+//! Keeps the subscriptions at a connected server in line with those of the clients, as the server's era requires.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,137 +8,82 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::json;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
-use super::side_connections::Client;
-use crate::backend::call::backend_call::CallError;
-use crate::backend::connection::established::{Connection, Failure};
-use crate::backend::handle::server_handle::Handle;
-use crate::backend::transport::any_transport::TransportError;
-use crate::backend::transport::subscriptions::{Follower, Listener, Standing, Subscription, Subscriptions};
+use crate::backend::backoff::Backoff;
+use crate::backend::call::CallError;
+use crate::backend::connection::{Connection, ConnectionFailure};
+use crate::backend::transport::{Subscriptions, TransportError};
 use crate::json::Raw;
 use crate::wire::{RpcError, code};
 
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+/// The longest delay between two listen requests. A request that lasted longer resets the backoff.
+const MAX_DELAY: Duration = Duration::from_secs(30);
 
 type Uri = Arc<str>;
 
-/// Follows a resource of a server, once the server has accepted that, on the connection that the follower's calls take.
-pub(crate) async fn subscribe(
-    handle: &Handle,
-    uri: &str,
-    follower: &Follower,
-    listener: Listener,
-) -> Result<Subscription, CallError> {
-    let mut state = handle.state.clone();
-    let failures = state.borrow_and_update().failures;
-    let main = handle.connection(&CancellationToken::new(), handle.patience(None), None).await?;
-    let side = handle.side(&follower.owner, follower.abilities, &main)?;
-    let subscriptions = match &side {
-        Some(key) => handle.sides.followed(key),
-        None => Arc::clone(&handle.subscriptions),
-    };
-    let (subscription, mut standing) = subscriptions.hold(uri, listener)?;
-    if let Some(key) = &side {
-        let opened =
-            handle.sides.get(key, &Client { gone: follower.gone.clone(), between_calls: None }, main.signals()).await;
-        opened.map_err(|unopened| handle.unopened(unopened))?;
-    }
-    let failed = async {
-        while state.changed().await.is_ok() {
-            if state.borrow().failures > failures {
-                break;
-            }
-        }
-        state.borrow().error.clone()
-    };
-    let settled = async {
-        let settled = standing.wait_for(|standing| !matches!(standing, Standing::Asked)).await;
-        settled.map(|standing| standing.clone())
-    };
-    tokio::select! {
-        biased;
-        settled = settled => match settled {
-            Ok(Standing::Accepted) => Ok(subscription),
-            Ok(Standing::Refused(error)) => Err(error),
-            _ => Err(handle.down("")),
-        },
-        error = failed => Err(handle.down(&error)),
-        () = handle.stop.cancelled() => Err(handle.down("the proxy is shutting down")),
-        () = tokio::time::sleep(handle.patience.quiet) => {
-            Err(CallError::Timeout { backend: Arc::clone(&handle.name), after: handle.patience.quiet })
-        }
-    }
+/// Keeps the subscriptions on one connection.
+pub(super) struct Resubscriber {
+    server: Arc<str>,
+    timeout: Duration,
+    subscriptions: Arc<Subscriptions>,
+    connection: Arc<Connection>,
 }
 
-/// The server has no such thing.
-pub(crate) fn unsupported(server: &str) -> CallError {
-    CallError::Rpc(RpcError::invalid_params(&format!("server `{server}` offers no subscriptions to its resources")))
-}
+/// Marks all subscriptions as lost when the connection is no longer used.
+struct SuspendOnDrop<'a>(&'a Subscriptions);
 
-/// Runs for as long as the connection lives; its end is the end of what was subscribed on it.
-pub(crate) async fn keep(keeper: Keeper) {
-    let subscriptions = &keeper.subscriptions;
-    let _suspended = Suspended(subscriptions);
-    subscriptions.renew();
-    if !keeper.connection.offers_subscriptions() {
-        loop {
-            for uri in subscriptions.changed().await {
-                subscriptions.settle(&uri, Err(unsupported(&keeper.server)));
-            }
-        }
-    } else if keeper.connection.is_stateless() {
-        keeper.listen().await;
-    } else {
-        keeper.subscribe().await;
-    }
-    // The connection is gone, and soon this task with it.
-    std::future::pending().await
-}
-
-struct Suspended<'a>(&'a Subscriptions);
-
-impl Drop for Suspended<'_> {
+impl Drop for SuspendOnDrop<'_> {
     fn drop(&mut self) {
         self.0.suspend();
     }
 }
 
-/// What it takes to keep the subscriptions on one connection.
-pub(crate) struct Keeper {
-    server: Arc<str>,
-    patience: Duration,
-    subscriptions: Arc<Subscriptions>,
-    connection: Arc<Connection>,
-}
+/// A resource, and whether the server has a subscription to it now. `None` if the connection is lost.
+type RequestOutcome = (Uri, Option<bool>);
 
-impl Keeper {
-    pub(crate) fn new(
+impl Resubscriber {
+    pub(super) fn new(
         server: &Arc<str>,
-        patience: Duration,
+        timeout: Duration,
         subscriptions: &Arc<Subscriptions>,
         connection: &Arc<Connection>,
     ) -> Self {
         let (subscriptions, connection) = (Arc::clone(subscriptions), Arc::clone(connection));
-        Keeper { server: Arc::clone(server), patience, subscriptions, connection }
+        Resubscriber { server: Arc::clone(server), timeout, subscriptions, connection }
     }
-}
 
-/// Whether the server has the subscription now; none if the connection is gone.
-type Done = (Uri, Option<bool>);
+    /// Runs until the task is aborted, which happens when the connection ends.
+    pub(super) async fn run(self) {
+        let subscriptions = &self.subscriptions;
+        let _suspend = SuspendOnDrop(subscriptions);
+        subscriptions.request_all();
+        if !self.connection.supports_subscriptions() {
+            loop {
+                for uri in subscriptions.changed().await {
+                    subscriptions.settle(&uri, Err(CallError::no_subscriptions(&self.server)));
+                }
+            }
+        } else if self.connection.is_stateless() {
+            self.listen().await;
+        } else {
+            self.subscribe_each().await;
+        }
+        // The connection is lost, and this task is about to be aborted.
+        std::future::pending().await
+    }
 
-impl Keeper {
-    /// A session-based server is asked for each resource by itself, one thing after another.
-    async fn subscribe(&self) {
+    /// Session-based servers: one request per resource. Requests for different resources run concurrently, those for one
+    /// resource one after the other.
+    async fn subscribe_each(&self) {
         let (mut active, mut busy) = (HashSet::<Uri>::new(), HashSet::<Uri>::new());
-        let mut work: FuturesUnordered<BoxFuture<'_, Done>> = FuturesUnordered::new();
+        let mut requests: FuturesUnordered<BoxFuture<'_, RequestOutcome>> = FuturesUnordered::new();
         loop {
-            let looked_at: HashSet<Uri> = tokio::select! {
+            let changed: HashSet<Uri> = tokio::select! {
                 changed = self.subscriptions.changed() => changed,
-                Some((uri, subscribed)) = work.next() => {
+                Some((uri, is_subscribed)) = requests.next() => {
                     busy.remove(&uri);
-                    match subscribed {
+                    match is_subscribed {
                         Some(true) => active.insert(uri.clone()),
                         Some(false) => active.remove(&uri),
                         None => return,
@@ -146,18 +91,18 @@ impl Keeper {
                     HashSet::from([uri])
                 }
             };
-            for uri in looked_at {
+            for uri in changed {
                 if busy.contains(&uri) {
                     continue;
                 }
-                match (self.subscriptions.wants(&uri), active.contains(&uri)) {
-                    // Somebody came before the server was told that the last one had left.
+                match (self.subscriptions.is_desired(&uri), active.contains(&uri)) {
+                    // A client subscribed before the server was told that the last one had left.
                     (true, true) => {
                         self.subscriptions.settle(&uri, Ok(()));
                         continue;
                     }
-                    (true, false) => work.push(Box::pin(self.subscribe_to(uri.clone()))),
-                    (false, true) => work.push(Box::pin(self.unsubscribe_from(uri.clone()))),
+                    (true, false) => requests.push(Box::pin(self.subscribe_to(uri.clone()))),
+                    (false, true) => requests.push(Box::pin(self.unsubscribe_from(uri.clone()))),
                     (false, false) => continue,
                 }
                 busy.insert(uri);
@@ -165,65 +110,65 @@ impl Keeper {
         }
     }
 
-    async fn subscribe_to(&self, uri: Uri) -> Done {
-        let outcome = match self.ask("resources/subscribe", &uri).await {
-            None => Err(self.late()),
+    async fn subscribe_to(&self, uri: Uri) -> RequestOutcome {
+        let outcome = match self.request("resources/subscribe", &uri).await {
+            None => Err(self.timeout_error()),
             Some(Err(TransportError::Closed(_) | TransportError::SessionExpired)) => return (uri, None),
-            Some(outcome) => outcome.map(drop).map_err(|error| self.refusal(error)),
+            Some(outcome) => outcome.map(drop).map_err(|error| self.refusal_error(error)),
         };
-        self.note(&uri, outcome.as_ref().err());
+        self.log_refusal(&uri, outcome.as_ref().err());
         let subscribed = outcome.is_ok();
         self.subscriptions.settle(&uri, outcome);
         (uri, Some(subscribed))
     }
 
-    async fn unsubscribe_from(&self, uri: Uri) -> Done {
-        // Updates that come all the same find nobody, so a failure is nobody's concern.
-        match self.ask("resources/unsubscribe", &uri).await {
+    async fn unsubscribe_from(&self, uri: Uri) -> RequestOutcome {
+        // A failure is ignored: further updates have no listener.
+        match self.request("resources/unsubscribe", &uri).await {
             Some(Err(TransportError::Closed(_) | TransportError::SessionExpired)) => (uri, None),
             _ => (uri, Some(false)),
         }
     }
 
-    async fn ask(&self, method: &str, uri: &str) -> Option<Result<Raw, TransportError>> {
+    async fn request(&self, method: &str, uri: &str) -> Option<Result<Raw, TransportError>> {
         let body = crate::json::raw(&json!({ "uri": uri }));
-        tokio::time::timeout(self.patience, self.connection.ask(method, &body)).await.ok()
+        tokio::time::timeout(self.timeout, self.connection.request(method, &body)).await.ok()
     }
 
-    /// A stateless server gets one listen for all of them. A change is a new listen, which begins before the old one
-    /// ends, so that nothing falls in between.
+    /// Stateless servers: one listen request for all resources. After a change a new request is opened before the old one is
+    /// dropped, so that no update is missed in between.
     async fn listen(&self) {
-        let (mut open, mut pause) = (None::<Listen>, FIRST_PAUSE);
+        let (mut open, mut backoff) = (None::<OpenListen>, Backoff::new(FIRST_DELAY, MAX_DELAY));
         loop {
-            let mut again = false;
-            let wanted = self.subscriptions.wanted();
-            if wanted.is_empty() {
+            let mut must_retry = false;
+            let desired = self.subscriptions.desired();
+            if desired.is_empty() {
                 open = None;
-            } else if open.as_ref().is_some_and(|open| open.uris == wanted) {
-                // Somebody may have come before the server was told that the last one had left.
-                for uri in &wanted {
+            } else if open.as_ref().is_some_and(|open| open.uris == desired) {
+                // A client may have subscribed before the server was told that the last one had left.
+                for uri in &desired {
                     self.subscriptions.settle(uri, Ok(()));
                 }
             } else {
-                match self.open(&wanted).await {
+                match self.open(&desired).await {
                     Ok(listen) => {
-                        for uri in &wanted {
+                        for uri in &desired {
                             let accepted = listen.uris.contains(uri);
-                            let outcome = if accepted { Ok(()) } else { Err(self.not_honoured(uri)) };
-                            self.note(uri, outcome.as_ref().err());
+                            let outcome = if accepted { Ok(()) } else { Err(self.not_acknowledged(uri)) };
+                            self.log_refusal(uri, outcome.as_ref().err());
                             self.subscriptions.settle(uri, outcome);
                         }
                         open = Some(listen).filter(|listen| !listen.uris.is_empty());
                     }
                     Err(error) => {
-                        tracing::debug!(server = %self.server, %error, "resources cannot be subscribed to");
-                        again = self.subscriptions.fail(&wanted, &error);
+                        tracing::debug!(server = %self.server, %error, "cannot subscribe to resources");
+                        must_retry = self.subscriptions.fail(&desired, &error);
                     }
                 }
             }
             let started = tokio::time::Instant::now();
             let ended = match &mut open {
-                _ if again => true,
+                _ if must_retry => true,
                 Some(open) => tokio::select! {
                     _ = self.subscriptions.changed() => false,
                     _ = &mut open.request => true,
@@ -234,46 +179,53 @@ impl Keeper {
                 }
             };
             if ended {
-                tracing::debug!(server = %self.server, "the subscription to resources has to begin again");
+                tracing::debug!(server = %self.server, "subscribing to resources again");
                 self.subscriptions.suspend();
                 open = None;
-                pause = if started.elapsed() > LONGEST_PAUSE { FIRST_PAUSE } else { pause };
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                if started.elapsed() > MAX_DELAY {
+                    backoff.reset();
+                }
+                tokio::time::sleep(backoff.next_delay()).await;
             }
         }
     }
 
-    async fn open(&self, wanted: &HashSet<Uri>) -> Result<Listen, CallError> {
-        let uris: Vec<&str> = wanted.iter().map(AsRef::as_ref).collect();
+    async fn open(&self, desired: &HashSet<Uri>) -> Result<OpenListen, CallError> {
+        let uris: Vec<&str> = desired.iter().map(AsRef::as_ref).collect();
         let body = crate::json::raw(&json!({"notifications": {"resourceSubscriptions": uris}}));
         let (id, connection) = (self.connection.next_id(), Arc::clone(&self.connection));
-        let acknowledged = connection.signals().acknowledgment(id);
-        let mut request = Listening(tokio::spawn(async move { connection.listen_under(id, &body).await }));
-        let honoured = tokio::select! {
+        let acknowledgment = connection.signals().acknowledgment(id);
+        let mut request = ListenRequest(tokio::spawn(async move { connection.listen_with_id(id, &body).await }));
+        let acknowledged = tokio::select! {
             biased;
-            Ok(honoured) = acknowledged => honoured,
+            Ok(uris) = acknowledgment => uris,
             ended = &mut request => return Err(match ended {
-                Err(error) => self.refusal(error),
+                Err(error) => self.refusal_error(error),
                 Ok(()) => CallError::Protocol {
                     backend: Arc::clone(&self.server),
-                    reason: "it ended a subscription without an acknowledgment".to_owned(),
+                    reason: "it ended `subscriptions/listen` without an acknowledgment".to_owned(),
                 },
             }),
-            () = tokio::time::sleep(self.patience) => return Err(self.late()),
+            () = tokio::time::sleep(self.timeout) => return Err(self.timeout_error()),
         };
-        let uris = wanted.iter().filter(|uri| honoured.iter().any(|one| *one == ***uri)).cloned().collect();
-        Ok(Listen { uris, request })
+        let uris = desired
+            .iter()
+            .filter(|uri| acknowledged.iter().any(|acknowledged| *acknowledged == ***uri))
+            .cloned()
+            .collect();
+        Ok(OpenListen { uris, request })
     }
 
-    /// What a client is told of a refusal.
-    fn refusal(&self, error: TransportError) -> CallError {
+    /// Translates the error of a refused subscription for clients.
+    fn refusal_error(&self, error: TransportError) -> CallError {
         match error {
-            // It promised, and has no such method all the same.
-            TransportError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND => unsupported(&self.server),
+            // It declared the capability, but does not have the method.
+            TransportError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND => {
+                CallError::no_subscriptions(&self.server)
+            }
             error => match self.connection.failure(error) {
-                Failure::Final(error) => error,
-                Failure::Stale => CallError::Down {
+                ConnectionFailure::Final(error) => error,
+                ConnectionFailure::Stale => CallError::Down {
                     backend: Arc::clone(&self.server),
                     reason: "its session or protocol version changed".to_owned(),
                 },
@@ -281,32 +233,32 @@ impl Keeper {
         }
     }
 
-    fn not_honoured(&self, uri: &str) -> CallError {
+    fn not_acknowledged(&self, uri: &str) -> CallError {
         let message = format!("server `{}` does not accept a subscription to {uri}", self.server);
         CallError::Rpc(RpcError::invalid_params(&message))
     }
 
-    fn late(&self) -> CallError {
-        CallError::Timeout { backend: Arc::clone(&self.server), after: self.patience }
+    fn timeout_error(&self) -> CallError {
+        CallError::Timeout { backend: Arc::clone(&self.server), after: self.timeout }
     }
 
-    fn note(&self, uri: &str, refused: Option<&CallError>) {
+    fn log_refusal(&self, uri: &str, refused: Option<&CallError>) {
         if let Some(error) = refused {
             tracing::debug!(server = %self.server, uri, %error, "a subscription was refused");
         }
     }
 }
 
-/// An open listen, and what it is for.
-struct Listen {
+/// An open listen request and the resources that the server acknowledged for it.
+struct OpenListen {
     uris: HashSet<Uri>,
-    request: Listening,
+    request: ListenRequest,
 }
 
-/// A request that lasts until this is dropped, which cancels it.
-struct Listening(JoinHandle<Result<(), TransportError>>);
+/// A running listen request. Dropping it cancels the request.
+struct ListenRequest(JoinHandle<Result<(), TransportError>>);
 
-impl Future for Listening {
+impl Future for ListenRequest {
     type Output = Result<(), TransportError>;
 
     fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
@@ -314,7 +266,7 @@ impl Future for Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListenRequest {
     fn drop(&mut self) {
         self.0.abort();
     }

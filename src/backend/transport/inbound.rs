@@ -1,4 +1,4 @@
-//! What a backend sent, sorted: an answer, something to reply to, progress, or news about its lists.
+//! Classifies the messages that a server sends.
 
 use super::signals::Signals;
 use crate::json::{Object, Raw};
@@ -6,55 +6,56 @@ use crate::wire::{Fault, Id, Message, Notification, Request, Response, encode, k
 
 #[derive(Debug)]
 pub(crate) enum Inbound {
-    Answer(Response),
-    /// A request of the server that anybody can answer, with its answer.
-    Reply(String),
-    /// A request of the server to the client of a running call.
+    Response(Response),
+    /// A `ping`, with the encoded response to it.
+    Ping(String),
+    /// A request of the server to a client.
     Question(Request),
-    /// The server takes a request of its own back.
-    TakenBack(Id),
-    /// Progress under one of our tokens.
+    /// The server cancelled its own request.
+    QuestionCancelled(Id),
+    /// Progress under one of the proxy's tokens.
     Progress(u64, Raw),
     Log(Raw),
-    /// Something else it says, which may concern the client of a running call.
-    Other(Notification),
-    Nothing,
+    /// Any other notification. It may be meant for the client of a running call.
+    Notification(Notification),
+    /// A notification that needs no further handling: [`Signals`] took it, or it is malformed.
+    Handled,
 }
 
-pub(crate) fn sort(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbound, Fault> {
+pub(crate) fn parse(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbound, Fault> {
     Ok(match Message::parse(text)? {
-        Message::Response(response) => Inbound::Answer(response),
+        Message::Response(response) => Inbound::Response(response),
         Message::Request(request) if request.method == "ping" => {
-            Inbound::Reply(encode::result(&request.id, &crate::json::raw(&serde_json::json!({}))))
+            Inbound::Ping(encode::result(&request.id, &crate::json::raw(&serde_json::json!({}))))
         }
         Message::Request(request) => Inbound::Question(request),
         Message::Notification(notification) => match (notification.method.as_str(), &notification.params) {
-            ("notifications/progress", Some(params)) => match token(params) {
+            ("notifications/progress", Some(params)) => match progress_token(params) {
                 Some(token) => Inbound::Progress(token, params.clone()),
-                None => Inbound::Nothing,
+                None => Inbound::Handled,
             },
             ("notifications/message", Some(params)) => Inbound::Log(params.clone()),
-            (method, params) if signals.take(method, params.as_deref()) => Inbound::Nothing,
+            (method, params) if signals.receive(method, params.as_deref()) => Inbound::Handled,
             ("notifications/cancelled", Some(params)) => {
-                taken_back(params).map_or(Inbound::Nothing, Inbound::TakenBack)
+                cancelled_id(params).map_or(Inbound::Handled, Inbound::QuestionCancelled)
             }
             (method, _) => {
                 tracing::debug!(server, method, "notification");
-                Inbound::Other(notification)
+                Inbound::Notification(notification)
             }
         },
     })
 }
 
-fn token(params: &Raw) -> Option<u64> {
+fn progress_token(params: &Raw) -> Option<u64> {
     Object::of(params).ok()?.get(key::PROGRESS_TOKEN)?.get().parse().ok()
 }
 
-fn taken_back(params: &Raw) -> Option<Id> {
+fn cancelled_id(params: &Raw) -> Option<Id> {
     Id::parse(Object::of(params).ok()?.get("requestId")?.get())
 }
 
-/// The number of one of our ids.
-pub(crate) fn number(id: Option<&Id>) -> Option<u64> {
+/// The id as a number. The proxy numbers all of its requests.
+pub(crate) fn numeric_id(id: Option<&Id>) -> Option<u64> {
     id.and_then(Id::as_number)
 }

@@ -1,4 +1,4 @@
-//! Requests that wait for their answers on a connection which carries them all.
+//! The requests in flight on a connection, and the dispatch of what the server sends meanwhile.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,22 +8,27 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::any_transport::{Activity, Outgoing, TransportError};
-use super::inbound;
-use super::inbound::Inbound;
+use super::activity::Activity;
+use super::error::TransportError;
+use super::inbound::{self, Inbound};
+use super::outgoing::Outgoing;
 use super::oversized;
-use super::server_requests;
-use super::server_requests::{Asker, Nobody, Terms};
+use super::server_requests::{self, NoRecipient, QuestionTerms, Recipient};
 use super::signals::Signals;
-use crate::backend::call::peer::Peer;
+use crate::backend::call::Peer;
 use crate::json::Raw;
 use crate::model::{Abilities, Owner};
-use crate::wire::{Fault, Id, Notification, Request, RpcError, batch};
+use crate::wire::{Fault, Id, Request, RpcError, batch};
 
-pub(crate) type Reply = oneshot::Receiver<Result<Raw, TransportError>>;
+/// For how long the owner of an abandoned request is remembered: the server may still send messages for it.
+const ABANDONED_TTL: Duration = Duration::from_secs(60);
+const MAX_ABANDONED: usize = 1024;
+/// Open questions of a server, per call and per connection.
+const MAX_QUESTIONS_PER_CALL: usize = 32;
+const MAX_QUESTIONS_PER_CONNECTION: usize = 256;
 
-/// What a connection may be asked before anything was agreed: nothing.
-const NO_TERMS: Terms = Terms {
+/// Before the handshake the server may ask nothing.
+const NO_QUESTIONS: QuestionTerms = QuestionTerms {
     declared: Abilities {
         form: false,
         url: false,
@@ -33,152 +38,142 @@ const NO_TERMS: Terms = Terms {
         roots: false,
         roots_changes: false,
     },
-    patience: Duration::ZERO,
+    timeout: Duration::ZERO,
 };
 
+pub(crate) type ResponseReceiver = oneshot::Receiver<Result<Raw, TransportError>>;
+
 #[derive(Debug)]
-struct Pending {
-    reply: oneshot::Sender<Result<Raw, TransportError>>,
+struct PendingRequest {
+    response: oneshot::Sender<Result<Raw, TransportError>>,
     peer: Option<Arc<dyn Peer>>,
-    pulse: Option<Arc<Activity>>,
-    /// What the server asks in the middle of it. Ends with it.
-    questions: Questions,
+    activity: Option<Arc<Activity>>,
+    questions: OpenQuestions,
 }
 
+/// The questions that the server asked during a request. They are answered with an error when the request ends.
 #[derive(Debug, Default)]
-struct Questions {
-    open: Vec<(Id, AbortHandle)>,
+struct OpenQuestions {
+    tasks: Vec<(Id, AbortHandle)>,
     ended: CancellationToken,
 }
 
-impl Drop for Questions {
+impl Drop for OpenQuestions {
     fn drop(&mut self) {
         self.ended.cancel();
     }
 }
 
-/// A call that nobody waits for any more, but that the server may still be working on.
+/// A request whose caller stopped waiting, while the server may still be working on it.
 #[derive(Debug)]
-struct Left {
+struct AbandonedRequest {
     id: u64,
     owner: Owner,
-    until: Instant,
+    expires: Instant,
 }
 
-/// For how long a call that was given up still counts when it must be told whose something is.
-const REMEMBERED: Duration = Duration::from_secs(60);
-const MOST_REMEMBERED: usize = 1024;
-/// Questions of one call, and of one connection, that may be open at once.
-const MOST_OF_CALL: usize = 32;
-const MOST_OF_CONNECTION: usize = 256;
-
-/// What is to be done about something a server sent.
+/// What a transport has to do in reply to a message of the server.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub(crate) enum Reply {
+    /// Send this message.
     Send(String),
-    /// Find the answer, and send that.
-    Answer(Request, Result<Asker, Nobody>),
+    /// Pass the request to [`PendingRequests::answer`], which finds the answer and sends it.
+    Answer(Request, Result<Recipient, NoRecipient>),
 }
 
-/// What the reader of a connection and those who send on it share.
+/// State shared by the reader of a connection and the callers that send on it.
 #[derive(Debug)]
-pub(crate) struct PendingTable {
-    pub(crate) name: Arc<str>,
+pub(crate) struct PendingRequests {
+    pub(crate) server: Arc<str>,
     pub(crate) signals: Arc<Signals>,
-    pending: Mutex<HashMap<u64, Pending>>,
+    requests: Mutex<HashMap<u64, PendingRequest>>,
     closed: watch::Sender<Option<String>>,
-    terms: OnceLock<Terms>,
-    left: Mutex<VecDeque<Left>>,
-    /// The only client of this connection, as it is reached while no call of it runs.
-    session: OnceLock<Arc<dyn Peer>>,
-    answering: Arc<Semaphore>,
+    question_terms: OnceLock<QuestionTerms>,
+    abandoned: Mutex<VecDeque<AbandonedRequest>>,
+    /// The only client of this connection, as it is reached while none of its calls is running.
+    sole_client: OnceLock<Arc<dyn Peer>>,
+    question_permits: Arc<Semaphore>,
 }
 
-impl PendingTable {
-    pub(crate) fn new(name: &Arc<str>, signals: Arc<Signals>) -> Arc<Self> {
-        let (name, pending, closed) = (Arc::clone(name), Mutex::default(), watch::Sender::new(None));
-        Arc::new(PendingTable {
-            name,
+impl PendingRequests {
+    pub(crate) fn new(server: &Arc<str>, signals: Arc<Signals>) -> Arc<Self> {
+        Arc::new(PendingRequests {
+            server: Arc::clone(server),
             signals,
-            pending,
-            closed,
-            terms: OnceLock::new(),
-            left: Mutex::default(),
-            session: OnceLock::new(),
-            answering: Arc::new(Semaphore::new(MOST_OF_CONNECTION)),
+            requests: Mutex::default(),
+            closed: watch::Sender::new(None),
+            question_terms: OnceLock::new(),
+            abandoned: Mutex::default(),
+            sole_client: OnceLock::new(),
+            question_permits: Arc::new(Semaphore::new(MAX_QUESTIONS_PER_CONNECTION)),
         })
     }
 
-    /// This connection is one client's own.
-    pub(crate) fn belongs_to(&self, session: Arc<dyn Peer>) {
-        if self.session.set(session).is_err() {
-            tracing::debug!(server = %self.name, "a connection belongs to one client for good");
+    pub(crate) fn set_sole_client(&self, client: Arc<dyn Peer>) {
+        if self.sole_client.set(client).is_err() {
+            tracing::debug!(server = %self.server, "the sole client of a connection cannot be changed");
         }
     }
 
-    /// Whether requests of clients are on their way.
+    pub(crate) fn set_question_terms(&self, terms: QuestionTerms) {
+        if self.question_terms.set(terms).is_err() {
+            tracing::debug!(server = %self.server, "the question terms of a connection cannot be changed");
+        }
+    }
+
     pub(crate) fn is_busy(&self) -> bool {
         !self.lock().is_empty()
     }
 
-    pub(crate) fn agree_terms(&self, terms: Terms) {
-        if self.terms.set(terms).is_err() {
-            tracing::debug!(server = %self.name, "the terms of a connection are agreed once");
-        }
-    }
-
-    /// Makes an entry for a request that is about to be sent. Fails where nothing will be answered any more.
-    pub(crate) fn enter(&self, outgoing: &Outgoing<'_>) -> Result<Reply, TransportError> {
-        let (reply, answer) = oneshot::channel();
-        let (peer, pulse) = (outgoing.peer.clone(), outgoing.pulse.clone());
-        self.lock().insert(outgoing.id, Pending { reply, peer, pulse, questions: Questions::default() });
-        // Looked at after the entry was made: whoever closes later finds the entry and fails it.
+    /// Adds a request that is about to be sent. Fails if the connection is closed.
+    pub(crate) fn add(&self, outgoing: &Outgoing<'_>) -> Result<ResponseReceiver, TransportError> {
+        let (response, receiver) = oneshot::channel();
+        let (peer, activity) = (outgoing.peer.clone(), outgoing.activity.clone());
+        let request = PendingRequest { response, peer, activity, questions: OpenQuestions::default() };
+        self.lock().insert(outgoing.id, request);
+        // Checked after the insertion: a concurrent `close` either is seen here or sees the entry and fails it.
         match self.closed.borrow().clone() {
             Some(reason) => {
-                self.leave(outgoing.id);
+                self.remove(outgoing.id);
                 Err(TransportError::Closed(reason))
             }
-            None => Ok(answer),
+            None => Ok(receiver),
         }
     }
 
-    /// Takes an entry away that was answered elsewhere, or never sent.
-    pub(crate) fn leave(&self, id: u64) {
+    /// Removes a request whose response arrived by other means, or that was never sent.
+    pub(crate) fn remove(&self, id: u64) {
         self.lock().remove(&id);
     }
 
-    /// Takes an entry away that nobody waits for any more; whether it was still there. The server may not know yet, or
-    /// not care: what it says of that call must not be taken for another client's.
-    pub(crate) fn give_up(&self, id: u64) -> bool {
-        let Some(entry) = self.lock().remove(&id) else { return false };
-        if let Some(peer) = &entry.peer {
-            let mut left = self.left();
+    /// Removes a request whose caller stopped waiting. Returns whether it was still pending. Its owner is remembered, so
+    /// that late messages of the server for this request do not go to another client.
+    pub(crate) fn abandon(&self, id: u64) -> bool {
+        let Some(request) = self.lock().remove(&id) else { return false };
+        if let Some(peer) = &request.peer {
+            let mut abandoned = self.lock_abandoned();
             let now = Instant::now();
-            while left.front().is_some_and(|oldest| oldest.until <= now) || left.len() >= MOST_REMEMBERED {
-                left.pop_front();
+            while abandoned.front().is_some_and(|oldest| oldest.expires <= now) || abandoned.len() >= MAX_ABANDONED {
+                abandoned.pop_front();
             }
-            left.push_back(Left { id, owner: peer.owner().clone(), until: now + REMEMBERED });
+            abandoned.push_back(AbandonedRequest { id, owner: peer.owner().clone(), expires: now + ABANDONED_TTL });
         }
         true
     }
 
-    fn left(&self) -> MutexGuard<'_, VecDeque<Left>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
+    /// Delivers the outcome of a request to its caller.
     pub(crate) fn finish(&self, id: u64, outcome: Result<Raw, TransportError>) {
         match self.lock().remove(&id) {
-            // Whoever asked may be gone by now.
-            Some(pending) => drop(pending.reply.send(outcome)),
+            // Sending fails if the caller has just stopped waiting.
+            Some(request) => drop(request.response.send(outcome)),
             None => {
-                // Now the server is done with it.
-                self.left().retain(|left| left.id != id);
-                tracing::debug!(server = %self.name, id, "an answer nobody waits for was dropped");
+                self.lock_abandoned().retain(|abandoned| abandoned.id != id);
+                tracing::debug!(server = %self.server, id, "dropped a response to an unknown request");
             }
         }
     }
 
-    /// Nothing will be answered any more: fails what still waits. The first reason counts.
+    /// Closes the connection and fails all pending requests. The first reason is kept.
     pub(crate) fn close(&self, reason: &str) {
         self.closed.send_if_modified(|closed| {
             let first = closed.is_none();
@@ -187,188 +182,196 @@ impl PendingTable {
             }
             first
         });
-        let waiting: Vec<u64> = self.lock().keys().copied().collect();
-        for id in waiting {
-            self.finish(id, Err(self.lost("")));
+        let ids: Vec<u64> = self.lock().keys().copied().collect();
+        for id in ids {
+            self.finish(id, Err(self.closed_error("")));
         }
     }
 
-    /// The error of a request that this connection can no longer carry.
-    pub(crate) fn lost(&self, otherwise: &str) -> TransportError {
-        TransportError::Closed(self.closed.borrow().clone().unwrap_or_else(|| otherwise.to_owned()))
+    /// The error of a request on a closed connection. `fallback` is the reason if none is known yet.
+    pub(crate) fn closed_error(&self, fallback: &str) -> TransportError {
+        TransportError::Closed(self.closed.borrow().clone().unwrap_or_else(|| fallback.to_owned()))
     }
 
-    /// Ends when the connection has, with the reason.
+    /// Completes when the connection has closed, with the reason.
     pub(crate) async fn closed(&self) -> String {
         let mut closed = self.closed.subscribe();
         let reason = closed.wait_for(Option::is_some).await;
         reason.ok().and_then(|reason| reason.clone()).unwrap_or_default()
     }
 
-    /// Takes a message or a batch of them; what is to be done about it.
-    pub(crate) fn take(&self, text: &[u8]) -> Vec<Task> {
+    /// Handles a message or a batch of messages.
+    pub(crate) fn receive(&self, text: &[u8]) -> Vec<Reply> {
         match batch(text) {
-            Some(Ok(items)) => items.iter().filter_map(|item| self.take_message(item.get().as_bytes())).collect(),
-            _ => self.take_message(text).into_iter().collect(),
+            Some(Ok(items)) => items.iter().filter_map(|item| self.receive_one(item.get().as_bytes())).collect(),
+            _ => self.receive_one(text).into_iter().collect(),
         }
     }
 
-    /// Takes what was too large to be read: whoever it answers is told.
-    pub(crate) fn take_oversized(&self, head: &[u8], tail: &[u8], cap: usize) {
-        match oversized::answered(head, tail) {
-            Some(id) => self.finish(id, Err(TransportError::TooLarge(cap))),
-            None => tracing::warn!(server = %self.name, "nobody can be told: the message shows no id"),
+    /// Fails the request to which a message above the size limit is the response. Only the message's head and tail are
+    /// known.
+    pub(crate) fn receive_oversized(&self, head: &[u8], tail: &[u8], limit: usize) {
+        match oversized::response_id(head, tail) {
+            Some(id) => self.finish(id, Err(TransportError::TooLarge(limit))),
+            None => {
+                tracing::warn!(server = %self.server, "no request can be failed: the oversized message shows no id")
+            }
         }
     }
 
-    fn take_message(&self, text: &[u8]) -> Option<Task> {
-        match inbound::sort(&self.name, &self.signals, text) {
-            Ok(Inbound::Answer(response)) => match inbound::number(response.id.as_ref()) {
+    fn receive_one(&self, text: &[u8]) -> Option<Reply> {
+        match inbound::parse(&self.server, &self.signals, text) {
+            Ok(Inbound::Response(response)) => match inbound::numeric_id(response.id.as_ref()) {
                 Some(id) => self.finish(id, response.outcome.map_err(TransportError::Rpc)),
-                None => tracing::warn!(server = %self.name, "an answer without a usable id was dropped"),
+                None => tracing::warn!(server = %self.server, "dropped a response without a usable id"),
             },
-            Ok(inbound) => return self.take_other(inbound, None),
-            Err(Fault { id, error }) => self.take_fault(text, id, &error),
+            Ok(inbound) => return self.dispatch(inbound, None),
+            Err(Fault { id, error }) => self.receive_malformed(text, id, &error),
         }
         None
     }
 
-    /// Takes what is no answer. On the stream of a request of its own it belongs to that; elsewhere to the only client
-    /// that has calls running, if there is just one.
-    pub(crate) fn take_other(&self, inbound: Inbound, on_stream_of: Option<u64>) -> Option<Task> {
-        let whose = || match on_stream_of {
-            Some(call) => self.asker(call).ok_or(Nobody::NoCall),
-            None => self.sole_owner(),
+    /// Dispatches a message that is not a response. On the stream of a request (`on_stream_of`) it belongs to that request;
+    /// elsewhere to the newest call, if all calls are of one client.
+    pub(crate) fn dispatch(&self, inbound: Inbound, on_stream_of: Option<u64>) -> Option<Reply> {
+        let recipient = || match on_stream_of {
+            Some(call) => self.recipient_of(call).ok_or(NoRecipient::NoCall),
+            None => self.sole_recipient(),
         };
         match inbound {
-            Inbound::Reply(reply) => return Some(Task::Send(reply)),
-            Inbound::Question(request) => return Some(Task::Answer(request, whose())),
-            Inbound::TakenBack(id) => self.take_back(&id),
-            Inbound::Progress(token, params) => self.take_progress(token, &params),
-            Inbound::Log(params) => match whose() {
-                Ok(asker) => asker.peer.log(&params),
-                Err(_) => tracing::debug!(target: "server", server = %self.name, "{params}"),
+            Inbound::Ping(reply) => return Some(Reply::Send(reply)),
+            Inbound::Question(request) => return Some(Reply::Answer(request, recipient())),
+            Inbound::QuestionCancelled(id) => self.withdraw_question(&id),
+            Inbound::Progress(token, params) => self.forward_progress(token, &params),
+            Inbound::Log(params) => match recipient() {
+                Ok(recipient) => recipient.peer.log(&params),
+                Err(_) => tracing::debug!(target: "server", server = %self.server, "{params}"),
             },
-            Inbound::Other(notification) => self.take_notification(&notification, whose()),
-            Inbound::Answer(_) | Inbound::Nothing => {}
+            Inbound::Notification(notification) => {
+                if let Ok(recipient) = recipient() {
+                    recipient.peer.tell(&notification.method, notification.params.as_deref());
+                }
+            }
+            Inbound::Response(_) | Inbound::Handled => {}
         }
         None
     }
 
-    fn take_notification(&self, notification: &Notification, whose: Result<Asker, Nobody>) {
-        if let Ok(asker) = whose {
-            asker.peer.tell(&notification.method, notification.params.as_deref());
-        }
-    }
-
-    /// Answers a server's request in the background; `send` takes the answer back to it.
+    /// Answers a request of the server in the background. `send` sends the answer.
     pub(crate) fn answer<F>(
         &self,
         request: Request,
-        asker: Result<Asker, Nobody>,
+        recipient: Result<Recipient, NoRecipient>,
         send: impl FnOnce(String) -> F + Send + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
-        let Ok(place) = Arc::clone(&self.answering).try_acquire_owned() else {
-            tracing::warn!(server = %self.name, "a request of the server was dropped: too many are not answered yet");
+        let Ok(permit) = Arc::clone(&self.question_permits).try_acquire_owned() else {
+            tracing::warn!(server = %self.server, "dropped a request of the server: too many are unanswered");
             return;
         };
-        if matches!(asker, Err(Nobody::SeveralOwners)) {
+        if matches!(recipient, Err(NoRecipient::SeveralOwners)) {
             tracing::warn!(
-                server = %self.name,
+                server = %self.server,
                 method = request.method,
-                "it asked something while calls of several clients were running, and nobody was asked; with `scope: session` \
-                 every client has a connection of its own"
+                "refused a request of the server: calls of several clients are running on the connection; set \
+                 `scope: session` to give each client its own"
             );
         }
-        let terms = self.terms.get().copied().unwrap_or(NO_TERMS);
-        let mut table = self.lock();
-        let entry = asker.as_ref().ok().and_then(|asker| asker.call).and_then(|call| table.get_mut(&call));
-        let mut asker = asker;
+        let terms = self.question_terms.get().copied().unwrap_or(NO_QUESTIONS);
+        let mut requests = self.lock();
+        let call = recipient.as_ref().ok().and_then(|recipient| recipient.call);
+        let pending = call.and_then(|call| requests.get_mut(&call));
+        let mut recipient = recipient;
         let mut ended = CancellationToken::new();
-        if let Some(entry) = &entry {
-            ended = entry.questions.ended.clone();
-            if entry.questions.open.len() >= MOST_OF_CALL {
-                asker = Err(Nobody::TooMany);
+        if let Some(pending) = &pending {
+            ended = pending.questions.ended.clone();
+            if pending.questions.tasks.len() >= MAX_QUESTIONS_PER_CALL {
+                recipient = Err(NoRecipient::TooManyQuestions);
             }
-        } else if asker.as_ref().is_ok_and(|asker| asker.call.is_some()) {
-            // The call ended meanwhile; nobody is asked for it any more.
-            asker = Err(Nobody::NoCall);
+        } else if call.is_some() {
+            // The call has ended since the recipient was determined.
+            recipient = Err(NoRecipient::NoCall);
         }
         let id = request.id.clone();
         let task = tokio::spawn(async move {
-            let _place = place;
-            send(server_requests::answer(request, asker, terms, &ended).await).await;
+            let _permit = permit;
+            send(server_requests::answer(request, recipient, terms, &ended).await).await;
         });
-        if let Some(entry) = entry {
-            entry.questions.open.retain(|(_, question)| !question.is_finished());
-            entry.questions.open.push((id, task.abort_handle()));
+        if let Some(pending) = pending {
+            pending.questions.tasks.retain(|(_, task)| !task.is_finished());
+            pending.questions.tasks.push((id, task.abort_handle()));
         }
     }
 
-    fn asker(&self, call: u64) -> Option<Asker> {
-        let pending = self.lock();
-        let entry = pending.get(&call)?;
-        Some(Asker { call: Some(call), peer: Arc::clone(entry.peer.as_ref()?), pulse: entry.pulse.clone() })
+    fn recipient_of(&self, call: u64) -> Option<Recipient> {
+        let requests = self.lock();
+        let request = requests.get(&call)?;
+        let peer = Arc::clone(request.peer.as_ref()?);
+        Some(Recipient { call: Some(call), peer, activity: request.activity.clone() })
     }
 
-    /// The newest call of the only client that has any.
-    fn sole_owner(&self) -> Result<Asker, Nobody> {
-        let pending = self.lock();
-        let mut calls = pending.iter().filter_map(|(id, entry)| Some((*id, entry.peer.as_ref()?, entry)));
-        let Some((mut newest, mut peer, mut entry)) = calls.next() else {
-            let session = self.session.get().ok_or(Nobody::NoCall)?;
-            return Ok(Asker { call: None, peer: Arc::clone(session), pulse: None });
+    /// The newest call, if all calls on the connection are of one client. Without calls, the connection's sole client.
+    fn sole_recipient(&self) -> Result<Recipient, NoRecipient> {
+        let requests = self.lock();
+        let mut calls = requests.iter().filter_map(|(id, request)| Some((*id, request.peer.as_ref()?, request)));
+        let Some((mut newest, mut peer, mut request)) = calls.next() else {
+            let client = self.sole_client.get().ok_or(NoRecipient::NoCall)?;
+            return Ok(Recipient { call: None, peer: Arc::clone(client), activity: None });
         };
-        for (id, other, its_entry) in calls {
-            if other.owner() != peer.owner() {
-                return Err(Nobody::SeveralOwners);
+        for (id, other_peer, other_request) in calls {
+            if other_peer.owner() != peer.owner() {
+                return Err(NoRecipient::SeveralOwners);
             }
             if id > newest {
-                (newest, peer, entry) = (id, other, its_entry);
+                (newest, peer, request) = (id, other_peer, other_request);
             }
         }
         let now = Instant::now();
-        if self.left().iter().any(|left| left.until > now && left.owner != *peer.owner()) {
-            return Err(Nobody::SeveralOwners);
+        let is_foreign = |left: &AbandonedRequest| left.expires > now && left.owner != *peer.owner();
+        if self.lock_abandoned().iter().any(is_foreign) {
+            return Err(NoRecipient::SeveralOwners);
         }
-        Ok(Asker { call: Some(newest), peer: Arc::clone(peer), pulse: entry.pulse.clone() })
+        Ok(Recipient { call: Some(newest), peer: Arc::clone(peer), activity: request.activity.clone() })
     }
 
-    fn take_back(&self, id: &Id) {
-        for entry in self.lock().values() {
-            entry.questions.open.iter().filter(|(asked, _)| asked == id).for_each(|(_, question)| question.abort());
+    fn withdraw_question(&self, id: &Id) {
+        for request in self.lock().values() {
+            request.questions.tasks.iter().filter(|(question, _)| question == id).for_each(|(_, task)| task.abort());
         }
     }
 
-    fn take_progress(&self, token: u64, params: &Raw) {
+    fn forward_progress(&self, token: u64, params: &Raw) {
         let peer = {
-            let pending = self.lock();
-            let Some(pending) = pending.get(&token) else { return };
-            if let Some(pulse) = &pending.pulse {
-                pulse.beat();
+            let requests = self.lock();
+            let Some(request) = requests.get(&token) else { return };
+            if let Some(activity) = &request.activity {
+                activity.record_progress();
             }
-            pending.peer.clone()
+            request.peer.clone()
         };
         if let Some(peer) = peer.filter(|peer| peer.wants_progress()) {
             peer.progress(params);
         }
     }
 
-    /// A malformed answer fails the call it names; anything else on the stream is noise to log.
-    fn take_fault(&self, text: &[u8], id: Option<Id>, error: &RpcError) {
+    /// A malformed response fails its request. Anything else malformed is logged and ignored.
+    fn receive_malformed(&self, text: &[u8], id: Option<Id>, error: &RpcError) {
         let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
-        tracing::warn!(server = %self.name, line = %shown, "not a message: {}", error.message());
-        // Of what is no JSON, such as a result with `NaN` in it, the id can often still be read.
-        if let Some(id) = inbound::number(id.as_ref()).or_else(|| oversized::answered(text, text))
+        tracing::warn!(server = %self.server, line = %shown, "invalid message: {}", error.message());
+        // The id can often be found even in invalid JSON, such as a result that contains `NaN`.
+        if let Some(id) = inbound::numeric_id(id.as_ref()).or_else(|| oversized::response_id(text, text))
             && self.lock().contains_key(&id)
         {
             self.finish(id, Err(TransportError::Protocol(error.message())));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Pending>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, PendingRequest>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_abandoned(&self) -> MutexGuard<'_, VecDeque<AbandonedRequest>> {
+        self.abandoned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

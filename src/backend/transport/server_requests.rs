@@ -1,96 +1,100 @@
-//! A server that asks in the middle of a call: whom, whether it may, and what it hears.
+//! Answers requests that a server sends to a client: elicitation, sampling and roots.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::any_transport::Activity;
-use crate::backend::call::peer::{Peer, Question};
+use super::activity::Activity;
+use crate::backend::call::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::Abilities;
 use crate::wire::{Request, RpcError, encode};
 
 pub(crate) const ELICITATION: &str = "elicitation/create";
-pub(crate) const SAMPLING: &str = "sampling/createMessage";
-pub(crate) const ROOTS: &str = "roots/list";
+const SAMPLING: &str = "sampling/createMessage";
+const ROOTS: &str = "roots/list";
 
-/// The call a server's question belongs to.
+/// The client that a request of the server is for.
 #[derive(Clone, Debug)]
-pub(crate) struct Asker {
-    /// None if the client is asked while no call of it runs.
+pub(crate) struct Recipient {
+    /// The call during which the server asks. `None` if none of the client's calls is running.
     pub(crate) call: Option<u64>,
     pub(crate) peer: Arc<dyn Peer>,
-    pub(crate) pulse: Option<Arc<Activity>>,
+    pub(crate) activity: Option<Arc<Activity>>,
 }
 
-/// Why a question cannot be put to anybody.
+/// Why no client can be asked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Nobody {
+pub(crate) enum NoRecipient {
     NoCall,
     SeveralOwners,
-    TooMany,
+    TooManyQuestions,
 }
 
-impl Nobody {
+impl NoRecipient {
     fn error(self) -> RpcError {
         RpcError::internal(match self {
-            Nobody::NoCall => "there is nobody to ask: no call of a client is running on this connection",
-            Nobody::TooMany => "too many questions of this call are not answered yet",
-            Nobody::SeveralOwners => {
-                "it cannot be told whom to ask: calls of several clients are running on this connection (with \
-                 `scope: session` in the proxy's config each client has one of its own)"
+            NoRecipient::NoCall => "no client to ask: no call of a client is running on this connection",
+            NoRecipient::TooManyQuestions => "this call has too many unanswered questions",
+            NoRecipient::SeveralOwners => {
+                "ambiguous client: calls of several clients are running on this connection (set `scope: session` in the \
+                 proxy's config to give each client its own)"
             }
         })
     }
 }
 
-/// What both ends of a connection agreed may be asked, and how long an answer may take.
+/// What the server was told its clients can be asked, and how long an answer may take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct QuestionTerms {
     pub(crate) declared: Abilities,
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
 }
 
-/// The answer to a server's request, as it is sent back.
+/// The encoded response to a request of the server. `ended` is cancelled when the call it belongs to has ended.
 pub(crate) async fn answer(
     request: Request,
-    asker: Result<Asker, Nobody>,
-    terms: Terms,
+    recipient: Result<Recipient, NoRecipient>,
+    terms: QuestionTerms,
     ended: &CancellationToken,
 ) -> String {
     let outcome = tokio::select! {
         biased;
-        // The server hears it, so that it does not wait for an answer that will not come.
+        // Answered with an error, so that the server does not wait for an answer that will not come.
         () = ended.cancelled() => Err(RpcError::internal("the call has ended")),
-        outcome = ask(&request, asker, terms) => outcome,
+        outcome = ask(&request, recipient, terms) => outcome,
     };
     encode::outcome(&request.id, &outcome)
 }
 
-async fn ask(request: &Request, asker: Result<Asker, Nobody>, terms: Terms) -> Result<Raw, RpcError> {
+async fn ask(
+    request: &Request,
+    recipient: Result<Recipient, NoRecipient>,
+    terms: QuestionTerms,
+) -> Result<Raw, RpcError> {
     let params = request.params.clone().unwrap_or_else(|| crate::json::raw(&serde_json::json!({})));
-    permitted(terms.declared, &request.method, &params)?;
-    let asker = asker.map_err(Nobody::error)?;
-    permitted(asker.peer.askable(), &request.method, &params)?;
-    // The time a person takes is not the server's.
-    let _waiting = asker.pulse.as_ref().map(Activity::pause);
-    let question = Question { method: request.method.clone(), params, patience: terms.patience };
-    match tokio::time::timeout(terms.patience, asker.peer.ask(question)).await {
+    check_permitted(terms.declared, &request.method, &params)?;
+    let recipient = recipient.map_err(NoRecipient::error)?;
+    check_permitted(recipient.peer.askable(), &request.method, &params)?;
+    // The time the client takes does not count toward the timeout of the server's call.
+    let _pause = recipient.activity.as_ref().map(Activity::pause);
+    let question = Question { method: request.method.clone(), params, patience: terms.timeout };
+    match tokio::time::timeout(terms.timeout, recipient.peer.ask(question)).await {
         Ok(answer) => answer,
-        Err(_) => Err(RpcError::internal("nobody answered in time")),
+        Err(_) => Err(RpcError::internal("the client did not answer in time")),
     }
 }
 
-/// Whether a client with these abilities may be asked this.
-pub(crate) fn permitted(abilities: Abilities, method: &str, params: &RawRef) -> Result<(), RpcError> {
+/// Checks whether a client with these abilities can be asked this.
+pub(crate) fn check_permitted(abilities: Abilities, method: &str, params: &RawRef) -> Result<(), RpcError> {
     let object = Object::of(params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let refused = |what: &str| Err(RpcError::invalid_params(&format!("the client did not declare {what}")));
     match method {
         ELICITATION if abilities.form || abilities.url => match object.string("mode").as_deref() {
             None | Some("form") if abilities.form => Ok(()),
             Some("url") if abilities.url && !is_web(&object) => {
-                Err(RpcError::invalid_params("a person is sent to `http` and `https` addresses only"))
+                Err(RpcError::invalid_params("the elicitation URL must be `http` or `https`"))
             }
             Some("url") if abilities.url => Ok(()),
             Some(mode @ ("form" | "url")) => refused(&format!("the elicitation mode `{mode}`")),
@@ -115,7 +119,8 @@ mod tests {
     use super::*;
 
     fn asked(abilities: Abilities, method: &str, params: &str) -> Result<(), i64> {
-        permitted(abilities, method, &crate::json::valid(params.to_owned()).unwrap()).map_err(|error| error.code())
+        check_permitted(abilities, method, &crate::json::valid(params.to_owned()).unwrap())
+            .map_err(|error| error.code())
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A server that speaks the HTTP+SSE transport of 2024-11-05: one stream on which everything arrives, and an address,
-//! told by the stream's first event, to which messages are posted.
+//! The HTTP+SSE transport of 2024-11-05: all messages arrive on one event stream, whose first event names the URL to which
+//! messages are posted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,18 +8,21 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
-use super::any_transport::{Outgoing, TransportError, UnexpectedAnswer};
-use super::pending::{PendingTable, Task};
+use super::cancel_on_drop::CancelOnDrop;
+use super::error::TransportError;
+use super::outgoing::Outgoing;
+use super::pending::{PendingRequests, Reply};
 use super::signals::Signals;
 use crate::json::Raw;
-use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
+use crate::wire::http::{EventStream, HttpClient, HttpError};
 use crate::wire::sse::Event;
 use crate::wire::{Id, Revision, encode, headers};
 
-/// How long the server may take to accept a message that has no answer. Nobody waits for it.
-const ASIDE: Duration = Duration::from_secs(5);
-const REPLIES: usize = 256;
+/// How long the server may take to accept a message for which no caller is waiting.
+const BACKGROUND_POST_TIMEOUT: Duration = Duration::from_secs(5);
+const REPLY_QUEUE: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct SseTransport {
@@ -29,39 +32,40 @@ pub(crate) struct SseTransport {
     replier: JoinHandle<()>,
 }
 
-/// What sends, and the table of what waits for an answer on the stream.
+/// Posts messages. The responses arrive on the event stream and are matched with the pending requests.
 #[derive(Debug)]
 struct Poster {
-    pending: Arc<PendingTable>,
-    /// At the address that the server named.
+    pending: Arc<PendingRequests>,
+    /// Posts to the URL that the server named.
     client: HttpClient,
-    version: OnceLock<Revision>,
+    revision: OnceLock<Revision>,
 }
 
 impl SseTransport {
-    /// Opens the stream and waits to be told where messages go.
+    /// Opens the event stream and waits for its `endpoint` event.
     pub(crate) async fn open(
-        name: &Arc<str>,
+        server: &Arc<str>,
         client: &HttpClient,
-        cap: usize,
+        max_message_bytes: usize,
         signals: Arc<Signals>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, TransportError> {
-        let (stream, endpoint) = match tokio::time::timeout(patience, endpoint(client)).await {
+        let (stream, endpoint) = match tokio::time::timeout(timeout, open_stream(client)).await {
             Ok(opened) => opened?,
             Err(_) => return Err(no_endpoint("in time")),
         };
-        let client =
-            client.beside(&endpoint).map_err(|error| TransportError::Protocol(format!("its `endpoint`: {error}")))?;
-        let pending = PendingTable::new(name, signals);
-        let poster = Arc::new(Poster { pending, client, version: OnceLock::new() });
-        let (sender, replies) = mpsc::channel(REPLIES);
-        let reader = tokio::spawn(read(Arc::clone(&poster), stream, cap, sender));
-        let replier = tokio::spawn(reply(Arc::clone(&poster), replies));
+        let client = client
+            .beside(&endpoint)
+            .map_err(|error| TransportError::Protocol(format!("invalid `endpoint` event: {error}")))?;
+        let pending = PendingRequests::new(server, signals);
+        let poster = Arc::new(Poster { pending, client, revision: OnceLock::new() });
+        let (sender, replies) = mpsc::channel(REPLY_QUEUE);
+        let reader = tokio::spawn(read(Arc::clone(&poster), stream, max_message_bytes, sender));
+        let replier = tokio::spawn(send_replies(Arc::clone(&poster), replies));
         Ok(SseTransport { poster, next_id: AtomicU64::new(1), reader, replier })
     }
 
-    pub(crate) fn pending(&self) -> &PendingTable {
+    pub(crate) fn pending(&self) -> &PendingRequests {
         &self.poster.pending
     }
 
@@ -69,23 +73,29 @@ impl SseTransport {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The revision that is named from now on.
-    pub(crate) fn agree(&self, revision: Revision) {
-        let _ = self.poster.version.set(revision);
+    /// Sets the negotiated revision, which is sent as a header from now on.
+    pub(crate) fn set_revision(&self, revision: Revision) {
+        let _ = self.poster.revision.set(revision);
     }
 
     pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
         let id = outgoing.id;
-        let answer = self.poster.pending.enter(&outgoing)?;
+        let response = self.poster.pending.add(&outgoing)?;
         let body = encode::request(&Id::number(id), outgoing.method, Some(&outgoing.params));
-        let poster = Arc::clone(&self.poster);
-        // The answer may come before the acceptance does, so nobody waits for that.
-        let posting = tokio::spawn(async move {
-            let _ = poster.post(body, Some(id)).await;
-        });
-        let cancellable = outgoing.cancellable;
-        let _guard = CancelOnDrop { poster: &self.poster, id, posting: Some(posting), cancellable };
-        answer.await.unwrap_or_else(|_| Err(self.poster.pending.lost("its event stream ended")))
+        let posting = Posting::start(&self.poster, body, id);
+        let (poster, posted) = (Arc::clone(&self.poster), posting.finished.clone());
+        let cancel = move |message| {
+            tokio::spawn(async move {
+                // A cancellation that overtakes its request has no effect.
+                posted.cancelled().await;
+                poster.post_in_background(message).await;
+            });
+        };
+        let guard = CancelOnDrop::new(Some(&self.poster.pending), id, outgoing.cancellable.then_some(cancel));
+        let outcome =
+            response.await.unwrap_or_else(|_| Err(self.poster.pending.closed_error("its event stream ended")));
+        guard.complete();
+        outcome
     }
 
     pub(crate) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
@@ -99,7 +109,7 @@ impl SseTransport {
     pub(crate) fn stop(&self) {
         self.reader.abort();
         self.replier.abort();
-        self.poster.pending.close("the proxy ended it");
+        self.poster.pending.close("it was stopped by the proxy");
     }
 }
 
@@ -109,24 +119,54 @@ impl Drop for SseTransport {
     }
 }
 
+/// The POST of a request. It runs in the background, because the response may arrive on the event stream before the POST is
+/// accepted. After the request has ended, the POST is aborted if it is not accepted in time.
+struct Posting {
+    task: Option<JoinHandle<()>>,
+    /// Cancelled when the POST has ended.
+    finished: CancellationToken,
+}
+
+impl Posting {
+    fn start(poster: &Arc<Poster>, body: String, id: u64) -> Self {
+        let (poster, finished) = (Arc::clone(poster), CancellationToken::new());
+        let finished_guard = finished.clone().drop_guard();
+        let task = tokio::spawn(async move {
+            let _guard = finished_guard;
+            let _ = poster.post(body, Some(id)).await;
+        });
+        Posting { task: Some(task), finished }
+    }
+}
+
+impl Drop for Posting {
+    fn drop(&mut self) {
+        if let Some(mut task) = self.task.take().filter(|task| !task.is_finished()) {
+            tokio::spawn(async move {
+                let _ = tokio::time::timeout(BACKGROUND_POST_TIMEOUT, &mut task).await;
+                task.abort();
+            });
+        }
+    }
+}
+
 impl Poster {
-    /// Sends a message. Where that fails, whoever waits for its answer is told first, and then all others if this is
-    /// the end of the connection.
-    async fn post(&self, body: String, waits: Option<u64>) -> Result<(), TransportError> {
-        let (error, last) = match self.client.post(self.headers(), body).await {
+    /// Posts a message. If that fails, fails the request `id` first, and then all others if the connection is lost.
+    async fn post(&self, body: String, id: Option<u64>) -> Result<(), TransportError> {
+        let (error, is_lost) = match self.client.post(self.headers(), body).await {
             Ok(answer) if answer.status().is_success() => return Ok(()),
-            // It does not know our stream any more, so it has not acted on this either.
+            // The server no longer knows the event stream, so it has not acted on the message either.
             Ok(answer) if answer.status().as_u16() == 404 => (TransportError::SessionExpired, true),
-            Ok(answer) => (unexpected(&answer), false),
+            Ok(answer) => (TransportError::unexpected(&answer), false),
             Err(error) => {
-                let last = matches!(error, HttpError::Connect(_));
-                (error.into(), last)
+                let is_lost = matches!(error, HttpError::Connect(_));
+                (error.into(), is_lost)
             }
         };
-        if let Some(id) = waits {
+        if let Some(id) = id {
             self.pending.finish(id, Err(error.clone()));
         }
-        if last {
+        if is_lost {
             self.pending.close(&error.to_string());
         }
         Err(error)
@@ -134,43 +174,45 @@ impl Poster {
 
     fn headers(&self) -> HeaderMap {
         let mut sent = self.client.headers();
-        if let Some(revision) = self.version.get().filter(|revision| **revision >= Revision::V2025_06_18) {
+        if let Some(revision) = self.revision.get().filter(|revision| **revision >= Revision::V2025_06_18) {
             let version = HeaderValue::from_static(revision.as_str());
             sent.insert(headers::PROTOCOL_VERSION.clone(), version);
         }
         sent
     }
 
-    /// Does what something the server sent asks for, without holding up what it sends next.
-    fn carry_out(self: &Arc<Self>, task: Task, replies: &mpsc::Sender<String>) {
-        match task {
-            // The reader must not wait for a server that does not accept: its answers would pile up behind it.
-            Task::Send(reply) => {
-                if replies.try_send(reply).is_err() {
-                    tracing::warn!(server = %self.pending.name, "a reply was dropped: the server does not accept any");
+    /// Sends a reply without blocking the reader: a server that accepts no messages would stop the proxy from reading its
+    /// responses.
+    fn reply(self: &Arc<Self>, reply: Reply, replies: &mpsc::Sender<String>) {
+        match reply {
+            Reply::Send(message) => {
+                if replies.try_send(message).is_err() {
+                    tracing::warn!(server = %self.pending.server, "dropped a reply: the server accepts no messages");
                 }
             }
-            Task::Answer(request, asker) => {
+            Reply::Answer(request, recipient) => {
                 let poster = Arc::clone(self);
-                self.pending.answer(request, asker, move |reply| async move { poster.post_aside(reply).await });
+                let send = move |message| async move { poster.post_in_background(message).await };
+                self.pending.answer(request, recipient, send);
             }
         }
     }
 
-    async fn post_aside(&self, body: String) {
-        match tokio::time::timeout(ASIDE, self.post(body, None)).await {
+    /// Posts a message for which no caller is waiting. Failures are only logged.
+    async fn post_in_background(&self, body: String) {
+        match tokio::time::timeout(BACKGROUND_POST_TIMEOUT, self.post(body, None)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(server = %self.pending.name, %error, "sending aside"),
-            Err(_) => tracing::debug!(server = %self.pending.name, "sending aside: not accepted in time"),
+            Ok(Err(error)) => tracing::debug!(server = %self.pending.server, %error, "a message was not accepted"),
+            Err(_) => tracing::debug!(server = %self.pending.server, "a message was not accepted in time"),
         }
     }
 }
 
-/// The stream, and the address that its first event tells.
-async fn endpoint(client: &HttpClient) -> Result<(EventStream, String), TransportError> {
+/// Opens the event stream and reads the URL that its `endpoint` event names.
+async fn open_stream(client: &HttpClient) -> Result<(EventStream, String), TransportError> {
     let answer = client.get(client.headers()).await?;
     if !answer.status().is_success() || !answer.is_events() {
-        return Err(unexpected(&answer));
+        return Err(TransportError::unexpected(&answer));
     }
     let mut stream = answer.shared_events();
     while let Some(event) = stream.next().await? {
@@ -182,68 +224,32 @@ async fn endpoint(client: &HttpClient) -> Result<(EventStream, String), Transpor
 }
 
 fn no_endpoint(when: &str) -> TransportError {
-    TransportError::Protocol(format!(
-        "its event stream did not say {when} where to send messages (no `endpoint` event)"
-    ))
+    TransportError::Protocol(format!("its event stream sent no `endpoint` event {when}"))
 }
 
-fn unexpected(answer: &Answer) -> TransportError {
-    let (status, content_type) = (answer.status().as_u16(), answer.content_type().to_owned());
-    TransportError::Unexpected(UnexpectedAnswer { status, content_type })
-}
-
-async fn read(poster: Arc<Poster>, mut stream: EventStream, cap: usize, replies: mpsc::Sender<String>) {
+async fn read(poster: Arc<Poster>, mut stream: EventStream, max_message_bytes: usize, replies: mpsc::Sender<String>) {
     let pending = &poster.pending;
     let reason = loop {
         match stream.next().await {
             Ok(Some(Event { data, cut_end: Some(end), .. })) => {
-                tracing::warn!(server = %pending.name, cap, "an event over the cap was skipped");
-                pending.take_oversized(data.as_bytes(), end.as_bytes(), cap);
+                tracing::warn!(server = %pending.server, max_message_bytes, "skipped an oversized event");
+                pending.receive_oversized(data.as_bytes(), end.as_bytes(), max_message_bytes);
             }
             Ok(Some(event)) if event.kind == "message" => {
-                for task in pending.take(event.data.as_bytes()) {
-                    poster.carry_out(task, &replies);
+                for reply in pending.receive(event.data.as_bytes()) {
+                    poster.reply(reply, &replies);
                 }
             }
             Ok(Some(_)) => {}
             Ok(None) => break "its event stream ended".to_owned(),
-            Err(error) => break format!("its event stream broke: {error}"),
+            Err(error) => break format!("its event stream failed: {error}"),
         }
     };
     pending.close(&reason);
 }
 
-async fn reply(poster: Arc<Poster>, mut replies: mpsc::Receiver<String>) {
-    while let Some(reply) = replies.recv().await {
-        poster.post_aside(reply).await;
-    }
-}
-
-/// When whoever asked no longer waits: takes the entry away and tells the server, unless it has answered.
-struct CancelOnDrop<'a> {
-    poster: &'a Arc<Poster>,
-    id: u64,
-    posting: Option<JoinHandle<()>>,
-    cancellable: bool,
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        let Some(mut posting) = self.posting.take() else { return };
-        let cancelled = self.poster.pending.give_up(self.id) && self.cancellable;
-        if !cancelled && posting.is_finished() {
-            return;
-        }
-        let (poster, id) = (Arc::clone(self.poster), self.id);
-        tokio::spawn(async move {
-            // A cancellation that overtakes its request cancels nothing; and no post lasts for ever.
-            let _ = tokio::time::timeout(ASIDE, &mut posting).await;
-            posting.abort();
-            if !cancelled {
-                return;
-            }
-            let params = format!("{{\"requestId\":{id}}}");
-            poster.post_aside(encode::notification("notifications/cancelled", Some(&params))).await;
-        });
+async fn send_replies(poster: Arc<Poster>, mut replies: mpsc::Receiver<String>) {
+    while let Some(message) = replies.recv().await {
+        poster.post_in_background(message).await;
     }
 }

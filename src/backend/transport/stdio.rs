@@ -1,4 +1,4 @@
-//! A child process that speaks one message per line.
+//! The stdio transport: a child process that reads and writes one message per line.
 
 use std::io;
 use std::process::ExitStatus;
@@ -10,60 +10,62 @@ use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::any_transport::{Outgoing, TransportError};
-use super::pending::{PendingTable, Task};
+use super::cancel_on_drop::CancelOnDrop;
+use super::error::TransportError;
+use super::outgoing::Outgoing;
+use super::pending::{PendingRequests, Reply};
 use super::signals::Signals;
 use crate::fiber::run_on_runtime;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
 use crate::wire::{Id, Line, LineReader, LineSender, encode, line_writer};
 
-/// How long a child gets to end by itself once its input is closed, and again once it was asked to terminate.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long the end of a process and the end of its output may lie apart.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-const QUEUE: usize = 1024;
+/// How long a child may take to exit after its stdin was closed, and again after SIGTERM.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How far the exit of a process and the end of its output may lie apart.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+/// Messages that may wait to be written to the child's stdin.
+const WRITE_QUEUE: usize = 1024;
+const MAX_STDERR_LINE: usize = 300;
 
-/// The last line a server wrote to its standard error: mostly why it ended. For the person who runs the proxy, not for
-/// clients.
-pub(crate) type LastWords = Arc<Mutex<String>>;
+/// The last line a server wrote to stderr, which often says why it exited. Shown to the operator, never to clients.
+pub(crate) type LastStderrLine = Arc<Mutex<String>>;
 
 #[derive(Debug)]
 pub(crate) struct StdioTransport {
-    pending: Arc<PendingTable>,
+    pending: Arc<PendingRequests>,
     writer: LineSender,
     next_id: AtomicU64,
     stop: CancellationToken,
-    ended: CancellationToken,
+    stopped: CancellationToken,
 }
 
 impl StdioTransport {
     pub(crate) fn start(
-        name: &Arc<str>,
+        server: &Arc<str>,
         launch: &Launch,
-        cap: usize,
+        max_message_bytes: usize,
         signals: Arc<Signals>,
-        last_words: LastWords,
+        last_stderr_line: LastStderrLine,
     ) -> io::Result<Self> {
         let (child, stdin, stdout, stderr) = Child::start(launch)?;
-        let (writer, queue) = mpsc::channel(QUEUE);
-        let pending = PendingTable::new(name, signals);
+        let (writer, queue) = mpsc::channel(WRITE_QUEUE);
+        let pending = PendingRequests::new(server, signals);
         let write = tokio::spawn(line_writer(stdin, queue));
-        let read = tokio::spawn(read(Arc::clone(&pending), stdout, cap, writer.downgrade()));
-        tokio::spawn(log_errors(Arc::clone(name), stderr, cap, last_words));
-        let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
-        let streams = Streams { read, write };
-        let done = ended.clone().drop_guard();
-        let stopping = stop.clone();
-        let waiting = Arc::clone(&pending);
+        let read = tokio::spawn(read(Arc::clone(&pending), stdout, max_message_bytes, writer.downgrade()));
+        tokio::spawn(log_stderr(Arc::clone(server), stderr, max_message_bytes, last_stderr_line));
+        let (stop, stopped) = (CancellationToken::new(), CancellationToken::new());
+        let process = ServerProcess { child, read, write };
+        let stopped_guard = stopped.clone().drop_guard();
+        let (supervised, stopping) = (Arc::clone(&pending), stop.clone());
         tokio::spawn(async move {
-            keep(&waiting, child, streams, stopping).await;
-            drop(done);
+            process.run(&supervised, stopping).await;
+            drop(stopped_guard);
         });
-        Ok(StdioTransport { pending, writer, next_id: AtomicU64::new(1), stop, ended })
+        Ok(StdioTransport { pending, writer, next_id: AtomicU64::new(1), stop, stopped })
     }
 
-    pub(crate) fn pending(&self) -> &PendingTable {
+    pub(crate) fn pending(&self) -> &PendingRequests {
         &self.pending
     }
 
@@ -72,152 +74,149 @@ impl StdioTransport {
     }
 
     pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
-        let answer = self.pending.enter(&outgoing)?;
-        let mut guard = CancelOnDrop { link: self, id: outgoing.id, armed: true, notify: false };
+        let response = self.pending.add(&outgoing)?;
+        let mut guard = CancelOnDrop::new(Some(&self.pending), outgoing.id, None);
         let line = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
-        let Ok(place) = self.writer.clone().reserve_owned().await else { return Err(self.lost()) };
-        run_on_runtime(move || drop(place.send(line)));
-        // While it waited for a place in the queue the server knew nothing of it, and there was nothing to cancel.
-        guard.notify = outgoing.cancellable;
-        let outcome = answer.await.unwrap_or_else(|_| Err(self.lost()));
-        guard.armed = false;
+        let Ok(permit) = self.writer.clone().reserve_owned().await else { return Err(self.closed_error()) };
+        run_on_runtime(move || drop(permit.send(line)));
+        // Until now the server knew nothing of the request, and there was nothing to cancel.
+        if outgoing.cancellable {
+            guard.notify_by(|line| send_cancellation(self.writer.clone(), line));
+        }
+        let outcome = response.await.unwrap_or_else(|_| Err(self.closed_error()));
+        guard.complete();
         outcome
     }
 
     pub(crate) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
         let line = encode::notification(method, params);
-        self.writer.send(line).await.map_err(|_| self.lost())
+        self.writer.send(line).await.map_err(|_| self.closed_error())
     }
 
-    fn lost(&self) -> TransportError {
-        self.pending.lost("its input is closed")
+    fn closed_error(&self) -> TransportError {
+        self.pending.closed_error("its stdin is closed")
     }
 
     pub(crate) async fn closed(&self) -> String {
         self.pending.closed().await
     }
 
-    /// Ends the child and waits until it is gone.
+    /// Terminates the child and waits until it has exited.
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
-        self.ended.cancelled().await;
+        self.stopped.cancelled().await;
     }
 }
 
-/// A link that nobody holds any more has no use for its child.
+/// The child is terminated when its transport is dropped.
 impl Drop for StdioTransport {
     fn drop(&mut self) {
         self.stop.cancel();
     }
 }
 
-/// Takes the entry away and tells the server, when whoever asked no longer waits.
-struct CancelOnDrop<'a> {
-    link: &'a StdioTransport,
-    id: u64,
-    armed: bool,
-    notify: bool,
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        if !self.armed || !self.link.pending.give_up(self.id) || !self.notify {
-            return;
+/// Queues `notifications/cancelled` behind the request itself.
+fn send_cancellation(writer: LineSender, line: String) {
+    run_on_runtime(move || {
+        if let Err(mpsc::error::TrySendError::Full(line)) = writer.try_send(line) {
+            tokio::spawn(async move { writer.send(line).await });
         }
-        let params = format!("{{\"requestId\":{}}}", self.id);
-        let line = encode::notification("notifications/cancelled", Some(&params));
-        let writer = self.link.writer.clone();
-        // Behind the request itself.
-        run_on_runtime(move || {
-            if let Err(mpsc::error::TrySendError::Full(line)) = writer.try_send(line) {
-                tokio::spawn(async move { writer.send(line).await });
-            }
-        });
-    }
+    });
 }
 
-async fn read(pending: Arc<PendingTable>, stdout: ChildStdout, cap: usize, writer: mpsc::WeakSender<String>) {
-    let mut lines = LineReader::new(stdout, cap);
+async fn read(
+    pending: Arc<PendingRequests>,
+    stdout: ChildStdout,
+    max_message_bytes: usize,
+    writer: mpsc::WeakSender<String>,
+) {
+    let mut lines = LineReader::new(stdout, max_message_bytes);
     loop {
-        let tasks = match lines.next().await {
-            Ok(Some(Line::Text(text))) => pending.take(text),
+        let replies = match lines.next().await {
+            Ok(Some(Line::Text(text))) => pending.receive(text),
             Ok(Some(Line::TooLong { head, tail, length })) => {
-                tracing::warn!(server = %pending.name, length, cap, "a line over the cap was skipped");
-                pending.take_oversized(&head, &tail, cap);
+                tracing::warn!(server = %pending.server, length, max_message_bytes, "skipped an oversized line");
+                pending.receive_oversized(&head, &tail, max_message_bytes);
                 continue;
             }
             Ok(None) => return,
             Err(error) => {
-                tracing::debug!(server = %pending.name, %error, "reading");
+                tracing::debug!(server = %pending.server, %error, "cannot read from the server");
                 return;
             }
         };
-        for task in tasks {
+        for reply in replies {
             let Some(writer) = writer.upgrade() else { return };
-            match task {
-                // The reader must not wait for a server that does not read: its answers would pile up behind it.
-                Task::Send(reply) => {
-                    if writer.try_send(reply).is_err() {
-                        tracing::warn!(server = %pending.name, "a reply was dropped: the server does not read");
+            match reply {
+                // Must not block: a server that does not read its stdin would stop the proxy from reading its stdout.
+                Reply::Send(message) => {
+                    if writer.try_send(message).is_err() {
+                        tracing::warn!(server = %pending.server, "dropped a reply: the server does not read its stdin");
                     }
                 }
-                Task::Answer(request, asker) => {
-                    pending.answer(request, asker, move |reply| async move { drop(writer.send(reply).await) });
+                Reply::Answer(request, recipient) => {
+                    pending.answer(request, recipient, move |message| async move { drop(writer.send(message).await) });
                 }
             }
         }
     }
 }
 
-async fn log_errors(name: Arc<str>, stderr: ChildStderr, cap: usize, last_words: LastWords) {
-    let mut lines = LineReader::new(stderr, cap);
+async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize, last_line: LastStderrLine) {
+    let mut lines = LineReader::new(stderr, max_line_bytes);
     while let Ok(Some(line)) = lines.next().await {
         match line {
             Line::Text(text) => {
                 let text = String::from_utf8_lossy(text);
-                *last_words.lock().unwrap_or_else(PoisonError::into_inner) = text.chars().take(300).collect();
-                tracing::info!(target: "server", server = %name, "{text}");
+                *last_line.lock().unwrap_or_else(PoisonError::into_inner) =
+                    text.chars().take(MAX_STDERR_LINE).collect();
+                tracing::info!(target: "server", server = %server, "{text}");
             }
             Line::TooLong { length, .. } => {
-                tracing::info!(target: "server", server = %name, "a line of {length} bytes")
+                tracing::info!(target: "server", server = %server, "a line of {length} bytes")
             }
         }
     }
 }
 
-struct Streams {
+/// The child and the tasks that read its stdout and write its stdin.
+struct ServerProcess {
+    child: Child,
     read: tokio::task::JoinHandle<()>,
     write: tokio::task::JoinHandle<io::Result<()>>,
 }
 
-/// Owns the child: waits until it ends, closes its streams, or we stop using it; then fails what is still waiting.
-async fn keep(pending: &PendingTable, mut child: Child, mut streams: Streams, stop: CancellationToken) {
-    let reason = tokio::select! {
-        status = child.wait() => {
-            // What it said before it ended is still in the pipe.
-            let _ = tokio::time::timeout(LAST_WORDS, &mut streams.read).await;
-            ended(status)
-        }
-        _ = &mut streams.read => ended_or(&mut child, "it closed its output").await,
-        _ = &mut streams.write => ended_or(&mut child, "it no longer reads its input").await,
-        () = stop.cancelled() => "the proxy ended it".to_owned(),
-    };
-    pending.close(&reason);
-    child.stop(PATIENCE, || streams.write.abort()).await;
-    streams.read.abort();
+impl ServerProcess {
+    /// Waits until the child exits, closes a stream or is no longer needed. Then fails the pending requests and terminates
+    /// the child.
+    async fn run(mut self, pending: &PendingRequests, stop: CancellationToken) {
+        let reason = tokio::select! {
+            status = self.child.wait() => {
+                // The pipe may still hold output from before the exit.
+                let _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut self.read).await;
+                exit_reason(status)
+            }
+            _ = &mut self.read => exit_reason_or(&mut self.child, "it closed its stdout").await,
+            _ = &mut self.write => exit_reason_or(&mut self.child, "it closed its stdin").await,
+            () = stop.cancelled() => "it was stopped by the proxy".to_owned(),
+        };
+        pending.close(&reason);
+        self.child.stop(EXIT_TIMEOUT, || self.write.abort()).await;
+        self.read.abort();
+    }
 }
 
-/// A process that ends closes its streams a moment before; how it ended says more.
-async fn ended_or(child: &mut Child, otherwise: &str) -> String {
-    match tokio::time::timeout(LAST_WORDS, child.wait()).await {
-        Ok(status) => ended(status),
+/// A process that exits closes its streams a moment earlier. The exit status says more than the closed stream.
+async fn exit_reason_or(child: &mut Child, otherwise: &str) -> String {
+    match tokio::time::timeout(DRAIN_TIMEOUT, child.wait()).await {
+        Ok(status) => exit_reason(status),
         Err(_) => otherwise.to_owned(),
     }
 }
 
-fn ended(status: io::Result<ExitStatus>) -> String {
+fn exit_reason(status: io::Result<ExitStatus>) -> String {
     match status {
-        Ok(status) => format!("its process ended ({status})"),
+        Ok(status) => format!("its process exited ({status})"),
         Err(error) => format!("its process is lost ({error})"),
     }
 }

@@ -1,181 +1,170 @@
-//! Who wants to hear of which resource of a server: however many ask, the server is asked once.
+//! The resources of a server that clients are subscribed to. The server gets one subscription per resource, however many
+//! clients subscribe.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
-use tokio_util::sync::CancellationToken;
 
-use crate::backend::call::backend_call::CallError;
-use crate::model::{Abilities, Owner};
+use crate::backend::call::{CallError, Listener, Subscription};
 use crate::wire::RpcError;
 
-/// Told the URI of what was updated, by the server's own name. Runs where messages are read: it must be quick.
-pub type Listener = Arc<dyn Fn(&str) + Send + Sync>;
+/// Subscriptions of all clients to one server.
+const MAX_SUBSCRIPTIONS: usize = 100_000;
 
-/// The one that follows, as far as a backend has to do with them: it decides which connection is theirs.
+/// How the server responded to a subscription.
 #[derive(Clone, Debug)]
-pub struct Follower {
-    pub owner: Owner,
-    pub abilities: Abilities,
-    /// Ends when their session has; none if they have none.
-    pub gone: Option<CancellationToken>,
-}
-
-/// For one server, over all clients.
-const LIMIT: usize = 100_000;
-
-/// What the server thinks of a subscription.
-#[derive(Clone, Debug)]
-pub(crate) enum Standing {
-    /// Not answered yet, or to be asked again on the next connection.
-    Asked,
+pub(crate) enum SubscriptionState {
+    /// Not yet, or the subscription must be repeated on the next connection.
+    Requested,
     Accepted,
     Refused(CallError),
 }
 
-struct Topic {
+struct SubscribedResource {
     listeners: Vec<(u64, Listener)>,
-    standing: watch::Sender<Standing>,
-    /// Whether it was accepted before, so that a gap in between may have hidden an update.
-    had: bool,
+    state: watch::Sender<SubscriptionState>,
+    /// Whether it has been accepted before. Updates may then have been missed until it is accepted again.
+    accepted_before: bool,
 }
 
-impl Topic {
-    fn tell(&self, uri: &str) {
+impl SubscribedResource {
+    fn notify(&self, uri: &str) {
         for (_, listener) in &self.listeners {
             listener(uri);
         }
     }
 
     fn is_refused(&self) -> bool {
-        matches!(*self.standing.borrow(), Standing::Refused(_))
+        matches!(*self.state.borrow(), SubscriptionState::Refused(_))
     }
 }
 
 #[derive(Default)]
-struct Inner {
-    topics: HashMap<Arc<str>, Topic>,
-    /// What the server does not know yet: topics that came or went.
+struct SubscriptionTable {
+    resources: HashMap<Arc<str>, SubscribedResource>,
+    /// Resources that were added or removed since the server was last informed.
     changed: HashSet<Arc<str>>,
-    holders: usize,
-    next: u64,
+    /// The number of listeners of all resources.
+    listeners: usize,
+    last_listener_id: u64,
 }
 
-/// The subscriptions on one connection to a server, or on those that take its place.
+/// The subscriptions on one connection, and on the connections that replace it after a reconnect.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
-    inner: Mutex<Inner>,
+    table: Mutex<SubscriptionTable>,
     wake: Notify,
 }
 
 impl fmt::Debug for Subscriptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Subscriptions({})", self.lock().topics.len())
+        write!(formatter, "Subscriptions({})", self.lock().resources.len())
     }
 }
 
 impl Subscriptions {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, SubscriptionTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more that wants to hear of `uri`, and where that stands.
-    pub(crate) fn hold(
+    /// Adds a listener for `uri`. The receiver shows whether the server has accepted the subscription.
+    pub(crate) fn add(
         self: &Arc<Self>,
         uri: &str,
         listener: Listener,
-    ) -> Result<(Subscription, watch::Receiver<Standing>), CallError> {
-        let mut inner = self.lock();
-        if inner.holders >= LIMIT {
+    ) -> Result<(Subscription, watch::Receiver<SubscriptionState>), CallError> {
+        let mut table = self.lock();
+        if table.listeners >= MAX_SUBSCRIPTIONS {
             return Err(CallError::Rpc(RpcError::internal("too many subscriptions to one server")));
         }
-        inner.holders += 1;
-        inner.next += 1;
-        let id = inner.next;
-        let known = inner.topics.get_key_value(uri).map(|(uri, _)| Arc::clone(uri));
+        table.listeners += 1;
+        table.last_listener_id += 1;
+        let id = table.last_listener_id;
+        let known = table.resources.get_key_value(uri).map(|(uri, _)| Arc::clone(uri));
         let uri = known.unwrap_or_else(|| uri.into());
-        let topic = inner.topics.entry(Arc::clone(&uri)).or_insert_with(|| Topic {
+        let resource = table.resources.entry(Arc::clone(&uri)).or_insert_with(|| SubscribedResource {
             listeners: Vec::new(),
-            standing: watch::Sender::new(Standing::Asked),
-            had: false,
+            state: watch::Sender::new(SubscriptionState::Requested),
+            accepted_before: false,
         });
-        topic.listeners.push((id, listener));
-        // What was refused earlier is asked again for whoever comes now.
-        let ask = topic.listeners.len() == 1 || topic.is_refused();
-        if topic.is_refused() {
-            topic.standing.send_replace(Standing::Asked);
+        resource.listeners.push((id, listener));
+        // A refused subscription is requested again for the new listener.
+        let request = resource.listeners.len() == 1 || resource.is_refused();
+        if resource.is_refused() {
+            resource.state.send_replace(SubscriptionState::Requested);
         }
-        let standing = topic.standing.subscribe();
-        if ask {
-            inner.changed.insert(Arc::clone(&uri));
+        let state = resource.state.subscribe();
+        if request {
+            table.changed.insert(Arc::clone(&uri));
             self.wake.notify_one();
         }
-        drop(inner);
-        Ok((Subscription { subscriptions: Arc::clone(self), uri, id }, standing))
+        drop(table);
+        let (subscriptions, removed) = (Arc::clone(self), Arc::clone(&uri));
+        Ok((Subscription::new(uri, move || subscriptions.remove(&removed, id)), state))
     }
 
-    fn release(&self, uri: &Arc<str>, id: u64) {
-        let mut inner = self.lock();
-        inner.holders -= 1;
-        let Some(topic) = inner.topics.get_mut(uri) else { return };
-        topic.listeners.retain(|(held, _)| *held != id);
-        if topic.listeners.is_empty() {
-            inner.topics.remove(uri);
-            inner.changed.insert(Arc::clone(uri));
+    fn remove(&self, uri: &Arc<str>, id: u64) {
+        let mut table = self.lock();
+        table.listeners -= 1;
+        let Some(resource) = table.resources.get_mut(uri) else { return };
+        resource.listeners.retain(|(listener, _)| *listener != id);
+        if resource.listeners.is_empty() {
+            table.resources.remove(uri);
+            table.changed.insert(Arc::clone(uri));
             self.wake.notify_one();
         }
     }
 
-    /// An update the server told of: for those who follow this very resource, and those who follow one above it.
-    pub(crate) fn tell(&self, uri: &str) {
-        let inner = self.lock();
-        if inner.topics.is_empty() {
+    /// Notifies the listeners of an updated resource and of the resources above it.
+    pub(crate) fn notify(&self, uri: &str) {
+        let table = self.lock();
+        if table.resources.is_empty() {
             return;
         }
-        for topic in and_above(uri).filter_map(|uri| inner.topics.get(uri)) {
-            topic.tell(uri);
+        for resource in self_and_ancestors(uri).filter_map(|uri| table.resources.get(uri)) {
+            resource.notify(uri);
         }
     }
 
-    /// Updates may have been missed: everything that is followed may have changed.
-    pub(crate) fn missed(&self) {
-        for (uri, topic) in &self.lock().topics {
-            if matches!(*topic.standing.borrow(), Standing::Accepted) {
-                topic.tell(uri);
+    /// Notifies all listeners, because updates may have been missed.
+    pub(crate) fn notify_all(&self) {
+        for (uri, resource) in &self.lock().resources {
+            if matches!(*resource.state.borrow(), SubscriptionState::Accepted) {
+                resource.notify(uri);
             }
         }
     }
 
-    /// Nothing is subscribed at the server any more.
+    /// The server has lost all subscriptions, for instance because the connection closed.
     pub(crate) fn suspend(&self) {
-        for topic in self.lock().topics.values() {
-            topic.standing.send_if_modified(|standing| {
-                let accepted = matches!(standing, Standing::Accepted);
+        for resource in self.lock().resources.values() {
+            resource.state.send_if_modified(|state| {
+                let accepted = matches!(state, SubscriptionState::Accepted);
                 if accepted {
-                    *standing = Standing::Asked;
+                    *state = SubscriptionState::Requested;
                 }
                 accepted
             });
         }
     }
 
-    /// A new connection: all there is has to be asked for again.
-    pub(crate) fn renew(&self) {
-        let mut inner = self.lock();
-        for topic in inner.topics.values() {
-            topic.standing.send_replace(Standing::Asked);
+    /// Requests all subscriptions again, on a new connection.
+    pub(crate) fn request_all(&self) {
+        let mut table = self.lock();
+        for resource in table.resources.values() {
+            resource.state.send_replace(SubscriptionState::Requested);
         }
-        inner.changed = inner.topics.keys().cloned().collect();
+        table.changed = table.resources.keys().cloned().collect();
         self.wake.notify_one();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().topics.is_empty()
+        self.lock().resources.is_empty()
     }
 
-    /// What came or went, as soon as something did.
+    /// Waits until resources were added or removed, and returns them.
     pub(crate) async fn changed(&self) -> HashSet<Arc<str>> {
         loop {
             let changed = std::mem::take(&mut self.lock().changed);
@@ -186,133 +175,114 @@ impl Subscriptions {
         }
     }
 
-    /// Whether the server should have a subscription to this.
-    pub(crate) fn wants(&self, uri: &str) -> bool {
-        self.lock().topics.get(uri).is_some_and(|topic| !topic.is_refused())
+    /// Whether the server should have a subscription to this resource.
+    pub(crate) fn is_desired(&self, uri: &str) -> bool {
+        self.lock().resources.get(uri).is_some_and(|resource| !resource.is_refused())
     }
 
-    /// All that the server should have subscriptions to.
-    pub(crate) fn wanted(&self) -> HashSet<Arc<str>> {
-        let inner = self.lock();
-        inner.topics.iter().filter(|(_, topic)| !topic.is_refused()).map(|(uri, _)| Arc::clone(uri)).collect()
+    /// All resources the server should have subscriptions to.
+    pub(crate) fn desired(&self) -> HashSet<Arc<str>> {
+        let table = self.lock();
+        table.resources.iter().filter(|(_, resource)| !resource.is_refused()).map(|(uri, _)| Arc::clone(uri)).collect()
     }
 
-    /// The server could not be asked. Whoever waits is told; what was accepted before is asked for again. Whether there
-    /// is any of that.
+    /// Handles a failed attempt to subscribe: new subscriptions are refused, those accepted before stay requested. Returns
+    /// whether there are any of the latter, so that the attempt must be repeated.
     pub(crate) fn fail(&self, uris: &HashSet<Arc<str>>, error: &CallError) -> bool {
-        let (again, new): (Vec<_>, Vec<_>) = {
-            let inner = self.lock();
-            let open = |topic: &Topic| matches!(*topic.standing.borrow(), Standing::Asked);
-            let asked = uris.iter().filter_map(|uri| Some((uri, inner.topics.get(uri)?)));
-            asked
-                .filter(|(_, topic)| open(topic))
-                .map(|(uri, topic)| (Arc::clone(uri), topic.had))
-                .partition(|one| one.1)
+        let (repeated, new): (Vec<_>, Vec<_>) = {
+            let table = self.lock();
+            let open = |resource: &SubscribedResource| matches!(*resource.state.borrow(), SubscriptionState::Requested);
+            let requested = uris.iter().filter_map(|uri| Some((uri, table.resources.get(uri)?)));
+            requested
+                .filter(|(_, resource)| open(resource))
+                .map(|(uri, resource)| (Arc::clone(uri), resource.accepted_before))
+                .partition(|(_, accepted_before)| *accepted_before)
         };
         for (uri, _) in new {
             self.settle(&uri, Err(error.clone()));
         }
-        !again.is_empty()
+        !repeated.is_empty()
     }
 
-    /// What the server said to a subscription.
+    /// Records the server's response to a requested subscription.
     pub(crate) fn settle(&self, uri: &str, outcome: Result<(), CallError>) {
-        let mut inner = self.lock();
-        let Some(topic) = inner.topics.get_mut(uri) else { return };
-        if !matches!(*topic.standing.borrow(), Standing::Asked) {
+        let mut table = self.lock();
+        let Some(resource) = table.resources.get_mut(uri) else { return };
+        if !matches!(*resource.state.borrow(), SubscriptionState::Requested) {
             return;
         }
         match outcome {
             Ok(()) => {
-                topic.standing.send_replace(Standing::Accepted);
-                if std::mem::replace(&mut topic.had, true) {
-                    topic.tell(uri);
+                resource.state.send_replace(SubscriptionState::Accepted);
+                // Updates may have been missed since it was last accepted.
+                if std::mem::replace(&mut resource.accepted_before, true) {
+                    resource.notify(uri);
                 }
             }
             Err(error) => {
-                topic.standing.send_replace(Standing::Refused(error));
+                resource.state.send_replace(SubscriptionState::Refused(error));
             }
         }
     }
 }
 
-/// A URI and everything above it: `a://b/c/d?e` is below `a://b/c/d`, `a://b/c/` and `a://b/c`.
-fn and_above(uri: &str) -> impl Iterator<Item = &str> {
-    let above =
+/// A URI and its ancestors: those of `a://b/c/d?e` are `a://b/c/d`, `a://b/c/`, `a://b/c` and so on.
+fn self_and_ancestors(uri: &str) -> impl Iterator<Item = &str> {
+    let ancestors =
         uri.char_indices().skip(1).filter(|(_, letter)| matches!(letter, '/' | '?' | '#')).flat_map(|(at, _)| {
             let (without, with) = (&uri[..at], &uri[..=at]);
             [without, with].into_iter().filter(|part| part.len() < uri.len())
         });
-    above.chain([uri])
-}
-
-/// Somebody follows a resource, until this is dropped.
-pub struct Subscription {
-    subscriptions: Arc<Subscriptions>,
-    uri: Arc<str>,
-    id: u64,
-}
-
-impl fmt::Debug for Subscription {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Subscription({})", self.uri)
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        self.subscriptions.release(&self.uri, self.id);
-    }
+    ancestors.chain([uri])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn held(subscriptions: &Arc<Subscriptions>, uri: &str) -> (Subscription, Arc<Mutex<Vec<String>>>) {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let sink = Arc::clone(&told);
+    fn subscribe(subscriptions: &Arc<Subscriptions>, uri: &str) -> (Subscription, Arc<Mutex<Vec<String>>>) {
+        let updates = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&updates);
         let listener: Listener = Arc::new(move |uri: &str| sink.lock().unwrap().push(uri.to_owned()));
-        let (subscription, _) = subscriptions.hold(uri, listener).unwrap();
-        (subscription, told)
+        let (subscription, _) = subscriptions.add(uri, listener).unwrap();
+        (subscription, updates)
     }
 
     #[tokio::test]
     async fn the_server_is_asked_once_and_released_with_the_last() {
         let subscriptions = Arc::new(Subscriptions::default());
-        let (first, _) = held(&subscriptions, "a://x");
+        let (first, _) = subscribe(&subscriptions, "a://x");
         let changed = subscriptions.changed().await;
-        assert!(changed.contains("a://x") && subscriptions.wants("a://x"));
-        let (second, _) = held(&subscriptions, "a://x");
+        assert!(changed.contains("a://x") && subscriptions.is_desired("a://x"));
+        let (second, _) = subscribe(&subscriptions, "a://x");
         drop(first);
         assert!(subscriptions.lock().changed.is_empty(), "nothing changed for the server");
         drop(second);
         assert!(subscriptions.changed().await.contains("a://x"));
-        assert!(!subscriptions.wants("a://x"));
-        assert_eq!(subscriptions.lock().holders, 0);
+        assert!(!subscriptions.is_desired("a://x"));
+        assert_eq!(subscriptions.lock().listeners, 0);
     }
 
     #[test]
-    fn an_update_reaches_those_who_follow_it_and_those_who_follow_what_it_is_below() {
+    fn an_update_reaches_the_listeners_of_the_resource_and_of_its_ancestors() {
         let subscriptions = Arc::new(Subscriptions::default());
-        let followed = ["a://dir", "a://dir/", "a://dir/file", "a://di", "a://dir/file/deeper"];
-        let held: Vec<_> = followed.iter().map(|uri| held(&subscriptions, uri)).collect();
-        subscriptions.tell("a://dir/file");
-        let told: Vec<usize> = held.iter().map(|(_, told)| told.lock().unwrap().len()).collect();
-        assert_eq!(told, [1, 1, 1, 0, 0]);
-        subscriptions.tell("a://dir?query");
-        let told: Vec<usize> = held.iter().map(|(_, told)| told.lock().unwrap().len()).collect();
-        assert_eq!(told, [2, 1, 1, 0, 0]);
+        let uris = ["a://dir", "a://dir/", "a://dir/file", "a://di", "a://dir/file/deeper"];
+        let subscribed: Vec<_> = uris.iter().map(|uri| subscribe(&subscriptions, uri)).collect();
+        let counts = || -> Vec<usize> { subscribed.iter().map(|(_, updates)| updates.lock().unwrap().len()).collect() };
+        subscriptions.notify("a://dir/file");
+        assert_eq!(counts(), [1, 1, 1, 0, 0]);
+        subscriptions.notify("a://dir?query");
+        assert_eq!(counts(), [2, 1, 1, 0, 0]);
     }
 
     #[test]
     fn a_gap_in_a_subscription_counts_as_an_update() {
         let subscriptions = Arc::new(Subscriptions::default());
-        let (_held, told) = held(&subscriptions, "a://x");
+        let (_subscription, updates) = subscribe(&subscriptions, "a://x");
         subscriptions.settle("a://x", Ok(()));
-        assert!(told.lock().unwrap().is_empty());
+        assert!(updates.lock().unwrap().is_empty());
         subscriptions.suspend();
         subscriptions.settle("a://x", Ok(()));
-        assert_eq!(*told.lock().unwrap(), ["a://x"]);
+        assert_eq!(*updates.lock().unwrap(), ["a://x"]);
     }
 }

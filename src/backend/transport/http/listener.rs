@@ -1,123 +1,108 @@
-//! The standalone stream on which a session-based server speaks unasked.
+//! The standalone stream of a session, on which the server sends messages that belong to no response.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::exchange::{Inner, RESUME_AFTER, put, sensible};
+use super::exchange::{DEFAULT_RETRY, HttpExchange, clamp_retry, insert_header};
+use crate::backend::backoff::Backoff;
 use crate::wire::headers;
 use crate::wire::http::{EventStream, HttpError};
 
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_DELAY: Duration = Duration::from_secs(30);
 
-enum Opened {
-    Stream(Box<EventStream>),
-    /// Not now.
-    Later,
+/// The outcome of an attempt to open the stream.
+enum StreamAttempt {
+    Open(Box<EventStream>),
+    /// A temporary failure.
+    Retry,
     Refused(u16),
-    Never,
+    /// The transport has closed, or the stream cannot be resumed.
+    GiveUp,
 }
 
-/// Listens for as long as the session lives. A server without such a stream says 405, and that is fine.
-pub(crate) async fn listen(link: &Arc<Inner>, opened: oneshot::Sender<()>) {
-    let (mut last_id, mut pauses) = (None::<String>, Pauses::new());
+/// Reads the stream for as long as the session lives. Drops `opened` after the first attempt to open it. A server without
+/// such a stream responds with 405.
+pub(crate) async fn listen(exchange: &Arc<HttpExchange>, opened: oneshot::Sender<()>) {
+    let (mut last_id, mut backoff) = (None::<String>, reopen_backoff(DEFAULT_RETRY));
     let (mut was_open, mut opened) = (false, Some(opened));
     loop {
-        let attempt = open(link, last_id.as_deref()).await;
+        let attempt = open(exchange, last_id.as_deref()).await;
         drop(opened.take());
         match attempt {
-            Opened::Stream(mut stream) => {
+            StreamAttempt::Open(mut stream) => {
                 if last_id.is_none() {
-                    // Nothing will be replayed, so a change may have been missed; the first time too, between the
+                    // Nothing is replayed, so notifications may have been missed: on the first attempt those between the
                     // listing and now.
-                    link.pending.signals.mark_all();
-                    link.pending.signals.updates_missed();
+                    exchange.pending.signals.mark_all();
+                    exchange.pending.signals.updates_missed();
                 }
                 was_open = true;
                 while let Ok(Some(event)) = stream.next().await {
-                    pauses.reset();
-                    take(link, &event.kind, &event.data);
+                    backoff.reset();
+                    receive(exchange, &event.kind, &event.data);
                 }
                 last_id = stream.last_id().map(str::to_owned).or(last_id);
                 if let Some(retry) = stream.retry() {
-                    pauses = Pauses::asked_for(retry);
+                    backoff = reopen_backoff(clamp_retry(retry));
                 }
             }
-            Opened::Later => {}
-            // It was there: another server answers here now, and what was agreed with the old one no longer holds.
-            Opened::Refused(status) if was_open => {
-                return link.close(&format!("it refuses its own stream now (HTTP {status})"));
+            StreamAttempt::Retry => {}
+            // The stream existed before: another server is answering now, and what was negotiated no longer holds.
+            StreamAttempt::Refused(status) if was_open => {
+                return exchange.close(&format!("it refuses the standalone stream now (HTTP {status})"));
             }
-            Opened::Refused(_) | Opened::Never => return,
+            StreamAttempt::Refused(_) | StreamAttempt::GiveUp => return,
         }
-        tokio::time::sleep(pauses.next()).await;
+        tokio::time::sleep(backoff.next_delay()).await;
     }
 }
 
-async fn open(link: &Inner, last_id: Option<&str>) -> Opened {
-    let agreed = link.agreed();
-    let mut sent = agreed.headers.clone();
+async fn open(exchange: &HttpExchange, last_id: Option<&str>) -> StreamAttempt {
+    let negotiated = exchange.negotiated();
+    let mut sent = negotiated.headers.clone();
     if let Some(id) = last_id
-        && put(&mut sent, &headers::LAST_EVENT_ID, id).is_err()
+        && insert_header(&mut sent, &headers::LAST_EVENT_ID, id).is_err()
     {
-        return Opened::Never;
+        return StreamAttempt::GiveUp;
     }
-    match link.client.get(sent).await {
-        Ok(answer) if answer.status().is_success() && answer.is_events() => Opened::Stream(Box::new(answer.events())),
-        Ok(answer) if answer.status().as_u16() == 404 && agreed.session.is_some() => {
-            link.close("the server ended its session");
-            Opened::Never
+    match exchange.client.get(sent).await {
+        Ok(answer) if answer.status().is_success() && answer.is_events() => {
+            StreamAttempt::Open(Box::new(answer.events()))
+        }
+        Ok(answer) if answer.status().as_u16() == 404 && negotiated.session.is_some() => {
+            exchange.close("the server ended the session");
+            StreamAttempt::GiveUp
         }
         Ok(answer) if answer.status().is_client_error() && !matches!(answer.status().as_u16(), 408 | 409 | 429) => {
-            Opened::Refused(answer.status().as_u16())
+            StreamAttempt::Refused(answer.status().as_u16())
         }
-        // Too many at once, a stream whose end the server has not noticed yet (409), a gateway in between: the stream may be there again soon.
+        // Temporary: rate limits, a server that has not noticed the end of the previous stream (409), or a gateway error.
         Ok(answer) => {
-            tracing::debug!(server = %link.name, status = answer.status().as_u16(), "no stream to listen on");
-            Opened::Later
+            let status = answer.status().as_u16();
+            tracing::debug!(server = %exchange.server, status, "cannot open the standalone stream");
+            StreamAttempt::Retry
         }
         Err(HttpError::Connect(reason)) => {
-            link.close(&format!("cannot connect: {reason}"));
-            Opened::Never
+            exchange.close(&format!("cannot connect: {reason}"));
+            StreamAttempt::GiveUp
         }
-        Err(_) => Opened::Later,
+        Err(_) => StreamAttempt::Retry,
     }
 }
 
-fn take(link: &Arc<Inner>, kind: &str, data: &str) {
+fn receive(exchange: &Arc<HttpExchange>, kind: &str, data: &str) {
     if kind == "message" {
-        for task in link.pending.take(data.as_bytes()) {
-            link.carry_out(Some(task));
+        for reply in exchange.pending.receive(data.as_bytes()) {
+            exchange.reply(reply);
         }
     }
 }
 
-/// How long to wait before the stream is opened again: longer each time, until something arrives.
-struct Pauses {
-    shortest: Duration,
-    next: Duration,
-}
-
-impl Pauses {
-    fn new() -> Self {
-        Pauses { shortest: RESUME_AFTER, next: RESUME_AFTER }
-    }
-
-    fn asked_for(retry: Duration) -> Self {
-        let retry = sensible(retry);
-        Pauses { shortest: retry, next: retry }
-    }
-
-    fn reset(&mut self) {
-        self.next = self.shortest;
-    }
-
-    fn next(&mut self) -> Duration {
-        let pause = self.next;
-        self.next = (pause * 2).min(LONGEST_PAUSE.max(self.shortest));
-        pause
-    }
+/// The delays before the stream is opened again, starting with the server's `retry`.
+fn reopen_backoff(first: Duration) -> Backoff {
+    Backoff::new(first, MAX_DELAY.max(first))
 }
 
 #[cfg(test)]
@@ -125,14 +110,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_and_a_server_cannot_make_them_absurd() {
-        let mut pauses = Pauses::new();
-        let waited: Vec<u64> = (0..7).map(|_| pauses.next().as_secs()).collect();
-        assert_eq!(waited, [1, 2, 4, 8, 16, 30, 30]);
-        pauses.reset();
-        assert_eq!(pauses.next(), RESUME_AFTER);
-        assert_eq!(Pauses::asked_for(Duration::ZERO).next(), Duration::from_millis(100));
-        let mut slow = Pauses::asked_for(Duration::from_secs(1 << 40));
-        assert_eq!((slow.next(), slow.next()), (Duration::from_secs(60), Duration::from_secs(60)));
+    fn a_server_cannot_make_the_delays_absurd() {
+        let mut hasty = reopen_backoff(clamp_retry(Duration::ZERO));
+        assert_eq!(hasty.next_delay(), Duration::from_millis(100));
+        let mut slow = reopen_backoff(clamp_retry(Duration::from_secs(1 << 40)));
+        assert_eq!((slow.next_delay(), slow.next_delay()), (Duration::from_secs(60), Duration::from_secs(60)));
     }
 }

@@ -1,5 +1,8 @@
-//! The Streamable HTTP transport.
+//! The Streamable HTTP transport: a POST for every message, answered with JSON or with an event stream.
 
-pub(crate) mod agreement;
-pub(crate) mod exchange;
-pub(crate) mod listener;
+mod exchange;
+mod http_transport;
+mod listener;
+mod negotiated;
+
+pub(crate) use http_transport::HttpTransport;

@@ -1,4 +1,4 @@
-//! What was agreed with a server that is reached by HTTP, and the headers that say so.
+//! What was negotiated with a server over HTTP, and the headers that follow from it.
 
 use http::{HeaderMap, HeaderValue};
 
@@ -6,13 +6,14 @@ use crate::wire::http::HttpClient;
 use crate::wire::{Revision, code, headers};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Agreement {
+pub(crate) struct Negotiated {
     pub(crate) revision: Option<Revision>,
+    /// The value of the header `Mcp-Session-Id`.
     pub(crate) session: Option<HeaderValue>,
     pub(crate) headers: HeaderMap,
 }
 
-impl Agreement {
+impl Negotiated {
     pub(crate) fn new(client: &HttpClient, revision: Option<Revision>, session: Option<HeaderValue>) -> Self {
         let mut headers = client.headers();
         if let Some(session) = &session {
@@ -22,21 +23,21 @@ impl Agreement {
             let version = HeaderValue::from_static(revision.as_str());
             headers.insert(headers::PROTOCOL_VERSION.clone(), version);
         }
-        Agreement { revision, session, headers }
+        Negotiated { revision, session, headers }
     }
 
     pub(crate) fn is_stateless(&self) -> bool {
         self.revision.is_some_and(Revision::is_stateless)
     }
 
-    /// Whether a server with which this was agreed would not answer so: a stateless one misses what belongs to every
-    /// request of its own era, a session-based one misses the session; and one of the older transport has nothing to
-    /// post to here.
-    pub(crate) fn is_broken_by(&self, status: u16, code: i64) -> bool {
-        let modern = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION].contains(&code);
+    /// Whether an error response contradicts the negotiated revision, so that another server may be answering now. A
+    /// stateless server refuses requests without the `_meta` of its revision, a session-based server refuses requests
+    /// without a session, and an HTTP+SSE server accepts no POST at this URL.
+    pub(crate) fn is_contradicted_by(&self, status: u16, code: i64) -> bool {
+        let stateless = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION].contains(&code);
         match self.revision {
-            None => matches!(status, 400 | 404 | 405) && !modern,
-            Some(revision) if revision.is_stateless() => status == 400 && !modern && code != code::INVALID_PARAMS,
+            None => matches!(status, 400 | 404 | 405) && !stateless,
+            Some(revision) if revision.is_stateless() => status == 400 && !stateless && code != code::INVALID_PARAMS,
             Some(_) => status == 400 && [code::HEADER_MISMATCH, code::INVALID_PARAMS].contains(&code),
         }
     }
