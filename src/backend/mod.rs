@@ -1,45 +1,18 @@
-//! The servers we call: one supervised handle each. Either era becomes one internal call.
+//! The MCP servers behind the proxy. Each server has a supervisor that keeps it connected and a [`Handle`] through which
+//! it is called. Calls look the same whichever protocol revision and transport the server speaks.
+//!
+//! The modules, lowest layer first; each uses only those before it.
 
-mod agreement;
-mod assemble;
-mod breaker;
-mod cache;
+mod backoff;
 mod call;
+mod transport;
 mod connection;
-mod connector;
-mod flips;
-mod follow;
-mod freshness;
+mod supervision;
 mod handle;
-mod handshake;
-mod held;
-mod http_link;
-mod http_listener;
-mod inbound;
-mod link;
-mod listing;
-mod long_line;
-mod nested;
-mod peer;
-mod pending;
-mod rounds;
-mod sides;
-mod signals;
-mod sse_link;
-mod stdio_link;
-mod subscriber;
-mod subscriptions;
-mod supervisor;
-mod tasks;
 
-pub use cache::Cache;
-pub use call::{Answer, Backend, Call, CallError};
-pub use freshness::CacheHint;
-pub use handle::Handle;
-pub use held::Held;
-pub use peer::{Peer, Question};
-pub use rounds::{asks_too_much, wants_more};
-pub use sides::ROOTS_CHANGED;
-pub use subscriptions::{Follower, Listener, Subscription};
-pub use supervisor::{Environment, idle_view, start};
-pub use tasks::TASKS_EXTENSION;
+pub use call::{
+    Answer, Backend, CacheHint, Call, CallError, Follower, Listener, Peer, Question, Subscription, TASKS_EXTENSION,
+};
+pub use connection::{Cache, Environment};
+pub use handle::{Handle, StopOnDrop, asks_too_much, start, wants_more};
+pub use supervision::{ROOTS_CHANGED, idle_view};

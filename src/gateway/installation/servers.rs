@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::backend::{self, Backend, Environment, Held};
+use crate::backend::{self, Backend, Environment, StopOnDrop};
 use crate::config::{Config, ServerConfig, TransportConfig};
 use crate::gateway::backend_set::BackendSet;
 use crate::process::watchdog;
 
 struct RunningServer {
     entry: ServerConfig,
-    backend: Arc<Held>,
+    backend: Arc<StopOnDrop>,
 }
 
 /// The running servers by name, in config order.
@@ -62,7 +62,7 @@ impl Servers {
                     list.push(name.clone());
                     let handle = backend::start(name, entry, environment);
                     backend_set.register(&handle);
-                    RunningServer { entry: entry.clone(), backend: Arc::new(Held::new(handle)) }
+                    RunningServer { entry: entry.clone(), backend: Arc::new(StopOnDrop::new(handle)) }
                 }
             };
             self.0.insert(name.clone(), running);

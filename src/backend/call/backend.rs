@@ -1,0 +1,60 @@
+//! The trait of everything that offers tools and can be called.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::backend_call::{Answer, Call};
+use super::cache_hint::CacheHint;
+use super::error::CallError;
+use super::follower::{Follower, Listener, Subscription};
+use crate::json::Raw;
+use crate::model::{BackendView, ItemKind, Owner};
+
+/// A source of tools, resources and prompts: an MCP server, or local scripts.
+pub trait Backend: Send + Sync {
+    /// The backend's status and its current lists.
+    fn view(&self) -> Arc<BackendView>;
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>>;
+
+    /// Subscribes to updates of a resource, named by the backend's own URI, until the subscription is dropped.
+    fn subscribe<'a>(
+        &'a self,
+        _uri: &'a str,
+        _: &'a Follower,
+        _: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        Box::pin(std::future::ready(Err(CallError::no_subscriptions(&self.view().name))))
+    }
+
+    /// How long clients may cache the backend's list of this kind, as of now.
+    fn cache_hint(&self, _: ItemKind) -> CacheHint {
+        CacheHint::default()
+    }
+
+    /// Lists items of this kind again if the current list has outlived the TTL that the backend declared.
+    fn refresh(&self, _: ItemKind) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Sends a notification. It is dropped if the backend is not connected.
+    fn notify(&self, _method: String, _params: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Sends `notifications/roots/list_changed` on the connections that belong to this client alone.
+    fn roots_changed<'a>(&'a self, _: &'a Owner) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Whether calls run inside this process, as a part of the handler that makes them.
+    fn runs_here(&self) -> bool {
+        false
+    }
+
+    /// Like [`Backend::call`], but blocks the calling fiber until the call has finished.
+    fn call_blocking(&self, call: Call, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
+        crate::fiber::wait(self.call(call), runtime)
+    }
+}

@@ -1,0 +1,40 @@
+//! The request that a backend is called with, independent of the revision and transport the backend speaks.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::peer::Peer;
+use crate::json::Raw;
+use crate::script::Host;
+
+/// The extension by which stateless revisions declare support for tasks.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// A request to a backend. `params` hold the backend's own names and no reserved `_meta` keys.
+pub struct Call {
+    /// Borrowed for methods that MCP defines, owned for methods that only the client knows.
+    pub method: Cow<'static, str>,
+    pub params: Raw,
+    /// The caller's own timeout. The backend's limits apply as well.
+    pub timeout: Option<Duration>,
+    pub cancel: CancellationToken,
+    /// The client the call is made for. Without one, progress and log messages are dropped and questions fail.
+    pub peer: Option<Arc<dyn Peer>>,
+    /// Whether `input_required` results are returned to the caller instead of being answered here.
+    pub passes_questions_on: bool,
+    /// Whether the caller accepts a task as the result. For other callers the proxy waits until the task has ended.
+    pub takes_tasks: bool,
+    /// Whether [`TASKS_EXTENSION`] is declared to a stateless server even if the client did not declare it.
+    pub declares_tasks: bool,
+    /// The handler that makes the call, for backends that run in this process as a part of it.
+    pub host: Option<Arc<dyn Host>>,
+}
+
+/// The final result of a call, as the backend sent it.
+#[derive(Debug)]
+pub struct Answer {
+    pub result: Raw,
+}

@@ -1,0 +1,82 @@
+//! Why a call to a backend failed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::wire::RpcError;
+
+/// The reason of [`CallError::Down`] while the proxy stops.
+pub(crate) const SHUTTING_DOWN: &str = "the proxy is shutting down";
+
+/// Why a call has no result. Clients see these texts, so they contain no paths and no secrets.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    /// The backend responded with a JSON-RPC error.
+    #[error("{0}")]
+    Rpc(RpcError),
+    /// The server works, but it cannot take this call.
+    #[error("server `{backend}` is not available: {reason}")]
+    Refused { backend: Arc<str>, reason: String },
+    /// The server is not connected.
+    #[error("server `{backend}` is not available: {reason}")]
+    Down { backend: Arc<str>, reason: String },
+    #[error("server `{backend}` did not respond within {} s (timeout)", rounded_seconds(*after))]
+    Timeout { backend: Arc<str>, after: Duration },
+    /// A timeout of a call that was queued for a part of the time before it was sent.
+    #[error(
+        "server `{backend}` did not respond within {} s (timeout); the call was queued for {} s of that (`maxConcurrent`)",
+        rounded_seconds(*after), rounded_seconds(*queued)
+    )]
+    LateStart { backend: Arc<str>, after: Duration, queued: Duration },
+    /// The timeout passed while the call was queued, so it was never sent.
+    #[error(
+        "server `{backend}` is busy: the call was queued for {} s and was not sent (`maxConcurrent: {limit}`)",
+        rounded_seconds(*after)
+    )]
+    Busy { backend: Arc<str>, limit: usize, after: Duration },
+    /// The circuit breaker is open.
+    #[error(
+        "server `{backend}` is temporarily disabled after {} (last: {reason}); {}",
+        consecutive(*failures),
+        next_attempt(*again)
+    )]
+    Resting { backend: Arc<str>, failures: usize, reason: String, again: Duration },
+    /// The connection or the task ended before there was a response.
+    #[error("server `{backend}` failed before it responded: {reason}")]
+    Lost { backend: Arc<str>, reason: String },
+    #[error("server `{backend}` sent a response larger than {limit} bytes")]
+    TooLarge { backend: Arc<str>, limit: usize },
+    #[error("server `{backend}` sent an invalid MCP message: {reason}")]
+    Protocol { backend: Arc<str>, reason: String },
+    /// The server asked the client for input and did not get it.
+    #[error("server `{backend}` requested input that is not available: {reason}")]
+    Unanswered { backend: Arc<str>, reason: String },
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// A backend in this process has a question for the client. The call is repeated with the answer.
+    #[error("the call is waiting for input")]
+    Asks,
+}
+
+impl CallError {
+    /// The server does not support subscriptions to resources.
+    pub(crate) fn no_subscriptions(server: &str) -> Self {
+        let message = format!("server `{server}` does not support resource subscriptions");
+        CallError::Rpc(RpcError::invalid_params(&message))
+    }
+}
+
+fn consecutive(failures: usize) -> String {
+    if failures == 1 { "1 failure".to_owned() } else { format!("{failures} consecutive failures") }
+}
+
+fn rounded_seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 100.0).round() / 100.0
+}
+
+fn next_attempt(delay: Duration) -> String {
+    match delay.as_secs_f64().ceil() {
+        0.0 => "a trial call is in progress".to_owned(),
+        seconds => format!("next attempt in {seconds} s"),
+    }
+}

@@ -1,0 +1,17 @@
+//! The interface between the proxy and its backends: a call, its answer or error, and the peer it is made for.
+//! Uses no other module of `backend`.
+
+mod backend;
+mod backend_call;
+mod cache_hint;
+mod error;
+mod follower;
+mod peer;
+
+pub use backend::Backend;
+pub use backend_call::{Answer, Call, TASKS_EXTENSION};
+pub use cache_hint::CacheHint;
+pub use error::CallError;
+pub(super) use error::SHUTTING_DOWN;
+pub use follower::{Follower, Listener, Subscription};
+pub use peer::{Peer, Question};

@@ -1,0 +1,78 @@
+//! The client a call is made for, as far as a backend deals with it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::json::{Raw, RawRef};
+use crate::model::{Abilities, Owner};
+use crate::wire::{RpcError, Severity};
+
+/// Receives progress, log messages and questions of a call. The defaults suit callers that are not MCP clients.
+pub trait Peer: Send + Sync + Debug {
+    fn owner(&self) -> &Owner;
+
+    /// What the client can be asked in general. Clients share a connection only if their abilities match.
+    fn abilities(&self) -> Abilities;
+
+    /// What the client can be asked now, in this call.
+    fn askable(&self) -> Abilities {
+        self.abilities()
+    }
+
+    /// The capabilities that a stateless client declared with this request.
+    fn declared(&self) -> Option<&RawRef> {
+        None
+    }
+
+    fn wants_progress(&self) -> bool {
+        false
+    }
+
+    /// The minimum severity of log messages the client wants. `None` if the client did not set one.
+    fn log_level(&self) -> Option<Severity> {
+        None
+    }
+
+    /// Whether the client handles the "URL elicitation required" error itself and repeats the call.
+    fn understands_url_error(&self) -> bool {
+        false
+    }
+
+    /// Forwards progress. Never blocks: progress is dropped if the client does not read fast enough.
+    fn progress(&self, _params: &RawRef) {}
+
+    /// Forwards a log message of the server if the client wants messages of its severity. Never blocks.
+    fn log(&self, _params: &RawRef) {}
+
+    /// Forwards any other notification that the server sent during the call. Never blocks.
+    fn tell(&self, _method: &str, _params: Option<&RawRef>) {}
+
+    /// Asks the client. Dropping the future withdraws the question.
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
+
+    /// Whether the client can show this form in this call, in its revision of the protocol.
+    fn takes_form(&self, question: &Question) -> bool;
+
+    /// The same client while none of its calls is running. `None` if it cannot be reached then.
+    fn between_calls(&self) -> Option<Arc<dyn Peer>> {
+        None
+    }
+
+    /// Cancelled when the client's session ends. `None` if the client has no session.
+    fn gone(&self) -> Option<CancellationToken> {
+        None
+    }
+}
+
+/// A request of a server to the client of a call.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub method: String,
+    pub params: Raw,
+    /// How long the client may take to answer.
+    pub patience: Duration,
+}

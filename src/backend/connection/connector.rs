@@ -1,0 +1,250 @@
+//! Makes new connections: starts the server's process or reaches its URL, and negotiates the protocol revision.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use indexmap::IndexMap;
+
+use super::environment::Environment;
+use super::era_flapping::EraFlapping;
+use super::established::Connection;
+use super::handshake::{self, DeclaredAbilities, HandshakeError, Negotiation, ServerMemory};
+use crate::backend::call::Peer;
+use crate::backend::transport::{
+    HttpTransport, LastStderrLine, Signals, SseTransport, StdioTransport, Transport, TransportError,
+};
+use crate::config::{ServerConfig, TransportConfig};
+use crate::model::Secret;
+use crate::process::{Launch, base_environment};
+use crate::wire::Revision;
+use crate::wire::http::HttpClient;
+
+#[derive(Debug)]
+pub(crate) struct Connector {
+    pub(crate) name: Arc<str>,
+    pub(crate) server: ServerConfig,
+    environment: Environment,
+    pub(crate) last_stderr_line: LastStderrLine,
+    /// Whether the server was found to speak HTTP+SSE.
+    uses_sse: AtomicBool,
+    era_flapping: Mutex<EraFlapping>,
+}
+
+/// What a new connection is used for.
+pub(crate) struct ConnectionPurpose {
+    /// The client abilities that are declared to the server.
+    pub(crate) declared: DeclaredAbilities,
+    pub(crate) signals: Arc<Signals>,
+    /// The client that has the connection to itself, if any.
+    pub(crate) sole_client: Option<Arc<dyn Peer>>,
+}
+
+/// Why a connection over HTTP+SSE failed.
+struct SseFailure {
+    reason: String,
+    /// The server responded, but not as an HTTP+SSE server would. It no longer speaks this transport.
+    is_other_transport: bool,
+}
+
+impl Connector {
+    pub(crate) fn new(name: &Arc<str>, server: &ServerConfig, environment: &Environment) -> Self {
+        Connector {
+            name: Arc::clone(name),
+            server: server.clone(),
+            environment: environment.clone(),
+            last_stderr_line: LastStderrLine::default(),
+            uses_sse: AtomicBool::new(false),
+            era_flapping: Mutex::default(),
+        }
+    }
+
+    /// Makes a new connection within `startTimeout`.
+    pub(crate) async fn connect(
+        &self,
+        memory: &mut ServerMemory,
+        purpose: ConnectionPurpose,
+    ) -> Result<Arc<Connection>, String> {
+        let limit = self.server.start_timeout;
+        match tokio::time::timeout(limit, self.try_connect(memory, purpose)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32())),
+        }
+    }
+
+    async fn try_connect(
+        &self,
+        memory: &mut ServerMemory,
+        purpose: ConnectionPurpose,
+    ) -> Result<Arc<Connection>, String> {
+        if let TransportConfig::Http { url, headers, sse } = &self.server.transport {
+            return self.connect_http(url, headers, *sse, memory, purpose).await;
+        }
+        loop {
+            let transport = Transport::Stdio(self.start(&purpose.signals)?);
+            Self::reserve(&transport, &purpose);
+            match handshake::negotiate(&transport, &self.server, &purpose.declared, memory).await {
+                Ok(negotiation) => return Ok(self.connection(transport, negotiation, purpose)),
+                Err(HandshakeError::DiedOfProbe) if !memory.skip_probe => {
+                    transport.stop().await;
+                    memory.skip_probe = true;
+                }
+                Err(error) => {
+                    transport.stop().await;
+                    return Err(error.to_string());
+                }
+            }
+        }
+    }
+
+    fn connection(
+        &self,
+        transport: Transport,
+        negotiation: Negotiation,
+        purpose: ConnectionPurpose,
+    ) -> Arc<Connection> {
+        Arc::new(Connection::new(&self.name, transport, negotiation, purpose.signals))
+    }
+
+    /// Reserves a transport for the sole client of the connection. Done before the handshake, because the server may send
+    /// requests as soon as the handshake is complete.
+    fn reserve(transport: &Transport, purpose: &ConnectionPurpose) {
+        if let Some(client) = &purpose.sole_client {
+            transport.set_sole_client(client);
+        }
+    }
+
+    fn start(&self, signals: &Arc<Signals>) -> Result<StdioTransport, String> {
+        let TransportConfig::Stdio { command, args, env, cwd } = &self.server.transport else {
+            return Err("no `command` is configured".to_owned());
+        };
+        let mut variables = base_environment(self.environment.variables.iter().cloned());
+        variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
+        let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
+        let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
+        self.last_stderr_line.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        StdioTransport::start(
+            &self.name,
+            &launch,
+            self.max_message_bytes(),
+            Arc::clone(signals),
+            Arc::clone(&self.last_stderr_line),
+        )
+        .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
+    }
+
+    fn max_message_bytes(&self) -> usize {
+        usize::try_from(self.server.max_message_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Connects to a URL. Tries the transport the server is known to speak, otherwise Streamable HTTP first.
+    async fn connect_http(
+        &self,
+        url: &str,
+        headers: &IndexMap<String, Secret>,
+        sse: bool,
+        memory: &mut ServerMemory,
+        purpose: ConnectionPurpose,
+    ) -> Result<Arc<Connection>, String> {
+        let client = HttpClient::new(&self.environment.pool, url, headers, self.max_message_bytes())
+            .map_err(|error| error.to_string())?;
+        if sse || self.uses_sse.load(Ordering::Relaxed) {
+            match self.connect_sse(&client, &purpose).await {
+                Ok((transport, negotiation)) => return Ok(self.connection(transport, negotiation, purpose)),
+                Err(failure) if !failure.is_other_transport => return Err(failure.reason),
+                Err(failure) if sse => {
+                    return Err(format!("{} (without `type: sse` the transport is detected)", failure.reason));
+                }
+                Err(_) => self.uses_sse.store(false, Ordering::Relaxed),
+            }
+        }
+        memory.prefer_older = self.era_flapping().prefers_older();
+        let transport = Transport::Http(HttpTransport::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
+        Self::reserve(&transport, &purpose);
+        match handshake::negotiate(&transport, &self.server, &purpose.declared, memory).await {
+            Ok(negotiation) => {
+                self.record_era(negotiation.revision);
+                Ok(self.connection(transport, negotiation, purpose))
+            }
+            Err(HandshakeError::PostRefused(reason)) => match self.connect_sse(&client, &purpose).await {
+                Ok((transport, negotiation)) => {
+                    self.uses_sse.store(true, Ordering::Relaxed);
+                    Ok(self.connection(transport, negotiation, purpose))
+                }
+                Err(failure) => Err(format!("{reason} (over HTTP+SSE: {})", failure.reason)),
+            },
+            Err(error) => {
+                transport.stop().await;
+                Err(error.to_string())
+            }
+        }
+    }
+
+    async fn connect_sse(
+        &self,
+        client: &HttpClient,
+        purpose: &ConnectionPurpose,
+    ) -> Result<(Transport, Negotiation), SseFailure> {
+        let signals = Arc::clone(&purpose.signals);
+        let opened =
+            SseTransport::open(&self.name, client, self.max_message_bytes(), signals, self.server.probe_timeout).await;
+        let transport = opened.map(Transport::Sse).map_err(|error| SseFailure {
+            is_other_transport: match &error {
+                TransportError::Unexpected(answer) => !handshake::is_inconclusive(answer.status),
+                TransportError::Protocol(_) => true,
+                _ => false,
+            },
+            reason: error.to_string(),
+        })?;
+        Self::reserve(&transport, purpose);
+        match handshake::negotiate_sse(&transport, &self.server, &purpose.declared).await {
+            Ok(negotiation) => Ok((transport, negotiation)),
+            Err(error) => {
+                transport.stop().await;
+                Err(SseFailure { reason: error.to_string(), is_other_transport: false })
+            }
+        }
+    }
+
+    fn era_flapping(&self) -> std::sync::MutexGuard<'_, EraFlapping> {
+        self.era_flapping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Warns once if servers of different eras answer at this URL in turn.
+    fn record_era(&self, revision: Revision) {
+        if self.era_flapping().record(revision.is_stateless(), Instant::now()) {
+            tracing::warn!(
+                server = %self.name,
+                "changed its protocol era twice within a minute: trying `initialize` first from now on; set `protocol` to pin the version"
+            );
+        }
+    }
+}
+
+/// Describes why a process could not be started. Clients see the text, so the paths are only in the log.
+fn cannot_start(server: &str, command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
+    tracing::warn!(server, command, folder = ?folder, %error, "cannot start the server");
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return "the directory `cwd` does not exist".to_owned();
+    }
+    let command = Path::new(command).file_name().unwrap_or_default().display();
+    match error.kind() {
+        std::io::ErrorKind::NotFound => format!("the command `{command}` was not found"),
+        std::io::ErrorKind::PermissionDenied => format!("the command `{command}` is not executable"),
+        _ => format!("the command `{command}` cannot be started: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_for_clients_contains_no_paths() {
+        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let text = |command, folder| cannot_start("fake", command, folder, &error);
+        assert_eq!(text("/home/me/bin/tool", None), "the command `tool` was not found");
+        assert_eq!(text("tool", Some(Path::new("/no/such/folder"))), "the directory `cwd` does not exist");
+    }
+}

@@ -1,0 +1,26 @@
+//! What all servers share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::Notify;
+
+use super::cache::Cache;
+use crate::model::Abilities;
+use crate::wire::http::Pool;
+
+#[derive(Clone, Debug)]
+pub struct Environment {
+    pub pool: Pool,
+    pub cache: Cache,
+    /// The program that `command: proxy` runs.
+    pub executable: PathBuf,
+    /// The environment variables of the proxy.
+    pub variables: Vec<(String, String)>,
+    /// Notified when the view of a server changes.
+    pub changes: Arc<Notify>,
+    /// The abilities of the proxy's only client, once they are known. The main connections declare them, so that no server
+    /// needs a side connection.
+    pub sole_client: Arc<ArcSwapOption<Abilities>>,
+}

@@ -1,0 +1,324 @@
+//! A connection after the handshake: sends calls in the form that the negotiated revision requires.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use http::HeaderName;
+use serde_json::{Value, json};
+
+use super::handshake::{self, Negotiation};
+use super::listing;
+use super::params::{self, MetaAdditions, StatelessMeta};
+use crate::backend::call::{Answer, Call, CallError, Peer, TASKS_EXTENSION};
+use crate::backend::transport::{Activity, Outgoing, Signals, Transport, TransportError};
+use crate::json::{Object, Raw, RawRef};
+use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
+use crate::wire::params::{self as param_headers, ParamHeader};
+use crate::wire::{Revision, Severity, code, headers};
+
+/// How long a server may take to set its log level.
+const SET_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time limits of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallLimits {
+    /// The timeout without progress.
+    pub(crate) idle: Duration,
+    /// The timeout in all, whatever progress is reported.
+    pub(crate) total: Duration,
+    /// When the time began to run.
+    pub(crate) started: Instant,
+    /// How much of the time the call spent in the queue.
+    pub(crate) queued: Duration,
+}
+
+impl CallLimits {
+    /// The remaining time of a call that has not been sent yet.
+    pub(crate) fn remaining(&self) -> Duration {
+        self.idle.saturating_sub(self.started.elapsed())
+    }
+}
+
+/// Why a call on this connection has no result.
+#[derive(Debug)]
+pub(crate) enum ConnectionFailure {
+    /// The session or the negotiated revision is no longer valid, and the server did not act on the call. It may be sent
+    /// again on a new connection.
+    Stale,
+    Final(CallError),
+}
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(super) server: Arc<str>,
+    pub(super) transport: Transport,
+    revision: Revision,
+    info: Arc<ServerInfo>,
+    signals: Arc<Signals>,
+    /// The client abilities that were declared to the server.
+    declared: Abilities,
+    /// The log level set by `logging/setLevel`, which holds for the whole session.
+    log_level: tokio::sync::Mutex<Option<Severity>>,
+    /// The arguments that are sent as headers too, by tool.
+    param_headers: ArcSwap<HashMap<String, Vec<ParamHeader>>>,
+}
+
+impl Connection {
+    pub(super) fn new(
+        server: &Arc<str>,
+        transport: Transport,
+        negotiation: Negotiation,
+        signals: Arc<Signals>,
+    ) -> Self {
+        Connection {
+            server: Arc::clone(server),
+            transport,
+            revision: negotiation.revision,
+            info: Arc::new(negotiation.info),
+            signals,
+            declared: negotiation.declared,
+            log_level: tokio::sync::Mutex::default(),
+            param_headers: ArcSwap::default(),
+        }
+    }
+
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.revision.is_stateless()
+    }
+
+    /// Whether calls of clients are in flight. Over HTTP only those of sessions are known.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.transport.is_busy()
+    }
+
+    pub(crate) fn declared(&self) -> Abilities {
+        self.declared
+    }
+
+    pub(crate) fn info(&self) -> &Arc<ServerInfo> {
+        &self.info
+    }
+
+    pub(crate) fn signals(&self) -> &Arc<Signals> {
+        &self.signals
+    }
+
+    /// Whether arguments marked with `x-mcp-header` are sent as headers, so that tools with invalid marks must be dropped.
+    pub(super) fn sends_param_headers(&self) -> bool {
+        self.revision.is_stateless() && matches!(self.transport, Transport::Http(_))
+    }
+
+    /// Whether the server supports subscriptions to single resources.
+    pub(crate) fn supports_subscriptions(&self) -> bool {
+        self.info.capabilities["resources"]["subscribe"] == true
+    }
+
+    /// Whether the server notifies of changes of this list.
+    pub(crate) fn announces_changes(&self, kind: ItemKind) -> bool {
+        self.info.capabilities[kind.capability()]["listChanged"] == true
+    }
+
+    /// Whether another server may take over without the connection closing, as behind a URL.
+    pub(crate) fn may_be_replaced(&self) -> bool {
+        matches!(self.transport, Transport::Http(_))
+    }
+
+    /// Completes when the connection has closed, with the reason.
+    pub(crate) async fn closed(&self) -> String {
+        self.transport.closed().await
+    }
+
+    pub(crate) async fn stop(&self) {
+        self.transport.stop().await;
+    }
+
+    /// Remembers which arguments of these tools are sent as headers.
+    pub(crate) fn remember_param_headers(&self, tools: &[Arc<Definition>]) {
+        if !self.sends_param_headers() {
+            return;
+        }
+        let marked = tools
+            .iter()
+            .filter_map(|tool| {
+                let marked = param_headers::marked(&tool.member("inputSchema")?).ok()?;
+                (!marked.is_empty()).then(|| (tool.key().to_owned(), marked))
+            })
+            .collect();
+        self.param_headers.store(Arc::new(marked));
+    }
+
+    /// Sends a request of the proxy itself, for which no client is waiting.
+    pub(crate) async fn request(&self, method: &str, body: &RawRef) -> Result<Raw, TransportError> {
+        self.request_with_id(self.next_id(), method, body).await
+    }
+
+    pub(crate) fn next_id(&self) -> u64 {
+        self.transport.next_id()
+    }
+
+    /// Like [`Connection::request`], with an id from [`Connection::next_id`] that the caller has to know in advance.
+    pub(super) async fn request_with_id(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, TransportError> {
+        let params = params::with_meta(body, &self.meta_additions(None, None, false));
+        let mut outgoing = Outgoing::plain(id, method, params);
+        outgoing.cancellable = true;
+        self.transport.request(outgoing).await
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: Option<&RawRef>) -> Result<(), TransportError> {
+        self.transport.notify(method, params.map(RawRef::get)).await
+    }
+
+    fn meta_additions(
+        &self,
+        progress_token: Option<u64>,
+        peer: Option<&dyn Peer>,
+        declares_tasks: bool,
+    ) -> MetaAdditions {
+        if !self.revision.is_stateless() {
+            return MetaAdditions { progress_token, stateless: None };
+        }
+        let capabilities = peer.map(|peer| match peer.declared() {
+            Some(declared) => declared.to_owned(),
+            None => crate::json::raw(&peer.askable().to_capabilities()),
+        });
+        let capabilities = if declares_tasks { Some(with_tasks(capabilities.as_deref())) } else { capabilities };
+        let log_level = peer.and_then(Peer::log_level);
+        let stateless = StatelessMeta { revision: self.revision, capabilities, log_level };
+        MetaAdditions { progress_token, stateless: Some(stateless) }
+    }
+
+    /// Lowers the log level of a session-based server to what its callers want.
+    async fn set_log_level(&self, level: Option<Severity>) {
+        let has_logging = !self.is_stateless() && self.info.capabilities.get("logging").is_some();
+        let Some(level) = level.filter(|_| has_logging) else { return };
+        let mut current = self.log_level.lock().await;
+        if current.is_some_and(|current| current <= level) {
+            return;
+        }
+        let body = crate::json::raw(&json!({"level": level.as_str()}));
+        let answer = tokio::time::timeout(SET_LEVEL_TIMEOUT, self.request("logging/setLevel", &body)).await;
+        if !matches!(answer, Ok(Ok(_))) {
+            tracing::debug!(server = %self.server, ?answer, "cannot set the log level");
+        }
+        // Recorded even after a failure: further calls must not wait for it again.
+        *current = Some(level);
+    }
+
+    pub(crate) async fn call(&self, call: &Call, limits: CallLimits) -> Result<Answer, ConnectionFailure> {
+        let activity = Activity::since(limits.started);
+        let outcome = tokio::select! {
+            biased;
+            // Polled first, so that a call that is already cancelled is not sent.
+            () = call.cancel.cancelled() => return Err(ConnectionFailure::Final(CallError::Cancelled)),
+            outcome = self.send(call, &activity) => outcome,
+            after = activity.timed_out(limits.idle, limits.total) => {
+                return Err(ConnectionFailure::Final(self.timeout(after, limits.queued)));
+            }
+        };
+        outcome.map(|result| Answer { result }).map_err(|error| self.failure(error))
+    }
+
+    fn timeout(&self, after: Duration, queued: Duration) -> CallError {
+        let backend = Arc::clone(&self.server);
+        if queued.is_zero() {
+            CallError::Timeout { backend, after }
+        } else {
+            CallError::LateStart { backend, after, queued }
+        }
+    }
+
+    async fn send(&self, call: &Call, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
+        if let Some(peer) = &call.peer {
+            self.set_log_level(peer.log_level()).await;
+        }
+        let outcome = self.send_once(call, activity).await;
+        if let (Transport::Http(http), Err(error)) = (&self.transport, &outcome)
+            && self.may_be_other_era(error)
+            && handshake::has_changed_era(http, self.revision).await
+        {
+            http.abandon("it now speaks another era of the protocol");
+            return Err(TransportError::SessionExpired);
+        }
+        let mismatch = matches!(&outcome, Err(TransportError::Rpc(error)) if error.code() == code::HEADER_MISMATCH);
+        if !mismatch || !self.sends_param_headers() {
+            return outcome;
+        }
+        // The known schemas are outdated: list the tools and send the call once more.
+        let listing = listing::list(self, ItemKind::Tool).await?;
+        self.remember_param_headers(&listing.items);
+        self.send_once(call, activity).await
+    }
+
+    async fn send_once(&self, call: &Call, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
+        let id = self.transport.next_id();
+        let peer = call.peer.as_deref();
+        // Without a peer progress is requested as well: it keeps a long call from timing out.
+        let token = peer.is_none_or(Peer::wants_progress).then_some(id);
+        let sends_headers = self.sends_param_headers();
+        let outgoing = Outgoing {
+            id,
+            method: &call.method,
+            params: params::with_meta(&call.params, &self.meta_additions(token, peer, call.declares_tasks)),
+            peer: call.peer.clone(),
+            activity: Some(Arc::clone(activity)),
+            headers: if sends_headers { self.headers(&call.method, &call.params) } else { Vec::new() },
+            cancellable: true,
+        };
+        self.transport.request(outgoing).await
+    }
+
+    /// Whether an error suggests that a server of the other era is answering now.
+    fn may_be_other_era(&self, error: &TransportError) -> bool {
+        match error {
+            TransportError::Misfit(_) => true,
+            TransportError::Unexpected(answer) => answer.status == 400 && self.revision.is_stateless(),
+            _ => false,
+        }
+    }
+
+    fn headers(&self, method: &str, body: &RawRef) -> Vec<(HeaderName, String)> {
+        let (Some(member), Ok(object)) = (headers::name_member(method), Object::of(body)) else {
+            return Vec::new();
+        };
+        let Some(name) = object.string(member) else { return Vec::new() };
+        let mut out = vec![(headers::NAME.clone(), headers::encode(&name))];
+        if let Some(marked) = self.param_headers.load().get(&name) {
+            out.extend(param_headers::to_send(marked, object.get("arguments")));
+        }
+        out
+    }
+
+    /// Translates an error of the transport. Closes the transport if the server no longer supports the revision.
+    pub(crate) fn failure(&self, error: TransportError) -> ConnectionFailure {
+        let backend = Arc::clone(&self.server);
+        if let (Transport::Http(http), TransportError::Rpc(error)) = (&self.transport, &error)
+            && error.code() == code::UNSUPPORTED_VERSION
+        {
+            // Behind a URL another version of the server may have been deployed. Over stdio it is still the same process.
+            http.abandon("it no longer supports the negotiated protocol version");
+            return ConnectionFailure::Stale;
+        }
+        ConnectionFailure::Final(match error {
+            TransportError::SessionExpired => return ConnectionFailure::Stale,
+            TransportError::Rpc(error) | TransportError::Misfit(error) => CallError::Rpc(error),
+            TransportError::Closed(reason) => CallError::Lost { backend, reason },
+            TransportError::TooLarge(limit) => CallError::TooLarge { backend, limit },
+            TransportError::Unexpected(answer) => CallError::Protocol { backend, reason: answer.to_string() },
+            TransportError::Protocol(reason) => CallError::Protocol { backend, reason },
+            TransportError::OlderTransport => CallError::Protocol { backend, reason: error.to_string() },
+        })
+    }
+}
+
+/// Adds the tasks extension to the capabilities of a client.
+fn with_tasks(capabilities: Option<&RawRef>) -> Raw {
+    let mut capabilities: Value =
+        capabilities.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_else(|| json!({}));
+    if !capabilities["extensions"].is_object() {
+        capabilities["extensions"] = json!({});
+    }
+    capabilities["extensions"][TASKS_EXTENSION] = json!({});
+    crate::json::raw(&capabilities)
+}

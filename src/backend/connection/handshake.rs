@@ -1,0 +1,363 @@
+//! The handshake: finds out which revision a server speaks, by `server/discover` or `initialize`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use serde_json::{Value, json};
+
+use super::params::{self, MetaAdditions, StatelessMeta};
+use crate::backend::transport::{HttpTransport, Outgoing, QuestionTerms, Transport, TransportError};
+use crate::config::{ProtocolChoice, ServerConfig};
+use crate::model::{Abilities, ServerInfo};
+use crate::wire::{Revision, code, key};
+
+/// How long the check may take whether a server has changed its era.
+const ERA_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The result of a handshake.
+#[derive(Clone, Debug)]
+pub(crate) struct Negotiation {
+    pub(crate) revision: Revision,
+    pub(crate) info: ServerInfo,
+    /// The client abilities that were declared to the server.
+    pub(crate) declared: Abilities,
+}
+
+/// What earlier handshakes with the same server have shown.
+#[derive(Debug, Default)]
+pub(crate) struct ServerMemory {
+    /// The server exits on the probe or does not respond to it: start with `initialize`.
+    pub(crate) skip_probe: bool,
+    /// Servers of both eras answer in turn: try `initialize` first.
+    pub(crate) prefer_older: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HandshakeError {
+    /// The process exited on the probe. It has to be started again, without a probe.
+    #[error("it exited when it received `server/discover`")]
+    DiedOfProbe,
+    /// The URL accepts no POST of MCP messages: the server may speak HTTP+SSE.
+    #[error("{0}")]
+    PostRefused(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<TransportError> for HandshakeError {
+    fn from(error: TransportError) -> Self {
+        HandshakeError::Failed(error.to_string())
+    }
+}
+
+/// The client abilities that are declared to a server.
+#[derive(Clone, Debug)]
+pub(crate) enum DeclaredAbilities {
+    Fixed(Abilities),
+    /// The abilities of the only client. They become known with its handshake, which may happen while the server starts.
+    OfSoleClient(Arc<ArcSwapOption<Abilities>>),
+}
+
+impl DeclaredAbilities {
+    fn current(&self) -> Abilities {
+        match self {
+            DeclaredAbilities::Fixed(abilities) => *abilities,
+            DeclaredAbilities::OfSoleClient(client) => {
+                client.load().as_ref().map_or_else(Abilities::default, |sole| sole.shared())
+            }
+        }
+    }
+}
+
+/// The transport, what is declared to its server, and how long clients may take to answer the server's questions.
+struct Handshake<'a> {
+    transport: &'a Transport,
+    declared: &'a DeclaredAbilities,
+    input_timeout: Duration,
+}
+
+impl std::ops::Deref for Handshake<'_> {
+    type Target = Transport;
+
+    fn deref(&self) -> &Transport {
+        self.transport
+    }
+}
+
+/// Performs the handshake. Probes with `server/discover`, which servers of the session-based era refuse without harm.
+pub(super) async fn negotiate(
+    transport: &Transport,
+    server: &ServerConfig,
+    declared: &DeclaredAbilities,
+    memory: &mut ServerMemory,
+) -> Result<Negotiation, HandshakeError> {
+    let handshake = &Handshake { transport, declared, input_timeout: server.input_timeout };
+    match &server.protocol {
+        ProtocolChoice::Pinned(version) => match Revision::parse(version) {
+            Some(revision) if revision.is_stateless() => pinned_stateless(handshake, revision).await,
+            Some(revision) => initialize(handshake, revision).await,
+            None => Err(HandshakeError::Failed(format!("unknown protocol version `{version}` in `protocol`"))),
+        },
+        ProtocolChoice::Auto if memory.prefer_older => match initialize(handshake, Revision::LATEST_SESSION).await {
+            Ok(negotiation) => Ok(negotiation),
+            Err(_) => probe(handshake, server.probe_timeout, memory).await,
+        },
+        ProtocolChoice::Auto if memory.skip_probe => match initialize(handshake, Revision::LATEST_SESSION).await {
+            Ok(negotiation) => Ok(negotiation),
+            Err(error) => {
+                memory.skip_probe = false;
+                Err(error)
+            }
+        },
+        ProtocolChoice::Auto => probe(handshake, server.probe_timeout, memory).await,
+    }
+}
+
+/// Performs the handshake over HTTP+SSE, which no stateless revision has.
+pub(super) async fn negotiate_sse(
+    transport: &Transport,
+    server: &ServerConfig,
+    declared: &DeclaredAbilities,
+) -> Result<Negotiation, HandshakeError> {
+    let revision = match &server.protocol {
+        ProtocolChoice::Pinned(version) => Revision::parse(version).filter(|revision| !revision.is_stateless()),
+        ProtocolChoice::Auto => None,
+    };
+    let handshake = Handshake { transport, declared, input_timeout: server.input_timeout };
+    initialize(&handshake, revision.unwrap_or(Revision::LATEST_SESSION)).await
+}
+
+async fn pinned_stateless(handshake: &Handshake<'_>, revision: Revision) -> Result<Negotiation, HandshakeError> {
+    match discover(handshake, revision).await {
+        Ok(result) => Ok(stateless(handshake, &result, revision)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn probe(
+    handshake: &Handshake<'_>,
+    timeout: Duration,
+    memory: &mut ServerMemory,
+) -> Result<Negotiation, HandshakeError> {
+    let mut probe = std::pin::pin!(discover(handshake, Revision::LATEST));
+    match tokio::time::timeout(timeout, &mut probe).await {
+        Ok(outcome) => evaluate_probe(handshake, outcome).await,
+        Err(_) => probe_and_initialize(handshake, probe, memory).await,
+    }
+}
+
+/// The server may be slow to start rather than ignore the probe: sends `initialize` as well, and the first success
+/// decides.
+async fn probe_and_initialize(
+    handshake: &Handshake<'_>,
+    mut probe: std::pin::Pin<&mut impl Future<Output = Result<Value, TransportError>>>,
+    memory: &mut ServerMemory,
+) -> Result<Negotiation, HandshakeError> {
+    let mut initialization = std::pin::pin!(initialize(handshake, Revision::LATEST_SESSION));
+    tokio::select! {
+        outcome = &mut probe => match &outcome {
+            // `initialize` has already been sent, and many servers refuse a second one.
+            outcome if !is_stateless(outcome) => initialization.await,
+            _ => evaluate_probe(handshake, outcome).await,
+        },
+        negotiated = &mut initialization => match negotiated {
+            Ok(negotiation) => {
+                memory.skip_probe = true;
+                Ok(negotiation)
+            }
+            Err(refusal) => match probe.await {
+                Ok(result) => choose_version(handshake, &result).await,
+                Err(_) => Err(refusal),
+            },
+        },
+    }
+}
+
+/// Whether the response to the probe shows that the server is stateless.
+fn is_stateless(outcome: &Result<Value, TransportError>) -> bool {
+    let newest_is_stateless =
+        |versions: &Value| common_versions(versions).first().is_some_and(|revision| revision.is_stateless());
+    match outcome {
+        Ok(result) => !result["supportedVersions"].is_array() || newest_is_stateless(&result["supportedVersions"]),
+        Err(TransportError::Rpc(error) | TransportError::Misfit(error)) => match error.code() {
+            code::UNSUPPORTED_VERSION => newest_is_stateless(&error.data().unwrap_or_default()["supported"]),
+            code => matches!(code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY),
+        },
+        Err(_) => false,
+    }
+}
+
+async fn evaluate_probe(
+    handshake: &Handshake<'_>,
+    outcome: Result<Value, TransportError>,
+) -> Result<Negotiation, HandshakeError> {
+    match outcome {
+        Ok(result) => choose_version(handshake, &result).await,
+        Err(TransportError::Rpc(error) | TransportError::Misfit(error)) => match error.code() {
+            code::UNSUPPORTED_VERSION => {
+                let data = error.data().unwrap_or_default();
+                retry_version(handshake, &data["supported"]).await
+            }
+            // The error code is one of the stateless era. The capabilities will show when the lists are requested.
+            code::HEADER_MISMATCH | code::MISSING_CAPABILITY => {
+                let result = json!({"capabilities": {"tools": {}, "resources": {}, "prompts": {}}});
+                Ok(stateless(handshake, &result, Revision::LATEST))
+            }
+            // Servers of the session-based era refuse unknown methods with all kinds of codes.
+            _ => fall_back(handshake, &error.to_string()).await,
+        },
+        Err(TransportError::Unexpected(answer)) if !is_inconclusive(answer.status) => {
+            fall_back(handshake, &TransportError::Unexpected(answer).to_string()).await
+        }
+        Err(TransportError::Closed(_)) if matches!(handshake.transport, Transport::Stdio(_)) => {
+            Err(HandshakeError::DiedOfProbe)
+        }
+        Err(error @ TransportError::OlderTransport) => Err(HandshakeError::PostRefused(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the server at this URL now speaks another era than that of the negotiated revision. Probes on a separate
+/// transport, so that a misleading error does not cost the connection.
+pub(super) async fn has_changed_era(http: &HttpTransport, negotiated: Revision) -> bool {
+    let transport = Transport::Http(http.fresh());
+    let declared = DeclaredAbilities::Fixed(Abilities::default());
+    let handshake = Handshake { transport: &transport, declared: &declared, input_timeout: Duration::ZERO };
+    let outcome = tokio::time::timeout(ERA_CHECK_TIMEOUT, discover(&handshake, Revision::LATEST)).await;
+    let stateless = match outcome {
+        Ok(outcome) if is_stateless(&outcome) => true,
+        Ok(Ok(_) | Err(TransportError::Rpc(_) | TransportError::Misfit(_))) => false,
+        Ok(Err(TransportError::Unexpected(answer))) if !is_inconclusive(answer.status) => false,
+        _ => return false,
+    };
+    stateless != negotiated.is_stateless()
+}
+
+/// Whether an HTTP status says nothing about the era of the server.
+pub(super) fn is_inconclusive(status: u16) -> bool {
+    matches!(status, 401 | 403 | 429 | 500..)
+}
+
+/// Continues with the newest of the supported versions that `server/discover` returned.
+async fn choose_version(handshake: &Handshake<'_>, result: &Value) -> Result<Negotiation, HandshakeError> {
+    let supported = common_versions(&result["supportedVersions"]);
+    match supported.first() {
+        // A server that responds without a list of versions speaks the era of the probe.
+        None if !result["supportedVersions"].is_array() => Ok(stateless(handshake, result, Revision::LATEST)),
+        Some(revision) if revision.is_stateless() => Ok(stateless(handshake, result, *revision)),
+        Some(revision) => initialize(handshake, *revision).await,
+        None => Err(no_common_version(&result["supportedVersions"])),
+    }
+}
+
+async fn retry_version(handshake: &Handshake<'_>, supported: &Value) -> Result<Negotiation, HandshakeError> {
+    match common_versions(supported).first() {
+        Some(revision) if revision.is_stateless() => pinned_stateless(handshake, *revision).await,
+        Some(revision) => initialize(handshake, *revision).await,
+        None => Err(no_common_version(supported)),
+    }
+}
+
+fn common_versions(supported: &Value) -> Vec<Revision> {
+    let theirs: Vec<&str> = supported.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    Revision::SUPPORTED.into_iter().filter(|revision| theirs.contains(&revision.as_str())).collect()
+}
+
+fn no_common_version(supported: &Value) -> HandshakeError {
+    HandshakeError::Failed(format!("no common protocol version: it supports only {supported}"))
+}
+
+async fn fall_back(handshake: &Handshake<'_>, first_refusal: &str) -> Result<Negotiation, HandshakeError> {
+    initialize(handshake, Revision::LATEST_SESSION).await.map_err(|error| match error {
+        HandshakeError::Failed(second) => HandshakeError::Failed(combined(&second, first_refusal)),
+        HandshakeError::PostRefused(second) => HandshakeError::PostRefused(combined(&second, first_refusal)),
+        other => other,
+    })
+}
+
+fn combined(second: &str, first: &str) -> String {
+    format!("{second} (`server/discover`: {first})")
+}
+
+async fn discover(handshake: &Handshake<'_>, revision: Revision) -> Result<Value, TransportError> {
+    if let Transport::Http(http) = handshake.transport {
+        http.set_revision(Some(revision));
+    }
+    let stateless = StatelessMeta { revision, capabilities: None, log_level: None };
+    let additions = MetaAdditions { stateless: Some(stateless), ..MetaAdditions::default() };
+    let params = params::with_meta(&crate::json::raw(&json!({})), &additions);
+    let result = handshake.request(Outgoing::plain(handshake.next_id(), "server/discover", params)).await?;
+    let result: Value =
+        serde_json::from_str(result.get()).map_err(|error| TransportError::Protocol(error.to_string()))?;
+    if result.get("capabilities").is_some() {
+        Ok(result)
+    } else {
+        Err(TransportError::Rpc(crate::wire::RpcError::method_not_found("server/discover")))
+    }
+}
+
+fn refusal(error: TransportError) -> HandshakeError {
+    match &error {
+        TransportError::Misfit(_) | TransportError::OlderTransport => HandshakeError::PostRefused(error.to_string()),
+        TransportError::Unexpected(answer) if matches!(answer.status, 400 | 404 | 405) => {
+            HandshakeError::PostRefused(error.to_string())
+        }
+        _ => error.into(),
+    }
+}
+
+async fn initialize(handshake: &Handshake<'_>, revision: Revision) -> Result<Negotiation, HandshakeError> {
+    if let Transport::Http(http) = handshake.transport {
+        http.set_revision(None);
+    }
+    let client: Value = serde_json::from_str(params::CLIENT_INFO.get()).unwrap_or_default();
+    let declared = handshake.declared.current();
+    // Set before the handshake is complete: the server may send requests right after it.
+    handshake.set_question_terms(QuestionTerms { declared, timeout: handshake.input_timeout });
+    let params = json!({
+        "protocolVersion": revision.as_str(),
+        "capabilities": declared.to_capabilities(),
+        "clientInfo": client,
+    })
+    .to_string();
+    let result =
+        handshake.request(Outgoing::plain(handshake.next_id(), "initialize", params)).await.map_err(refusal)?;
+    let result: Value =
+        serde_json::from_str(result.get()).map_err(|error| HandshakeError::Failed(error.to_string()))?;
+    let version = result["protocolVersion"].as_str().unwrap_or_default();
+    let revision = Revision::parse(version).filter(|revision| !revision.is_stateless()).ok_or_else(|| {
+        HandshakeError::Failed(format!(
+            "it responded to `initialize` with the unsupported protocol version `{version}`"
+        ))
+    })?;
+    match handshake.transport {
+        Transport::Http(http) => http.set_revision(Some(revision)),
+        Transport::Sse(sse) => sse.set_revision(revision),
+        Transport::Stdio(_) => {}
+    }
+    handshake.notify("notifications/initialized", None).await?;
+    Ok(Negotiation { revision, info: server_info(&result, &result["serverInfo"], revision), declared })
+}
+
+/// Completes a handshake with a stateless server. Sets the revision again, because an `initialize` sent in the meantime may
+/// have reset it.
+fn stateless(handshake: &Handshake<'_>, result: &Value, revision: Revision) -> Negotiation {
+    if let Transport::Http(http) = handshake.transport {
+        http.set_revision(Some(revision));
+    }
+    let info = server_info(result, &result["_meta"][key::SERVER_INFO], revision);
+    Negotiation { revision, info, declared: Abilities::default() }
+}
+
+fn server_info(result: &Value, server: &Value, revision: Revision) -> ServerInfo {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    ServerInfo {
+        name: text(&server["name"]),
+        version: text(&server["version"]),
+        title: text(&server["title"]),
+        instructions: text(&result["instructions"]),
+        protocol_version: revision.as_str().to_owned(),
+        capabilities: result["capabilities"].clone(),
+    }
+}

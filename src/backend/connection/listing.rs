@@ -1,0 +1,168 @@
+//! Lists all pages of a server's items and leaves out malformed ones.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::established::Connection;
+use crate::backend::call::CacheHint;
+use crate::backend::transport::TransportError;
+use crate::json::{Object, Raw, RawRef, quote};
+use crate::model::{Definition, ItemKind};
+use crate::wire::params;
+
+/// Limits for a server whose list never ends.
+const MAX_PAGES: usize = 1000;
+const MAX_ITEMS: usize = 100_000;
+
+/// The items of one kind that a server lists.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    pub(crate) items: Vec<Arc<Definition>>,
+    /// Describes the items that were left out.
+    pub(crate) reports: Vec<String>,
+    /// The cache hint of a stateless server.
+    pub(crate) cache_hint: Option<CacheHint>,
+}
+
+/// Lists all items of a kind.
+pub(crate) async fn list(connection: &Connection, kind: ItemKind) -> Result<Listing, TransportError> {
+    let (mut items, mut reports) = (UniqueItems::default(), Vec::new());
+    let mut cache_hint = None::<CacheHint>;
+    let listing = |items: UniqueItems, reports, cache_hint| Ok(Listing { items: items.items, reports, cache_hint });
+    let (mut cursor, mut seen) = (None::<String>, HashSet::new());
+    let method = kind.list_method();
+    for _ in 0..MAX_PAGES {
+        let body = match &cursor {
+            Some(cursor) => format!("{{\"cursor\":{}}}", quote(cursor)),
+            None => "{}".to_owned(),
+        };
+        let body = crate::json::valid(body).map_err(|error| TransportError::Protocol(error.to_string()))?;
+        let page = connection.request(method, &body).await?;
+        cursor = add_page(connection, kind, &page, &mut items, &mut reports)?;
+        if connection.is_stateless() {
+            let hint = page_hint(&page);
+            cache_hint = Some(cache_hint.map_or(hint, |before| before.and(hint)));
+        }
+        match &cursor {
+            None => return listing(items, reports, cache_hint),
+            Some(cursor) if !seen.insert(cursor.clone()) => {
+                reports.push(format!("`{method}` repeats the cursor {}: the list ends there", quote(cursor)));
+                return listing(items, reports, cache_hint);
+            }
+            Some(_) if items.items.len() > MAX_ITEMS => break,
+            Some(_) => {}
+        }
+    }
+    reports.push(format!("`{method}` does not end: only the first {} items are used", items.items.len()));
+    listing(items, reports, cache_hint)
+}
+
+/// The cache hint of a page. Missing or invalid members count as "do not cache" and "private".
+fn page_hint(page: &RawRef) -> CacheHint {
+    let Ok(page) = Object::of(page) else { return CacheHint::default() };
+    let ttl = page.get("ttlMs").and_then(|ttl| ttl.get().parse().ok()).unwrap_or_default();
+    CacheHint { ttl: Duration::from_millis(ttl), public: page.string("cacheScope").as_deref() == Some("public") }
+}
+
+/// Items of one kind with distinct, valid keys.
+#[derive(Debug, Default)]
+pub(super) struct UniqueItems {
+    pub(crate) items: Vec<Arc<Definition>>,
+    keys: HashSet<String>,
+}
+
+impl UniqueItems {
+    /// Adds an item unless its name is invalid or already taken by another item.
+    pub(crate) fn add(&mut self, item: Definition) -> Result<(), String> {
+        let key = item.key();
+        if key.is_empty() {
+            return Err("its name is empty".to_owned());
+        }
+        if key.chars().any(char::is_control) {
+            return Err(format!("its name {} has control characters", quote(key)));
+        }
+        if !self.keys.insert(key.to_owned()) {
+            return Err(format!("`{key}` is already listed"));
+        }
+        self.items.push(Arc::new(item));
+        Ok(())
+    }
+}
+
+/// Adds the items of a page and returns the cursor of the next page. An empty cursor is valid; only its absence ends the
+/// list.
+fn add_page(
+    connection: &Connection,
+    kind: ItemKind,
+    page: &Raw,
+    items: &mut UniqueItems,
+    reports: &mut Vec<String>,
+) -> Result<Option<String>, TransportError> {
+    let (method, member) = (kind.list_method(), kind.list_member());
+    let protocol = |reason: String| TransportError::Protocol(format!("`{method}`: {reason}"));
+    let object = Object::of(page).map_err(|error| protocol(error.to_string()))?;
+    let list = object.get(member).ok_or_else(|| protocol(format!("the result has no `{member}`")))?;
+    let list: Vec<&RawRef> = Deserialize::deserialize(&mut serde_json::Deserializer::from_str(list.get()))
+        .map_err(|error| protocol(error.to_string()))?;
+    for (index, raw) in list.into_iter().enumerate() {
+        let outcome = Definition::parse(kind, raw.to_owned())
+            .map_err(|error| error.to_string())
+            .and_then(|item| with_valid_marks(connection, kind, item))
+            .and_then(|item| items.add(item));
+        if let Err(reason) = outcome {
+            reports.push(format!("item {index} of `{method}` was left out: {reason}"));
+        }
+    }
+    Ok(object.get("nextCursor").and_then(|cursor| serde_json::from_str(cursor.get()).ok()))
+}
+
+/// Handles a tool whose `x-mcp-header` marks are invalid. It is rejected if arguments are sent as headers to this server.
+/// Otherwise the marks are removed, because clients of the proxy would reject the tool for them.
+fn with_valid_marks(connection: &Connection, kind: ItemKind, item: Definition) -> Result<Definition, String> {
+    if kind != ItemKind::Tool || memchr::memmem::find(item.raw().get().as_bytes(), b"x-mcp-header").is_none() {
+        return Ok(item);
+    }
+    let Some(mut schema) = item.member("inputSchema") else { return Ok(item) };
+    match params::marked(&schema) {
+        Ok(_) => Ok(item),
+        Err(reason) if connection.sends_param_headers() => Err(format!("`{}`: {reason}", item.key())),
+        Err(_) => {
+            params::unmark(&mut schema);
+            let schema = Some(crate::json::raw(&schema));
+            item.with(kind, &[("inputSchema", schema)]).map_err(|error| error.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_or_invalid_cache_hints_forbid_caching() {
+        let hint = |text: &str| page_hint(&crate::json::valid(text.to_owned()).unwrap());
+        let minute = CacheHint { ttl: Duration::from_secs(60), public: true };
+        assert_eq!(hint(r#"{"ttlMs":60000,"cacheScope":"public"}"#), minute);
+        for odd in ["{}", r#"{"ttlMs":-1,"cacheScope":"all"}"#, r#"{"ttlMs":"60000","cacheScope":true}"#] {
+            assert_eq!(hint(odd), CacheHint::default(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn only_items_with_distinct_valid_names_are_accepted() {
+        let mut items = UniqueItems::default();
+        let mut add = |name: &str| {
+            let text = format!(r#"{{"name":{}}}"#, quote(name));
+            items.add(Definition::parse(ItemKind::Prompt, crate::json::valid(text).unwrap()).unwrap())
+        };
+        assert_eq!(add("a"), Ok(()));
+        assert_eq!(add("a"), Err("`a` is already listed".to_owned()));
+        assert_eq!(add(""), Err("its name is empty".to_owned()));
+        assert_eq!(add("a\nb"), Err(r#"its name "a\nb" has control characters"#.to_owned()));
+        assert_eq!(add("b c é"), Ok(()));
+        assert_eq!(items.items.len(), 2);
+    }
+}

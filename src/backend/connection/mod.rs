@@ -1,0 +1,19 @@
+//! Opens connections: starts or reaches a server, negotiates the protocol revision, lists items and sends calls in the
+//! form that revision requires. Uses `call` and `transport` of the other modules of `backend`.
+
+mod cache;
+mod connector;
+mod environment;
+mod era_flapping;
+mod established;
+mod handshake;
+mod listen;
+mod listing;
+mod params;
+
+pub use cache::Cache;
+pub(super) use connector::{ConnectionPurpose, Connector};
+pub use environment::Environment;
+pub(super) use established::{CallLimits, Connection, ConnectionFailure};
+pub(super) use handshake::{DeclaredAbilities, ServerMemory};
+pub(super) use listing::{Listing, list};

@@ -1,0 +1,15 @@
+//! What the rest of the proxy uses of a server: the implementation of [`Backend`](super::Backend), which carries a call
+//! through reconnects, questions and tasks to its result. Uses all other modules of `backend`.
+
+mod complete;
+mod dispatch;
+mod input_rounds;
+mod questions;
+mod server_handle;
+mod stop_on_drop;
+mod subscribe;
+mod tasks;
+
+pub use questions::{asks_too_much, wants_more};
+pub use server_handle::{Handle, start};
+pub use stop_on_drop::StopOnDrop;

@@ -1,0 +1,87 @@
+//! The handle of a supervised server.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::{complete, subscribe};
+use crate::backend::call::{Answer, Backend, CacheHint, Call, CallError, Follower, Listener, Subscription};
+use crate::backend::connection::Environment;
+use crate::backend::supervision::{SupervisedServer, supervise};
+use crate::config::ServerConfig;
+use crate::json::Raw;
+use crate::model::{BackendView, ItemKind, Owner};
+
+/// Starts the supervision of a server. Returns at once.
+pub fn start(name: &str, server: &ServerConfig, environment: &Environment) -> Handle {
+    Handle(supervise(name, server, environment))
+}
+
+/// A supervised server. Clones refer to the same server.
+#[derive(Clone, Debug)]
+pub struct Handle(Arc<SupervisedServer>);
+
+impl Handle {
+    /// Stops the server without waiting for it.
+    pub(super) fn begin_stop(&self) {
+        self.0.stop.cancel();
+    }
+
+    /// How often the server was reconnected after its connection had been lost.
+    pub fn restarts(&self) -> u64 {
+        self.0.state.borrow().connections.saturating_sub(1)
+    }
+
+    /// Whether the server has stopped completely.
+    pub fn is_gone(&self) -> bool {
+        self.0.stopped.is_cancelled()
+    }
+
+    /// Stops the server and waits until it has stopped.
+    pub async fn stop(&self) {
+        self.0.stop.cancel();
+        self.0.side_connections.close_all().await;
+        self.0.stopped.cancelled().await;
+    }
+}
+
+impl Backend for Handle {
+    fn view(&self) -> Arc<BackendView> {
+        self.0.view.load_full()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
+        Box::pin(complete::call_to_completion(&self.0, call))
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        follower: &'a Follower,
+        listener: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        Box::pin(subscribe::subscribe(&self.0, uri, follower, listener))
+    }
+
+    fn cache_hint(&self, kind: ItemKind) -> CacheHint {
+        self.0.cache_hint(kind)
+    }
+
+    fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.refresh(kind))
+    }
+
+    fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // With `scope: session` the main connection belongs to no client.
+            let Some(connection) = self.0.live_connection(None).filter(|_| !self.0.session_scoped) else { return };
+            if let Err(error) = connection.notify(&method, params.as_deref()).await {
+                tracing::debug!(server = %self.0.name, method, %error, "a notification was not delivered");
+            }
+        })
+    }
+
+    fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
+        Box::pin(self.0.side_connections.roots_changed(owner))
+    }
+}

@@ -1,0 +1,65 @@
+//! Stops a server when it is no longer used: neither by the config nor by a call that started while it was configured.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::server_handle::Handle;
+use crate::backend::call::{Answer, Backend, CacheHint, Call, CallError, Follower, Listener, Subscription};
+use crate::json::Raw;
+use crate::model::{BackendView, ItemKind, Owner};
+
+/// A handle that stops its server when dropped.
+#[derive(Debug)]
+pub struct StopOnDrop(Handle);
+
+impl StopOnDrop {
+    pub fn new(handle: Handle) -> Self {
+        StopOnDrop(handle)
+    }
+
+    pub fn handle(&self) -> &Handle {
+        &self.0
+    }
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.begin_stop();
+    }
+}
+
+impl Backend for StopOnDrop {
+    fn view(&self) -> Arc<BackendView> {
+        self.0.view()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
+        self.0.call(call)
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        uri: &'a str,
+        follower: &'a Follower,
+        listener: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        self.0.subscribe(uri, follower, listener)
+    }
+
+    fn cache_hint(&self, kind: ItemKind) -> CacheHint {
+        self.0.cache_hint(kind)
+    }
+
+    fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {
+        self.0.refresh(kind)
+    }
+
+    fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
+        self.0.notify(method, params)
+    }
+
+    fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
+        self.0.roots_changed(owner)
+    }
+}

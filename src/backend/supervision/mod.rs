@@ -1,0 +1,18 @@
+//! Keeps a server connected: reconnects with backoff, lists again what changed, restores subscriptions, opens side
+//! connections for clients that cannot share the main one, and refuses calls to a server that keeps failing. Uses `call`,
+//! `transport` and `connection` of the other modules of `backend`.
+
+mod breaker;
+mod freshness;
+mod publisher;
+mod relist;
+mod resubscribe;
+mod side_connections;
+mod supervised;
+mod supervisor;
+
+pub use publisher::idle_view;
+pub use side_connections::ROOTS_CHANGED;
+pub(super) use side_connections::{SideClient, SideKey};
+pub(super) use supervised::SupervisedServer;
+pub(super) use supervisor::supervise;

@@ -1,0 +1,308 @@
+//! Connections beside the main one. A session-based server learns the abilities of its client in the handshake, so clients
+//! with different abilities cannot share a connection. With `scope: session` every client has its own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::resubscribe::Resubscriber;
+use crate::backend::backoff::Backoff;
+use crate::backend::call::{Peer, SHUTTING_DOWN};
+use crate::backend::connection::{Connection, ConnectionPurpose, Connector, DeclaredAbilities, ServerMemory};
+use crate::backend::transport::{Signals, Subscriptions};
+use crate::model::{Abilities, Owner};
+
+/// The maximum number of connections that several clients share.
+const MAX_SHARED: usize = 8;
+/// The maximum number of connections that belong to one client each.
+const MAX_OWN: usize = 1000;
+/// Connections that were unused for this time are closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
+/// The delays before a lost connection with subscriptions is opened again.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(30);
+
+pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
+
+/// Which clients may use a side connection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SideKey {
+    /// The client that has the connection to itself. `None` if all clients with these abilities share it.
+    pub(crate) owner: Option<Owner>,
+    pub(crate) abilities: Abilities,
+}
+
+#[derive(Debug)]
+pub(crate) enum SideConnectionError {
+    /// The limit is reached and all connections are in use. The server itself works.
+    Full(String),
+    Failed(String),
+}
+
+/// The outcome of opening a connection. `None` while it is being opened.
+type OpenOutcome = Option<Result<Arc<Connection>, String>>;
+
+#[derive(Debug)]
+struct SideConnection {
+    outcome: watch::Receiver<OpenOutcome>,
+    last_used: Mutex<Instant>,
+}
+
+impl SideConnection {
+    fn connection(&self) -> Option<Arc<Connection>> {
+        self.outcome.borrow().as_ref().and_then(|outcome| outcome.as_ref().ok().cloned())
+    }
+
+    fn touch(&self) {
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn idle_time(&self) -> Duration {
+        self.last_used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.outcome.borrow().is_none() || self.connection().is_some_and(|connection| connection.is_busy())
+    }
+}
+
+/// What a connection is opened for.
+struct SideRequest {
+    key: SideKey,
+    client: SideClient,
+    /// The signals of the main connection.
+    main_signals: Arc<Signals>,
+}
+
+/// The client a connection is opened for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SideClient {
+    /// Cancelled when the client's session ends.
+    pub(crate) gone: Option<CancellationToken>,
+    /// Reaches the client while none of its calls is running.
+    pub(crate) between_calls: Option<Arc<dyn Peer>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SideConnections {
+    connector: Arc<Connector>,
+    connections: Mutex<HashMap<SideKey, Arc<SideConnection>>>,
+    /// The subscriptions on each connection. They outlive the connection itself.
+    subscriptions: Mutex<HashMap<SideKey, Arc<Subscriptions>>>,
+    stop: CancellationToken,
+}
+
+impl SideConnections {
+    pub(super) fn new(connector: Arc<Connector>, stop: CancellationToken) -> Self {
+        SideConnections { connector, connections: Mutex::default(), subscriptions: Mutex::default(), stop }
+    }
+
+    /// The subscriptions on the connection for this key.
+    pub(crate) fn subscriptions(&self, key: &SideKey) -> Arc<Subscriptions> {
+        let mut subscriptions = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
+        // Drops those that neither a connection nor a subscription refers to.
+        subscriptions.retain(|_, unused| Arc::strong_count(unused) > 1);
+        Arc::clone(subscriptions.entry(key.clone()).or_default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SideKey, Arc<SideConnection>>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection for this key, opened if there is none. Concurrent callers wait for the same attempt, which goes on if
+    /// a caller stops waiting.
+    pub(crate) async fn get(
+        self: &Arc<Self>,
+        key: &SideKey,
+        client: &SideClient,
+        main_signals: &Arc<Signals>,
+    ) -> Result<Arc<Connection>, SideConnectionError> {
+        let side = self.get_or_open(key, client, main_signals).map_err(SideConnectionError::Full)?;
+        side.touch();
+        let mut outcome = side.outcome.clone();
+        let outcome = outcome.wait_for(Option::is_some).await.map(|outcome| outcome.clone());
+        match outcome {
+            Ok(Some(Ok(connection))) => Ok(connection),
+            Ok(Some(Err(reason))) => Err(SideConnectionError::Failed(reason)),
+            Ok(None) | Err(_) => Err(SideConnectionError::Failed(SHUTTING_DOWN.to_owned())),
+        }
+    }
+
+    fn get_or_open(
+        self: &Arc<Self>,
+        key: &SideKey,
+        client: &SideClient,
+        main_signals: &Arc<Signals>,
+    ) -> Result<Arc<SideConnection>, String> {
+        let mut connections = self.lock();
+        if let Some(side) = connections.get(key) {
+            return Ok(Arc::clone(side));
+        }
+        let is_own = key.owner.is_some();
+        let max = if is_own { MAX_OWN } else { MAX_SHARED };
+        if connections.keys().filter(|other| other.owner.is_some() == is_own).count() >= max
+            && !self.evict(&mut connections, is_own)
+        {
+            return Err(format!("all of its {max} connections are in use"));
+        }
+        let (sender, outcome) = watch::channel(None);
+        let side = Arc::new(SideConnection { outcome, last_used: Mutex::new(Instant::now()) });
+        connections.insert(key.clone(), Arc::clone(&side));
+        let request = SideRequest { key: key.clone(), client: client.clone(), main_signals: Arc::clone(main_signals) };
+        tokio::spawn(Arc::clone(self).open(request, Arc::clone(&side), sender));
+        Ok(side)
+    }
+
+    /// Closes the least recently used connection that is idle and has no subscriptions. Returns false if there is none.
+    fn evict(&self, connections: &mut HashMap<SideKey, Arc<SideConnection>>, is_own: bool) -> bool {
+        let idle = connections.iter().filter(|(key, side)| key.owner.is_some() == is_own && !side.is_busy());
+        let idle = idle.filter(|(key, _)| self.subscriptions(key).is_empty());
+        let Some(oldest) = idle.max_by_key(|(_, side)| side.idle_time()).map(|(key, _)| key.clone()) else {
+            return false;
+        };
+        if let Some(connection) = connections.remove(&oldest).and_then(|side| side.connection()) {
+            tokio::spawn(async move { connection.stop().await });
+        }
+        true
+    }
+
+    /// Opens a connection and keeps it until it ends. If it cannot be opened, its entry is removed, and all callers that wait
+    /// for it get the reason.
+    async fn open(
+        self: Arc<Self>,
+        request: SideRequest,
+        side: Arc<SideConnection>,
+        sender: watch::Sender<OpenOutcome>,
+    ) {
+        let mut memory = ServerMemory::default();
+        let signals = Arc::new(Signals::for_side(&request.main_signals, &self.subscriptions(&request.key)));
+        let sole_client = request.client.between_calls.clone().filter(|_| request.key.owner.is_some());
+        let declared = DeclaredAbilities::Fixed(request.key.abilities);
+        let purpose = ConnectionPurpose { declared, signals, sole_client };
+        let outcome = tokio::select! {
+            outcome = self.connector.connect(&mut memory, purpose) => outcome,
+            () = self.stop.cancelled() => Err(SHUTTING_DOWN.to_owned()),
+        };
+        match outcome {
+            Err(reason) => {
+                self.remove(&request.key, &side);
+                sender.send_replace(Some(Err(reason)));
+            }
+            Ok(connection) => {
+                connection.open_standalone_stream().await;
+                sender.send_replace(Some(Ok(Arc::clone(&connection))));
+                self.keep_boxed(request, side, connection).await;
+            }
+        }
+    }
+
+    /// Sends `notifications/roots/list_changed` on the connections that belong to this client alone. Stateless servers request
+    /// the roots when they need them.
+    pub(crate) async fn roots_changed(&self, owner: &Owner) {
+        let own: Vec<Arc<Connection>> = self
+            .lock()
+            .iter()
+            .filter(|(key, _)| key.owner.as_ref() == Some(owner) && key.abilities.roots_changes)
+            .filter_map(|(_, side)| side.connection())
+            .collect();
+        for connection in own.iter().filter(|connection| !connection.is_stateless()) {
+            if let Err(error) = connection.notify(ROOTS_CHANGED, None).await {
+                tracing::debug!(server = %self.connector.name, %error, "cannot send {ROOTS_CHANGED}");
+            }
+        }
+    }
+
+    /// Removes a connection that a call found to be stale, so that the next call opens a new one.
+    pub(crate) fn remove_stale(&self, key: &SideKey, connection: &Arc<Connection>) {
+        let side = self.lock().get(key).cloned();
+        if let Some(side) = side.filter(|side| side.connection().is_some_and(|open| Arc::ptr_eq(&open, connection))) {
+            self.remove(key, &side);
+        }
+    }
+
+    fn remove(&self, key: &SideKey, side: &Arc<SideConnection>) {
+        let mut connections = self.lock();
+        if connections.get(key).is_some_and(|known| Arc::ptr_eq(known, side)) {
+            connections.remove(key);
+        }
+    }
+
+    /// Boxed, because [`SideConnections::keep`] may open the next connection and is thus recursive.
+    fn keep_boxed(
+        self: Arc<Self>,
+        request: SideRequest,
+        side: Arc<SideConnection>,
+        connection: Arc<Connection>,
+    ) -> BoxFuture<'static, ()> {
+        Box::pin(self.keep(request, side, connection))
+    }
+
+    /// Waits until a connection is lost, its client is gone, or it has been idle for long. Then closes it.
+    async fn keep(self: Arc<Self>, request: SideRequest, side: Arc<SideConnection>, connection: Arc<Connection>) {
+        let (key, subscriptions) = (&request.key, self.subscriptions(&request.key));
+        let timeout = self.connector.server.timeout;
+        let resubscriber = Resubscriber::new(&self.connector.name, timeout, &subscriptions, &connection);
+        let resubscriber = tokio::spawn(resubscriber.run());
+        let client_gone = async {
+            match request.client.gone.clone().filter(|_| key.owner.is_some()) {
+                Some(gone) => gone.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let unused = async {
+            loop {
+                tokio::time::sleep(IDLE_CHECK_INTERVAL).await;
+                if side.idle_time() >= IDLE_TIMEOUT && subscriptions.is_empty() && !connection.is_busy() {
+                    return;
+                }
+            }
+        };
+        let is_lost = tokio::select! {
+            reason = connection.closed() => {
+                tracing::warn!(server = %self.connector.name, "side connection lost: {reason}");
+                true
+            }
+            () = client_gone => false,
+            () = unused => false,
+            () = self.stop.cancelled() => false,
+        };
+        self.remove(key, &side);
+        resubscriber.abort();
+        let _ = resubscriber.await;
+        connection.stop().await;
+        if is_lost {
+            self.reopen(&request, &subscriptions).await;
+        }
+    }
+
+    /// Opens a lost connection again for its subscriptions. Without subscriptions the next call opens it.
+    async fn reopen(self: &Arc<Self>, request: &SideRequest, subscriptions: &Subscriptions) {
+        let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
+        while !subscriptions.is_empty() && !self.stop.is_cancelled() {
+            tokio::select! {
+                () = tokio::time::sleep(backoff.next_delay()) => {}
+                () = self.stop.cancelled() => return,
+            }
+            match self.get(&request.key, &request.client, &request.main_signals).await {
+                Ok(_) => return,
+                Err(error) => tracing::debug!(server = %self.connector.name, ?error, "cannot reopen a side connection"),
+            }
+        }
+    }
+
+    /// Closes all connections.
+    pub(crate) async fn close_all(&self) {
+        let sides: Vec<Arc<SideConnection>> = self.lock().drain().map(|(_, side)| side).collect();
+        for side in sides {
+            if let Some(connection) = side.connection() {
+                connection.stop().await;
+            }
+        }
+    }
+}

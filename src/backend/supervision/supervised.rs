@@ -1,0 +1,213 @@
+//! What the supervisor of a server and its handles share.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::breaker::Breaker;
+use super::freshness::Freshness;
+use super::side_connections::{SideConnectionError, SideConnections, SideKey};
+use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
+use crate::backend::connection::{CallLimits, Connection, Connector};
+use crate::backend::transport::Subscriptions;
+use crate::config::ServerConfig;
+use crate::model::{Abilities, BackendView, ItemKind, Owner, Status};
+
+/// The state of a server's main connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConnectionState {
+    pub(crate) connection: Option<Arc<Connection>>,
+    /// The number of successful attempts to connect.
+    pub(crate) connections: u64,
+    /// The number of failed attempts to connect.
+    pub(crate) failures: u64,
+    /// Why there is no connection.
+    pub(crate) error: String,
+}
+
+/// The limits from the server's config.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerLimits {
+    /// The timeout of a call without progress.
+    pub(crate) idle: Duration,
+    /// The timeout of a call in all.
+    pub(crate) total: Duration,
+    pub(crate) max_concurrent: usize,
+    /// How long a client may take to answer a question of the server.
+    pub(crate) input: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct SupervisedServer {
+    pub(crate) name: Arc<str>,
+    pub(crate) view: Arc<ArcSwap<BackendView>>,
+    pub(crate) state: watch::Receiver<ConnectionState>,
+    /// Cuts the supervisor's backoff short.
+    pub(crate) reconnect_now: Notify,
+    pub(crate) limits: ServerLimits,
+    /// One permit per concurrent call, granted in the order of requests.
+    pub(crate) permits: Semaphore,
+    pub(crate) breaker: Breaker,
+    /// Whether every client has a connection of its own (`scope: session`).
+    pub(crate) session_scoped: bool,
+    pub(crate) side_connections: Arc<SideConnections>,
+    pub(crate) stop: CancellationToken,
+    /// Cancelled when the supervisor has ended.
+    pub(crate) stopped: CancellationToken,
+    /// The subscriptions on the main connection.
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) freshness: Freshness,
+}
+
+impl SupervisedServer {
+    pub(super) fn new(
+        name: &Arc<str>,
+        config: &ServerConfig,
+        view: BackendView,
+        state: watch::Receiver<ConnectionState>,
+        connector: &Arc<Connector>,
+    ) -> Self {
+        let stop = CancellationToken::new();
+        SupervisedServer {
+            name: Arc::clone(name),
+            view: Arc::new(ArcSwap::from_pointee(view)),
+            state,
+            reconnect_now: Notify::new(),
+            limits: ServerLimits {
+                idle: config.timeout,
+                total: config.max_timeout.max(config.timeout),
+                max_concurrent: config.max_concurrent,
+                input: config.input_timeout,
+            },
+            permits: Semaphore::new(config.max_concurrent.min(Semaphore::MAX_PERMITS)),
+            breaker: Breaker::new(name, config.circuit_breaker),
+            session_scoped: config.session_scoped,
+            side_connections: Arc::new(SideConnections::new(Arc::clone(connector), stop.clone())),
+            stop,
+            stopped: CancellationToken::new(),
+            subscriptions: Arc::default(),
+            freshness: Freshness::default(),
+        }
+    }
+
+    /// The total timeout of a call with this timeout of its own.
+    pub(crate) fn total_timeout(&self, timeout: Option<Duration>) -> Duration {
+        timeout.unwrap_or(self.limits.total).min(self.limits.total)
+    }
+
+    /// The limits of a call with this timeout of its own, whose time begins now.
+    pub(crate) fn call_limits(&self, timeout: Option<Duration>) -> CallLimits {
+        let idle = timeout.map_or(self.limits.idle, |timeout| timeout.min(self.limits.total));
+        let total = self.total_timeout(timeout);
+        CallLimits { idle, total, started: Instant::now(), queued: Duration::ZERO }
+    }
+
+    /// The main connection, unless it is the stale one.
+    pub(crate) fn live_connection(&self, stale: Option<&Arc<Connection>>) -> Option<Arc<Connection>> {
+        let connection = self.state.borrow().connection.clone()?;
+        stale.is_none_or(|stale| !Arc::ptr_eq(stale, &connection)).then_some(connection)
+    }
+
+    /// Makes the supervisor reconnect at once if there is no connection.
+    pub(crate) fn reconnect_if_down(&self) {
+        if self.live_connection(None).is_none() {
+            self.reconnect_now.notify_one();
+        }
+    }
+
+    /// The main connection. If there is none, makes the supervisor reconnect and waits for the outcome of its next attempt.
+    pub(crate) async fn connection(
+        &self,
+        cancel: &CancellationToken,
+        limits: CallLimits,
+        stale: Option<&Arc<Connection>>,
+    ) -> Result<Arc<Connection>, CallError> {
+        if let Some(connection) = self.live_connection(stale) {
+            return Ok(connection);
+        }
+        let mut state = self.state.clone();
+        let failures = state.borrow_and_update().failures;
+        self.reconnect_now.notify_one();
+        let wait = async {
+            loop {
+                if let Some(connection) = self.live_connection(stale) {
+                    return Ok(connection);
+                }
+                if state.borrow().failures > failures || state.changed().await.is_err() {
+                    return Err(self.down(&state.borrow().error));
+                }
+            }
+        };
+        tokio::select! {
+            outcome = wait => outcome,
+            () = cancel.cancelled() => Err(CallError::Cancelled),
+            () = self.stop.cancelled() => Err(self.down(SHUTTING_DOWN)),
+            () = tokio::time::sleep(limits.remaining()) => Err(self.still_starting()),
+        }
+    }
+
+    /// The key of the side connection that a client needs. `None` if it uses the main connection.
+    pub(crate) fn side_key(
+        &self,
+        owner: &Owner,
+        abilities: Abilities,
+        main: &Connection,
+    ) -> Result<Option<SideKey>, CallError> {
+        // A stateless server learns the abilities of the client with every request.
+        let abilities = if main.is_stateless() { Abilities::default() } else { abilities };
+        if self.session_scoped {
+            return match owner {
+                Owner::Request(_) => Err(self.refused(
+                    "it needs a connection for each client (`scope: session`), and this client is unknown: open a session \
+                     or authenticate"
+                        .to_owned(),
+                )),
+                owner => Ok(Some(SideKey { owner: Some(owner.clone()), abilities })),
+            };
+        }
+        if main.is_stateless() || abilities.shared() == main.declared() {
+            return Ok(None);
+        }
+        Ok(Some(SideKey { owner: None, abilities: abilities.shared() }))
+    }
+
+    /// How long the list of this kind may be cached. A server that is not connected may return with another list at any
+    /// time.
+    pub(crate) fn cache_hint(&self, kind: ItemKind) -> CacheHint {
+        if self.view.load().status == Status::Ready { self.freshness.remaining(kind) } else { CacheHint::default() }
+    }
+
+    /// Lists items of this kind again if their TTL has passed, and waits for the new list.
+    pub(crate) async fn refresh(&self, kind: ItemKind) {
+        let mut listings = self.freshness.subscribe();
+        if !self.freshness.is_stale(kind) {
+            return;
+        }
+        let Some(connection) = self.live_connection(None) else { return };
+        connection.signals().mark_stale(kind);
+        while self.freshness.is_stale(kind) && listings.changed().await.is_ok() {}
+    }
+
+    pub(crate) fn side_connection_error(&self, error: SideConnectionError) -> CallError {
+        match error {
+            SideConnectionError::Full(reason) => self.refused(reason),
+            SideConnectionError::Failed(reason) => self.down(&reason),
+        }
+    }
+
+    fn refused(&self, reason: String) -> CallError {
+        CallError::Refused { backend: Arc::clone(&self.name), reason }
+    }
+
+    pub(crate) fn down(&self, reason: &str) -> CallError {
+        let reason = if reason.is_empty() { "it is not connected" } else { reason };
+        CallError::Down { backend: Arc::clone(&self.name), reason: reason.to_owned() }
+    }
+
+    pub(crate) fn still_starting(&self) -> CallError {
+        self.down("it is still starting")
+    }
+}

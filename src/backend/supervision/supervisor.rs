@@ -1,0 +1,158 @@
+//! The task that owns a server's main connection: connects, follows its lists, and reconnects with backoff.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::publisher::{Publisher, idle_view};
+use super::relist::{self, ConnectionEnd};
+use super::resubscribe::Resubscriber;
+use super::supervised::{ConnectionState, SupervisedServer};
+use crate::backend::backoff::Backoff;
+use crate::backend::connection::{
+    Connection, ConnectionPurpose, Connector, DeclaredAbilities, Environment, ServerMemory,
+};
+use crate::backend::transport::Signals;
+use crate::config::ServerConfig;
+use crate::model::Abilities;
+
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+/// The shortest time between two attempts if calls demand a reconnect.
+const MIN_ATTEMPT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Starts the supervision of a server. Returns at once.
+pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environment) -> Arc<SupervisedServer> {
+    let name: Arc<str> = name.into();
+    let view = idle_view(&name, config, &environment.cache);
+    let (state, receiver) = watch::channel(ConnectionState::default());
+    let connector = Arc::new(Connector::new(&name, config, environment));
+    let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector));
+    let publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_stderr_line);
+    let supervisor = Supervisor {
+        max_backoff: config.max_backoff,
+        environment: environment.clone(),
+        server: Arc::clone(&server),
+        state,
+        memory: ServerMemory::default(),
+        connector,
+        publisher,
+    };
+    tokio::spawn(supervisor.run());
+    server
+}
+
+struct Supervisor {
+    max_backoff: Duration,
+    environment: Environment,
+    server: Arc<SupervisedServer>,
+    state: watch::Sender<ConnectionState>,
+    memory: ServerMemory,
+    connector: Arc<Connector>,
+    publisher: Publisher,
+}
+
+impl Supervisor {
+    async fn run(mut self) {
+        let stop = self.server.stop.clone();
+        // Cancelled even if this task panics, so that `Handle::stop` does not wait forever.
+        let _stopped = self.server.stopped.clone().drop_guard();
+        let mut backoff = Backoff::new(FIRST_DELAY, self.max_backoff);
+        loop {
+            self.publisher.last_attempt = Some(Instant::now());
+            let end_grace = self.publisher.end_grace();
+            let attempt = tokio::select! {
+                outcome = self.connect() => outcome,
+                () = end_grace => return,
+                () = stop.cancelled() => return,
+            };
+            match attempt {
+                Ok(connection) => {
+                    let end = self.serve(connection, &stop).await;
+                    if stop.is_cancelled() {
+                        return;
+                    }
+                    // A server that completes the handshake and then fails has not worked.
+                    if end.was_listed {
+                        backoff.reset();
+                    }
+                    self.lost(&end);
+                }
+                Err(reason) => self.failed(&reason),
+            }
+            tokio::select! {
+                () = self.pause(backoff.next_delay()) => {}
+                () = self.publisher.end_grace() => return,
+                () = stop.cancelled() => return,
+            }
+        }
+    }
+
+    async fn connect(&mut self) -> Result<Arc<Connection>, String> {
+        let declared = match self.server.session_scoped {
+            true => DeclaredAbilities::Fixed(Abilities::default()),
+            false => DeclaredAbilities::OfSoleClient(Arc::clone(&self.environment.sole_client)),
+        };
+        let signals = Arc::new(Signals::new(&self.server.subscriptions));
+        let purpose = ConnectionPurpose { declared, signals, sole_client: None };
+        self.connector.connect(&mut self.memory, purpose).await
+    }
+
+    /// Uses a connection until it ends.
+    async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> ConnectionEnd {
+        let server = Arc::clone(&self.server);
+        server.breaker.connected();
+        self.state.send_modify(|state| {
+            state.connection = Some(Arc::clone(&connection));
+            state.connections += 1;
+        });
+        let listener = tokio::spawn(Arc::clone(&connection).listen());
+        let resubscriber = Resubscriber::new(&server.name, server.limits.idle, &server.subscriptions, &connection);
+        let resubscriber = tokio::spawn(resubscriber.run());
+        let end = relist::follow_lists(&server, &mut self.publisher, &connection, stop).await;
+        for task in [listener, resubscriber] {
+            task.abort();
+            let _ = task.await;
+        }
+        self.state.send_modify(|state| state.connection = None);
+        connection.stop().await;
+        end
+    }
+
+    /// Waits before the next attempt. A call that needs the server cuts the delay short.
+    async fn pause(&self, delay: Duration) {
+        let last_attempt = self.publisher.last_attempt.unwrap_or_else(Instant::now);
+        let earliest = last_attempt + MIN_ATTEMPT_INTERVAL.min(delay);
+        let next = Instant::now() + delay;
+        let demanded = async {
+            self.server.reconnect_now.notified().await;
+            tokio::time::sleep_until(earliest).await;
+        };
+        tokio::select! {
+            () = tokio::time::sleep_until(next) => {}
+            () = demanded => {}
+        }
+    }
+
+    /// The connection was lost. This does not count as a failed attempt, so calls keep waiting for the next connection.
+    fn lost(&mut self, end: &ConnectionEnd) {
+        tracing::warn!(server = %self.server.name, "connection lost: {}", end.reason);
+        if end.was_listed {
+            self.publisher.start_grace();
+        }
+        self.state.send_modify(|state| state.error = end.reason.clone());
+        self.publisher.publish_down(&end.reason);
+    }
+
+    /// An attempt to connect failed.
+    fn failed(&mut self, reason: &str) {
+        tracing::warn!(server = %self.server.name, "cannot connect: {reason}");
+        self.state.send_modify(|state| {
+            state.failures += 1;
+            state.error = reason.to_owned();
+        });
+        self.publisher.publish_down(reason);
+    }
+}

@@ -1,0 +1,90 @@
+//! Measures how long a request has been silent, for its timeouts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often a paused request is checked. The idle timeout starts anew after a pause, so a coarse interval suffices.
+const PAUSE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// When a request last made progress. The clock stops while the server waits for the client's answer to a question.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    started: Instant,
+    clock: Mutex<ActivityClock>,
+}
+
+/// All times are relative to the start of the request.
+#[derive(Debug, Default)]
+struct ActivityClock {
+    last_progress: Duration,
+    open_questions: usize,
+    /// When the first of the open questions was asked.
+    paused_at: Duration,
+    /// How long questions were open in total.
+    paused_total: Duration,
+}
+
+impl Activity {
+    /// The activity of a request whose time has been running since `started`.
+    pub(crate) fn since(started: Instant) -> Arc<Self> {
+        Arc::new(Activity { started, clock: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ActivityClock> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Restarts the idle timeout.
+    pub(crate) fn record_progress(&self) {
+        self.lock().last_progress = self.started.elapsed();
+    }
+
+    /// Stops the clock until the returned guard is dropped.
+    pub(crate) fn pause(self: &Arc<Self>) -> ActivityPause {
+        let mut clock = self.lock();
+        clock.open_questions += 1;
+        if clock.open_questions == 1 {
+            clock.paused_at = self.started.elapsed();
+        }
+        ActivityPause(Arc::clone(self))
+    }
+
+    /// The time until the request times out. `None` while the clock is stopped.
+    fn remaining(&self, idle: Duration, total: Duration) -> Option<Duration> {
+        let clock = self.lock();
+        if clock.open_questions > 0 {
+            return None;
+        }
+        let end = (clock.last_progress + idle).min(total + clock.paused_total);
+        Some(end.saturating_sub(self.started.elapsed()))
+    }
+
+    /// Completes when there was no progress for `idle`, or when the request has taken `total`. Returns the time since the
+    /// start of the request.
+    pub(crate) async fn timed_out(&self, idle: Duration, total: Duration) -> Duration {
+        loop {
+            match self.remaining(idle, total) {
+                Some(Duration::ZERO) => return self.started.elapsed(),
+                Some(remaining) => tokio::time::sleep(remaining).await,
+                None => tokio::time::sleep(idle.min(PAUSE_CHECK_INTERVAL)).await,
+            }
+        }
+    }
+}
+
+/// Keeps the clock of an [`Activity`] stopped until dropped.
+#[derive(Debug)]
+pub(crate) struct ActivityPause(Arc<Activity>);
+
+impl Drop for ActivityPause {
+    fn drop(&mut self) {
+        let now = self.0.started.elapsed();
+        let mut clock = self.0.lock();
+        clock.open_questions -= 1;
+        if clock.open_questions == 0 {
+            let paused = now.saturating_sub(clock.paused_at);
+            clock.paused_total += paused;
+            clock.last_progress = now;
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The transport's public face: requests, notifications and the task that reads the standalone stream.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::exchange::HttpExchange;
+use super::listener;
+use crate::backend::transport::cancel_on_drop::CancelOnDrop;
+use crate::backend::transport::error::TransportError;
+use crate::backend::transport::outgoing::Outgoing;
+use crate::backend::transport::pending::PendingRequests;
+use crate::backend::transport::signals::Signals;
+use crate::json::Raw;
+use crate::wire::http::HttpClient;
+use crate::wire::{Revision, encode};
+
+/// How long the DELETE that ends a session may take.
+const END_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(crate) struct HttpTransport {
+    exchange: Arc<HttpExchange>,
+    next_id: AtomicU64,
+    /// Reads the standalone stream of a session.
+    listener: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl HttpTransport {
+    pub(crate) fn new(server: &Arc<str>, client: HttpClient, signals: Arc<Signals>) -> Self {
+        let exchange = Arc::new(HttpExchange::new(server, client, signals));
+        HttpTransport { exchange, next_id: AtomicU64::new(1), listener: Mutex::new(None) }
+    }
+
+    pub(crate) fn pending(&self) -> &PendingRequests {
+        &self.exchange.pending
+    }
+
+    /// Another transport to the same server, on which nothing is negotiated yet.
+    pub(crate) fn fresh(&self) -> HttpTransport {
+        HttpTransport::new(&self.exchange.server, self.exchange.client.clone(), Arc::default())
+    }
+
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sets the revision whose headers are sent from now on.
+    pub(crate) fn set_revision(&self, revision: Option<Revision>) {
+        let session = self.exchange.negotiated().session.clone();
+        self.exchange.set_negotiated(revision, session);
+    }
+
+    pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
+        if self.exchange.negotiated().is_stateless() {
+            // Dropping the future closes the response stream, which is how a stateless request is cancelled.
+            return self.exchange.request(&outgoing).await;
+        }
+        // What the server sends on its standalone stream may belong to this request.
+        let is_pending = outgoing.peer.is_some();
+        if is_pending {
+            drop(self.exchange.pending.add(&outgoing)?);
+        }
+        let cancel = |message: String| {
+            let exchange = Arc::clone(&self.exchange);
+            tokio::spawn(async move { exchange.post_in_background("notifications/cancelled", message).await });
+        };
+        let pending = is_pending.then_some(&*self.exchange.pending);
+        let guard = CancelOnDrop::new(pending, outgoing.id, outgoing.cancellable.then_some(cancel));
+        let outcome = self.exchange.request(&outgoing).await;
+        guard.complete();
+        if is_pending {
+            self.exchange.pending.remove(outgoing.id);
+        }
+        outcome
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
+        self.exchange.post(method, &[], encode::notification(method, params)).await.map(drop)
+    }
+
+    /// Opens the standalone stream of a session. Completes when the stream is open or cannot be opened.
+    pub(crate) async fn listen(&self) {
+        let exchange = Arc::clone(&self.exchange);
+        let (opened, is_open) = oneshot::channel();
+        let task = tokio::spawn(async move { listener::listen(&exchange, opened).await });
+        if let Some(old) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).replace(task) {
+            old.abort();
+        }
+        let _ = is_open.await;
+    }
+
+    /// Closes the transport, so that the supervisor connects anew: what was negotiated no longer holds.
+    pub(crate) fn abandon(&self, reason: &str) {
+        self.exchange.close(reason);
+    }
+
+    pub(crate) async fn closed(&self) -> String {
+        self.exchange.closed().await
+    }
+
+    /// Ends the session.
+    pub(crate) async fn stop(&self) {
+        self.stop_listening();
+        let negotiated = self.exchange.negotiated();
+        if negotiated.session.is_some() {
+            let delete = self.exchange.client.delete(negotiated.headers.clone());
+            if tokio::time::timeout(END_SESSION_TIMEOUT, delete).await.is_err() {
+                tracing::debug!(server = %self.exchange.server, "the session was not ended in time");
+            }
+        }
+    }
+
+    fn stop_listening(&self) {
+        if let Some(listener) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            listener.abort();
+        }
+    }
+}
+
+impl Drop for HttpTransport {
+    fn drop(&mut self) {
+        self.stop_listening();
+    }
+}

@@ -1,0 +1,28 @@
+//! Carries JSON-RPC messages to and from one server over stdio, Streamable HTTP or HTTP+SSE, and dispatches what the
+//! server sends. Knows nothing of handshakes or of reconnecting. Uses only `call` of the other modules of `backend`.
+
+mod activity;
+mod any_transport;
+mod cancel_on_drop;
+mod error;
+mod http;
+mod inbound;
+mod outgoing;
+mod oversized;
+mod pending;
+mod server_requests;
+mod signals;
+mod sse;
+mod stdio;
+mod subscriptions;
+
+pub(super) use activity::Activity;
+pub(super) use any_transport::Transport;
+pub(super) use error::TransportError;
+pub(super) use http::HttpTransport;
+pub(super) use outgoing::Outgoing;
+pub(super) use server_requests::{ELICITATION, QuestionTerms, check_permitted};
+pub(super) use signals::Signals;
+pub(super) use sse::SseTransport;
+pub(super) use stdio::{LastStderrLine, StdioTransport};
+pub(super) use subscriptions::{SubscriptionState, Subscriptions};

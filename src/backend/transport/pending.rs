@@ -1,0 +1,377 @@
+//! The requests in flight on a connection, and the dispatch of what the server sends meanwhile.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::activity::Activity;
+use super::error::TransportError;
+use super::inbound::{self, Inbound};
+use super::outgoing::Outgoing;
+use super::oversized;
+use super::server_requests::{self, NoRecipient, QuestionTerms, Recipient};
+use super::signals::Signals;
+use crate::backend::call::Peer;
+use crate::json::Raw;
+use crate::model::{Abilities, Owner};
+use crate::wire::{Fault, Id, Request, RpcError, batch};
+
+/// For how long the owner of an abandoned request is remembered: the server may still send messages for it.
+const ABANDONED_TTL: Duration = Duration::from_secs(60);
+const MAX_ABANDONED: usize = 1024;
+/// Open questions of a server, per call and per connection.
+const MAX_QUESTIONS_PER_CALL: usize = 32;
+const MAX_QUESTIONS_PER_CONNECTION: usize = 256;
+
+/// Before the handshake the server may ask nothing.
+const NO_QUESTIONS: QuestionTerms = QuestionTerms {
+    declared: Abilities {
+        form: false,
+        url: false,
+        sampling: false,
+        sampling_tools: false,
+        sampling_context: false,
+        roots: false,
+        roots_changes: false,
+    },
+    timeout: Duration::ZERO,
+};
+
+pub(crate) type ResponseReceiver = oneshot::Receiver<Result<Raw, TransportError>>;
+
+#[derive(Debug)]
+struct PendingRequest {
+    response: oneshot::Sender<Result<Raw, TransportError>>,
+    peer: Option<Arc<dyn Peer>>,
+    activity: Option<Arc<Activity>>,
+    questions: OpenQuestions,
+}
+
+/// The questions that the server asked during a request. They are answered with an error when the request ends.
+#[derive(Debug, Default)]
+struct OpenQuestions {
+    tasks: Vec<(Id, AbortHandle)>,
+    ended: CancellationToken,
+}
+
+impl Drop for OpenQuestions {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
+/// A request whose caller stopped waiting, while the server may still be working on it.
+#[derive(Debug)]
+struct AbandonedRequest {
+    id: u64,
+    owner: Owner,
+    expires: Instant,
+}
+
+/// What a transport has to do in reply to a message of the server.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// Send this message.
+    Send(String),
+    /// Pass the request to [`PendingRequests::answer`], which finds the answer and sends it.
+    Answer(Request, Result<Recipient, NoRecipient>),
+}
+
+/// State shared by the reader of a connection and the callers that send on it.
+#[derive(Debug)]
+pub(crate) struct PendingRequests {
+    pub(crate) server: Arc<str>,
+    pub(crate) signals: Arc<Signals>,
+    requests: Mutex<HashMap<u64, PendingRequest>>,
+    closed: watch::Sender<Option<String>>,
+    question_terms: OnceLock<QuestionTerms>,
+    abandoned: Mutex<VecDeque<AbandonedRequest>>,
+    /// The only client of this connection, as it is reached while none of its calls is running.
+    sole_client: OnceLock<Arc<dyn Peer>>,
+    question_permits: Arc<Semaphore>,
+}
+
+impl PendingRequests {
+    pub(crate) fn new(server: &Arc<str>, signals: Arc<Signals>) -> Arc<Self> {
+        Arc::new(PendingRequests {
+            server: Arc::clone(server),
+            signals,
+            requests: Mutex::default(),
+            closed: watch::Sender::new(None),
+            question_terms: OnceLock::new(),
+            abandoned: Mutex::default(),
+            sole_client: OnceLock::new(),
+            question_permits: Arc::new(Semaphore::new(MAX_QUESTIONS_PER_CONNECTION)),
+        })
+    }
+
+    pub(crate) fn set_sole_client(&self, client: Arc<dyn Peer>) {
+        if self.sole_client.set(client).is_err() {
+            tracing::debug!(server = %self.server, "the sole client of a connection cannot be changed");
+        }
+    }
+
+    pub(crate) fn set_question_terms(&self, terms: QuestionTerms) {
+        if self.question_terms.set(terms).is_err() {
+            tracing::debug!(server = %self.server, "the question terms of a connection cannot be changed");
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
+    /// Adds a request that is about to be sent. Fails if the connection is closed.
+    pub(crate) fn add(&self, outgoing: &Outgoing<'_>) -> Result<ResponseReceiver, TransportError> {
+        let (response, receiver) = oneshot::channel();
+        let (peer, activity) = (outgoing.peer.clone(), outgoing.activity.clone());
+        let request = PendingRequest { response, peer, activity, questions: OpenQuestions::default() };
+        self.lock().insert(outgoing.id, request);
+        // Checked after the insertion: a concurrent `close` either is seen here or sees the entry and fails it.
+        match self.closed.borrow().clone() {
+            Some(reason) => {
+                self.remove(outgoing.id);
+                Err(TransportError::Closed(reason))
+            }
+            None => Ok(receiver),
+        }
+    }
+
+    /// Removes a request whose response arrived by other means, or that was never sent.
+    pub(crate) fn remove(&self, id: u64) {
+        self.lock().remove(&id);
+    }
+
+    /// Removes a request whose caller stopped waiting. Returns whether it was still pending. Its owner is remembered, so
+    /// that late messages of the server for this request do not go to another client.
+    pub(crate) fn abandon(&self, id: u64) -> bool {
+        let Some(request) = self.lock().remove(&id) else { return false };
+        if let Some(peer) = &request.peer {
+            let mut abandoned = self.lock_abandoned();
+            let now = Instant::now();
+            while abandoned.front().is_some_and(|oldest| oldest.expires <= now) || abandoned.len() >= MAX_ABANDONED {
+                abandoned.pop_front();
+            }
+            abandoned.push_back(AbandonedRequest { id, owner: peer.owner().clone(), expires: now + ABANDONED_TTL });
+        }
+        true
+    }
+
+    /// Delivers the outcome of a request to its caller.
+    pub(crate) fn finish(&self, id: u64, outcome: Result<Raw, TransportError>) {
+        match self.lock().remove(&id) {
+            // Sending fails if the caller has just stopped waiting.
+            Some(request) => drop(request.response.send(outcome)),
+            None => {
+                self.lock_abandoned().retain(|abandoned| abandoned.id != id);
+                tracing::debug!(server = %self.server, id, "dropped a response to an unknown request");
+            }
+        }
+    }
+
+    /// Closes the connection and fails all pending requests. The first reason is kept.
+    pub(crate) fn close(&self, reason: &str) {
+        self.closed.send_if_modified(|closed| {
+            let first = closed.is_none();
+            if first {
+                *closed = Some(reason.to_owned());
+            }
+            first
+        });
+        let ids: Vec<u64> = self.lock().keys().copied().collect();
+        for id in ids {
+            self.finish(id, Err(self.closed_error("")));
+        }
+    }
+
+    /// The error of a request on a closed connection. `fallback` is the reason if none is known yet.
+    pub(crate) fn closed_error(&self, fallback: &str) -> TransportError {
+        TransportError::Closed(self.closed.borrow().clone().unwrap_or_else(|| fallback.to_owned()))
+    }
+
+    /// Completes when the connection has closed, with the reason.
+    pub(crate) async fn closed(&self) -> String {
+        let mut closed = self.closed.subscribe();
+        let reason = closed.wait_for(Option::is_some).await;
+        reason.ok().and_then(|reason| reason.clone()).unwrap_or_default()
+    }
+
+    /// Handles a message or a batch of messages.
+    pub(crate) fn receive(&self, text: &[u8]) -> Vec<Reply> {
+        match batch(text) {
+            Some(Ok(items)) => items.iter().filter_map(|item| self.receive_one(item.get().as_bytes())).collect(),
+            _ => self.receive_one(text).into_iter().collect(),
+        }
+    }
+
+    /// Fails the request to which a message above the size limit is the response. Only the message's head and tail are
+    /// known.
+    pub(crate) fn receive_oversized(&self, head: &[u8], tail: &[u8], limit: usize) {
+        match oversized::response_id(head, tail) {
+            Some(id) => self.finish(id, Err(TransportError::TooLarge(limit))),
+            None => {
+                tracing::warn!(server = %self.server, "no request can be failed: the oversized message shows no id")
+            }
+        }
+    }
+
+    fn receive_one(&self, text: &[u8]) -> Option<Reply> {
+        match inbound::parse(&self.server, &self.signals, text) {
+            Ok(Inbound::Response(response)) => match inbound::numeric_id(response.id.as_ref()) {
+                Some(id) => self.finish(id, response.outcome.map_err(TransportError::Rpc)),
+                None => tracing::warn!(server = %self.server, "dropped a response without a usable id"),
+            },
+            Ok(inbound) => return self.dispatch(inbound, None),
+            Err(Fault { id, error }) => self.receive_malformed(text, id, &error),
+        }
+        None
+    }
+
+    /// Dispatches a message that is not a response. On the stream of a request (`on_stream_of`) it belongs to that request;
+    /// elsewhere to the newest call, if all calls are of one client.
+    pub(crate) fn dispatch(&self, inbound: Inbound, on_stream_of: Option<u64>) -> Option<Reply> {
+        let recipient = || match on_stream_of {
+            Some(call) => self.recipient_of(call).ok_or(NoRecipient::NoCall),
+            None => self.sole_recipient(),
+        };
+        match inbound {
+            Inbound::Ping(reply) => return Some(Reply::Send(reply)),
+            Inbound::Question(request) => return Some(Reply::Answer(request, recipient())),
+            Inbound::QuestionCancelled(id) => self.withdraw_question(&id),
+            Inbound::Progress(token, params) => self.forward_progress(token, &params),
+            Inbound::Log(params) => match recipient() {
+                Ok(recipient) => recipient.peer.log(&params),
+                Err(_) => tracing::debug!(target: "server", server = %self.server, "{params}"),
+            },
+            Inbound::Notification(notification) => {
+                if let Ok(recipient) = recipient() {
+                    recipient.peer.tell(&notification.method, notification.params.as_deref());
+                }
+            }
+            Inbound::Response(_) | Inbound::Handled => {}
+        }
+        None
+    }
+
+    /// Answers a request of the server in the background. `send` sends the answer.
+    pub(crate) fn answer<F>(
+        &self,
+        request: Request,
+        recipient: Result<Recipient, NoRecipient>,
+        send: impl FnOnce(String) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let Ok(permit) = Arc::clone(&self.question_permits).try_acquire_owned() else {
+            tracing::warn!(server = %self.server, "dropped a request of the server: too many are unanswered");
+            return;
+        };
+        if matches!(recipient, Err(NoRecipient::SeveralOwners)) {
+            tracing::warn!(
+                server = %self.server,
+                method = request.method,
+                "refused a request of the server: calls of several clients are running on the connection; set \
+                 `scope: session` to give each client its own"
+            );
+        }
+        let terms = self.question_terms.get().copied().unwrap_or(NO_QUESTIONS);
+        let mut requests = self.lock();
+        let call = recipient.as_ref().ok().and_then(|recipient| recipient.call);
+        let pending = call.and_then(|call| requests.get_mut(&call));
+        let mut recipient = recipient;
+        let mut ended = CancellationToken::new();
+        if let Some(pending) = &pending {
+            ended = pending.questions.ended.clone();
+            if pending.questions.tasks.len() >= MAX_QUESTIONS_PER_CALL {
+                recipient = Err(NoRecipient::TooManyQuestions);
+            }
+        } else if call.is_some() {
+            // The call has ended since the recipient was determined.
+            recipient = Err(NoRecipient::NoCall);
+        }
+        let id = request.id.clone();
+        let task = tokio::spawn(async move {
+            let _permit = permit;
+            send(server_requests::answer(request, recipient, terms, &ended).await).await;
+        });
+        if let Some(pending) = pending {
+            pending.questions.tasks.retain(|(_, task)| !task.is_finished());
+            pending.questions.tasks.push((id, task.abort_handle()));
+        }
+    }
+
+    fn recipient_of(&self, call: u64) -> Option<Recipient> {
+        let requests = self.lock();
+        let request = requests.get(&call)?;
+        let peer = Arc::clone(request.peer.as_ref()?);
+        Some(Recipient { call: Some(call), peer, activity: request.activity.clone() })
+    }
+
+    /// The newest call, if all calls on the connection are of one client. Without calls, the connection's sole client.
+    fn sole_recipient(&self) -> Result<Recipient, NoRecipient> {
+        let requests = self.lock();
+        let mut calls = requests.iter().filter_map(|(id, request)| Some((*id, request.peer.as_ref()?, request)));
+        let Some((mut newest, mut peer, mut request)) = calls.next() else {
+            let client = self.sole_client.get().ok_or(NoRecipient::NoCall)?;
+            return Ok(Recipient { call: None, peer: Arc::clone(client), activity: None });
+        };
+        for (id, other_peer, other_request) in calls {
+            if other_peer.owner() != peer.owner() {
+                return Err(NoRecipient::SeveralOwners);
+            }
+            if id > newest {
+                (newest, peer, request) = (id, other_peer, other_request);
+            }
+        }
+        let now = Instant::now();
+        let is_foreign = |left: &AbandonedRequest| left.expires > now && left.owner != *peer.owner();
+        if self.lock_abandoned().iter().any(is_foreign) {
+            return Err(NoRecipient::SeveralOwners);
+        }
+        Ok(Recipient { call: Some(newest), peer: Arc::clone(peer), activity: request.activity.clone() })
+    }
+
+    fn withdraw_question(&self, id: &Id) {
+        for request in self.lock().values() {
+            request.questions.tasks.iter().filter(|(question, _)| question == id).for_each(|(_, task)| task.abort());
+        }
+    }
+
+    fn forward_progress(&self, token: u64, params: &Raw) {
+        let peer = {
+            let requests = self.lock();
+            let Some(request) = requests.get(&token) else { return };
+            if let Some(activity) = &request.activity {
+                activity.record_progress();
+            }
+            request.peer.clone()
+        };
+        if let Some(peer) = peer.filter(|peer| peer.wants_progress()) {
+            peer.progress(params);
+        }
+    }
+
+    /// A malformed response fails its request. Anything else malformed is logged and ignored.
+    fn receive_malformed(&self, text: &[u8], id: Option<Id>, error: &RpcError) {
+        let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
+        tracing::warn!(server = %self.server, line = %shown, "invalid message: {}", error.message());
+        // The id can often be found even in invalid JSON, such as a result that contains `NaN`.
+        if let Some(id) = inbound::numeric_id(id.as_ref()).or_else(|| oversized::response_id(text, text))
+            && self.lock().contains_key(&id)
+        {
+            self.finish(id, Err(TransportError::Protocol(error.message())));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, PendingRequest>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_abandoned(&self) -> MutexGuard<'_, VecDeque<AbandonedRequest>> {
+        self.abandoned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,222 @@
+//! The stdio transport: a child process that reads and writes one message per line.
+
+use std::io;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::process::{ChildStderr, ChildStdout};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::cancel_on_drop::CancelOnDrop;
+use super::error::TransportError;
+use super::outgoing::Outgoing;
+use super::pending::{PendingRequests, Reply};
+use super::signals::Signals;
+use crate::fiber::run_on_runtime;
+use crate::json::Raw;
+use crate::process::{Child, Launch};
+use crate::wire::{Id, Line, LineReader, LineSender, encode, line_writer};
+
+/// How long a child may take to exit after its stdin was closed, and again after SIGTERM.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How far the exit of a process and the end of its output may lie apart.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+/// Messages that may wait to be written to the child's stdin.
+const WRITE_QUEUE: usize = 1024;
+const MAX_STDERR_LINE: usize = 300;
+
+/// The last line a server wrote to stderr, which often says why it exited. Shown to the operator, never to clients.
+pub(crate) type LastStderrLine = Arc<Mutex<String>>;
+
+#[derive(Debug)]
+pub(crate) struct StdioTransport {
+    pending: Arc<PendingRequests>,
+    writer: LineSender,
+    next_id: AtomicU64,
+    stop: CancellationToken,
+    stopped: CancellationToken,
+}
+
+impl StdioTransport {
+    pub(crate) fn start(
+        server: &Arc<str>,
+        launch: &Launch,
+        max_message_bytes: usize,
+        signals: Arc<Signals>,
+        last_stderr_line: LastStderrLine,
+    ) -> io::Result<Self> {
+        let (child, stdin, stdout, stderr) = Child::start(launch)?;
+        let (writer, queue) = mpsc::channel(WRITE_QUEUE);
+        let pending = PendingRequests::new(server, signals);
+        let write = tokio::spawn(line_writer(stdin, queue));
+        let read = tokio::spawn(read(Arc::clone(&pending), stdout, max_message_bytes, writer.downgrade()));
+        tokio::spawn(log_stderr(Arc::clone(server), stderr, max_message_bytes, last_stderr_line));
+        let (stop, stopped) = (CancellationToken::new(), CancellationToken::new());
+        let process = ServerProcess { child, read, write };
+        let stopped_guard = stopped.clone().drop_guard();
+        let (supervised, stopping) = (Arc::clone(&pending), stop.clone());
+        tokio::spawn(async move {
+            process.run(&supervised, stopping).await;
+            drop(stopped_guard);
+        });
+        Ok(StdioTransport { pending, writer, next_id: AtomicU64::new(1), stop, stopped })
+    }
+
+    pub(crate) fn pending(&self) -> &PendingRequests {
+        &self.pending
+    }
+
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
+        let response = self.pending.add(&outgoing)?;
+        let mut guard = CancelOnDrop::new(Some(&self.pending), outgoing.id, None);
+        let line = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
+        let Ok(permit) = self.writer.clone().reserve_owned().await else { return Err(self.closed_error()) };
+        run_on_runtime(move || drop(permit.send(line)));
+        // Until now the server knew nothing of the request, and there was nothing to cancel.
+        if outgoing.cancellable {
+            guard.notify_by(|line| send_cancellation(self.writer.clone(), line));
+        }
+        let outcome = response.await.unwrap_or_else(|_| Err(self.closed_error()));
+        guard.complete();
+        outcome
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
+        let line = encode::notification(method, params);
+        self.writer.send(line).await.map_err(|_| self.closed_error())
+    }
+
+    fn closed_error(&self) -> TransportError {
+        self.pending.closed_error("its stdin is closed")
+    }
+
+    pub(crate) async fn closed(&self) -> String {
+        self.pending.closed().await
+    }
+
+    /// Terminates the child and waits until it has exited.
+    pub(crate) async fn stop(&self) {
+        self.stop.cancel();
+        self.stopped.cancelled().await;
+    }
+}
+
+/// The child is terminated when its transport is dropped.
+impl Drop for StdioTransport {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Queues `notifications/cancelled` behind the request itself.
+fn send_cancellation(writer: LineSender, line: String) {
+    run_on_runtime(move || {
+        if let Err(mpsc::error::TrySendError::Full(line)) = writer.try_send(line) {
+            tokio::spawn(async move { writer.send(line).await });
+        }
+    });
+}
+
+async fn read(
+    pending: Arc<PendingRequests>,
+    stdout: ChildStdout,
+    max_message_bytes: usize,
+    writer: mpsc::WeakSender<String>,
+) {
+    let mut lines = LineReader::new(stdout, max_message_bytes);
+    loop {
+        let replies = match lines.next().await {
+            Ok(Some(Line::Text(text))) => pending.receive(text),
+            Ok(Some(Line::TooLong { head, tail, length })) => {
+                tracing::warn!(server = %pending.server, length, max_message_bytes, "skipped an oversized line");
+                pending.receive_oversized(&head, &tail, max_message_bytes);
+                continue;
+            }
+            Ok(None) => return,
+            Err(error) => {
+                tracing::debug!(server = %pending.server, %error, "cannot read from the server");
+                return;
+            }
+        };
+        for reply in replies {
+            let Some(writer) = writer.upgrade() else { return };
+            match reply {
+                // Must not block: a server that does not read its stdin would stop the proxy from reading its stdout.
+                Reply::Send(message) => {
+                    if writer.try_send(message).is_err() {
+                        tracing::warn!(server = %pending.server, "dropped a reply: the server does not read its stdin");
+                    }
+                }
+                Reply::Answer(request, recipient) => {
+                    pending.answer(request, recipient, move |message| async move { drop(writer.send(message).await) });
+                }
+            }
+        }
+    }
+}
+
+async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize, last_line: LastStderrLine) {
+    let mut lines = LineReader::new(stderr, max_line_bytes);
+    while let Ok(Some(line)) = lines.next().await {
+        match line {
+            Line::Text(text) => {
+                let text = String::from_utf8_lossy(text);
+                *last_line.lock().unwrap_or_else(PoisonError::into_inner) =
+                    text.chars().take(MAX_STDERR_LINE).collect();
+                tracing::info!(target: "server", server = %server, "{text}");
+            }
+            Line::TooLong { length, .. } => {
+                tracing::info!(target: "server", server = %server, "a line of {length} bytes")
+            }
+        }
+    }
+}
+
+/// The child and the tasks that read its stdout and write its stdin.
+struct ServerProcess {
+    child: Child,
+    read: tokio::task::JoinHandle<()>,
+    write: tokio::task::JoinHandle<io::Result<()>>,
+}
+
+impl ServerProcess {
+    /// Waits until the child exits, closes a stream or is no longer needed. Then fails the pending requests and terminates
+    /// the child.
+    async fn run(mut self, pending: &PendingRequests, stop: CancellationToken) {
+        let reason = tokio::select! {
+            status = self.child.wait() => {
+                // The pipe may still hold output from before the exit.
+                let _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut self.read).await;
+                exit_reason(status)
+            }
+            _ = &mut self.read => exit_reason_or(&mut self.child, "it closed its stdout").await,
+            _ = &mut self.write => exit_reason_or(&mut self.child, "it closed its stdin").await,
+            () = stop.cancelled() => "it was stopped by the proxy".to_owned(),
+        };
+        pending.close(&reason);
+        self.child.stop(EXIT_TIMEOUT, || self.write.abort()).await;
+        self.read.abort();
+    }
+}
+
+/// A process that exits closes its streams a moment earlier. The exit status says more than the closed stream.
+async fn exit_reason_or(child: &mut Child, otherwise: &str) -> String {
+    match tokio::time::timeout(DRAIN_TIMEOUT, child.wait()).await {
+        Ok(status) => exit_reason(status),
+        Err(_) => otherwise.to_owned(),
+    }
+}
+
+fn exit_reason(status: io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => format!("its process exited ({status})"),
+        Err(error) => format!("its process is lost ({error})"),
+    }
+}
