@@ -242,6 +242,10 @@ impl Host for LocalHost {
         self.caller.as_ref()?.store()
     }
 
+    fn asked(&self) -> u64 {
+        self.caller.as_ref().map_or(0, |caller| caller.asked())
+    }
+
     fn namespace(&self) -> &str {
         &self.namespace
     }
