@@ -79,7 +79,7 @@ pub struct Call {
     /// Whether a stateless server is told that tasks are known here, whatever the client declared.
     pub declares_tasks: bool,
     /// The handler that makes it, for what runs in this process as a part of it.
-    pub host: Option<Arc<dyn Host>>,
+    pub host: Option<Arc<Host>>,
 }
 
 /// A final result as the backend sent it.

@@ -99,12 +99,12 @@ impl<V: ValueLifetimeless> CachedGen<V> {
             return valid(inside.to_owned()).map_err(|error| script_error(error.to_string()));
         }
         let host = context.host_for("calling a cached handler")?;
-        let asked = host.asked();
+        let asked = host.questions.asked();
         let returned = call(eval)?;
         let returned = convert::to_json(returned, eval.heap())
             .map_err(|error| script_error(format!("a cached handler returned what cannot become JSON: {error}")))?;
         let is_error = returned.get("isError") == Some(&Json::Bool(true));
-        if let (false, true, Some(store)) = (is_error, asked == host.asked(), host.store()) {
+        if let (false, true, Some(store)) = (is_error, asked == host.questions.asked(), host.store()) {
             let key = owned(host.as_ref(), key);
             store.cache().put(self.number, &key, &returned.to_string(), Duration::from_micros(self.ttl));
         }
@@ -113,7 +113,7 @@ impl<V: ValueLifetimeless> CachedGen<V> {
 }
 
 /// A key with whose it is: nobody gets another's results.
-fn owned(host: &dyn crate::script::Host, key: &str) -> String {
+fn owned(host: &crate::script::Host, key: &str) -> String {
     format!("{:?} {key}", holder(host))
 }
 

@@ -11,7 +11,7 @@ use crate::store::{Holder, Outcome, Space, Store};
 pub(super) type Ended<T> = Result<Result<T, String>, Stop>;
 
 /// Does something with the store; the handler waits.
-pub(super) fn with_store<T, F: Future<Output = Outcome<T>>>(host: &dyn Host, act: impl FnOnce(Store) -> F) -> Ended<T> {
+pub(super) fn with_store<T, F: Future<Output = Outcome<T>>>(host: &Host, act: impl FnOnce(Store) -> F) -> Ended<T> {
     let Some(store) = host.store() else { return Ok(Err("there is no store here".to_owned())) };
     let outcome = host.wait_for(act(store.clone()))?;
     Ok(outcome.map_err(|error| error.to_string()))
@@ -19,7 +19,7 @@ pub(super) fn with_store<T, F: Future<Output = Outcome<T>>>(host: &dyn Host, act
 
 /// To whom what a handler remembers belongs: the authenticated person; without authentication the session; on standard
 /// input and output the process; for an anonymous request without a session that request alone.
-pub(super) fn holder(host: &dyn Host) -> Holder {
+pub(super) fn holder(host: &Host) -> Holder {
     host.request().map_or(THIS_PROCESS, |request| holder_of(&request.principal, request.owner.as_ref()))
 }
 
@@ -43,9 +43,9 @@ pub fn holder_of(principal: &Principal, owner: Option<&Owner>) -> Holder {
 const THIS_PROCESS: Holder = Holder::Session(0);
 
 /// The values of this script: those of the owner, or those that everybody shares.
-pub(super) fn space(host: &dyn Host, shared: bool) -> Space {
+pub(super) fn space(host: &Host, shared: bool) -> Space {
     let holder = if shared { Holder::Everybody } else { holder(host) };
-    Space::new(holder, host.namespace())
+    Space::new(holder, host.namespace.clone())
 }
 
 /// A duration that a script gave in seconds.

@@ -221,8 +221,8 @@ impl Calls {
     }
 
     /// What may be done in somebody's name where no handler runs: at a prompt.
-    pub fn host(&self, caller: &Caller, name: &str, runtime: Handle) -> Arc<dyn Host> {
-        Arc::new(self.request_host(caller, ItemKind::Tool, name.into(), runtime, name.into(), None))
+    pub fn host(&self, caller: &Caller, name: &str, runtime: Handle) -> Arc<Host> {
+        Arc::new(self.request_host(caller, ItemKind::Tool, name.into(), runtime, name.into(), None)).host()
     }
 
     fn request_host(
@@ -249,7 +249,7 @@ impl Calls {
             cancel: caller.cancel.clone(),
             request,
             peer: caller.peer.clone(),
-            line,
+            cursor: line,
             store: self.store.clone(),
             namespace,
             asked: Arc::default(),

@@ -1,6 +1,5 @@
-//! What a test itself, and a handler that it calls directly, may do.
+//! The host of a test, and of the handlers that the test calls directly.
 
-use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,8 +11,8 @@ use starlark::eval::Evaluator;
 use super::exchange;
 use super::world::TestWorld;
 use crate::json::{Raw, RawRef};
-use crate::model::{ItemRef, error_result};
-use crate::script::{Host, JournalCursor, LogLevel, Stop};
+use crate::model::{ItemRef, Request, error_result};
+use crate::script::{Clock, Effects, Host, JournalCursor, LogLevel, Mocks, Output, RequestScope, Stop};
 use crate::store::Store;
 
 pub(super) struct TestHost {
@@ -24,19 +23,24 @@ impl TestHost {
     pub(super) fn new(world: Arc<TestWorld>) -> Self {
         TestHost { world }
     }
+
+    /// This as a [`Host`]. A test has no request, and nobody to ask.
+    pub(super) fn host(self: Arc<Self>) -> Arc<Host> {
+        Arc::new(Host {
+            output: self.clone(),
+            scope: self.clone(),
+            clock: self.clone(),
+            mocks: Some(self.clone()),
+            namespace: "test".into(),
+            test: Some(self.clone()),
+            ..Host::outside_request(self)
+        })
+    }
 }
 
-impl Host for TestHost {
+impl Effects for TestHost {
     fn call(&self, target: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Ok(error_result(&format!("a test reaches `{}` through `testing.session()` only", target.backend)))
-    }
-
-    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
-        self.world.print(line(level, message, fields));
-    }
-
-    fn stopped(&self) -> Option<Stop> {
-        (Instant::now() >= self.world.deadline).then_some(Stop::Deadline)
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
@@ -45,42 +49,57 @@ impl Host for TestHost {
         crate::fiber::wait(wait, &self.world.runtime).map_err(|_| Stop::Deadline)
     }
 
-    fn now(&self) -> SystemTime {
-        self.world.clock.now()
+    fn stopped(&self) -> Option<Stop> {
+        (Instant::now() >= self.world.deadline).then_some(Stop::Deadline)
+    }
+}
+
+impl Output for TestHost {
+    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
+        self.world.print(line(level, message, fields));
     }
 
-    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
-        let nowhere = |_: &str, _: &Value| Err("a function of a test cannot answer here".to_owned());
-        self.world.stands_in(kind, request, nowhere)
+    fn print(&self, text: &str) {
+        self.log(LogLevel::Info, text, &Map::new());
     }
 
-    /// A handler that a test calls runs on the test's own thread, where its functions are.
-    fn stands_in_here<'v>(
-        &self,
-        kind: &str,
-        request: &RawRef,
-        evaluator: &mut Evaluator<'v, '_, '_>,
-    ) -> Option<Result<Raw, String>> {
-        let here = |name: &str, argument: &Value| {
-            exchange::called(name, argument, evaluator).map_err(|error| error.without_diagnostic().to_string())
-        };
-        self.world.stands_in(kind, request, here)
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+}
+
+impl RequestScope for TestHost {
+    fn request(&self) -> Option<&Request> {
+        None
     }
 
     fn store(&self) -> Option<&Store> {
         Some(&self.world.store)
     }
+}
 
-    fn namespace(&self) -> &str {
-        "test"
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
+impl Clock for TestHost {
+    fn now(&self) -> SystemTime {
+        self.world.clock.now()
     }
 }
 
-/// A line of a log as the output of a test shows it. What `print()` writes is shown as it is.
+impl Mocks for TestHost {
+    /// A handler that a test calls runs on the thread of the test, so its evaluator can call functions of the test.
+    fn mock<'v>(
+        &self,
+        kind: &str,
+        request: &RawRef,
+        evaluator: Option<&mut Evaluator<'v, '_, '_>>,
+    ) -> Option<Result<Raw, String>> {
+        self.world.stands_in(kind, request, |name, argument| match evaluator {
+            Some(evaluator) => {
+                exchange::called(name, argument, evaluator).map_err(|error| error.without_diagnostic().to_string())
+            }
+            None => Err("a function of a test cannot answer here".to_owned()),
+        })
+    }
+}
+
+/// A line of the log as the output of a test shows it. The text of `print()` is shown unchanged.
 pub(super) fn line(level: LogLevel, message: &str, fields: &Map<String, Value>) -> String {
     let level = if level == LogLevel::Info { String::new() } else { format!("{}: ", level.as_str()) };
     let fields: String = fields.iter().map(|(name, value)| format!(" {name}={value}")).collect();

@@ -29,7 +29,7 @@ pub(super) struct Test {
     pub name: String,
     pub reach: Arc<Reach>,
     /// What handlers that it calls directly may do.
-    pub local: Arc<extension::World>,
+    pub local: Arc<extension::ExtensionRuntime>,
 }
 
 const IN_A_TEST: &str = "do it inside a test: `def test_it(): ...`";
@@ -41,7 +41,7 @@ pub(super) fn tests_in(
     reach: &Arc<Reach>,
 ) -> Result<Vec<Test>, (Diagnostic, Vec<String>)> {
     let folder = source.path.as_deref().and_then(Path::parent);
-    let bare = Arc::new(extension::World::new(Arc::clone(reach), folder));
+    let bare = Arc::new(extension::ExtensionRuntime::new(Arc::clone(reach), folder));
     let context = Context::top(Arc::clone(&bare) as _, &LIMITS).with_cure(IN_A_TEST);
     let found = look(&program(source, root, &context));
     let found = found.map_err(|failure| (*failure.diagnostic, printed(&context)))?;
@@ -57,14 +57,18 @@ pub(super) fn tests_in(
 }
 
 /// A test runs with the permissions of the extension that it is named after, else of the first one that it loads.
-fn extension_of(source: &Source, mut files: Vec<PathBuf>, reach: &Arc<Reach>) -> Option<Arc<extension::World>> {
+fn extension_of(
+    source: &Source,
+    mut files: Vec<PathBuf>,
+    reach: &Arc<Reach>,
+) -> Option<Arc<extension::ExtensionRuntime>> {
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let own = source.path.as_deref().map(stem)?;
     files.sort_by_key(|file| format!("{}_test", stem(file)) != own);
     files.into_iter().find_map(|path| {
         let source = extension::read(&path).ok()?;
         // What is wrong with it is told where it is loaded.
-        extension::load_world(&source, &LIMITS, reach).ok().flatten()
+        extension::load_runtime(&source, &LIMITS, reach).ok().flatten()
     })
 }
 
@@ -72,7 +76,7 @@ pub(super) fn run(test: &Test, runtime: &Handle) -> Ran {
     let started = Instant::now();
     let context = Context::top(Arc::clone(&test.local) as _, &LIMITS).with_cure(IN_A_TEST);
     let world = Arc::new(TestWorld::new(test, runtime.clone()));
-    let host = Arc::new(TestHost::new(Arc::clone(&world)));
+    let host = Arc::new(TestHost::new(Arc::clone(&world))).host();
     let program = program(&test.source, &test.root, &context);
     let outcome = try_function(&program, &test.name, Arc::clone(&test.local) as _, host, &LIMITS);
     let failure = outcome.err().map(|failure| failure.diagnostic).or_else(|| world.complaint().map(Box::new));

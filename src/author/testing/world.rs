@@ -62,7 +62,7 @@ impl TestWorld {
             ScriptError::new(format!("`{what}` is possible only while a test runs, not at the top level"))
                 .hint("call it inside of a function `test_...()`, or of a function that tests call")
         })?;
-        let host = host.as_any().and_then(|host| host.downcast_ref::<TestHost>());
+        let host = host.test.as_ref().and_then(|test| test.downcast_ref::<TestHost>());
         host.map(|host| &host.world).ok_or_else(|| script_error(format!("`{what}` works in tests only")))
     }
 
