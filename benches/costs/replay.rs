@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use starlark_mcp_proxy::builtins::{Handler, Settings, run_session_script};
 use starlark_mcp_proxy::json::{Raw, RawRef, raw};
 use starlark_mcp_proxy::model::Snapshot;
 use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, SurfaceKey};
 use starlark_mcp_proxy::script::{
-    Function, Host, Journal, JournalCursor, JournalSnapshot, Limits, LogLevel, Question, Source, Stop,
+    Effects, Function, Host, Journal, JournalCursor, JournalSnapshot, Limits, Question, Questions, Source, Stop,
 };
 
 const SCRIPT: &str = r#"
@@ -27,36 +27,43 @@ publish(metadata("x", "", {}, {}), handler)
 "#;
 const ROUNDS: u32 = 200;
 
+/// A client that can be asked anything.
 struct Client(JournalCursor);
 
-impl Host for Client {
+impl Effects for Client {
     fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Ok(raw(&json!({"content": [{"type": "text", "text": "x".repeat(1000)}]})))
-    }
-
-    fn log(&self, _: LogLevel, _: &str, _: &Map<String, Value>) {}
-
-    fn stopped(&self) -> Option<Stop> {
-        None
     }
 
     fn wait(&self, _: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
         Err(Stop::Cancelled)
     }
 
-    fn line(&self) -> Option<JournalCursor> {
+    fn stopped(&self) -> Option<Stop> {
+        None
+    }
+}
+
+impl Questions for Client {
+    fn cursor(&self) -> Option<JournalCursor> {
         Some(self.0.clone())
     }
 
     fn can_ask(&self, _: &Question) -> bool {
         true
     }
+
+    fn asked(&self) -> u64 {
+        0
+    }
 }
 
 fn run(function: &Function, past: JournalSnapshot) -> (bool, JournalSnapshot) {
-    let line = JournalCursor::first(Journal::of(past));
-    let outcome = function.call(&raw(&json!({})), Arc::new(Client(line.clone())), &Limits::HANDLER);
-    (outcome.is_ok(), line.journal().into_past())
+    let cursor = JournalCursor::first(Journal::of(past));
+    let client = Arc::new(Client(cursor.clone()));
+    let host = Host { questions: client.clone(), ..Host::outside_request(client) };
+    let outcome = function.call(&raw(&json!({})), Arc::new(host), &Limits::HANDLER);
+    (outcome.is_ok(), cursor.journal().into_past())
 }
 
 /// In milliseconds: from the kept journal to the result.

@@ -174,7 +174,7 @@ impl Calls {
     }
 
     /// The effects of a handler where none runs: at a prompt.
-    pub fn host(&self, principal: Principal, cancel: CancellationToken, name: &str, runtime: Handle) -> Arc<dyn Host> {
+    pub fn host(&self, principal: Principal, cancel: CancellationToken, name: &str, runtime: Handle) -> Arc<Host> {
         let request = Request {
             method: ItemKind::Tool.use_method(),
             name: name.into(),
@@ -183,7 +183,7 @@ impl Calls {
             client: Arc::default(),
             headers: Arc::default(),
         };
-        Arc::new(self.request_host(request, None, cancel, runtime, name.into(), None))
+        Arc::new(self.request_host(request, None, cancel, runtime, name.into(), None)).host()
     }
 
     fn request_host(
@@ -193,7 +193,7 @@ impl Calls {
         cancel: CancellationToken,
         runtime: Handle,
         namespace: Arc<str>,
-        line: Option<JournalCursor>,
+        cursor: Option<JournalCursor>,
     ) -> RequestHost {
         RequestHost {
             dispatcher: self.dispatcher.clone(),
@@ -202,7 +202,7 @@ impl Calls {
             cancel,
             request,
             peer,
-            line,
+            cursor,
             store: self.store.clone(),
             namespace,
             asked: Arc::default(),

@@ -10,7 +10,7 @@ use super::host::RequestHost;
 use crate::backend::CallError;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, error_result, shaped, shaped_contents, shaped_messages};
-use crate::script::{Failure, FailureKind, Function, Host, JournalSnapshot, Limits, Stop};
+use crate::script::{Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
 use crate::surface::{Entry, Surface, arguments_value};
 
 /// What a call ends with whose handler did less than before when it ran again after a question.
@@ -62,9 +62,9 @@ impl HandlerRun {
                 answered => answered,
             },
         };
-        match (outcome, host.line()) {
-            (Err(CallFault::Asks(_)), Some(line)) => Err(CallFault::Asks(line.journal().into_past())),
-            (Ok(_), Some(line)) if !line.journal().is_replayed() => {
+        match (outcome, &host.cursor) {
+            (Err(CallFault::Asks(_)), Some(cursor)) => Err(CallFault::Asks(cursor.journal().into_past())),
+            (Ok(_), Some(cursor)) if !cursor.journal().is_replayed() => {
                 failed(self.call.kind, DIVERGED.to_owned(), None).map(Some)
             }
             (outcome, _) => outcome,
@@ -88,7 +88,7 @@ impl HandlerRun {
             (Ok(None), None) => return Ok(None),
             (Err(reason), None) => return failed(self.call.kind, reason.clone(), None).map(Some),
         };
-        match (function.call(&arguments, Arc::clone(host) as Arc<dyn Host>, &Limits::HANDLER), checked) {
+        match (function.call(&arguments, host.host(), &Limits::HANDLER), checked) {
             (Ok(Value::Null), Ok(None)) => Ok(None),
             (Ok(Value::Null), Err(reason)) => failed(self.call.kind, reason, None).map(Some),
             (Ok(returned), _) => {
@@ -108,7 +108,7 @@ impl HandlerRun {
 }
 
 fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, CallFault> {
-    match host.dispatch(target, Raw::clone(params), None, host.line()) {
+    match host.dispatch(target, Raw::clone(params), None, host.cursor.clone()) {
         Ok(answer) => Ok(answer.result),
         Err(CallError::Cancelled) => Err(CallFault::Cancelled),
         Err(CallError::Asks) => Err(CallFault::Asks(JournalSnapshot::default())),

@@ -1,4 +1,4 @@
-//! What a running handler may do, for one request.
+//! The host of the handlers of one request.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +18,9 @@ use super::test_overrides::TestOverrides;
 use crate::backend::{Answer, Call, CallError, Peer};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, Request, error_result};
-use crate::script::{Host, JournalCursor, LogLevel, Question, Stop};
+use crate::script::{
+    Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, Output, Question, Questions, RequestScope, Stop,
+};
 use crate::store::Store;
 
 #[derive(Clone)]
@@ -26,29 +28,44 @@ pub(super) struct RequestHost {
     pub(super) dispatcher: Dispatcher,
     pub(super) runtime: Handle,
     pub(super) cancel: CancellationToken,
-    /// The client: a server that a handler calls may ask it too.
+    /// The client. Servers that a handler calls may ask it questions too.
     pub(super) peer: Option<Arc<dyn Peer>>,
     pub(super) request: Request,
     pub(super) store: Store,
-    /// Of a request that nothing may outlive.
+    /// Set if stored values must not outlive the request.
     pub(super) request_state: Option<Arc<RequestState>>,
-    /// Of the session script.
+    /// The namespace of the session script in the store.
     pub(super) namespace: Arc<str>,
-    /// How often somebody was to be asked something.
+    /// The number of questions so far, by handlers and by servers.
     pub(super) asked: Arc<AtomicU64>,
-    /// Where what is done is written down; none if nobody can be asked anything.
-    pub(super) line: Option<JournalCursor>,
+    /// Where effects are recorded. None if no question can be asked.
+    pub(super) cursor: Option<JournalCursor>,
     pub(super) test_overrides: Option<Arc<dyn TestOverrides>>,
 }
 
 impl RequestHost {
-    /// Calls a backend as a part of this request.
+    /// This as a [`Host`].
+    pub(super) fn host(self: &Arc<Self>) -> Arc<Host> {
+        Arc::new(Host {
+            effects: self.clone(),
+            output: self.clone(),
+            questions: self.clone(),
+            scope: self.clone(),
+            clock: self.clone(),
+            mocks: self.test_overrides.is_some().then(|| self.clone() as Arc<dyn Mocks>),
+            namespace: Arc::clone(&self.namespace),
+            test: None,
+        })
+    }
+
+    /// Calls a backend as a part of this request. The effects of a backend that runs in this process are recorded at
+    /// `cursor`.
     pub(super) fn dispatch(
         &self,
         target: &ItemRef,
         params: Raw,
         timeout: Option<Duration>,
-        line: Option<JournalCursor>,
+        cursor: Option<JournalCursor>,
     ) -> Result<Answer, CallError> {
         let runs_here = self.dispatcher.runs_here(&target.backend);
         let call = Call {
@@ -63,52 +80,31 @@ impl RequestHost {
             passes_questions_on: false,
             takes_tasks: false,
             declares_tasks: false,
-            host: runs_here.then(|| Arc::new(RequestHost { line, ..self.clone() }) as Arc<dyn Host>),
+            host: runs_here.then(|| Arc::new(RequestHost { cursor, ..self.clone() }).host()),
         };
         self.dispatcher.call_blocking(&target.backend, call, &self.runtime)
     }
 }
 
-impl Host for RequestHost {
+impl Effects for RequestHost {
     fn call(
         &self,
         target: &ItemRef,
         arguments: &RawRef,
         timeout: Option<Duration>,
-        line: Option<JournalCursor>,
+        cursor: Option<JournalCursor>,
     ) -> Result<Raw, Stop> {
         let params = match params(target, arguments) {
             Ok(params) => params,
             Err(reason) => return Ok(error_result(&reason)),
         };
-        match self.dispatch(target, params, timeout, line) {
+        match self.dispatch(target, params, timeout, cursor) {
             Ok(answer) => Ok(final_result(answer.result)),
             Err(CallError::Cancelled) => Err(Stop::Cancelled),
             Err(CallError::Asks) => Err(Stop::Input),
             Err(CallError::Rpc(error)) => Ok(error_result(&error.message())),
             Err(error) => Ok(error_result(&error.to_string())),
         }
-    }
-
-    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
-        let mut fields = fields.clone();
-        // Set last: a script cannot speak in another tool's or user's name.
-        fields.insert("tool".to_owned(), json!(self.request.name.as_ref()));
-        fields.insert("user".to_owned(), json!(self.request.principal.sub.as_ref()));
-        match &self.test_overrides {
-            Some(test_overrides) => test_overrides.log(level, message, &fields),
-            None => level.record(message, &fields),
-        }
-    }
-
-    fn print(&self, text: &str) {
-        if !self.test_overrides.as_ref().is_some_and(|test_overrides| test_overrides.print(text)) {
-            self.log(LogLevel::Info, text, &Map::new());
-        }
-    }
-
-    fn stopped(&self) -> Option<Stop> {
-        self.cancel.is_cancelled().then_some(Stop::Cancelled)
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
@@ -122,40 +118,27 @@ impl Host for RequestHost {
         crate::fiber::wait(wait, &self.runtime)
     }
 
-    fn now(&self) -> SystemTime {
-        self.test_overrides.as_ref().map_or_else(SystemTime::now, |test_overrides| test_overrides.now())
+    fn stopped(&self) -> Option<Stop> {
+        self.cancel.is_cancelled().then_some(Stop::Cancelled)
     }
+}
 
-    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
-        self.test_overrides.as_ref()?.stands_in(kind, request)
-    }
-
-    fn request(&self) -> Option<&Request> {
-        Some(&self.request)
-    }
-
-    fn store(&self) -> Option<&Store> {
-        if let Some(request_state) = &self.request_state {
-            request_state.use_store();
+impl Output for RequestHost {
+    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
+        let mut fields = fields.clone();
+        // Set last, so that a script cannot log in the name of another tool or user.
+        fields.insert("tool".to_owned(), json!(self.request.name.as_ref()));
+        fields.insert("user".to_owned(), json!(self.request.principal.sub.as_ref()));
+        match &self.test_overrides {
+            Some(test_overrides) => test_overrides.log(level, message, &fields),
+            None => level.record(message, &fields),
         }
-        Some(&self.store)
     }
 
-    fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    fn asked(&self) -> u64 {
-        self.asked.load(Ordering::Relaxed)
-    }
-
-    fn line(&self) -> Option<JournalCursor> {
-        self.line.clone()
-    }
-
-    fn can_ask(&self, question: &Question) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        self.peer.as_ref().is_some_and(|peer| peer.takes_form(&asking::as_request(question)))
+    fn print(&self, text: &str) {
+        if !self.test_overrides.as_ref().is_some_and(|test_overrides| test_overrides.print(text)) {
+            self.log(LogLevel::Info, text, &Map::new());
+        }
     }
 
     fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
@@ -171,7 +154,53 @@ impl Host for RequestHost {
     }
 }
 
-/// The params by which a backend knows what is meant.
+impl Questions for RequestHost {
+    fn cursor(&self) -> Option<JournalCursor> {
+        self.cursor.clone()
+    }
+
+    fn can_ask(&self, question: &Question) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.peer.as_ref().is_some_and(|peer| peer.takes_form(&asking::as_request(question)))
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+impl RequestScope for RequestHost {
+    fn request(&self) -> Option<&Request> {
+        Some(&self.request)
+    }
+
+    fn store(&self) -> Option<&Store> {
+        if let Some(request_state) = &self.request_state {
+            request_state.use_store();
+        }
+        Some(&self.store)
+    }
+}
+
+impl Clock for RequestHost {
+    fn now(&self) -> SystemTime {
+        self.test_overrides.as_ref().map_or_else(SystemTime::now, |test_overrides| test_overrides.now())
+    }
+}
+
+impl Mocks for RequestHost {
+    /// The handler runs on another thread than the test, so a function of the test cannot use its evaluator.
+    fn mock<'v>(
+        &self,
+        kind: &str,
+        request: &RawRef,
+        _: Option<&mut Evaluator<'v, '_, '_>>,
+    ) -> Option<Result<Raw, String>> {
+        self.test_overrides.as_ref()?.stands_in(kind, request)
+    }
+}
+
+/// The params of the request to the backend.
 fn params(target: &ItemRef, arguments: &RawRef) -> Result<Raw, String> {
     let text = match target.kind {
         ItemKind::Tool | ItemKind::Prompt => {
@@ -180,7 +209,7 @@ fn params(target: &ItemRef, arguments: &RawRef) -> Result<Raw, String> {
         ItemKind::Resource | ItemKind::ResourceTemplate => {
             let object = Object::of(arguments).map_err(|error| error.to_string())?;
             let uri = object.string("uri").ok_or("a resource is read with {\"uri\": ...}")?;
-            // A plain resource has one URI, whatever name the script gave it.
+            // A plain resource has one URI, whatever name the script publishes it under.
             let uri = if target.kind == ItemKind::Resource { target.name.to_string() } else { uri };
             format!("{{\"uri\":{}}}", quote(&uri))
         }
@@ -188,13 +217,13 @@ fn params(target: &ItemRef, arguments: &RawRef) -> Result<Raw, String> {
     crate::json::valid(text).map_err(|error| error.to_string())
 }
 
-/// A script sees final results only: without the marks of an era, and with a reason where it is an error.
+/// The result as a script sees it: final, without fields of a protocol revision, and with a reason if it is an error.
 fn final_result(result: Raw) -> Raw {
     let Ok(object) = Object::of(&result) else {
-        return error_result("the server answered with something that is not a result");
+        return error_result("invalid response: the result is not an object");
     };
     if object.string("resultType").is_some_and(|kind| kind != "complete") {
-        return error_result("the server answered with a type of result that a script cannot use");
+        return error_result("the server returned a `resultType` that a script cannot use");
     }
     let failed = object.get("isError").is_some_and(|flag| flag.get() == "true");
     let explained = object.get("content").is_some_and(|content| content.get().contains("\"text\""));

@@ -1,23 +1,19 @@
-//! An extension as a backend: called like any server, but its tools run here.
+//! An extension as a backend: called like a server, but its handlers run in this process.
 
-use std::future::Future;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
 
-use super::{CallFault, Extension, ExtensionItem};
+use super::host::extension_host;
+use super::{Extension, ExtensionCallError, ExtensionItem};
 use crate::backend::{Answer, Backend, Call, CallError};
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{BackendKind, BackendView, ItemKind, ItemRef, Lists, Request, ServerInfo, Status, error_result};
-use crate::script::{FailureKind, Host, JournalCursor, Limits, LogLevel, Question, Stop};
-use crate::store::Store;
+use crate::model::{BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status, error_result};
+use crate::script::{FailureKind, Host, Limits, Stop};
 use crate::wire::{RpcError, code};
 
 pub struct ExtensionBackend {
@@ -63,12 +59,12 @@ impl ExtensionBackend {
         &self.extension.source_name
     }
 
-    /// The files it was made from beside its own.
+    /// The files that the extension loaded or read while it was loaded.
     pub fn files(&self) -> &[PathBuf] {
         &self.extension.files
     }
 
-    fn job(&self, call: &Call) -> Result<Job, CallError> {
+    fn handler_call(&self, call: &Call) -> Result<HandlerCall, CallError> {
         let invalid = |message: &str| CallError::Rpc(RpcError::invalid_params(message));
         let kinds = ItemKind::ALL.into_iter().filter(|kind| kind.use_method() == call.method);
         let Some(kind) = kinds.into_iter().next() else {
@@ -81,23 +77,16 @@ impl ExtensionBackend {
             ItemKind::Tool | ItemKind::Prompt => {
                 object.get("arguments").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)
             }
-            ItemKind::Resource | ItemKind::ResourceTemplate => item.reading(&key),
+            ItemKind::Resource | ItemKind::ResourceTemplate => item.resource_arguments(&key),
         };
-        let host = Arc::new(LocalHost {
-            extension: Arc::clone(&self.view.name),
-            namespace: Arc::clone(&self.namespace),
-            runtime: Handle::current(),
-            cancel: call.cancel.clone(),
-            deadline: call.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
-            caller: call.host.clone(),
-        });
-        Ok(Job { item, key, arguments, host })
+        let host = extension_host(call, &self.view.name, &self.namespace);
+        Ok(HandlerCall { item, key, arguments, host })
     }
 
-    /// A URI that is no resource may fit a template.
+    /// Finds an item. A URI that is not a listed resource may match a template.
     fn find(&self, kind: ItemKind, key: &str) -> Option<&ExtensionItem> {
-        let fitting = || self.extension.of(ItemKind::ResourceTemplate).find(|item| item.variables(key).is_some());
-        self.extension.find(kind, key).or_else(|| if kind == ItemKind::Resource { fitting() } else { None })
+        let matching = || self.extension.of(ItemKind::ResourceTemplate).find(|item| item.variables(key).is_some());
+        self.extension.find(kind, key).or_else(|| if kind == ItemKind::Resource { matching() } else { None })
     }
 }
 
@@ -106,43 +95,45 @@ fn unknown(kind: ItemKind, key: &str) -> CallError {
     CallError::Rpc(RpcError::new(code, &format!("unknown {}: {key}", kind.noun())))
 }
 
-/// A call ready to run on any thread.
-struct Job {
+/// A call of a handler, ready to run on any thread.
+struct HandlerCall {
     item: ExtensionItem,
     key: String,
     arguments: Raw,
-    host: Arc<LocalHost>,
+    host: Arc<Host>,
 }
 
-impl Job {
+impl HandlerCall {
     fn run(self) -> Result<Answer, CallError> {
-        let called = self.item.call(&self.arguments, self.host, &Limits::HANDLER);
-        match called.and_then(|returned| self.item.shaped(returned, &self.key)) {
+        let outcome = self.item.call(&self.arguments, self.host, &Limits::HANDLER);
+        match outcome.and_then(|returned| self.item.shaped(returned, &self.key)) {
             Ok(result) => Ok(Answer { result }),
-            Err(CallFault::Failed(failure)) if matches!(failure.kind, FailureKind::Stopped(Stop::Cancelled)) => {
+            Err(ExtensionCallError::Failed(failure))
+                if matches!(failure.kind, FailureKind::Stopped(Stop::Cancelled)) =>
+            {
                 Err(CallError::Cancelled)
             }
-            Err(CallFault::Failed(failure)) if matches!(failure.kind, FailureKind::Stopped(Stop::Input)) => {
+            Err(ExtensionCallError::Failed(failure)) if matches!(failure.kind, FailureKind::Stopped(Stop::Input)) => {
                 Err(CallError::Asks)
             }
-            Err(fault) => failed(&self.item, &fault),
+            Err(error) => failed(&self.item, &error),
         }
     }
 }
 
-/// For a tool an error is a result; for the others it is one of the protocol.
-fn failed(item: &ExtensionItem, fault: &CallFault) -> Result<Answer, CallError> {
+/// The error of a tool is a result; that of any other item is a JSON-RPC error.
+fn failed(item: &ExtensionItem, error: &ExtensionCallError) -> Result<Answer, CallError> {
     let mut data = None;
-    if let CallFault::Failed(failure) = fault {
+    if let ExtensionCallError::Failed(failure) = error {
         tracing::warn!(item = item.definition.key(), "{}", failure.diagnostic);
         if let FailureKind::Failed { data: given } = &failure.kind {
             data.clone_from(given);
         }
     }
-    let text = fault.to_string();
-    match (item.kind, fault) {
+    let text = error.to_string();
+    match (item.kind, error) {
         (ItemKind::Tool, _) => Ok(Answer { result: error_result(&text) }),
-        (_, CallFault::Arguments(_)) => Err(CallError::Rpc(RpcError::invalid_params(&text))),
+        (_, ExtensionCallError::Arguments(_)) => Err(CallError::Rpc(RpcError::invalid_params(&text))),
         _ => Err(CallError::Rpc(match &data {
             Some(data) => RpcError::with_data(code::INTERNAL, &text, data),
             None => RpcError::internal(&text),
@@ -157,9 +148,9 @@ impl Backend for ExtensionBackend {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(async move {
-            let job = self.job(&call)?;
-            self.pool.run(move || job.run()).await.unwrap_or_else(|error| {
-                tracing::error!(extension = self.name(), %error, "a tool did not finish");
+            let handler_call = self.handler_call(&call)?;
+            self.pool.run(move || handler_call.run()).await.unwrap_or_else(|error| {
+                tracing::error!(extension = self.name(), %error, "a handler did not finish");
                 Ok(Answer { result: error_result(&format!("the tool did not finish: {error}")) })
             })
         })
@@ -169,94 +160,8 @@ impl Backend for ExtensionBackend {
         true
     }
 
-    /// On the caller's own thread: a handler that calls a local tool must not wait for a second worker.
+    /// Runs on the caller's thread: a handler that calls an extension must not wait for a second worker.
     fn call_blocking(&self, call: Call, _: &Handle) -> Result<Answer, CallError> {
-        self.job(&call)?.run()
-    }
-}
-
-/// What a local tool may do: what the handler may that called it, but not call servers.
-struct LocalHost {
-    extension: Arc<str>,
-    /// Of what it remembers.
-    namespace: Arc<str>,
-    runtime: Handle,
-    cancel: CancellationToken,
-    deadline: Option<Instant>,
-    /// The handler that called it, or that stands for its client.
-    caller: Option<Arc<dyn Host>>,
-}
-
-impl Host for LocalHost {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
-        Ok(error_result("an extension cannot call servers"))
-    }
-
-    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
-        let mut fields = fields.clone();
-        fields.insert("extension".to_owned(), json!(self.extension.as_ref()));
-        match &self.caller {
-            Some(caller) => caller.log(level, message, &fields),
-            None => level.record(message, &fields),
-        }
-    }
-
-    fn stopped(&self) -> Option<Stop> {
-        if self.cancel.is_cancelled() {
-            return Some(Stop::Cancelled);
-        }
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Stop::Deadline)
-    }
-
-    fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
-        let late = async {
-            match self.deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-                None => std::future::pending().await,
-            }
-        };
-        let wait = async {
-            tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => Err(Stop::Cancelled),
-                () = late => Err(Stop::Deadline),
-                () = future => Ok(()),
-            }
-        };
-        crate::fiber::wait(wait, &self.runtime)
-    }
-
-    fn now(&self) -> SystemTime {
-        self.caller.as_ref().map_or_else(SystemTime::now, |caller| caller.now())
-    }
-
-    fn request(&self) -> Option<&Request> {
-        self.caller.as_ref()?.request()
-    }
-
-    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
-        self.caller.as_ref()?.stands_in(kind, request)
-    }
-
-    fn store(&self) -> Option<&Store> {
-        self.caller.as_ref()?.store()
-    }
-
-    fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    fn line(&self) -> Option<JournalCursor> {
-        self.caller.as_ref()?.line()
-    }
-
-    fn can_ask(&self, question: &Question) -> bool {
-        self.caller.as_ref().is_some_and(|caller| caller.can_ask(question))
-    }
-
-    fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
-        if let Some(caller) = &self.caller {
-            caller.progress(done, total, message);
-        }
+        self.handler_call(&call)?.run()
     }
 }

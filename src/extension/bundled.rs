@@ -1,7 +1,8 @@
-//! The extensions shipped in the binary: what a newcomer sees without any config.
+//! The extensions that are embedded in the binary, and available without a config.
 
 use crate::script::Source;
 
+/// An embedded extension.
 pub struct Bundled {
     pub name: &'static str,
     /// In one line.

@@ -1,4 +1,4 @@
-//! Which files are extensions.
+//! Finds the files of extensions and opens them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::fiber::Pool;
 use crate::host_io::Reach;
 use crate::script::{Limits, Source};
 
-/// Reads a file that may hold one.
+/// Reads the file of an extension.
 pub fn read(file: &Path) -> Result<Source, Diagnostic> {
     let shown = file.display().to_string();
     match std::fs::read_to_string(file) {
@@ -18,7 +18,7 @@ pub fn read(file: &Path) -> Result<Source, Diagnostic> {
     }
 }
 
-/// Loads one. `None` if the file describes no extension: then it is only there for others to load from.
+/// Loads an extension as a backend. None if the file does not define `describe_extension()`: it is a library.
 pub fn open(source: &Source, pool: &Pool, reach: &Arc<Reach>) -> Result<Option<ExtensionBackend>, Diagnostic> {
     let extension = load(source, &Limits::SESSION_SCRIPT, reach)?;
     for line in extension.iter().flat_map(|extension| &extension.log) {
@@ -27,19 +27,19 @@ pub fn open(source: &Source, pool: &Pool, reach: &Arc<Reach>) -> Result<Option<E
     Ok(extension.map(|extension| ExtensionBackend::new(extension, pool.clone())))
 }
 
-/// Two extensions of one name: which files they are in.
+/// The error for two extensions with the same name.
 pub fn clash(first: &ExtensionBackend, second: &ExtensionBackend) -> Diagnostic {
     Diagnostic::error(format!(
-        "two extensions are called `{}`: `{}` and `{}`",
+        "two extensions are named `{}`: `{}` and `{}`",
         first.name(),
         first.source_name(),
         second.source_name()
     ))
-    .note(format!("the one in `{}` was there first and stays", first.source_name()))
+    .note(format!("the extension in `{}` was loaded first and stays", first.source_name()))
     .hint("give one of them another `name` in Extension()")
 }
 
-/// An extension that is called like a server.
+/// The error for an extension that has the name of a server.
 pub fn clash_with_server(extension: &ExtensionBackend) -> Diagnostic {
     let (name, file) = (extension.name(), extension.source_name());
     Diagnostic::error(format!("the extension `{name}` has the name of a server: `{file}`"))
@@ -47,7 +47,7 @@ pub fn clash_with_server(extension: &ExtensionBackend) -> Diagnostic {
         .hint("give the extension another `name` in Extension(), or the server another one in the config")
 }
 
-/// The files that a configured path stands for and that may hold extensions, sorted.
+/// The files that a configured path (a file, a folder or a glob pattern) refers to, sorted.
 pub fn candidates(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let shown = path.display();
     let mut found: Vec<PathBuf> = if path.is_dir() {

@@ -1,5 +1,5 @@
-//! Something an extension offers: its arguments are checked and completed, then its handler runs, and what it returns is
-//! given its shape.
+//! A tool, resource or prompt of an extension: checks the arguments and fills in defaults, runs the handler, and converts
+//! its return value to an MCP result.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use crate::json::{Raw, RawRef, raw};
 use crate::model::{Definition, ItemKind, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{Failure, Function, Host, Limits};
 
+/// One item, with its handler.
 #[derive(Clone, Debug)]
 pub struct ExtensionItem {
     pub kind: ItemKind,
@@ -19,22 +20,23 @@ pub struct ExtensionItem {
     data: Arc<ItemData>,
 }
 
-/// Why a call gave no value.
+/// Why a call of an extension's item has no result.
 #[derive(Debug)]
-pub enum CallFault {
-    /// The arguments are not what it takes: names the field.
+pub enum ExtensionCallError {
+    /// The arguments do not match the input schema. The text names the field.
     Arguments(String),
+    /// The handler failed.
     Failed(Failure),
-    /// It returned what has no shape as a result.
+    /// The return value of the handler cannot become an MCP result.
     Returned(String),
 }
 
-impl fmt::Display for CallFault {
+impl fmt::Display for ExtensionCallError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CallFault::Arguments(text) => write!(formatter, "invalid arguments: {text}"),
-            CallFault::Failed(failure) => formatter.write_str(&failure.for_client()),
-            CallFault::Returned(text) => formatter.write_str(text),
+            ExtensionCallError::Arguments(text) => write!(formatter, "invalid arguments: {text}"),
+            ExtensionCallError::Failed(failure) => formatter.write_str(&failure.for_client()),
+            ExtensionCallError::Returned(text) => formatter.write_str(text),
         }
     }
 }
@@ -45,53 +47,53 @@ impl ExtensionItem {
         ExtensionItem { kind: data.kind, definition, function, data: Arc::new(data.clone()) }
     }
 
-    /// The variables in a URI that fits this template.
+    /// The variables of a URI that matches this template.
     pub(super) fn variables(&self, uri: &str) -> Option<Map<String, Json>> {
         let found = self.data.template.as_ref()?.variables(uri)?;
         Some(found.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect())
     }
 
-    /// Validates, fills defaults in, runs the handler on this thread. `arguments` are those of a tool or a prompt; for a
-    /// resource what its handler gets.
-    pub fn call(&self, arguments: &RawRef, host: Arc<dyn Host>, limits: &Limits) -> Result<Json, CallFault> {
+    /// Validates the arguments, fills in defaults, and runs the handler on this thread. For a resource, `arguments` is what
+    /// `resource_arguments` returns.
+    pub fn call(&self, arguments: &RawRef, host: Arc<Host>, limits: &Limits) -> Result<Json, ExtensionCallError> {
         let parsed: Json =
-            serde_json::from_str(arguments.get()).map_err(|error| CallFault::Arguments(error.to_string()))?;
+            serde_json::from_str(arguments.get()).map_err(|error| ExtensionCallError::Arguments(error.to_string()))?;
         let Json::Object(mut members) = parsed else {
-            return Err(CallFault::Arguments("they must be an object".to_owned()));
+            return Err(ExtensionCallError::Arguments("expected an object".to_owned()));
         };
-        let given = members.len();
+        let count = members.len();
         for (name, default) in self.data.defaults.iter() {
             if !members.contains_key(name) {
                 members.insert(name.clone(), default.clone());
             }
         }
-        let completed = members.len() > given;
+        let has_defaults = members.len() > count;
         let value = Json::Object(members);
         if let Some(schema) = &self.data.input {
-            schema.check(&value).map_err(|error| CallFault::Arguments(error.to_string()))?;
+            schema.check(&value).map_err(|error| ExtensionCallError::Arguments(error.to_string()))?;
         }
-        let result = if completed {
+        let result = if has_defaults {
             self.function.call(&raw(&value), host, limits)
         } else {
             self.function.call(arguments, host, limits)
         };
-        result.map_err(CallFault::Failed)
+        result.map_err(ExtensionCallError::Failed)
     }
 
-    /// What a handler returned, as the result of the protocol. `key` is what it was called by.
-    pub(super) fn shaped(&self, returned: Json, key: &str) -> Result<Raw, CallFault> {
+    /// The return value of a handler as an MCP result. `key` is the name or URI that the item was called by.
+    pub(super) fn shaped(&self, returned: Json, key: &str) -> Result<Raw, ExtensionCallError> {
         let members = match self.kind {
-            ItemKind::Tool => return Ok(self.kept_promise(shaped(returned, true))),
-            ItemKind::Prompt => shaped_messages(returned).map_err(CallFault::Returned)?,
+            ItemKind::Tool => return Ok(self.check_output(shaped(returned, true))),
+            ItemKind::Prompt => shaped_messages(returned).map_err(ExtensionCallError::Returned)?,
             ItemKind::Resource | ItemKind::ResourceTemplate => {
-                self.typed(shaped_contents(returned, key).map_err(CallFault::Returned)?)
+                self.with_mime_type(shaped_contents(returned, key).map_err(ExtensionCallError::Returned)?)
             }
         };
         Ok(raw(&members))
     }
 
-    /// Checks a result against what the tool promises.
-    fn kept_promise(&self, result: Map<String, Json>) -> Raw {
+    /// Checks a result against the output schema of the tool.
+    fn check_output(&self, result: Map<String, Json>) -> Raw {
         let is_error = result.get("isError") == Some(&Json::Bool(true));
         let (false, Some(schema)) = (is_error, &self.data.output) else { return raw(&result) };
         let name = self.definition.key();
@@ -104,8 +106,8 @@ impl ExtensionItem {
         }
     }
 
-    /// Contents without a type get the one the resource declares.
-    fn typed(&self, mut result: Map<String, Json>) -> Map<String, Json> {
+    /// Adds the declared MIME type to contents that have none.
+    fn with_mime_type(&self, mut result: Map<String, Json>) -> Map<String, Json> {
         let Some(declared) = self.definition.member("mimeType") else { return result };
         for content in result.get_mut("contents").and_then(Json::as_array_mut).into_iter().flatten() {
             if let Some(content) = content.as_object_mut()
@@ -117,8 +119,8 @@ impl ExtensionItem {
         result
     }
 
-    /// What the handler of a resource gets.
-    pub(super) fn reading(&self, uri: &str) -> Raw {
+    /// The argument of a resource's handler: the URI and the variables of the template.
+    pub(super) fn resource_arguments(&self, uri: &str) -> Raw {
         let mut members = self.variables(uri).unwrap_or_default();
         members.insert("uri".to_owned(), json!(uri));
         raw(&members)

@@ -1,4 +1,4 @@
-//! Runs an extension's file and asks it to describe itself.
+//! Loads an extension: evaluates its file and calls `describe_extension()`.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -7,8 +7,8 @@ use starlark::environment::{FrozenModule, Globals, GlobalsBuilder};
 use starlark::values::list::ListRef;
 use starlark::values::{OwnedFrozenValue, ValueLike};
 
+use super::runtime::ExtensionRuntime;
 use super::types::{self, ExtensionData, FrozenDescribed, FrozenItem, ItemData};
-use super::world::World;
 use super::{Extension, ExtensionItem, modules};
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
@@ -20,35 +20,43 @@ use crate::script::{
 const DESCRIBE: &str = "describe_extension";
 const IN_A_HANDLER: &str = "do it inside a handler: `def handler(params): ...`, then `Tool(..., handler = handler)`";
 
-/// The names that only an extension knows.
+/// Adds the globals that only extensions have.
 pub fn register(builder: &mut GlobalsBuilder) {
     types::register(builder);
     modules::register(builder);
 }
 
-/// The names an extension knows.
+/// The globals of an extension.
 pub fn globals() -> &'static Globals {
     static GLOBALS: LazyLock<Globals> = LazyLock::new(|| builtins::common().with(register).build());
     &GLOBALS
 }
 
-/// Loads an extension. `None` if the file describes none: then it is only there for others to load from.
+/// Loads an extension. None if the file does not define `describe_extension()`: it is a library for other files.
 pub fn load(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<Extension>, Diagnostic> {
     let loaded = on_big_stack(|| run(source, limits, reach)).and_then(|result| result);
     loaded.map(|loaded| loaded.map(|(extension, _)| extension)).map_err(|failure| *failure.diagnostic)
 }
 
-/// What the functions of an extension may do, and where; none if the file describes none.
-pub fn load_world(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<Arc<World>>, Diagnostic> {
+/// Loads an extension for the built-ins of its tests. None if the file does not define `describe_extension()`.
+pub fn load_runtime(
+    source: &Source,
+    limits: &Limits,
+    reach: &Arc<Reach>,
+) -> Result<Option<Arc<ExtensionRuntime>>, Diagnostic> {
     let loaded = on_big_stack(|| run(source, limits, reach)).and_then(|result| result);
-    loaded.map(|loaded| loaded.map(|(_, world)| world)).map_err(|failure| *failure.diagnostic)
+    loaded.map(|loaded| loaded.map(|(_, runtime)| runtime)).map_err(|failure| *failure.diagnostic)
 }
 
-fn run(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<(Extension, Arc<World>)>, Failure> {
+fn run(
+    source: &Source,
+    limits: &Limits,
+    reach: &Arc<Reach>,
+) -> Result<Option<(Extension, Arc<ExtensionRuntime>)>, Failure> {
     let folder = source.path.as_deref().map(|path| path.parent().unwrap_or(Path::new(".")));
-    let world = Arc::new(World::new(Arc::clone(reach), folder));
-    let context = Context::top(world.clone(), limits).with_cure(IN_A_HANDLER);
-    let done = evaluate(&Program {
+    let runtime = Arc::new(ExtensionRuntime::new(Arc::clone(reach), folder));
+    let context = Context::top(runtime.clone(), limits).with_cure(IN_A_HANDLER);
+    let evaluated = evaluate(&Program {
         source,
         globals: globals(),
         context: &context,
@@ -58,14 +66,14 @@ fn run(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<(E
         paths: Paths::Short,
         collects: false,
     })?;
-    let Some(describe) = describe(&done.module, source)? else { return Ok(None) };
+    let Some(describe) = describe(&evaluated.module, source)? else { return Ok(None) };
     let described = evaluate_and_call(&describe, &context, limits)?;
-    let (data, items) = take_apart(&described, source, &world)?;
-    let mut files = done.files;
-    files.extend(world.noted());
-    world.grant(data.permissions).map_err(|complaint| {
-        let diagnostic = Diagnostic::error(format!("`{}`: {}", source.name, complaint.message));
-        complaint.hint.into_iter().fold(diagnostic, Diagnostic::hint)
+    let (data, items) = parts(&described, source, &runtime)?;
+    let mut files = evaluated.files;
+    files.extend(runtime.recorded_files());
+    runtime.grant(data.permissions).map_err(|error| {
+        let diagnostic = Diagnostic::error(format!("`{}`: {}", source.name, error.message));
+        error.hint.into_iter().fold(diagnostic, Diagnostic::hint)
     })?;
     let extension = Extension {
         name: data.name,
@@ -76,7 +84,7 @@ fn run(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<(E
         files,
         log: context.log.take(),
     };
-    Ok(Some((extension, world)))
+    Ok(Some((extension, runtime)))
 }
 
 fn describe(module: &FrozenModule, source: &Source) -> Result<Option<OwnedFrozenValue>, Failure> {
@@ -92,14 +100,14 @@ fn describe(module: &FrozenModule, source: &Source) -> Result<Option<OwnedFrozen
     Ok(found)
 }
 
-/// The parts of what `describe_extension()` returned, each handler kept alive by the heap it lies on.
-fn take_apart(
+/// The data and items that `describe_extension()` returned. Each handler keeps its heap alive.
+fn parts(
     described: &OwnedFrozenValue,
     source: &Source,
-    world: &Arc<World>,
+    runtime: &Arc<ExtensionRuntime>,
 ) -> Result<(ExtensionData, Vec<ExtensionItem>), Failure> {
     let mut parts = None;
-    // `map` hands out the value itself, so that no unchecked access is needed.
+    // `map` gives access to the frozen value without unsafe code.
     described.map(|value| {
         let Some(extension) = value.downcast_ref::<FrozenDescribed>() else { return value };
         let Some(data) = extension.data.downcast_ref::<ExtensionData>() else { return value };
@@ -108,7 +116,7 @@ fn take_apart(
             let Some(item) = item.unpack_frozen().and_then(|item| item.downcast_ref::<FrozenItem>()) else { continue };
             let Some(data) = item.data.downcast_ref::<ItemData>() else { continue };
             let handler = item.handler;
-            items.push(ExtensionItem::new(data, Function::new(described.map(|_| handler), world.clone())));
+            items.push(ExtensionItem::new(data, Function::new(described.map(|_| handler), runtime.clone())));
         }
         parts = Some((data.clone(), items));
         value

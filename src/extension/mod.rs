@@ -1,15 +1,16 @@
-//! Local tools: a Starlark file that describes an extension. It is a kind of backend; here it is loaded, checked and
-//! called.
+//! Extensions: Starlark files that define tools, resources and prompts. An extension is a backend that runs in this
+//! process; this module loads, checks and calls it.
 
 mod backend;
 pub mod bundled;
 mod discover;
+mod host;
 mod item;
 mod load;
 mod modules;
 mod permissions;
+mod runtime;
 mod types;
-mod world;
 
 use std::path::PathBuf;
 
@@ -18,11 +19,11 @@ use crate::script::LogLine;
 
 pub use backend::ExtensionBackend;
 pub use discover::{candidates, clash, clash_with_server, open, read};
-pub use item::{CallFault, ExtensionItem};
-pub use load::{globals, load, load_world, register};
+pub use item::{ExtensionCallError, ExtensionItem};
+pub use load::{globals, load, load_runtime, register};
 pub use modules::about as about_modules;
 pub use permissions::Permissions;
-pub use world::World;
+pub use runtime::ExtensionRuntime;
 
 /// A loaded extension.
 #[derive(Clone, Debug)]
@@ -32,15 +33,16 @@ pub struct Extension {
     pub description: String,
     /// Tools, then resources and templates, then prompts.
     pub items: Vec<ExtensionItem>,
-    /// The file, as shown in errors.
+    /// The name of the file in errors.
     pub source_name: String,
-    /// The files it was made from beside its own: to be watched with it.
+    /// Other files that it was loaded from. A change of one reloads the extension.
     pub files: Vec<PathBuf>,
-    /// What it logged while it was loaded.
+    /// What its top level logged.
     pub log: Vec<LogLine>,
 }
 
 impl Extension {
+    /// The items of one kind.
     pub fn of(&self, kind: ItemKind) -> impl Iterator<Item = &ExtensionItem> {
         self.items.iter().filter(move |item| item.kind == kind)
     }

@@ -1,15 +1,15 @@
-//! What an extension declares that it does.
+//! The permissions that an extension declares.
 
 use crate::host_io::Hosts;
 
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
-    /// The commands it runs.
+    /// Commands that it may run.
     pub exec: Vec<String>,
     pub hosts: Hosts,
-    /// The variables it reads; all of them if it does not say.
+    /// Environment variables that it may read; None allows all of them.
     pub env: Option<Vec<String>>,
-    /// Further folders.
+    /// Folders whose files it may use, besides its own.
     pub paths: Vec<String>,
 }
 

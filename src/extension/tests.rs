@@ -1,33 +1,31 @@
-//! Given this file, these tools, or this error.
+//! Loads extensions from text and calls their tools.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{CallFault, Extension, bundled::BUNDLED, load};
+use super::{Extension, ExtensionCallError, bundled::BUNDLED, load};
 use crate::host_io::Reach;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, ItemRef};
-use crate::script::{Host, JournalCursor, Limits, LogLevel, Source, Stop};
+use crate::script::{Effects, Host, JournalCursor, Limits, Source, Stop};
 
-struct Nobody;
+struct NoServers;
 
-impl Host for Nobody {
+impl Effects for NoServers {
     fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Err(Stop::Cancelled)
-    }
-
-    fn log(&self, _: LogLevel, _: &str, _: &Map<String, Value>) {}
-
-    fn stopped(&self) -> Option<Stop> {
-        None
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
         futures::executor::block_on(future);
         Ok(())
+    }
+
+    fn stopped(&self) -> Option<Stop> {
+        None
     }
 }
 
@@ -45,9 +43,9 @@ fn fault(text: &str) -> String {
     load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT, &reach()).unwrap_err().to_string()
 }
 
-fn call(extension: &Extension, tool: &str, arguments: Value) -> Result<Value, CallFault> {
+fn call(extension: &Extension, tool: &str, arguments: Value) -> Result<Value, ExtensionCallError> {
     let tool = extension.find(ItemKind::Tool, tool).unwrap();
-    tool.call(&crate::json::raw(&arguments), Arc::new(Nobody), &Limits::HANDLER)
+    tool.call(&crate::json::raw(&arguments), Arc::new(Host::outside_request(Arc::new(NoServers))), &Limits::HANDLER)
 }
 
 fn with_tool(tool: &str) -> String {
@@ -102,9 +100,11 @@ fn parameters_become_a_schema_with_defaults_of_their_type() {
         }, "required": ["n"]}}),
     );
     assert_eq!(call(&extension, "t", json!({"n": 1})).unwrap(), json!({"n": 1, "f": 1.5, "b": true, "l": []}));
-    let Err(CallFault::Arguments(text)) = call(&extension, "t", json!({"n": "x", "e": "z"})) else { panic!("bad") };
+    let Err(ExtensionCallError::Arguments(text)) = call(&extension, "t", json!({"n": "x", "e": "z"})) else {
+        panic!("bad")
+    };
     assert!(text.contains("`n`:") && text.contains("`e`:"), "{text}");
-    assert!(matches!(call(&extension, "t", json!([])), Err(CallFault::Arguments(_))));
+    assert!(matches!(call(&extension, "t", json!([])), Err(ExtensionCallError::Arguments(_))));
 }
 
 #[test]
@@ -168,11 +168,8 @@ fn what_is_wrong_is_said() {
         ("allowed_paths = [1]", "`allowed_paths` of Extension() must be a list of strings"),
         ("prompts = [1]", "`prompts` must hold Prompt(...) only, not a `int`"),
         ("tools = [Prompt(name = 'p', handler = len)]", "`tools` must hold Tool(...) only, not a `prompt`"),
-        ("resources = [Resource(uri = 'x', name = 'x', handler = len)]", "`x` is no URI"),
-        (
-            "resources = [ResourceTemplate(uri_template = 'x://y', name = 'x', handler = len)]",
-            "is no template for URIs",
-        ),
+        ("resources = [Resource(uri = 'x', name = 'x', handler = len)]", "`x` is not a URI"),
+        ("resources = [ResourceTemplate(uri_template = 'x://y', name = 'x', handler = len)]", "is not a URI template"),
         ("prompts = [Prompt(name = 'p', handler = len, arguments = ['a', {'name': 'a'}])]", "two arguments `a`"),
         (
             "prompts = [Prompt(name = 'p', handler = lambda: 1)]",
@@ -242,11 +239,11 @@ fn what_touches_the_world_is_for_handlers() {
 fn wrong_arguments_of_modules_are_said() {
     for (call, expected) in [
         ("exec.run('ls', timeout = 0)", "`timeout` must be a number of seconds above 0"),
-        ("exec.run('ls', env = ['x'])", "`env` must be a dict of texts, not a `list`"),
+        ("exec.run('ls', env = ['x'])", "`env` must be a dict of strings, not a `list`"),
         ("exec.run('ls')", "add `allowed_exec = [\"ls\"]`"),
         ("http.get('https://x.test', auth = 'x')", "`auth` must be `(user, password)`"),
         ("http.post('https://x.test', body = 'a', json_body = 1)", "a request has one body"),
-        ("http.get('https://x.test', headers = {'a': []})", "`headers` must be a dict of texts; `a` is none"),
+        ("http.get('https://x.test', headers = {'a': []})", "`headers` must be a dict of strings; `a` is not one"),
         ("http.get('nonsense')", "this is no URL"),
         ("http.get('http://127.0.0.1/')", "is not a public address"),
         ("data.load_text('/etc/passwd')", "outside of the folder"),

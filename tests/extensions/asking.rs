@@ -55,3 +55,36 @@ async fn where_nobody_can_be_asked_nothing_is_deleted() {
     let told = proxy.fault("delete", json!({"branch": "old", "folder": folder})).await;
     assert_eq!(told, "not deleted: nobody agreed");
 }
+
+#[tokio::test]
+async fn a_result_for_which_somebody_was_asked_is_not_cached() {
+    let extension = r#"
+def ask(params):
+    action = elicit("Sure?", when_unavailable = "error").action
+    return "%s, number %d" % (action, shared_state.incr("asked"))
+
+def count(params):
+    return "number %d" % shared_state.incr("counted")
+
+cached_ask = cached(ask, 600)
+cached_count = cached(count, 600)
+
+def describe_extension():
+    return Extension(name = "caching", version = "1", tools = [
+        Tool(name = "ask", description = "", handler = lambda params: cached_ask(params)),
+        Tool(name = "count", description = "", handler = lambda params: cached_count(params)),
+    ])
+"#;
+    let accept = json!({"action": "accept", "content": {}});
+    for modern in [false, true] {
+        let mut client = Client::at(world(&[("caching.star", extension)]), modern, EVERYTHING).await;
+        for number in 1..=2 {
+            let (questions, outcome) = client.converse("ask", json!({}), accept.clone()).await;
+            assert_eq!(questions.len(), 1, "modern {modern}, call {number}: {outcome}");
+            assert_eq!(text(&outcome), format!("accept, number {number}"), "modern {modern}");
+            // Without a question the result is cached.
+            let (questions, outcome) = client.converse("count", json!({}), accept.clone()).await;
+            assert_eq!((questions.len(), text(&outcome).as_str()), (0, "number 1"), "modern {modern}: {outcome}");
+        }
+    }
+}

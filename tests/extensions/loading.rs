@@ -79,7 +79,7 @@ async fn two_extensions_of_one_name_are_told_with_both_files() {
     let one = one_tool("return 1", "");
     let said = refused(&[("a.star", &one), ("b.star", &one)]).await;
     assert!(
-        said.contains("two extensions are called `one`")
+        said.contains("two extensions are named `one`")
             && said.contains("tools/a.star")
             && said.contains("tools/b.star"),
         "{said}"

@@ -210,12 +210,12 @@ async fn a_handler_knows_whom_it_serves_and_tells_of_its_progress() {
 async fn arguments_of_the_wrong_kind_for_a_module_are_told_with_their_line() {
     let calls = [
         ("http.get(7)", "`url`"),
-        ("http.get('https://x.test', headers = ['a'])", "`headers` must be a dict of texts, not a `list`"),
+        ("http.get('https://x.test', headers = ['a'])", "`headers` must be a dict of strings, not a `list`"),
         ("http.get('https://x.test', auth = 'ann')", "`auth` must be `(user, password)`"),
         ("http.post('https://x.test', body = 'a', json_body = 1)", "a request has one body"),
         ("http.get('https://x.test', timeout = 0)", "`timeout` must be a number of seconds above 0"),
         ("exec.run('ls', 'x')", "`args`"),
-        ("exec.run('ls', env = {'A': []})", "`env` must be a dict of texts; `A` is none"),
+        ("exec.run('ls', env = {'A': []})", "`env` must be a dict of strings; `A` is not one"),
         ("sqlite.query(':memory:', 'SELECT 1', 'x')", "params"),
         ("sqlite.query(':memory:', 7)", "`sql`"),
         ("postgres.query('postgresql://x.test/y', 'SELECT 1', 'x')", "`params` must be a list"),

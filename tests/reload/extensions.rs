@@ -74,10 +74,10 @@ async fn of_two_with_one_name_the_first_stays_until_it_goes() {
     let mut proxy = serving(world(WATCHED).file("tools/z.star", &extension("z", "zed", "z"))).await;
     // Sorted before the one that has the name already.
     proxy.write("tools/b.star", &extension("z", "other", "b"));
-    let error = proxy.client.stderr().line("two extensions are called `z`: ").await;
+    let error = proxy.client.stderr().line("two extensions are named `z`: ").await;
     assert!(error.contains("z.star` and `") && error.contains("b.star`"), "{error}");
     assert_eq!(proxy.tools().await, ["say", "zed"]);
-    assert!(proxy.extension_error().await.contains("two extensions are called `z`"));
+    assert!(proxy.extension_error().await.contains("two extensions are named `z`"));
     std::fs::remove_file(proxy.world.directory.path().join("tools/z.star")).unwrap();
     assert_eq!(proxy.changed_tools().await, ["say", "other"]);
     assert_eq!(proxy.status().await["extensionErrors"], json!([]));
@@ -100,7 +100,7 @@ async fn of_two_with_one_name_at_the_start_the_second_appears_when_the_first_van
     let mut proxy = serving(world(WATCHED).file("tools/b.star", &extension("a", "other", "b"))).await;
     assert_eq!(proxy.tools().await, ["say"]);
     let error = proxy.extension_error().await;
-    assert!(error.contains("two extensions are called `a`") && error.contains("a.star` was there first"), "{error}");
+    assert!(error.contains("two extensions are named `a`") && error.contains("a.star` was loaded first"), "{error}");
     std::fs::remove_file(proxy.world.directory.path().join("tools/a.star")).unwrap();
     assert_eq!(proxy.changed_tools().await, ["other"]);
     assert_eq!(proxy.status().await["extensionErrors"], json!([]));

@@ -11,7 +11,7 @@ async fn a_function_that_reads_a_loop_variable_is_refused_with_the_cure() {
     assert_eq!(
         text,
         "\
-error[loop-capture]: this function reads `call`, which the loop around it assigns: it would see only the last one
+error[loop-capture]: this function reads `call`, which the loop around it assigns: it would see only its last value
  --> policy.star:2:32
   |
 2 |     publish(meta, lambda args: call(args | {'x': 1}))
@@ -31,7 +31,7 @@ async fn so_is_one_that_reads_it_after_the_loop() {
         "{text}"
     );
     assert!(text.contains("--> policy.star:5:12"), "{text}");
-    assert!(text.contains("hint: give it to the function as a parameter: `def make(call): "), "{text}");
+    assert!(text.contains("hint: pass it as a parameter: `def make(call): "), "{text}");
 }
 
 #[tokio::test]

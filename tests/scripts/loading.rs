@@ -27,7 +27,7 @@ async fn nothing_outside_of_the_folder_loads() {
         ("//secrets.txt", "cannot load `//secrets.txt`: only `*.star` files can be loaded"),
         ("//none.star", "cannot load `//none.star`: there is no such file"),
         ("@else//x.star", "cannot load `@else//x.star`: there is no such library"),
-        ("@proxy//lib@9.star", "cannot load `@proxy//lib@9.star`: no such file is shipped"),
+        ("@proxy//lib@9.star", "cannot load `@proxy//lib@9.star`: there is no such embedded file"),
     ] {
         let text = refused(&format!("load('{path}', 'x')\n")).await;
         assert!(text.starts_with(&format!("error: {expected}")), "{text}");
@@ -54,7 +54,7 @@ async fn a_circle_is_named() {
         .file("a.star", "load('b.star', 'x')\n")
         .file("b.star", "load('a.star', 'x')\n");
     let finished = Finished::run(proxy.serve_command()).await.expect(1);
-    let expected = "files load each other in a circle: a.star -> b.star -> a.star";
+    let expected = "load cycle: a.star -> b.star -> a.star";
     assert!(finished.stderr.contains(expected), "{}", finished.stderr);
 }
 

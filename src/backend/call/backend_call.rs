@@ -30,7 +30,7 @@ pub struct Call {
     /// Whether [`TASKS_EXTENSION`] is declared to a stateless server even if the client did not declare it.
     pub declares_tasks: bool,
     /// The handler that makes the call, for backends that run in this process as a part of it.
-    pub host: Option<Arc<dyn Host>>,
+    pub host: Option<Arc<Host>>,
 }
 
 /// The final result of a call, as the backend sent it.

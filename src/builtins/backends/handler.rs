@@ -68,8 +68,9 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
         let timeout = timeout(noun, arguments)?;
         let arguments = crate::json::raw(&members);
         let request = [&*self.target.backend, &*self.target.name, arguments.get()];
-        let result = context
-            .nested("call", &request, |host, line| host.call(&self.target, &arguments, timeout, line).map(Ok))?;
+        let result = context.nested("call", &request, |host, cursor| {
+            host.effects.call(&self.target, &arguments, timeout, cursor).map(Ok)
+        })?;
         convert::text_to_starlark(result.get(), heap).map_err(|error| {
             script_error(format!("the result of `{name}` cannot be converted to a Starlark value: {error}"))
         })

@@ -58,7 +58,7 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
         }
         let pause = Duration::from_secs_f64(seconds.0);
         Context::of(eval)?.effect("sleep", &[], |host| {
-            if let Some(passed) = host.stands_in("sleep", &raw(&seconds.0)) {
+            if let Some(passed) = host.mock("sleep", &raw(&seconds.0), None) {
                 return Ok(passed);
             }
             host.wait_for(tokio::time::sleep(pause))?;
@@ -79,7 +79,7 @@ pub fn register_parallel(builder: &mut GlobalsBuilder) {
         if !done.0.is_finite() || total.is_some_and(|total| !total.is_finite()) {
             return Err(script_error("progress() takes finite numbers"));
         }
-        Context::of(eval)?.tell("progress", |host| host.progress(done.0, total, message))?;
+        Context::of(eval)?.fire("progress", |host| host.output.progress(done.0, total, message))?;
         Ok(NoneType)
     }
 }

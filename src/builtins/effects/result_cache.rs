@@ -68,13 +68,13 @@ impl ResultCache {
             return valid(inside.to_owned()).map_err(|error| script_error(error.to_string()));
         }
         let host = context.host_for("calling a cached handler")?;
-        let asked_before = host.asked();
+        let asked_before = host.questions.asked();
         let returned = call(eval)?;
         let returned = convert::to_json(returned, eval.heap()).map_err(|error| {
             script_error(format!("the result of a cached handler cannot be converted to JSON: {error}"))
         })?;
         let is_error = returned.get("isError") == Some(&Json::Bool(true));
-        if let (false, true, Some(store)) = (is_error, asked_before == host.asked(), host.store()) {
+        if let (false, true, Some(store)) = (is_error, asked_before == host.questions.asked(), host.store()) {
             let key = owner_key(host.as_ref(), key);
             store.cache().put(self.number, &key, &returned.to_string(), Duration::from_micros(self.ttl_micros));
         }
@@ -83,6 +83,6 @@ impl ResultCache {
 }
 
 /// The key qualified by the owner of the call, so that owners do not share results.
-fn owner_key(host: &dyn Host, key: &str) -> String {
+fn owner_key(host: &Host, key: &str) -> String {
     format!("{:?} {key}", owner(host))
 }

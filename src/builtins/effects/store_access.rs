@@ -12,7 +12,7 @@ type EffectOutcome<T> = Result<Result<T, String>, Stop>;
 
 /// Runs an operation on the store; the handler waits for it.
 pub(crate) fn with_store<T, F: Future<Output = Outcome<T>>>(
-    host: &dyn Host,
+    host: &Host,
     operation: impl FnOnce(Store) -> F,
 ) -> EffectOutcome<T> {
     let Some(store) = host.store() else { return Ok(Err("no store is available here".to_owned())) };
@@ -22,7 +22,7 @@ pub(crate) fn with_store<T, F: Future<Output = Outcome<T>>>(
 
 /// The owner of the values that a handler stores: the authenticated user; without authentication the session; on standard
 /// input and output the process; for an anonymous request without a session that request alone.
-pub(crate) fn owner(host: &dyn Host) -> Owner {
+pub(crate) fn owner(host: &Host) -> Owner {
     host.request().map_or(Owner::Process, |request| Owner::of_values(&request.principal, request.owner.as_ref()))
 }
 
@@ -35,12 +35,12 @@ pub(crate) enum Scope {
 }
 
 /// The part of the store that holds this script's values in a scope.
-pub(crate) fn space(host: &dyn Host, scope: Scope) -> Space {
+pub(crate) fn space(host: &Host, scope: Scope) -> Space {
     let owner = match scope {
         Scope::Owner => owner(host),
         Scope::Everybody => Owner::Everybody,
     };
-    Space::new(owner, host.namespace())
+    Space::new(owner, host.namespace.clone())
 }
 
 /// Converts the argument `name`, a number of seconds, to a duration.

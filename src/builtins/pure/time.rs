@@ -63,7 +63,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
 /// The current Unix time in milliseconds.
 fn clock(kind: &'static str, eval: &Evaluator<'_, '_, '_>) -> starlark::Result<i64> {
     let millis = Context::of(eval)?.effect(kind, &[], |host| {
-        let since = host.now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since = host.clock.now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Ok(Ok(crate::json::raw(&i64::try_from(since.as_millis()).unwrap_or(i64::MAX))))
     })?;
     millis.get().parse().map_err(|_| script_error("the recorded time is not a number"))

@@ -31,9 +31,12 @@ fn values_come_back_as_json() {
     assert_eq!(handle("return args['a'] + 1", r#"{"a": 41}"#).unwrap(), json!(42));
     assert_eq!(handle("args['x'] = 1\nreturn args", "{}").unwrap(), json!({"x": 1}));
     let failure = handle("return {'a': [1, print]}", "{}").unwrap_err();
-    assert_eq!(failure.message, "`handler` returned what cannot become JSON: `a[1]`: a function cannot become JSON");
+    assert_eq!(
+        failure.message,
+        "`handler` returned a value that cannot become JSON: `a[1]`: a function cannot become JSON"
+    );
     let failure = handle("return 1", r#"{"deep": {"x": 1e400}}"#).unwrap_err();
-    assert_eq!(failure.message, "the arguments cannot be given to a script: `deep.x`: number out of range: 1e+400");
+    assert_eq!(failure.message, "cannot convert the arguments to Starlark: `deep.x`: number out of range: 1e+400");
 }
 
 #[test]

@@ -88,5 +88,5 @@ fn what_breaks_the_engine_is_an_error() {
     let deep = format!("x = {}1\n", "-".repeat(990));
     run_with(vec![], json!({}), &short(), &deep).unwrap();
     let text = top(&format!("x = '{}'\n", "a".repeat(1 << 20)), &short());
-    assert!(text.contains("a script may have 1048576"), "{text}");
+    assert!(text.contains("the maximum is 1048576"), "{text}");
 }

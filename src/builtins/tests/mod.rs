@@ -24,7 +24,9 @@ use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, RawRef, raw};
 use crate::model::Snapshot;
 use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status, SurfaceKey};
-use crate::script::{Failure, Host, JournalCursor, Limits, LogLevel, Question, Source, Stop};
+use crate::script::{
+    Effects, Failure, Host, JournalCursor, Limits, LogLevel, Output, Question, Questions, Source, Stop,
+};
 
 /// A tool with a schema of two parameters.
 pub(super) fn tool(name: &str) -> Value {
@@ -110,7 +112,7 @@ pub(super) struct Recorder {
     pub asks: bool,
 }
 
-impl Host for Recorder {
+impl Effects for Recorder {
     fn call(
         &self,
         target: &ItemRef,
@@ -130,10 +132,6 @@ impl Host for Recorder {
         Ok(crate::json::valid(answer).unwrap())
     }
 
-    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
-        self.logged.lock().unwrap().push(format!("{} {message} {}", level.as_str(), Value::from(fields.clone())));
-    }
-
     fn stopped(&self) -> Option<Stop> {
         *self.stop.lock().unwrap()
     }
@@ -142,13 +140,31 @@ impl Host for Recorder {
         crate::fiber::wait(future, RUNTIME.handle());
         Ok(())
     }
+}
 
-    fn line(&self) -> Option<JournalCursor> {
+impl Output for Recorder {
+    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
+        self.logged.lock().unwrap().push(format!("{} {message} {}", level.as_str(), Value::from(fields.clone())));
+    }
+
+    fn print(&self, text: &str) {
+        self.log(LogLevel::Info, text, &Map::new());
+    }
+
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+}
+
+impl Questions for Recorder {
+    fn cursor(&self) -> Option<JournalCursor> {
         self.line.lock().unwrap().clone()
     }
 
     fn can_ask(&self, _: &Question) -> bool {
         self.asks
+    }
+
+    fn asked(&self) -> u64 {
+        0
     }
 }
 
@@ -164,7 +180,8 @@ pub(super) fn call(
     let Handler::Script(function) = &tool.handler else { panic!("`{name}` is published unwrapped") };
     let arguments = crate::json::valid(arguments.to_owned()).unwrap();
     let _context = RUNTIME.enter();
-    function.call(&arguments, host.clone(), limits)
+    let host = Host { output: host.clone(), questions: host.clone(), ..Host::outside_request(host.clone()) };
+    function.call(&arguments, Arc::new(host), limits)
 }
 
 /// Publishes one handler and calls it.

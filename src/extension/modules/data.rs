@@ -1,4 +1,4 @@
-//! The module `data`: files that come with an extension.
+//! The module `data`: data files of an extension.
 
 use std::path::PathBuf;
 
@@ -8,40 +8,40 @@ use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::Value;
 
-use super::super::world::World;
-use super::look;
+use super::perform_now;
+use crate::extension::runtime::ExtensionRuntime;
 
-/// What a file may have.
+/// The maximum size of a file in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
-/// Files that come with an extension: below its folder, or below one that `allowed_paths` names. Paths are relative to the extension's
-/// folder; those that lead out of it, also by a link, are refused. Read at the top level, a file is part of the
-/// extension: when it changes, the extension is loaded again.
+/// Data files of the extension, in its folder or in a folder that `allowed_paths` names. Paths are relative to the
+/// extension's folder. Paths that lead out of these folders are refused, also through links. A file that is read at the top
+/// level is part of the extension: when the file changes, the extension is reloaded.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// The value that a JSON file holds: `items = data.load_json("items.json")`.
+    /// Reads a JSON file: `items = data.load_json("items.json")`.
     fn load_json<'v>(path: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-        let world = World::of(eval)?;
-        look("data.load_json", path, eval, || {
-            let text = read(world, path)?;
+        let runtime = ExtensionRuntime::of(eval)?;
+        perform_now("data.load_json", path, eval, || {
+            let text = read(runtime, path)?;
             serde_json::from_str(&text).map_err(|error| format!("`{path}` is not JSON: {error}"))
         })
     }
 
-    /// A file as text.
+    /// Reads a UTF-8 text file.
     fn load_text<'v>(path: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-        let world = World::of(eval)?;
-        look("data.load_text", path, eval, || read(world, path).map(Json::String))
+        let runtime = ExtensionRuntime::of(eval)?;
+        perform_now("data.load_text", path, eval, || read(runtime, path).map(Json::String))
     }
 }
 
-fn read(world: &World, path: &str) -> Result<String, String> {
-    let file: PathBuf = world.folder().existing(path)?;
+fn read(runtime: &ExtensionRuntime, path: &str) -> Result<String, String> {
+    let file: PathBuf = runtime.folder().existing(path)?;
     let size = file.metadata().map_err(|error| format!("`{path}` cannot be read: {error}"))?.len();
     if size > MAX_FILE {
-        return Err(format!("`{path}` has {size} bytes; a file may have {MAX_FILE}"));
+        return Err(format!("`{path}` has {size} bytes; the maximum is {MAX_FILE}"));
     }
     let bytes = std::fs::read(&file).map_err(|error| format!("`{path}` cannot be read: {error}"))?;
-    world.note(file);
+    runtime.record_file(file);
     String::from_utf8(bytes).map_err(|_| format!("`{path}` is not text (UTF-8)"))
 }

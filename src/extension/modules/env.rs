@@ -1,4 +1,4 @@
-//! The module `env`: variables of the proxy's own environment.
+//! The module `env`: environment variables of the proxy.
 
 use serde_json::Value as Json;
 use starlark::environment::GlobalsBuilder;
@@ -6,15 +6,15 @@ use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::Value;
 
-use super::super::world::World;
-use super::look;
+use super::perform_now;
+use crate::extension::runtime::ExtensionRuntime;
 
-/// The environment the proxy was started with: keys and addresses that do not belong into a file. All of it, unless
-/// `allowed_env` of the extension names variables. Also at the top level.
+/// Environment variables of the proxy, for keys and addresses that do not belong in a file. All variables are readable
+/// unless the extension declares `allowed_env`. Also works at the top level.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// A variable, or `default` where it is not set. If `allowed_env` of the extension names variables, all others are
-    /// an error.
+    /// The value of a variable, or `default` if it is not set. Reading a variable that is not in a declared `allowed_env` is an
+    /// error.
     ///
     /// ```python
     /// region = env.get("REGION", "eu-west-1")
@@ -24,7 +24,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = "")] default: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        let value = World::of(eval)?.variable(name)?;
-        look("env.get", name, eval, || Ok(Json::from(value.unwrap_or(default))))
+        let value = ExtensionRuntime::of(eval)?.variable(name)?;
+        perform_now("env.get", name, eval, || Ok(Json::from(value.unwrap_or(default))))
     }
 }

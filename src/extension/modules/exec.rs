@@ -8,26 +8,27 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::list::UnpackList;
 use starlark::values::none::NoneOr;
 
-use super::{act_if, pairs, seconds};
+use super::{pairs, perform_if, seconds};
 use crate::extension::Permissions;
 use crate::host_io::command;
 use crate::host_io::command::Command;
 
-/// Commands of this machine: only those that `allowed_exec` of the extension names, by exactly these names, and never
-/// through a shell: an argument is an argument, whatever is in it.
+/// Runs commands of this machine: only those that `allowed_exec` of the extension lists, under exactly these names. Commands
+/// run without a shell, so arguments are passed unchanged.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// Runs a command and waits for its end. A dict with `stdout`, `stderr`, `exit_code`, `success`, `timed_out` and
+    /// Runs a command and waits until it exits. Returns a dict with `stdout`, `stderr`, `exit_code`, `success`, `timed_out` and
     /// `truncated`.
     ///
-    /// The command gets a small environment (`PATH`, `HOME` and the like) and what `env` adds; `cwd` is relative to the
-    /// extension's folder. After `timeout` seconds, and when the call is cancelled, it is ended with everything that it
-    /// has started, daemons too. One that ends by itself takes its process group with it. Of each stream the first MiB is kept.
+    /// The command gets a minimal environment (`PATH`, `HOME` and the like) plus `env`. `cwd` is relative to the extension's
+    /// folder. After `timeout` seconds, or when the call is cancelled, the command is killed with everything it has started,
+    /// daemons included. When a command exits by itself, the rest of its process group is killed. The first MiB of each stream is
+    /// kept.
     ///
     /// ```python
-    /// done = exec.run("git", ["status", "--short"], timeout = 5)
-    /// if not done["success"]:
-    ///     return error(done["stderr"])
+    /// status = exec.run("git", ["status", "--short"], timeout = 5)
+    /// if not status["success"]:
+    ///     return error(status["stderr"])
     /// ```
     fn run<'v>(
         command: &str,
@@ -47,10 +48,10 @@ pub fn members(builder: &mut GlobalsBuilder) {
             env: pairs("env", env, eval.heap())?,
             timeout: seconds("timeout", timeout)?,
         };
-        let asked = request.clone();
-        let allowed = |permissions: &Permissions| command::check(&asked.command, &permissions.exec);
-        act_if("exec.run", &asked, eval, allowed, |world| async move {
-            command::run(&world.reach, &world.permissions().exec, world.folder(), &request).await
+        let recorded = request.clone();
+        let allowed = |permissions: &Permissions| command::check(&recorded.command, &permissions.exec);
+        perform_if("exec.run", &recorded, eval, allowed, |runtime| async move {
+            command::run(&runtime.reach, &runtime.permissions().exec, runtime.folder(), &request).await
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The module `http`: requests.
+//! The module `http`: HTTP requests.
 #![expect(clippy::too_many_arguments, reason = "a built-in has as many as its users can give")]
 
 use serde_json::Value as Json;
@@ -9,25 +9,26 @@ use starlark::values::Value;
 use starlark::values::float::UnpackFloat;
 use starlark::values::none::NoneOr;
 
-use super::{act_if, pairs, seconds};
+use super::{pairs, perform_if, seconds};
 use crate::extension::Permissions;
 use crate::host_io::http;
 use crate::host_io::http::{Body, Request};
 use crate::script::{convert, script_error};
 
-/// HTTP requests. Public hosts are open; loopback, private and link-local addresses only where `allowed_hosts` of the
-/// extension names the host, whatever a name resolves to and wherever a redirect leads. If `allowed_hosts` is given, only
-/// those hosts. Headers and credentials are not sent on to another host.
+/// HTTP requests. Public hosts are allowed. Loopback, private and link-local addresses are allowed only if `allowed_hosts` of
+/// the extension lists the host; this holds for resolved names and for redirects too. If `allowed_hosts` is declared, only
+/// those hosts are allowed. Headers and credentials are not forwarded when a redirect leads to another host.
 ///
-/// The answer is a dict with `url`, `status_code`, `status` (the same), `success` (2xx), `headers` (lower-case names),
-/// `body` and, when the body parses, `json`. An answer with an error status is an answer; no answer at all is an error.
+/// The response is a dict with `url`, `status_code`, `status` (the same), `success` (2xx), `headers` (lower-case names),
+/// `body` and, if the body is JSON, `json`. A response with an error status is not an error; a request without a response is.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// `params` are added to the URL, `auth` is `(user, password)`, `timeout` in seconds is for all of it.
+    /// Sends a GET request. `params` are added to the query of the URL, `auth` is `(user, password)`, and `timeout` is the time
+    /// for the whole request in seconds.
     ///
     /// ```python
-    /// answer = http.get("https://api.example.com/items", params = {"q": "x"}, headers = {"Accept": "application/json"})
-    /// names = [item["name"] for item in answer["json"]]
+    /// response = http.get("https://api.example.com/items", params = {"q": "x"}, headers = {"Accept": "application/json"})
+    /// names = [item["name"] for item in response["json"]]
     /// ```
     fn get<'v>(
         url: &str,
@@ -37,10 +38,10 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = UnpackFloat(30.0))] timeout: UnpackFloat,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        send("http.get", Given { url, params, headers, auth, timeout, ..Given::default() }, eval)
+        send("http.get", HttpArguments { url, params, headers, auth, timeout, ..HttpArguments::default() }, eval)
     }
 
-    /// As `get`, without the body.
+    /// Sends a HEAD request, whose response has no body. Parameters as of `get`.
     fn head<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -49,10 +50,10 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = UnpackFloat(30.0))] timeout: UnpackFloat,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        send("http.head", Given { url, params, headers, auth, timeout, ..Given::default() }, eval)
+        send("http.head", HttpArguments { url, params, headers, auth, timeout, ..HttpArguments::default() }, eval)
     }
 
-    /// As `get`: what the server can do there.
+    /// Sends an OPTIONS request. Parameters as of `get`.
     fn options<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -61,10 +62,10 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = UnpackFloat(30.0))] timeout: UnpackFloat,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        send("http.options", Given { url, params, headers, auth, timeout, ..Given::default() }, eval)
+        send("http.options", HttpArguments { url, params, headers, auth, timeout, ..HttpArguments::default() }, eval)
     }
 
-    /// As `get`; a body, where the server wants one, is given as for `post`, by name.
+    /// Sends a DELETE request. Parameters as of `get`; a body can be passed by name as for `post`.
     fn delete<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -76,15 +77,16 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = UnpackFloat(30.0))] timeout: UnpackFloat,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        send("http.delete", Given { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
+        send("http.delete", HttpArguments { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
     }
 
-    /// Sends a body: text in `body`, a value in `json_body`, or a dict in `form_body`; one of them.
+    /// Sends a POST request with one body: a string in `body`, a value in `json_body`, or a dict in `form_body`. Other parameters
+    /// as of `get`.
     ///
     /// ```python
-    /// made = http.post("https://api.example.com/items", json_body = {"name": "tea"}, timeout = 5)
-    /// if not made["success"]:
-    ///     return error("the shop says " + made["body"])
+    /// created = http.post("https://api.example.com/items", json_body = {"name": "tea"}, timeout = 5)
+    /// if not created["success"]:
+    ///     return error("the shop says " + created["body"])
     /// ```
     fn post<'v>(
         url: &str,
@@ -97,10 +99,10 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = UnpackFloat(30.0))] timeout: UnpackFloat,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        send("http.post", Given { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
+        send("http.post", HttpArguments { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
     }
 
-    /// As `post`.
+    /// Sends a PUT request. Parameters as of `post`.
     fn put<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -112,10 +114,10 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = UnpackFloat(30.0))] timeout: UnpackFloat,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        send("http.put", Given { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
+        send("http.put", HttpArguments { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
     }
 
-    /// As `post`.
+    /// Sends a PATCH request. Parameters as of `post`.
     fn patch<'v>(
         url: &str,
         #[starlark(default = NoneOr::None)] params: NoneOr<Value<'v>>,
@@ -127,12 +129,12 @@ pub fn members(builder: &mut GlobalsBuilder) {
         #[starlark(default = UnpackFloat(30.0))] timeout: UnpackFloat,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        send("http.patch", Given { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
+        send("http.patch", HttpArguments { url, params, headers, auth, body, json_body, form_body, timeout }, eval)
     }
 }
 
-/// The arguments of any of them.
-struct Given<'a, 'v> {
+/// The arguments of any of the functions.
+struct HttpArguments<'a, 'v> {
     url: &'a str,
     params: NoneOr<Value<'v>>,
     headers: NoneOr<Value<'v>>,
@@ -143,9 +145,9 @@ struct Given<'a, 'v> {
     timeout: UnpackFloat,
 }
 
-impl Default for Given<'_, '_> {
+impl Default for HttpArguments<'_, '_> {
     fn default() -> Self {
-        Given {
+        HttpArguments {
             url: "",
             params: NoneOr::None,
             headers: NoneOr::None,
@@ -158,27 +160,31 @@ impl Default for Given<'_, '_> {
     }
 }
 
-fn send<'v>(kind: &'static str, given: Given<'_, 'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+fn send<'v>(
+    kind: &'static str,
+    arguments: HttpArguments<'_, 'v>,
+    eval: &mut Evaluator<'v, '_, '_>,
+) -> starlark::Result<Value<'v>> {
     let heap = eval.heap();
     let request = Request {
         method: kind.trim_start_matches("http.").to_uppercase(),
-        url: given.url.to_owned(),
-        params: pairs("params", given.params, heap)?,
-        headers: pairs("headers", given.headers, heap)?,
-        auth: auth(given.auth, eval)?,
-        body: body(given.body, given.json_body, given.form_body, eval)?,
-        timeout: seconds("timeout", given.timeout)?,
+        url: arguments.url.to_owned(),
+        params: pairs("params", arguments.params, heap)?,
+        headers: pairs("headers", arguments.headers, heap)?,
+        auth: auth(arguments.auth, eval)?,
+        body: body(arguments.body, arguments.json_body, arguments.form_body, eval)?,
+        timeout: seconds("timeout", arguments.timeout)?,
     };
-    let asked = request.clone();
-    let allowed = |permissions: &Permissions| http::check(&permissions.hosts, &asked);
-    act_if(kind, &asked, eval, allowed, |world| async move {
-        http::perform(&world.reach.http, &world.permissions().hosts, &request).await
+    let recorded = request.clone();
+    let allowed = |permissions: &Permissions| http::check(&permissions.hosts, &recorded);
+    perform_if(kind, &recorded, eval, allowed, |runtime| async move {
+        http::perform(&runtime.reach.http, &runtime.permissions().hosts, &request).await
     })
 }
 
-fn auth<'v>(given: NoneOr<Value<'v>>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Option<(String, String)>> {
-    let Some(given) = given.into_option() else { return Ok(None) };
-    match convert::to_json(given, eval.heap())?.as_array().map(Vec::as_slice) {
+fn auth<'v>(pair: NoneOr<Value<'v>>, eval: &Evaluator<'v, '_, '_>) -> starlark::Result<Option<(String, String)>> {
+    let Some(pair) = pair.into_option() else { return Ok(None) };
+    match convert::to_json(pair, eval.heap())?.as_array().map(Vec::as_slice) {
         Some([Json::String(user), Json::String(password)]) => Ok(Some((user.clone(), password.clone()))),
         _ => Err(script_error("`auth` must be `(user, password)`")),
     }

@@ -1,4 +1,4 @@
-//! What only extensions can do: one file a module. Each is a thin layer over `reach`, and acts through the host.
+//! The modules that only extensions have, one per file. Each is a thin layer over `host_io`.
 
 mod data;
 mod env;
@@ -21,12 +21,12 @@ use starlark::values::none::NoneOr;
 use starlark::values::{Heap, Value};
 
 use super::permissions::Permissions;
-use super::world::World;
+use super::runtime::ExtensionRuntime;
 use crate::host_io::{Statement, Wants};
 use crate::json::raw;
 use crate::script::{Context, convert, script_error};
 
-/// A module's name, and what adds its members.
+/// The name of a module, and the function that adds its members.
 type Module = (&'static str, fn(&mut GlobalsBuilder));
 
 const ALL: [Module; 8] = [
@@ -46,7 +46,7 @@ pub(super) fn register(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// What each module says of itself as a whole: what it is for, and what it needs.
+/// The documentation of each module as a whole.
 pub fn about() -> impl Iterator<Item = (&'static str, String)> {
     ALL.into_iter().map(|(name, members)| {
         let alone = GlobalsBuilder::new().with(members).build();
@@ -54,60 +54,61 @@ pub fn about() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// Does something to the world that takes its time, within what the extension may do.
-fn act<'v, 'a, F>(
+/// Performs an asynchronous effect of the extension.
+fn perform<'v, 'a, F>(
     kind: &'static str,
     request: &impl Serialize,
     eval: &mut Evaluator<'v, 'a, '_>,
-    perform: impl FnOnce(&'a World) -> F,
+    run: impl FnOnce(&'a ExtensionRuntime) -> F,
 ) -> starlark::Result<Value<'v>>
 where
     F: Future<Output = Result<Json, String>> + 'a,
 {
-    act_if(kind, request, eval, |_| Ok(()), perform)
+    perform_if(kind, request, eval, |_| Ok(()), run)
 }
 
-/// The same where a test may stand in for the world: what the extension has declared holds there too.
-fn act_if<'v, 'a, F>(
+/// Performs an asynchronous effect of the extension if its permissions allow it. They are checked before a mock of a test
+/// is used, too.
+fn perform_if<'v, 'a, F>(
     kind: &'static str,
     request: &impl Serialize,
     eval: &mut Evaluator<'v, 'a, '_>,
     allowed: impl FnOnce(&Permissions) -> Result<(), String>,
-    perform: impl FnOnce(&'a World) -> F,
+    run: impl FnOnce(&'a ExtensionRuntime) -> F,
 ) -> starlark::Result<Value<'v>>
 where
     F: Future<Output = Result<Json, String>> + 'a,
 {
-    let (context, world) = (Context::of(eval)?, World::of(eval)?);
+    let (context, runtime) = (Context::of(eval)?, ExtensionRuntime::of(eval)?);
     let request = raw(request);
     let result = context.effect(kind, &[request.get()], |host| {
-        if let Some(Err(problem)) = world.declared().map(allowed) {
+        if let Some(Err(problem)) = runtime.declared().map(allowed) {
             return Ok(Err(problem));
         }
-        match host.stands_in_here(kind, &request, eval) {
+        match host.mock(kind, &request, Some(&mut *eval)) {
             Some(answer) => Ok(answer),
-            None => Ok(host.wait_for(perform(world))?.map(|value| raw(&value))),
+            None => Ok(host.wait_for(run(runtime))?.map(|value| raw(&value))),
         }
     })?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
 }
 
-/// The same for what is there at once and may be wanted at the top level too: there it is simply done.
-fn look<'v>(
+/// Performs a synchronous effect that is allowed at the top level too, where it is not recorded.
+fn perform_now<'v>(
     kind: &'static str,
     request: &str,
     eval: &mut Evaluator<'v, '_, '_>,
-    perform: impl FnOnce() -> Result<Json, String>,
+    run: impl FnOnce() -> Result<Json, String>,
 ) -> starlark::Result<Value<'v>> {
     let context = Context::of(eval)?;
     if context.host.is_none() {
-        return Ok(convert::to_starlark(&perform().map_err(script_error)?, eval.heap())?);
+        return Ok(convert::to_starlark(&run().map_err(script_error)?, eval.heap())?);
     }
-    let result = context.effect(kind, &[request], |_| Ok(perform().map(|value| raw(&value))))?;
+    let result = context.effect(kind, &[request], |_| Ok(run().map(|value| raw(&value))))?;
     Ok(convert::text_to_starlark(result.get(), eval.heap())?)
 }
 
-/// What a script asks of a database.
+/// A statement for a database.
 fn statement<'v>(
     database: &str,
     sql: &str,
@@ -120,23 +121,23 @@ fn statement<'v>(
 }
 
 /// A number of seconds above 0.
-fn seconds(what: &str, given: UnpackFloat) -> starlark::Result<f64> {
-    match Duration::try_from_secs_f64(given.0) {
-        Ok(duration) if !duration.is_zero() => Ok(given.0),
+fn seconds(what: &str, value: UnpackFloat) -> starlark::Result<f64> {
+    match Duration::try_from_secs_f64(value.0) {
+        Ok(duration) if !duration.is_zero() => Ok(value.0),
         _ => Err(script_error(format!("`{what}` must be a number of seconds above 0"))),
     }
 }
 
-/// A dict of texts that may be left out; numbers and bools become text, what is None is left out.
-fn pairs<'v>(what: &str, given: NoneOr<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Vec<(String, String)>> {
-    let Some(given) = given.into_option() else { return Ok(Vec::new()) };
-    let wrong = |name: &str| script_error(format!("`{what}` must be a dict of texts{name}"));
-    let members = convert::to_object(given, heap)?.ok_or_else(|| wrong(&format!(", not a `{}`", given.get_type())))?;
+/// An optional dict of strings. Numbers and bools become strings; members that are None are omitted.
+fn pairs<'v>(what: &str, dict: NoneOr<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Vec<(String, String)>> {
+    let Some(dict) = dict.into_option() else { return Ok(Vec::new()) };
+    let wrong = |name: &str| script_error(format!("`{what}` must be a dict of strings{name}"));
+    let members = convert::to_object(dict, heap)?.ok_or_else(|| wrong(&format!(", not a `{}`", dict.get_type())))?;
     let text = |(name, value): (String, Json)| match value {
         Json::Null => None,
         Json::String(text) => Some(Ok((name, text))),
         Json::Number(_) | Json::Bool(_) => Some(Ok((name, value.to_string()))),
-        _ => Some(Err(wrong(&format!("; `{name}` is none")))),
+        _ => Some(Err(wrong(&format!("; `{name}` is not one")))),
     };
     members.into_iter().filter_map(text).collect()
 }

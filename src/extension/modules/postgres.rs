@@ -1,4 +1,4 @@
-//! The module `postgres`: databases behind a connection string.
+//! The module `postgres`: PostgreSQL databases.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -6,19 +6,19 @@ use starlark::starlark_module;
 use starlark::values::Value;
 use starlark::values::none::NoneOr;
 
-use super::{act, statement};
+use super::{perform, statement};
 use crate::host_io::{Statement, Wants, postgres};
 
-/// PostgreSQL. `connection` is `postgresql://user:password@host:5432/database`, best from `env.get()`; connections are
-/// kept and used again. `params` is a list for `$1`, `$2`; each is read as the type the statement has there.
+/// PostgreSQL. `connection` is `postgresql://user:password@host:5432/database`, best read with `env.get()`. Connections are
+/// pooled. `params` is a list for `$1`, `$2`; each value is converted to the type of its parameter.
 ///
-/// Numbers are numbers (`numeric` too), dates and times ISO 8601 text, `json` values, arrays lists, `uuid` and enums
-/// text, `bytea` is `{"base64": "..."}`, NULL is None. If `allowed_hosts` is given, only databases on those hosts.
-/// `sslmode` in the connection says whether TLS is used and how the certificate is checked, up to `verify-full`;
-/// `sslrootcert` names a file of authorities in the extension's folder.
+/// Numbers (`numeric` too) become numbers, dates and times ISO 8601 strings, `json` values, arrays lists, `uuid` and enums
+/// strings, `bytea` `{"base64": "..."}`, and NULL None. If `allowed_hosts` is declared, only databases on those hosts are
+/// allowed. `sslmode` in the connection string selects TLS and the check of the certificate, up to `verify-full`;
+/// `sslrootcert` names a file of root certificates in the extension's folder.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// The rows a statement gives, as a list of dicts: `postgres.query(connection, "SELECT * FROM users WHERE id = $1", [7])`.
+    /// Runs a statement and returns its rows as a list of dicts: `postgres.query(connection, "SELECT * FROM users WHERE id = $1", [7])`.
     fn query<'v>(
         connection: &str,
         sql: &str,
@@ -28,7 +28,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         run("postgres.query", statement(connection, sql, params, Wants::Rows, eval)?, eval)
     }
 
-    /// How many rows a statement has changed.
+    /// Runs a statement and returns the number of changed rows.
     fn execute<'v>(
         connection: &str,
         sql: &str,
@@ -48,7 +48,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
     }
 
     /// The columns of a table: a list of dicts with `column_name`, `data_type`, `is_nullable` ("YES" or "NO"),
-    /// `column_default`, `character_maximum_length`, and `name` and `type` as `sqlite` calls the first two.
+    /// `column_default`, `character_maximum_length`, and the first two also as `name` and `type`, as in `sqlite`.
     fn describe_table<'v>(
         connection: &str,
         table: &str,
@@ -60,8 +60,8 @@ pub fn members(builder: &mut GlobalsBuilder) {
 }
 
 fn run<'v>(kind: &'static str, statement: Statement, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-    let asked = statement.clone();
-    act(kind, &asked, eval, |world| async move {
-        postgres::perform(&world.reach.postgres, &world.permissions().hosts, world.folder(), &statement).await
+    let recorded = statement.clone();
+    perform(kind, &recorded, eval, |runtime| async move {
+        postgres::perform(&runtime.reach.postgres, &runtime.permissions().hosts, runtime.folder(), &statement).await
     })
 }

@@ -1,4 +1,4 @@
-//! The module `sqlite`: databases in files.
+//! The module `sqlite`: SQLite databases in files.
 
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -6,15 +6,15 @@ use starlark::starlark_module;
 use starlark::values::Value;
 use starlark::values::none::NoneOr;
 
-use super::{act, statement};
+use super::{perform, statement};
 use crate::host_io::{Statement, Wants, sqlite};
 
-/// SQLite databases below the extension's folder, or below one that `allowed_paths` names. `params` is a list for `?`, or
-/// a dict for `:name`; bytes are `{"base64": "..."}` in both directions. A statement stays within its database: ATTACH and
-/// load_extension() are refused. `:memory:` is an empty database for one statement.
+/// SQLite databases in the extension's folder, or in a folder that `allowed_paths` names. `params` is a list for `?`, or a dict
+/// for `:name`. Bytes are `{"base64": "..."}` in both directions. ATTACH and load_extension() are refused. `:memory:` is an
+/// empty database for one statement.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// The rows a statement gives, as a list of dicts.
+    /// Runs a statement and returns its rows as a list of dicts.
     ///
     /// ```python
     /// sqlite.execute("shop.db", "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, total REAL)")
@@ -30,7 +30,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         run("sqlite.query", statement(path, sql, params, Wants::Rows, eval)?, eval)
     }
 
-    /// How many rows a statement has changed. Makes the file if there is none.
+    /// Runs a statement and returns the number of changed rows. Creates the file if there is none.
     fn execute<'v>(
         path: &str,
         sql: &str,
@@ -52,6 +52,6 @@ pub fn members(builder: &mut GlobalsBuilder) {
 }
 
 fn run<'v>(kind: &'static str, statement: Statement, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
-    let asked = statement.clone();
-    act(kind, &asked, eval, |world| async move { sqlite::perform(world.folder(), &statement).await })
+    let recorded = statement.clone();
+    perform(kind, &recorded, eval, |runtime| async move { sqlite::perform(runtime.folder(), &statement).await })
 }

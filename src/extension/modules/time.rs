@@ -1,4 +1,4 @@
-//! The module `time`: what every script has of it, and a wait.
+//! The module `time`: the members that every script has, and `sleep`.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use starlark::starlark_module;
 use starlark::values::float::UnpackFloat;
 use starlark::values::none::NoneType;
 
-use super::{act, seconds};
+use super::{perform, seconds};
 use crate::builtins;
 
 pub(super) fn members(builder: &mut GlobalsBuilder) {
     builtins::time_members(builder);
-    more(builder);
+    register_sleep(builder);
 }
 
-/// The module that every script has, and a wait.
+/// The members that every script has, and `sleep`.
 #[starlark_module]
-fn more(builder: &mut GlobalsBuilder) {
-    /// Waits for so many seconds, at most to the deadline of the call.
+fn register_sleep(builder: &mut GlobalsBuilder) {
+    /// Waits this many seconds, at most until the deadline of the call.
     fn sleep(seconds: UnpackFloat, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<NoneType> {
-        let wanted = self::seconds("seconds", seconds)?;
-        act("time.sleep", &wanted, eval, |_| async move {
-            tokio::time::sleep(Duration::try_from_secs_f64(wanted).unwrap_or(Duration::MAX)).await;
+        let duration = self::seconds("seconds", seconds)?;
+        perform("time.sleep", &duration, eval, |_| async move {
+            tokio::time::sleep(Duration::try_from_secs_f64(duration).unwrap_or(Duration::MAX)).await;
             Ok(Json::Null)
         })?;
         Ok(NoneType)

@@ -1,4 +1,4 @@
-//! What holds for all that an extension describes: names, handlers, optional members.
+//! Checks that the constructors share: names, handlers, optional members.
 
 use serde_json::{Map, Value as Json};
 use starlark::values::none::NoneOr;
@@ -15,7 +15,7 @@ pub(super) fn name(what: &str, name: &str) -> Result<(), ScriptError> {
         .hint("letters, digits, `_`, `.` and `-` only, at most 128 of them"))
 }
 
-/// `what` is the thing with its name, as in "the tool `greet`".
+/// Checks that a handler takes one argument. `what` names the item, as in "the tool `greet`".
 pub(super) fn handler(what: &str, handler: Value<'_>) -> Result<(), ScriptError> {
     let takes_one = handler.parameters_spec().is_none_or(|parameters| parameters.can_fill_with_args(1, &[]));
     if handler.get_type() == "function" && takes_one {
@@ -25,14 +25,14 @@ pub(super) fn handler(what: &str, handler: Value<'_>) -> Result<(), ScriptError>
         .hint("a handler takes one dict: `def handler(params): ...`"))
 }
 
-/// Text that may be left out.
+/// Inserts an optional string member, unless it is empty.
 pub(super) fn text(members: &mut Map<String, Json>, member: &str, value: NoneOr<&str>) {
     if let Some(text) = value.into_option().filter(|text| !text.is_empty()) {
         members.insert(member.to_owned(), text.into());
     }
 }
 
-/// A dict that may be left out; members of it that are None are left out too.
+/// An optional dict, without its members that are None.
 pub(super) fn dict<'v>(
     what: &str,
     member: &str,
@@ -50,7 +50,7 @@ pub(super) fn schema(what: &str, schema: &Json) -> starlark::Result<Schema> {
     Schema::compile(schema).map_err(|error| script_error(format!("{what}: {error}")))
 }
 
-/// A list of texts that may be left out.
+/// An optional list of strings.
 pub(super) fn texts<'v>(
     option: &str,
     value: NoneOr<Value<'v>>,

@@ -1,4 +1,4 @@
-//! `Extension()`.
+//! The constructor `Extension()`.
 #![expect(clippy::too_many_arguments, reason = "a built-in has as many as its users can give")]
 
 use std::collections::HashSet;
@@ -19,10 +19,10 @@ use crate::script::script_error;
 
 #[starlark_module]
 pub fn register_extension(builder: &mut GlobalsBuilder) {
-    /// What `describe_extension()` returns: what the extension offers, and what it may do. Commands, private addresses and
-    /// files outside of the extension's folder are closed unless `allowed_exec` (names of commands), `allowed_hosts` and
-    /// `allowed_paths` (folders) name them. The environment and public hosts are open unless `allowed_env` and
-    /// `allowed_hosts` are given: then only what they name is.
+    /// The return value of `describe_extension()`: the items and permissions of the extension. Commands, private addresses and
+    /// files outside of the extension's folder are forbidden unless `allowed_exec` (names of commands), `allowed_hosts` and
+    /// `allowed_paths` (folders) list them. Environment variables and public hosts are allowed unless `allowed_env` and
+    /// `allowed_hosts` are given; then only those that they list are allowed.
     ///
     /// ```python
     /// def add(params):
@@ -59,9 +59,15 @@ pub fn register_extension(builder: &mut GlobalsBuilder) {
             paths: check::texts("allowed_paths", allowed_paths, heap)?.unwrap_or_default(),
         };
         let mut items = Vec::new();
-        for (list, given) in [(List::Tools, tools), (List::Resources, resources), (List::Prompts, prompts)] {
+        for (list, values) in [(ItemList::Tools, tools), (ItemList::Resources, resources), (ItemList::Prompts, prompts)]
+        {
             items.extend(
-                given.into_option().map(|given| given.items).unwrap_or_default().into_iter().map(|item| (list, item)),
+                values
+                    .into_option()
+                    .map(|values| values.items)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|item| (list, item)),
             );
         }
         check_items(&items)?;
@@ -73,36 +79,36 @@ pub fn register_extension(builder: &mut GlobalsBuilder) {
 }
 
 #[derive(Clone, Copy)]
-enum List {
+enum ItemList {
     Tools,
     Resources,
     Prompts,
 }
 
-impl List {
+impl ItemList {
     fn holds(self, kind: ItemKind) -> bool {
         match self {
-            List::Tools => kind == ItemKind::Tool,
-            List::Resources => matches!(kind, ItemKind::Resource | ItemKind::ResourceTemplate),
-            List::Prompts => kind == ItemKind::Prompt,
+            ItemList::Tools => kind == ItemKind::Tool,
+            ItemList::Resources => matches!(kind, ItemKind::Resource | ItemKind::ResourceTemplate),
+            ItemList::Prompts => kind == ItemKind::Prompt,
         }
     }
 
-    fn must(self) -> &'static str {
+    fn requirement(self) -> &'static str {
         match self {
-            List::Tools => "`tools` must hold Tool(...) only",
-            List::Resources => "`resources` must hold Resource(...) and ResourceTemplate(...) only",
-            List::Prompts => "`prompts` must hold Prompt(...) only",
+            ItemList::Tools => "`tools` must hold Tool(...) only",
+            ItemList::Resources => "`resources` must hold Resource(...) and ResourceTemplate(...) only",
+            ItemList::Prompts => "`prompts` must hold Prompt(...) only",
         }
     }
 }
 
-fn check_items(items: &[(List, Value<'_>)]) -> starlark::Result<()> {
+fn check_items(items: &[(ItemList, Value<'_>)]) -> starlark::Result<()> {
     let mut known = HashSet::new();
     for (list, value) in items {
         let data = Item::from_value(*value).and_then(|item| item.data.to_value().downcast_ref::<ItemData>());
         let Some(data) = data.filter(|data| list.holds(data.kind)) else {
-            return Err(script_error(format!("{}, not a `{}`", list.must(), shown(*value))));
+            return Err(script_error(format!("{}, not a `{}`", list.requirement(), type_of(*value))));
         };
         let (kind, key) = (data.kind, data.definition.key());
         if !known.insert((kind, key)) {
@@ -112,8 +118,8 @@ fn check_items(items: &[(List, Value<'_>)]) -> starlark::Result<()> {
     Ok(())
 }
 
-/// What a value is: by what it describes, if it does.
-fn shown(value: Value<'_>) -> String {
+/// The type of a value: the noun of an item, or the Starlark type.
+fn type_of(value: Value<'_>) -> String {
     let data = Item::from_value(value).and_then(|item| item.data.to_value().downcast_ref::<ItemData>());
     data.map_or_else(|| value.get_type().to_owned(), |data| data.kind.noun().to_owned())
 }

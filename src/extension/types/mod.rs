@@ -1,4 +1,4 @@
-//! `Extension()`, `Tool()` and their kin: how an extension describes itself.
+//! The constructors with which an extension describes itself: `Extension()`, `Tool()` and others.
 
 mod check;
 mod describe;

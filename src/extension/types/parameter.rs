@@ -1,4 +1,4 @@
-//! A tool's parameters: their types, their defaults, and the schema they make.
+//! The parameters of a tool: their types, their defaults, and their schema.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -10,19 +10,19 @@ const TYPES: [&str; 6] = ["string", "integer", "number", "boolean", "array", "ob
 const ALIASES: [(&str, &str); 3] = [("int", "integer"), ("float", "number"), ("bool", "boolean")];
 
 /// The JSON Schema name of a parameter type.
-pub(super) fn type_name(given: &str) -> Result<&'static str, ScriptError> {
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == given).map(|(_, name)| *name);
-    if let Some(name) = alias.or_else(|| TYPES.iter().find(|name| **name == given).copied()) {
-        return Ok(name);
+pub(super) fn type_name(name: &str) -> Result<&'static str, ScriptError> {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, known)| *known);
+    if let Some(known) = alias.or_else(|| TYPES.iter().find(|known| **known == name).copied()) {
+        return Ok(known);
     }
-    let complaint = ScriptError::new(format!("there is no parameter type `{given}`"));
-    Err(match nearest(given, TYPES) {
-        Some(near) => complaint.hint(format!("did you mean `{near}`?")),
-        None => complaint.hint(format!("the types are {}", TYPES.join(", "))),
+    let error = ScriptError::new(format!("there is no parameter type `{name}`"));
+    Err(match nearest(name, TYPES) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("the types are {}", TYPES.join(", "))),
     })
 }
 
-/// A default as its type: text is converted, as extensions often give all defaults as text.
+/// Converts a default to its type. Strings are parsed, because many extensions write all defaults as strings.
 pub(super) fn default_as(kind: &str, default: Json, name: &str) -> Result<Json, ScriptError> {
     let converted = match (&default, kind) {
         (Json::String(text), "boolean") => match text.as_str() {
@@ -34,11 +34,11 @@ pub(super) fn default_as(kind: &str, default: Json, name: &str) -> Result<Json, 
         _ => Some(default.clone()),
     };
     converted
-        .filter(|value| is_a(kind, value))
+        .filter(|value| has_type(kind, value))
         .ok_or_else(|| ScriptError::new(format!("the default of `{name}`, {default}, is not of type {kind}")))
 }
 
-fn is_a(kind: &str, value: &Json) -> bool {
+fn has_type(kind: &str, value: &Json) -> bool {
     match kind {
         "string" => value.is_string(),
         "integer" => value.is_number() && !value.to_string().contains(['.', 'e', 'E']),
@@ -49,7 +49,7 @@ fn is_a(kind: &str, value: &Json) -> bool {
     }
 }
 
-/// The object schema of all parameters, and the defaults to fill in.
+/// The object schema of all parameters, and their defaults.
 pub(super) fn schema_of(parameters: &[&Parameter]) -> Result<(Json, Map<String, Json>), ScriptError> {
     let (mut properties, mut required, mut defaults) = (Map::new(), Vec::new(), Map::new());
     for parameter in parameters {
@@ -66,7 +66,7 @@ pub(super) fn schema_of(parameters: &[&Parameter]) -> Result<(Json, Map<String, 
     Ok((json!({"type": "object", "properties": properties, "required": required}), defaults))
 }
 
-/// The defaults that a full schema names for its properties.
+/// The defaults of the properties of a schema.
 pub(super) fn defaults_in(schema: &Json) -> Map<String, Json> {
     let properties = schema.get("properties").and_then(Json::as_object);
     let with_default = |(name, property): (&String, &Json)| Some((name.clone(), property.get("default")?.clone()));

@@ -1,4 +1,4 @@
-//! `Prompt()` and `PromptArgument()`.
+//! The constructors `Prompt()` and `PromptArgument()`.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::script::{convert, script_error};
 
 #[starlark_module]
 pub fn register_prompts(builder: &mut GlobalsBuilder) {
-    /// A prompt: `handler` takes a dict, the arguments (all of them text), and returns text, or `{"messages": [...]}` as
-    /// MCP has it. `arguments` are PromptArgument(...), dicts with `name`, `description` and `required`, or just names.
+    /// A prompt. `handler` takes one dict, the arguments (all of them strings), and returns a string or an MCP result
+    /// `{"messages": [...]}`. `arguments` holds PromptArgument(...), dicts with `name`, `description` and `required`, or names.
     fn Prompt<'v>(
         name: &str,
         handler: Value<'v>,
@@ -32,8 +32,9 @@ pub fn register_prompts(builder: &mut GlobalsBuilder) {
         check::name("prompt", name)?;
         check::handler(&what, handler)?;
         let heap = eval.heap();
-        let given = arguments.into_option().map(|list| list.items).unwrap_or_default();
-        let arguments: Vec<Json> = given.iter().map(|value| argument(&what, *value, heap)).collect::<Result<_, _>>()?;
+        let values = arguments.into_option().map(|list| list.items).unwrap_or_default();
+        let arguments: Vec<Json> =
+            values.iter().map(|value| argument(&what, *value, heap)).collect::<Result<_, _>>()?;
         let mut members = Map::new();
         members.insert("name".into(), name.into());
         check::text(&mut members, "title", title);
@@ -80,7 +81,7 @@ fn argument<'v>(what: &str, value: Value<'v>, heap: Heap<'v>) -> starlark::Resul
     members.map(Json::Object).ok_or_else(wrong)
 }
 
-/// All text, those that are required there: as the protocol has it.
+/// The schema of the arguments: MCP allows only strings.
 fn schema(what: &str, arguments: &[Json]) -> starlark::Result<Json> {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for argument in arguments {

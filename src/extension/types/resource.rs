@@ -1,4 +1,4 @@
-//! `Resource()` and `ResourceTemplate()`.
+//! The constructors `Resource()` and `ResourceTemplate()`.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::script::{ScriptError, script_error};
 
 #[starlark_module]
 pub fn register_resources(builder: &mut GlobalsBuilder) {
-    /// Something to read. `handler` takes a dict with `uri` and returns text, or `{"contents": [...]}` as MCP has it.
+    /// A resource. `handler` takes a dict with `uri`, and returns a string or an MCP result `{"contents": [...]}`.
     fn Resource<'v>(
         uri: &str,
         name: &str,
@@ -28,14 +28,14 @@ pub fn register_resources(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Item<'v>> {
         if !is_uri(uri) {
-            return Err(ScriptError::new(format!("`{uri}` is no URI")).hint("as in `notes://today`").into());
+            return Err(ScriptError::new(format!("`{uri}` is not a URI")).hint("as in `notes://today`").into());
         }
         let texts = [("title", title), ("description", description), ("mimeType", mime_type)];
         item(ItemKind::Resource, uri, name, handler, texts, None, eval)
     }
 
-    /// Many things to read, one for each URI that fits: `notes://{day}`. `handler` takes a dict with `uri` and the
-    /// variables, and returns what the handler of a Resource does.
+    /// A resource for each URI that matches a template such as `notes://{day}`. `handler` takes a dict with `uri` and the
+    /// variables, and returns the same as the handler of a Resource.
     fn ResourceTemplate<'v>(
         uri_template: &str,
         name: &str,
@@ -47,7 +47,7 @@ pub fn register_resources(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Item<'v>> {
         let template = UriTemplate::parse(uri_template).filter(|_| is_uri(uri_template) && uri_template.contains('{'));
         let Some(template) = template else {
-            return Err(ScriptError::new(format!("`{uri_template}` is no template for URIs"))
+            return Err(ScriptError::new(format!("`{uri_template}` is not a URI template"))
                 .hint("as in `notes://{day}`; a URI without variables is a Resource()")
                 .into());
         };
@@ -86,7 +86,7 @@ fn item<'v>(
     Ok(Item { data: eval.heap().alloc(data), handler })
 }
 
-/// A scheme and something behind it.
+/// Whether a text has a scheme and something after it.
 fn is_uri(text: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
     text.split_once(':').is_some_and(|(scheme, rest)| {

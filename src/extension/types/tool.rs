@@ -1,4 +1,4 @@
-//! `Tool()` and `ToolParameter()`.
+//! The constructors `Tool()` and `ToolParameter()`.
 #![expect(clippy::too_many_arguments, reason = "a built-in has as many as its users can give")]
 
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::script::{convert, script_error};
 
 #[starlark_module]
 pub fn register_tool(builder: &mut GlobalsBuilder) {
-    /// A tool: `handler` takes one dict, the arguments. They are described by `parameters` or by a full JSON Schema in
-    /// `input_schema`, not both; they are checked and defaults are filled in before the handler runs. What it returns is
-    /// checked against `output_schema`. `annotations` are the hints of MCP: `{"readOnlyHint": True}`.
+    /// A tool. `handler` takes one dict, the arguments. Describe them with `parameters`, or with a JSON Schema in
+    /// `input_schema`. Arguments are checked and defaults filled in before the handler runs. Its return value is checked against
+    /// `output_schema`. `annotations` are the hints of MCP: `{"readOnlyHint": True}`.
     fn Tool<'v>(
         name: &str,
         description: &str,
@@ -64,8 +64,8 @@ pub fn register_tool(builder: &mut GlobalsBuilder) {
         Ok(Item { data: heap.alloc(data), handler })
     }
 
-    /// One parameter of a tool. `param_type` is string, integer (int), number (float), boolean (bool), array or object;
-    /// a default given as text is converted to it. `items` is the type of an array's items, or their schema.
+    /// One parameter of a tool. `param_type` is string, integer (int), number (float), boolean (bool), array or object. A
+    /// `default` that is a string is converted to this type. `items` is the type or the schema of the items of an array.
     fn ToolParameter<'v>(
         name: &str,
         param_type: &str,
@@ -114,10 +114,10 @@ fn input<'v>(
         let parameters: Option<Vec<&Parameter>> = parameters.iter().map(|value| value.downcast_ref()).collect();
         let parameters = parameters
             .ok_or_else(|| script_error(format!("`parameters` of {what} must hold ToolParameter(...) only")))?;
-        return schema_of(&parameters).map_err(|fault| script_error(format!("{what}: {fault}")));
+        return schema_of(&parameters).map_err(|error| script_error(format!("{what}: {error}")));
     };
     if !parameters.is_empty() {
-        return Err(script_error(format!("{what} has both `parameters` and `input_schema`; give one of them")));
+        return Err(script_error(format!("{what} has both `parameters` and `input_schema`; use one of them")));
     }
     let mut schema = convert::to_object(full, heap)?
         .ok_or_else(|| script_error(format!("`input_schema` of {what} must be a dict")))?;

@@ -1,4 +1,4 @@
-//! What the constructors make: data checked when it is given, and the handlers.
+//! The values that the constructors return: checked data, and handlers.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -57,14 +57,14 @@ impl fmt::Display for Argument {
     }
 }
 
-/// What a tool, resource, template or prompt is, without its handler.
+/// A tool, resource, template or prompt without its handler.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub struct ItemData {
     #[allocative(skip)]
     pub kind: ItemKind,
     #[allocative(skip)]
     pub definition: Arc<Definition>,
-    /// What it takes; resources take nothing that could be wrong.
+    /// The schema of the arguments; None for resources, which have none.
     #[allocative(skip)]
     pub input: Option<Arc<Schema>>,
     #[allocative(skip)]
@@ -86,7 +86,7 @@ impl fmt::Display for ItemData {
     }
 }
 
-/// Something an extension offers: its data and its handler.
+/// An item of an extension: its data and its handler.
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
 #[repr(C)]
 pub struct ItemGen<V: ValueLifetimeless> {
@@ -106,7 +106,7 @@ impl<V: ValueLifetimeless> fmt::Display for ItemGen<V> {
     }
 }
 
-/// What an extension says of itself.
+/// An extension without its items.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub struct ExtensionData {
     pub name: String,

@@ -1,24 +1,24 @@
-//! The bridge between JSON and Starlark values, the only one: integers of any size and the order of keys survive, and
-//! no number can make it panic.
+//! The only conversion between JSON and Starlark values. It preserves integers of any size and the order of keys, and no
+//! number makes it panic.
 
-mod inward;
-mod outward;
+mod from_json;
+mod into_json;
 
-pub use inward::{text_to_starlark, to_starlark};
-pub use outward::{to_json, to_object};
+pub use from_json::{text_to_starlark, to_starlark};
+pub use into_json::{to_json, to_object};
 
 use std::fmt;
 
-/// What cannot be converted, and where in the value it stands.
+/// What cannot be converted, and its path in the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvertError {
     message: String,
     /// Innermost first.
-    path: Vec<Step>,
+    path: Vec<PathStep>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
 }
@@ -29,12 +29,12 @@ impl ConvertError {
     }
 
     fn key(mut self, key: &str) -> Self {
-        self.path.push(Step::Key(key.to_owned()));
+        self.path.push(PathStep::Key(key.to_owned()));
         self
     }
 
     fn index(mut self, index: usize) -> Self {
-        self.path.push(Step::Index(index));
+        self.path.push(PathStep::Index(index));
         self
     }
 }
@@ -47,9 +47,9 @@ impl fmt::Display for ConvertError {
         let mut path = String::new();
         for step in self.path.iter().rev() {
             match step {
-                Step::Key(key) if path.is_empty() => path.push_str(key),
-                Step::Key(key) => path.extend([".", key]),
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                PathStep::Key(key) if path.is_empty() => path.push_str(key),
+                PathStep::Key(key) => path.extend([".", key]),
+                PathStep::Index(index) => path.push_str(&format!("[{index}]")),
             }
         }
         write!(formatter, "`{path}`: {}", self.message)

@@ -1,17 +1,17 @@
-//! What was asked for at a place of the program, to tell whether it is the same when the program comes there again.
+//! The request of an effect, compared when a run comes to the same position again.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-/// Written down as text, which costs nothing but room; a digest of it only when it leaves this process's memory.
+/// Kept as text, because a digest is computed only when the journal leaves the memory of this process.
 #[derive(Clone, Debug)]
 pub(super) enum Fingerprint {
     Text(Box<str>),
     Digest(String),
 }
 
-/// Between two parts; in front of it nothing is ambiguous, because the number of parts and their kinds are the
-/// program's own.
+/// Separates the parts of a request. Two requests of one kind have the same number of parts, so joining them is
+/// unambiguous.
 const SEPARATOR: &str = "\u{0}";
 
 impl Fingerprint {
@@ -26,7 +26,7 @@ impl Fingerprint {
         }
     }
 
-    pub(super) fn is_of(&self, parts: &[&str]) -> bool {
+    pub(super) fn matches(&self, parts: &[&str]) -> bool {
         let joined = parts.join(SEPARATOR);
         match self {
             Fingerprint::Text(text) => **text == *joined,

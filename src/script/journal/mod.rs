@@ -1,22 +1,25 @@
-//! What a handler has done so far. A handler that asks a person something is stopped, and run again from its top when
-//! the answer is there; what it did before must not happen a second time, so it is written down and told again.
+//! The journal of a request: durable execution for handlers that ask questions.
 //!
-//! - A [`Journal`] belongs to one request and holds [`Record`]s in the order of the program: every line of control has
-//!   its own, so the order in which answers of servers arrive does not matter.
-//! - A [`JournalCursor`] is where one line of control stands in it: each effect takes one step, which is either known from before
-//!   or new.
-//! - A [`JournalSnapshot`] is the journal of a run that was stopped, with its open [`Question`]s: plain data that can be kept.
+//! A handler that asks a person something is stopped, and runs again from its beginning once the answer has arrived. Its
+//! earlier effects must not happen a second time, so every effect is recorded, and replayed from the record in the next
+//! run.
+//!
+//! - A [`Journal`] belongs to one request. It holds [`Record`](record::Record)s in program order, with a separate list for
+//!   each concurrent branch, so the order in which servers answer does not matter.
+//! - A [`JournalCursor`] is the position of one branch in the journal. Each effect takes one [`Step`]: it is either new or
+//!   known from an earlier run.
+//! - A [`JournalSnapshot`] is the journal of a stopped run with its open [`Question`]s, as data that can be stored.
 
+mod cursor;
 mod fingerprint;
-mod line;
-mod past;
+mod journal;
 mod question;
 mod record;
-mod state;
+mod snapshot;
 
-pub use line::JournalCursor;
-pub(super) use line::Step;
-pub use past::JournalSnapshot;
+pub use cursor::JournalCursor;
+pub(super) use cursor::Step;
+pub use journal::Journal;
+pub(super) use journal::MAX_JOURNAL;
 pub use question::Question;
-pub use state::Journal;
-pub(super) use state::MAX_JOURNAL;
+pub use snapshot::JournalSnapshot;

@@ -1,4 +1,4 @@
-//! A question that a handler has for a person.
+//! A question that a handler asks the person behind the client.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,9 @@ use crate::json::Raw;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Question {
     pub message: String,
-    /// Of the object that answers it.
+    /// The JSON schema of the answer, which is an object.
     pub schema: Raw,
-    /// How often it came back without an answer that fits.
+    /// How often the client has come back without a valid answer.
     #[serde(default)]
     pub reminders: u32,
 }

@@ -1,4 +1,4 @@
-//! One thing that a handler did.
+//! One recorded effect of a handler.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,76 +9,84 @@ use super::Question;
 use super::fingerprint::Fingerprint;
 use crate::json::Raw;
 
-/// What came of an effect; an error is one that the script can catch.
-pub(super) type Outcome = Result<Kept, String>;
+/// The recorded outcome of an effect. An error is one that the script can catch.
+pub(in crate::script) type RecordedOutcome = Result<RecordedResult, String>;
 
-/// A result, shared by the journal and whoever looks at it.
+/// The result of an effect, shared by the journal and its readers.
 #[derive(Clone, Debug)]
-pub struct Kept(pub Arc<Raw>);
+pub(in crate::script) struct RecordedResult(pub(in crate::script) Arc<Raw>);
 
-impl Serialize for Kept {
+impl Serialize for RecordedResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Kept {
+impl<'de> Deserialize<'de> for RecordedResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Raw::deserialize(deserializer).map(|raw| Kept(Arc::new(raw)))
+        Raw::deserialize(deserializer).map(|raw| RecordedResult(Arc::new(raw)))
     }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Record {
-    /// It has ended.
-    Done { kind: Cow<'static, str>, request: Fingerprint, outcome: Outcome },
-    /// It had no result.
+    /// An effect that has finished.
+    Done { kind: Cow<'static, str>, request: Fingerprint, outcome: RecordedOutcome },
+    /// An effect without a result, such as a line of the log.
     Fired { kind: Cow<'static, str> },
-    /// It has lines of control of its own: a call that has not ended, or branches.
-    Inner { kind: Cow<'static, str>, request: Fingerprint, lines: Vec<Vec<Record>> },
-    /// A person was asked, and has not answered.
+    /// An effect that has not finished and has records of its own: a nested call with one branch, or concurrent branches.
+    Nested { kind: Cow<'static, str>, request: Fingerprint, branches: Vec<Vec<Record>> },
+    /// A question without an answer.
     Asked { kind: Cow<'static, str>, request: Fingerprint, question: Question },
 }
 
 impl Record {
+    pub(super) fn done(kind: Cow<'static, str>, request: Fingerprint, outcome: Result<&Arc<Raw>, &str>) -> Self {
+        let outcome = outcome.map(|result| RecordedResult(Arc::clone(result))).map_err(str::to_owned);
+        Record::Done { kind, request, outcome }
+    }
+
     pub(super) fn kind(&self) -> &str {
         match self {
             Record::Done { kind, .. }
             | Record::Fired { kind }
-            | Record::Inner { kind, .. }
+            | Record::Nested { kind, .. }
             | Record::Asked { kind, .. } => kind,
         }
     }
 
-    /// About how much room it takes, without what is inside of it.
+    /// The approximate size in memory, without nested records.
     pub(super) fn bytes(&self) -> usize {
-        const EACH: usize = 64;
-        EACH + match self {
-            Record::Done { request, outcome: Ok(result), .. } => request.len() + result.0.get().len(),
-            Record::Done { request, outcome: Err(text), .. } => request.len() + text.len(),
-            Record::Fired { .. } => 0,
-            Record::Inner { request, .. } => request.len(),
-            Record::Asked { request, question, .. } => {
-                request.len() + question.message.len() + question.schema.get().len()
+        const OVERHEAD: usize = 64;
+        OVERHEAD
+            + match self {
+                Record::Done { request, outcome: Ok(result), .. } => request.len() + result.0.get().len(),
+                Record::Done { request, outcome: Err(text), .. } => request.len() + text.len(),
+                Record::Fired { .. } => 0,
+                Record::Nested { request, .. } => request.len(),
+                Record::Asked { request, question, .. } => {
+                    request.len() + question.message.len() + question.schema.get().len()
+                }
             }
+    }
+
+    fn branches(&self) -> &[Vec<Record>] {
+        match self {
+            Record::Nested { branches, .. } => branches,
+            _ => &[],
         }
     }
 }
 
-/// How many records there are, at any depth.
+/// The number of records, nested ones included.
 pub(super) fn count(records: &[Record]) -> usize {
-    records.iter().map(|record| 1 + inside(record).map(|line| count(line)).sum::<usize>()).sum()
+    records.iter().map(|record| 1 + record.branches().iter().map(|branch| count(branch)).sum::<usize>()).sum()
 }
 
-/// How much room records take, at any depth.
+/// The approximate size of records in memory, nested ones included.
 pub(super) fn size(records: &[Record]) -> usize {
-    records.iter().map(|record| record.bytes() + inside(record).map(|line| size(line)).sum::<usize>()).sum()
-}
-
-fn inside(record: &Record) -> impl Iterator<Item = &Vec<Record>> {
-    let lines = match record {
-        Record::Inner { lines, .. } => lines.as_slice(),
-        _ => &[],
-    };
-    lines.iter()
+    records
+        .iter()
+        .map(|record| record.bytes() + record.branches().iter().map(|branch| size(branch)).sum::<usize>())
+        .sum()
 }

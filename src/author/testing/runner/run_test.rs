@@ -31,7 +31,7 @@ pub(super) fn tests_in(
     reach: &Arc<Reach>,
 ) -> Result<Vec<TestCase>, (Diagnostic, Vec<String>)> {
     let folder = source.path.as_deref().and_then(Path::parent);
-    let no_extension = Arc::new(extension::World::new(Arc::clone(reach), folder));
+    let no_extension = Arc::new(extension::ExtensionRuntime::new(Arc::clone(reach), folder));
     let context = Context::top(Arc::clone(&no_extension) as _, &LIMITS).with_cure(TOP_LEVEL_HINT);
     let found = look(&program(source, root, &context));
     let found = found.map_err(|failure| (*failure.diagnostic, printed(&context)))?;
@@ -48,14 +48,18 @@ pub(super) fn tests_in(
 
 /// A test runs with the permissions of the extension whose name it has (`x_test.star` for `x.star`), otherwise with those of
 /// the first extension it loads.
-fn extension_of(source: &Source, mut files: Vec<PathBuf>, reach: &Arc<Reach>) -> Option<Arc<extension::World>> {
+fn extension_of(
+    source: &Source,
+    mut files: Vec<PathBuf>,
+    reach: &Arc<Reach>,
+) -> Option<Arc<extension::ExtensionRuntime>> {
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let own_stem = source.path.as_deref().map(stem)?;
     files.sort_by_key(|file| format!("{}_test", stem(file)) != own_stem);
     files.into_iter().find_map(|path| {
         let source = extension::read(&path).ok()?;
         // An error in the extension is reported by the `load()` of the test.
-        extension::load_world(&source, &LIMITS, reach).ok().flatten()
+        extension::load_runtime(&source, &LIMITS, reach).ok().flatten()
     })
 }
 
@@ -63,7 +67,7 @@ pub(super) fn run(test: &TestCase, runtime: &Handle) -> Ran {
     let started = Instant::now();
     let context = Context::top(Arc::clone(&test.local) as _, &LIMITS).with_cure(TOP_LEVEL_HINT);
     let world = Arc::new(TestWorld::new(test, runtime.clone()));
-    let host = Arc::new(TestHost::new(Arc::clone(&world)));
+    let host = Arc::new(TestHost::new(Arc::clone(&world))).host();
     let program = program(&test.source, &test.root, &context);
     let outcome = try_function(&program, &test.name, Arc::clone(&test.local) as _, host, &LIMITS);
     let failure = outcome.err().map(|failure| failure.diagnostic).or_else(|| world.final_error().map(Box::new));

@@ -1,6 +1,5 @@
 //! The [`Host`] of a test function and of handlers that it calls directly, without a session.
 
-use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,8 +11,11 @@ use starlark::eval::Evaluator;
 use super::exchange::call_registered;
 use super::test_world::TestWorld;
 use crate::json::{Raw, RawRef};
-use crate::model::{ItemRef, error_result};
-use crate::script::{Context, Host, JournalCursor, LogLevel, ScriptError, Stop, script_error};
+use crate::model::{ItemRef, Request, error_result};
+use crate::script::{
+    Clock, Context, Effects, Host, JournalCursor, LogLevel, Mocks, Output, RequestScope, ScriptError, Stop,
+    script_error,
+};
 use crate::store::Store;
 
 pub(crate) struct TestHost {
@@ -24,6 +26,19 @@ impl TestHost {
     pub(crate) fn new(world: Arc<TestWorld>) -> Self {
         TestHost { world }
     }
+
+    /// This as a [`Host`]. A test has no request, and nobody to ask.
+    pub(crate) fn host(self: Arc<Self>) -> Arc<Host> {
+        Arc::new(Host {
+            output: self.clone(),
+            scope: self.clone(),
+            clock: self.clone(),
+            mocks: Some(self.clone()),
+            namespace: "test".into(),
+            test: Some(self.clone()),
+            ..Host::outside_request(self)
+        })
+    }
 }
 
 /// The world of the running test. `function` is the built-in that needs it, for the error outside of a test.
@@ -32,22 +47,14 @@ pub(crate) fn current_world<'a>(eval: &Evaluator<'_, 'a, '_>, function: &str) ->
         ScriptError::new(format!("`{function}` is available only while a test runs, not at the top level"))
             .hint("call it in a function `test_...()`, or in a function that tests call")
     })?;
-    let host = host.as_any().and_then(|host| host.downcast_ref::<TestHost>());
+    let host = host.test.as_ref().and_then(|test| test.downcast_ref::<TestHost>());
     host.map(|host| &host.world).ok_or_else(|| script_error(format!("`{function}` is available in tests only")))
 }
 
-impl Host for TestHost {
+impl Effects for TestHost {
     fn call(&self, target: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         let text = format!("a test can call server `{}` through `testing.session()` only", target.backend);
         Ok(error_result(&text))
-    }
-
-    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
-        self.world.print(format_log_line(level, message, fields));
-    }
-
-    fn stopped(&self) -> Option<Stop> {
-        (Instant::now() >= self.world.deadline).then_some(Stop::Deadline)
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
@@ -56,38 +63,53 @@ impl Host for TestHost {
         crate::fiber::wait(wait, &self.world.runtime).map_err(|_| Stop::Deadline)
     }
 
-    fn now(&self) -> SystemTime {
-        self.world.clock.now()
+    fn stopped(&self) -> Option<Stop> {
+        (Instant::now() >= self.world.deadline).then_some(Stop::Deadline)
+    }
+}
+
+impl Output for TestHost {
+    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
+        self.world.print(format_log_line(level, message, fields));
     }
 
-    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
-        let unavailable = |_: &str, _: &Value| Err("a function of the test cannot be called here".to_owned());
-        self.world.mocked(kind, request, unavailable)
+    fn print(&self, text: &str) {
+        self.log(LogLevel::Info, text, &Map::new());
     }
 
-    /// A handler that a test calls directly runs on the test's thread, where the test's functions can be called.
-    fn stands_in_here<'v>(
-        &self,
-        kind: &str,
-        request: &RawRef,
-        evaluator: &mut Evaluator<'v, '_, '_>,
-    ) -> Option<Result<Raw, String>> {
-        let call = |id: &str, argument: &Value| {
-            call_registered(id, argument, evaluator).map_err(|error| error.without_diagnostic().to_string())
-        };
-        self.world.mocked(kind, request, call)
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+}
+
+impl RequestScope for TestHost {
+    fn request(&self) -> Option<&Request> {
+        None
     }
 
     fn store(&self) -> Option<&Store> {
         Some(&self.world.store)
     }
+}
 
-    fn namespace(&self) -> &str {
-        "test"
+impl Clock for TestHost {
+    fn now(&self) -> SystemTime {
+        self.world.clock.now()
     }
+}
 
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
+impl Mocks for TestHost {
+    /// A handler that a test calls directly runs on the test's thread, where its evaluator can call the test's functions.
+    fn mock<'v>(
+        &self,
+        kind: &str,
+        request: &RawRef,
+        evaluator: Option<&mut Evaluator<'v, '_, '_>>,
+    ) -> Option<Result<Raw, String>> {
+        self.world.mocked(kind, request, |id: &str, argument: &Value| match evaluator {
+            Some(evaluator) => {
+                call_registered(id, argument, evaluator).map_err(|error| error.without_diagnostic().to_string())
+            }
+            None => Err("a function of the test cannot be called here".to_owned()),
+        })
     }
 }
 

@@ -16,5 +16,5 @@ pub(crate) struct TestCase {
     pub name: String,
     pub reach: Arc<Reach>,
     /// The permissions of handlers that the test calls directly, without a session.
-    pub local: Arc<extension::World>,
+    pub local: Arc<extension::ExtensionRuntime>,
 }

@@ -1,0 +1,73 @@
+//! The host of a handler that runs outside of any request.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+
+use super::{Clock, Effects, Host, LogLevel, Output, Questions, RequestScope};
+use crate::model::Request;
+use crate::script::journal::{JournalCursor, Question};
+use crate::store::Store;
+
+impl Host {
+    /// A host without a request: output goes to the log of the proxy, questions cannot be asked, there is no store, and
+    /// the clock is the system's.
+    pub fn outside_request(effects: Arc<dyn Effects>) -> Self {
+        let nothing = Arc::new(OutsideRequest);
+        Host {
+            effects,
+            output: nothing.clone(),
+            questions: nothing.clone(),
+            scope: nothing.clone(),
+            clock: nothing,
+            mocks: None,
+            namespace: "".into(),
+            test: None,
+        }
+    }
+}
+
+struct OutsideRequest;
+
+impl Output for OutsideRequest {
+    fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
+        level.record(message, fields);
+    }
+
+    fn print(&self, text: &str) {
+        LogLevel::Info.record(text, &Map::new());
+    }
+
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+}
+
+impl Questions for OutsideRequest {
+    fn cursor(&self) -> Option<JournalCursor> {
+        None
+    }
+
+    fn can_ask(&self, _: &Question) -> bool {
+        false
+    }
+
+    fn asked(&self) -> u64 {
+        0
+    }
+}
+
+impl RequestScope for OutsideRequest {
+    fn request(&self) -> Option<&Request> {
+        None
+    }
+
+    fn store(&self) -> Option<&Store> {
+        None
+    }
+}
+
+impl Clock for OutsideRequest {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}

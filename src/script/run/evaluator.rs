@@ -1,0 +1,40 @@
+//! An evaluator of the engine, attached to a run.
+
+use starlark::environment::{FrozenModule, Module};
+use starlark::eval::Evaluator;
+
+use super::context::Context;
+use super::limits::Limits;
+use crate::diagnostic::Diagnostic;
+use crate::script::Failure;
+use crate::script::errors::report;
+use crate::script::guards::depth;
+
+/// Attaches an evaluator to a run, whose limits then stop it.
+pub fn prepare<'a>(
+    evaluator: &mut Evaluator<'_, 'a, '_>,
+    context: &'a Context,
+    limits: &Limits,
+) -> Result<(), Failure> {
+    attach(evaluator, context);
+    evaluator.set_max_callstack_size(limits.stack).map_err(|error| Diagnostic::error(error.to_string()).into())
+}
+
+/// Attaches an evaluator to a run, without changing the limit of its call stack.
+pub(super) fn attach<'a>(evaluator: &mut Evaluator<'_, 'a, '_>, context: &'a Context) {
+    evaluator.extra = Some(context);
+    let module = evaluator.module();
+    let memory = move || module.heap().allocated_bytes() + module.frozen_heap().allocated_bytes();
+    evaluator.set_check_cancelled(Box::new(move || context.must_stop(memory())));
+}
+
+/// Freezes a module. Values that are nested too deeply are an error.
+pub(in crate::script) fn freeze(module: Module<'_>) -> Result<FrozenModule, Failure> {
+    if let Some(name) = depth::too_deep(&module) {
+        return Err(Diagnostic::error(depth::message(&name)).into());
+    }
+    module.freeze().map_err(|error| {
+        let reason = report::message(&starlark::Error::from(error));
+        Diagnostic::error(format!("a value of the script cannot be kept: {reason}")).into()
+    })
+}

@@ -1,0 +1,92 @@
+//! A function of an evaluated script: frozen, shared between threads, and called with a fresh heap each time.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use starlark::environment::Module;
+use starlark::eval::Evaluator;
+use starlark::values::{Heap, OwnedFrozenValue, Value};
+
+use super::evaluator;
+use crate::diagnostic::Diagnostic;
+use crate::json::RawRef;
+use crate::script::{Context, Failure, Host, Limits, convert};
+
+/// Runs before a function, in the same run, and may return a value in its place.
+pub trait Before: Send + Sync {
+    /// None continues with the function.
+    fn run<'v>(&self, arguments: &RawRef, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Option<Value<'v>>>;
+}
+
+#[derive(Clone)]
+pub struct Function {
+    /// None if there is only the `before`.
+    value: Option<OwnedFrozenValue>,
+    world: Arc<dyn Any + Send + Sync>,
+    before: Option<Arc<dyn Before>>,
+}
+
+impl Function {
+    /// A frozen callable, and the shared state of its built-ins.
+    pub fn new(value: OwnedFrozenValue, world: Arc<dyn Any + Send + Sync>) -> Self {
+        Function { value: Some(value), world, before: None }
+    }
+
+    /// A function that consists of `before` alone, and returns None where it continues.
+    pub fn only(before: Arc<dyn Before>, world: Arc<dyn Any + Send + Sync>) -> Self {
+        Function { value: None, world, before: Some(before) }
+    }
+
+    /// This function with a `before`.
+    pub fn after(self, before: Arc<dyn Before>) -> Self {
+        Function { before: Some(before), ..self }
+    }
+
+    pub fn name(&self) -> String {
+        let Some(value) = self.value.as_ref().map(OwnedFrozenValue::value) else { return "nothing".to_owned() };
+        value.function_name().map_or_else(|| value.to_str(), str::to_owned)
+    }
+
+    /// Calls the function on this thread with one dict argument. Returns the Starlark value as JSON (None is null).
+    pub fn call(&self, arguments: &RawRef, host: Arc<Host>, limits: &Limits) -> Result<Json, Failure> {
+        let context = Context::handler(self.world.clone(), host, limits);
+        let run = || self.run(arguments, &context, limits);
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| Err(Failure::panicked(payload)))
+    }
+
+    fn run(&self, arguments: &RawRef, context: &Context, limits: &Limits) -> Result<Json, Failure> {
+        Module::with_temp_heap(|module| {
+            let heap = module.heap();
+            let mut evaluator = Evaluator::new(&module);
+            evaluator::prepare(&mut evaluator, context, limits)?;
+            let failed = |error| Failure::of(&error, context, limits);
+            let earlier = match &self.before {
+                Some(before) => before.run(arguments, &mut evaluator).map_err(failed)?,
+                None => None,
+            };
+            let (None, Some(callee)) = (earlier, &self.value) else {
+                return self.to_json(earlier.unwrap_or_else(Value::new_none), heap);
+            };
+            let callee = heap.access_owned_frozen_value(callee);
+            let argument = convert::text_to_starlark(arguments.get(), heap)
+                .map_err(|error| Diagnostic::error(format!("cannot convert the arguments to Starlark: {error}")))?;
+            let result = evaluator.eval_function(callee, &[argument], &[]).map_err(failed)?;
+            self.to_json(result, heap)
+        })
+    }
+
+    fn to_json<'v>(&self, result: Value<'v>, heap: Heap<'v>) -> Result<Json, Failure> {
+        convert::to_json(result, heap).map_err(|error| {
+            Diagnostic::error(format!("`{}` returned a value that cannot become JSON: {error}", self.name())).into()
+        })
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Function").field(&self.name()).finish()
+    }
+}

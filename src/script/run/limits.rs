@@ -1,0 +1,22 @@
+//! The limits of a run.
+
+use std::time::Duration;
+
+/// Guards against mistakes, not against malice: a single very large operation of the engine is not interrupted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Function calls and loop iterations, checked every thousand.
+    pub steps: u64,
+    /// Computing time. Time spent waiting for a backend does not count.
+    pub time: Duration,
+    /// Bytes of the Starlark heap.
+    pub memory: usize,
+    /// Frames of the call stack.
+    pub stack: usize,
+}
+
+impl Limits {
+    pub const SESSION_SCRIPT: Limits =
+        Limits { steps: 10_000_000, time: Duration::from_secs(5), memory: 256 << 20, stack: 200 };
+    pub const HANDLER: Limits = Limits::SESSION_SCRIPT;
+}

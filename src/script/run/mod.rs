@@ -1,0 +1,14 @@
+//! Running scripts: evaluation of a file, calls of its functions, and what a run has around it (its [`context::Context`],
+//! limits, effects, concurrent branches).
+
+pub(super) mod branches;
+pub(super) mod context;
+pub(super) mod effects;
+pub(super) mod evaluate;
+pub(super) mod evaluator;
+pub(super) mod function;
+pub(super) mod limits;
+pub(super) mod meter;
+pub(super) mod prompt;
+pub(super) mod single_function;
+pub(super) mod time_limit;
