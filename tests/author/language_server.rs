@@ -51,7 +51,7 @@ async fn a_name_is_explained_where_one_points_at_it() {
     let markdown = hover["contents"]["value"].as_str().unwrap();
     assert!(markdown.starts_with("```python\npublish(meta, handler)\n```"), "{markdown}");
     assert!(
-        markdown.contains("Adds a tool") && markdown.ends_with("*session scripts, at the top level*"),
+        markdown.contains("Publishes a tool") && markdown.ends_with("*session scripts, at the top level*"),
         "{markdown}"
     );
     assert_eq!(hover["range"]["start"], json!({"line": 4, "character": 0}));

@@ -89,8 +89,8 @@ fn timeout(noun: &str, arguments: &Arguments<'_, '_>) -> starlark::Result<Option
         if value.is_none() {
             continue;
         }
-        let given = UnpackFloat::unpack_value(value)?.map_or(0.0, |seconds| seconds.0);
-        timeout = Some(seconds("timeout", given)?);
+        let number = UnpackFloat::unpack_value(value)?.map_or(0.0, |seconds| seconds.0);
+        timeout = Some(seconds("timeout", number)?);
     }
     Ok(timeout)
 }

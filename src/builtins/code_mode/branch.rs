@@ -29,16 +29,16 @@ pub(crate) fn branches<'v>(
     limits: &CodeMode,
     heap: Heap<'v>,
 ) -> Vec<Value<'v>> {
-    let branch = |number| {
-        let branch = BranchOf { run: Arc::clone(run), path: format!("{at}.{number}."), limits: limits.clone() };
-        heap.alloc(CodeBranch { tools: tools.value(), branch: heap.alloc(branch) })
+    let function = |number| {
+        let context = BranchContext { run: Arc::clone(run), path: format!("{at}.{number}."), limits: limits.clone() };
+        heap.alloc(CodeBranch { tools: tools.value(), context: heap.alloc(context) })
     };
-    (0..count).map(branch).collect()
+    (0..count).map(function).collect()
 }
 
-/// Identifies a branch within its run.
+/// What a branch needs besides its tools: its run, its path and the limits.
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
-struct BranchOf {
+struct BranchContext {
     #[allocative(skip)]
     run: Arc<Run>,
     /// The path of the branch, such as `3.0.`.
@@ -47,37 +47,37 @@ struct BranchOf {
     limits: CodeMode,
 }
 
-starlark_simple_value!(BranchOf);
+starlark_simple_value!(BranchContext);
 
-impl fmt::Debug for BranchOf {
+impl fmt::Debug for BranchContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "BranchOf({})", self.path)
+        write!(formatter, "BranchContext({})", self.path)
     }
 }
 
-impl fmt::Display for BranchOf {
+impl fmt::Display for BranchContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.path)
     }
 }
 
-#[starlark_value(type = "branch_of")]
-impl<'v> StarlarkValue<'v> for BranchOf {}
+#[starlark_value(type = "branch_context")]
+impl<'v> StarlarkValue<'v> for BranchContext {}
 
 #[derive(Debug, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, StarlarkPagable, Allocative)]
 #[repr(C)]
 pub struct CodeBranchGen<V: ValueLifetimeless> {
     /// The tools as they were passed to `run_script()`.
     tools: V,
-    /// A [`BranchOf`].
-    branch: V,
+    /// A [`BranchContext`].
+    context: V,
 }
 
 starlark_complex_value!(pub CodeBranch);
 
 impl<V: ValueLifetimeless> fmt::Display for CodeBranchGen<V> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "<branch {}>", self.branch)
+        write!(formatter, "<branch {}>", self.context)
     }
 }
 
@@ -93,11 +93,11 @@ where
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let broken = || script_error("invalid branch");
-        let branch: &BranchOf = self.branch.to_value().downcast_ref().ok_or_else(broken)?;
+        let context: &BranchContext = self.context.to_value().downcast_ref().ok_or_else(broken)?;
         let tools = CodeTools::of("run_script", self.tools.to_value(), eval)?;
-        match serve(&branch.run, &branch.path, &tools, &branch.limits, eval)? {
+        match serve(&context.run, &context.path, &tools, &context.limits, eval)? {
             ServeOutcome::BranchDone => Ok(Value::new_none()),
-            ServeOutcome::Exited(exit_reason) => Err(script_error(exit_reason.told(&branch.limits))),
+            ServeOutcome::Exited(exit_reason) => Err(script_error(exit_reason.told(&context.limits))),
             ServeOutcome::ScriptDone(_) => Err(broken()),
         }
     }

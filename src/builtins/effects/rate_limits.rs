@@ -64,8 +64,8 @@ fn take<'v>(kind: &'static str, limits: Vec<Limit>, eval: &mut Evaluator<'v, '_,
     let request: Vec<String> = limits.iter().map(ToString::to_string).collect();
     let request: Vec<&str> = request.iter().map(String::as_str).collect();
     let verdict = Context::of(eval)?.effect(kind, &request, |host| {
-        let taken = with_store(host, |store| async move { store.take_tokens(&limits).await })?;
-        Ok(taken.map(|verdict| crate::json::raw(&(verdict.allowed, verdict.retry_after()))))
+        let verdict = with_store(host, |store| async move { store.take_tokens(&limits).await })?;
+        Ok(verdict.map(|verdict| crate::json::raw(&(verdict.allowed, verdict.retry_after()))))
     })?;
     let heap = eval.heap();
     let verdict: Value<'v> = convert::text_to_starlark(verdict.get(), heap)?;

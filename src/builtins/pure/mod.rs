@@ -1,4 +1,5 @@
-//! Built-ins that only compute. Scripts of code mode get these and nothing else; the clock in [`time`] needs a handler.
+//! Built-ins that only compute. Code-mode scripts get these besides the functions of the sandbox. The clock in [`time`] is
+//! the one exception: reading it is an effect, possible only in handlers.
 
 pub(super) mod attempt;
 pub(super) mod base64;

@@ -62,7 +62,7 @@ publish(metadata('x', '', {}, {}), outer)
     assert_eq!(failure.diagnostic.trace, ["policy.star:6 in outer", "policy.star:4 in inner"]);
 }
 
-/// The engine inlines short functions; the error then points at the call, and the client is still told the file.
+/// Starlark inlines short functions. The error then points at the call, and the client still gets the file name.
 #[test]
 fn an_error_in_a_one_line_function() {
     let plan = run("
@@ -92,7 +92,7 @@ publish(metadata('x', '', {}, {}), handler)
 }
 
 #[test]
-fn each_place_has_its_effects() {
+fn effects_are_limited_to_the_top_level_or_to_handlers() {
     let text = fault("meta, call = backends()['github'].tools()[0]\ncall({})\n");
     assert!(
         text.contains("calling the tool `search` is possible only while a call is handled, not at the top level"),
@@ -103,7 +103,7 @@ fn each_place_has_its_effects() {
         let failure = handle(body, "{}").unwrap_err();
         assert!(failure.message.contains("works only at the top level of the session script"), "{}", failure.message);
     }
-    // What is not an effect works in both places.
+    // Pure built-ins work both at the top level and in handlers.
     assert_eq!(
         handle("return [len(backends()), config()['params'], digest(1)[:4]]", "{}").unwrap(),
         json!([2, {}, "6b86"])

@@ -1,4 +1,4 @@
-//! Given these backends and this script, this is published, or this error is told.
+//! Tests of whole session scripts: what a script publishes for given backends, or with which error it fails.
 
 mod errors;
 mod handlers;
@@ -50,12 +50,12 @@ pub(super) fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
     })
 }
 
-/// A backend whose tools have nothing but a name.
+/// A backend with tools of these names, all with the same schema.
 pub(super) fn named(name: &str, tools: &[&str]) -> Arc<BackendView> {
     backend(name, &tools.iter().map(|name| tool(name)).collect::<Vec<_>>())
 }
 
-/// Two backends that share the name `search`.
+/// Two backends that both have a tool `search`.
 pub(super) fn two() -> Vec<Arc<BackendView>> {
     vec![named("github", &["search", "create_issue"]), named("docs", &["search", "read"])]
 }
@@ -89,17 +89,17 @@ pub(super) fn fault(script: &str) -> String {
     run(script).unwrap_err().to_string()
 }
 
-/// What the script computes into a tool's description, for tests of pure built-ins.
+/// The value of an expression, for tests of pure built-ins. The script passes it out as the description of a tool.
 pub(super) fn evaluate(expression: &str) -> Value {
     let plan = run(&format!("publish(metadata('x', json.encode({expression}), {{}}, {{}}), lambda args: None)\n"));
     let plan = plan.unwrap_or_else(|error| panic!("{expression}: {error}"));
     serde_json::from_str(&plan.tools[0].definition.text("description")).unwrap()
 }
 
-/// For what waits.
+/// The runtime for effects that wait.
 static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| tokio::runtime::Runtime::new().unwrap());
 
-/// A host that writes down calls and answers with them.
+/// A host that records calls and answers each with its arguments, unless `answer` is set.
 #[derive(Default)]
 pub(super) struct Recorder {
     pub calls: Mutex<Vec<(ItemRef, String, Option<Duration>)>>,
@@ -107,9 +107,9 @@ pub(super) struct Recorder {
     pub stop: Mutex<Option<Stop>>,
     pub answer: Option<&'static str>,
     pub delay: Duration,
-    pub line: Mutex<Option<JournalCursor>>,
-    /// Whether there is somebody to ask.
-    pub asks: bool,
+    pub cursor: Mutex<Option<JournalCursor>>,
+    /// Whether the client supports elicitation.
+    pub can_ask: bool,
 }
 
 impl Effects for Recorder {
@@ -156,11 +156,11 @@ impl Output for Recorder {
 
 impl Questions for Recorder {
     fn cursor(&self) -> Option<JournalCursor> {
-        self.line.lock().unwrap().clone()
+        self.cursor.lock().unwrap().clone()
     }
 
     fn can_ask(&self, _: &Question) -> bool {
-        self.asks
+        self.can_ask
     }
 
     fn asked(&self) -> u64 {
@@ -168,7 +168,7 @@ impl Questions for Recorder {
     }
 }
 
-/// Calls the published tool of that name, which must be a script's.
+/// Calls a published tool, whose handler must be a function of the script.
 pub(super) fn call(
     plan: &Plan,
     name: &str,
@@ -184,7 +184,7 @@ pub(super) fn call(
     function.call(&arguments, Arc::new(host), limits)
 }
 
-/// Publishes one handler and calls it.
+/// Publishes a tool whose handler has this body, and calls it.
 pub(super) fn handle(body: &str, arguments: &str) -> Result<Value, Failure> {
     let script = format!(
         "def handler(args):\n    {}\npublish(metadata('x', '', {{}}, {{}}), handler)\n",

@@ -28,7 +28,7 @@ fn auto_keeps_the_first_bare_and_loses_nothing() {
     assert_eq!(names(&plan), ["search", "issue", "docs_search", "read", "web_search", "fetch"]);
     assert!(plan.tools.iter().all(|tool| matches!(tool.handler, Handler::Backend(_))));
     assert!(plan.sections_read.contains("aggregation"));
-    // A server at the end renames nothing, and takes a hash where its prefixed name is gone too.
+    // A server added at the end does not rename earlier tools; its own get a hash if the prefixed name is taken too.
     let mut backends = three();
     backends.push(named("x", &["docs_search", "fetch", "x_docs_search"]));
     let plan = default(backends, json!({})).unwrap();
@@ -46,7 +46,7 @@ fn prefix_goes_on_every_name() {
     assert_eq!(names(&plan), ["github_search", "github_create_issue", "docs_search", "docs_read"]);
     let format = json!({"conflictResolution": "prefix", "conflictResolutionConfig": {"prefixFormat": "{workload}."}});
     assert_eq!(names(&default(two(), format).unwrap())[0], "github.search");
-    // Two servers whose prefixed names meet.
+    // Two servers whose prefixed names collide.
     let backends = vec![named("a", &["b_c"]), named("a_b", &["c"])];
     let plan = default(backends, json!({"conflictResolution": "prefix"})).unwrap();
     assert_eq!(names(&plan)[0], "a_b_c");
@@ -123,7 +123,7 @@ fn filters_work_on_original_names_before_overrides() {
 }
 
 #[test]
-fn long_and_odd_names_are_made_fit_and_stay_the_same() {
+fn long_and_invalid_names_are_rewritten_deterministically() {
     let long = "x".repeat(100);
     let backends = || vec![named("my server", &[&long, "a b", "same"]), named("other/1", &["same", "a b"])];
     let plan = default(backends(), json!({})).unwrap();
@@ -155,7 +155,7 @@ fn prompts_follow_the_strategy_and_resources_the_order() {
         (json!({}), vec!["review", "plan", "two_review", "fix it"]),
         (json!({"conflictResolution": "prefix"}), vec!["one_review", "one_plan", "two_review", "two_fix_it"]),
         (ranked, vec!["plan", "review", "fix it"]),
-        // What hides tools hides tools only.
+        // Settings that hide tools do not hide prompts.
         (json!({"excludeAllTools": true}), vec!["review", "plan", "two_review", "fix it"]),
         (json!({"defaultToolVisibility": "deny"}), vec!["review", "plan", "two_review", "fix it"]),
     ] {
@@ -174,7 +174,7 @@ fn prompts_follow_the_strategy_and_resources_the_order() {
 }
 
 #[test]
-fn a_name_nobody_can_use_does_not_end_the_default() {
+fn an_invalid_name_does_not_fail_the_default_preset() {
     let plan = default(vec![offering("one", &[], &["", "fine"]), named("two", &["a\nb", "good"])], json!({})).unwrap();
     assert_eq!(names(&plan), ["one_tool", "good"]);
     assert_eq!(keys(&plan, ItemKind::Prompt), ["fine"]);

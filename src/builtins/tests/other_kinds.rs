@@ -285,7 +285,7 @@ fn passthrough_gives_way_to_the_script() {
 }
 
 #[test]
-fn odd_things_of_a_server_pass_and_impossible_ones_are_left_out() {
+fn discouraged_names_of_a_server_pass_and_invalid_ones_are_skipped() {
     let backends = vec![offering("odd", &["no scheme", "", "a:\u{1}"], &["do it!", ""])];
     let plan = run_with(backends, json!({}), &Limits::SESSION_SCRIPT, "passthrough()").unwrap();
     assert_eq!(keys(&plan, ItemKind::Resource), ["no scheme"]);

@@ -1,4 +1,4 @@
-//! Given functions that run beside each other, these results, or this error.
+//! `parallel()`: results, errors and limits of functions that run concurrently.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -62,7 +62,7 @@ fn what_cannot_be_published() {
 }
 
 #[test]
-fn odd_names_of_a_backend_pass_with_a_warning() {
+fn discouraged_names_of_a_backend_pass_with_a_warning() {
     let backends = vec![named("odd", &["get stuff!", "fine"])];
     let script = "for meta, call in backends()['odd'].tools():\n    publish(meta, call)\n";
     let plan = run_with(backends.clone(), json!({}), &Limits::SESSION_SCRIPT, script).unwrap();
@@ -87,7 +87,7 @@ fn a_backends_schema_without_type_passes() {
 }
 
 #[test]
-fn config_notes_what_was_read() {
+fn config_records_what_was_read() {
     let sections = json!({"aggregation": {"x": 1}, "optimizer": {}, "params": {"team": "a"}});
     for (script, read) in [
         ("x = config()", vec![]),

@@ -31,7 +31,7 @@ fn numbers() {
 }
 
 #[test]
-fn loose_searches() {
+fn fuzzy_search() {
     assert_eq!(
         evaluate("fuzzy.search('potion', ['Antidote', 'Super Potion', 'Potion'])"),
         json!(["Potion", "Super Potion"])
@@ -53,7 +53,7 @@ fn loose_searches() {
 }
 
 #[test]
-fn letters_that_survive() {
+fn base64_of_text() {
     assert_eq!(evaluate("base64.encode('hé?>')"), json!("aMOpPz4="));
     assert_eq!(evaluate("base64.encode('hé?>', url_safe = True)"), json!("aMOpPz4"));
     assert_eq!(
@@ -65,7 +65,7 @@ fn letters_that_survive() {
 }
 
 #[test]
-fn addresses() {
+fn urls() {
     assert_eq!(evaluate("url.encode('a b/ü~')"), json!("a%20b%2F%C3%BC~"));
     assert_eq!(evaluate("url.encode('a/b', safe = '/')"), json!("a/b"));
     assert_eq!(evaluate("url.decode('a%20b%2F%C3%BC%+1%zz')"), json!("a b/ü%+1%zz"));

@@ -1,4 +1,4 @@
-//! Given a handler that asks, it runs again with the answers and does nothing twice.
+//! A handler that asks the user runs again with the answer, and repeats no effect.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Plan, Recorder, call, run};
 use crate::script::{Failure, FailureKind, Journal, JournalCursor, JournalSnapshot, Limits, Stop};
 
-/// A handler with a server's tool at hand, `one`.
+/// A plan with one tool `x`, whose handler has this body and can call a server's tool as `one`.
 fn plan(body: &str) -> Plan {
     let script = format!(
         "one = backends()['github'].tools()[0][1]\ndef handler(args):\n    {}\n\
@@ -19,36 +19,39 @@ fn plan(body: &str) -> Plan {
 
 struct Rounds {
     host: Arc<Recorder>,
-    past: JournalSnapshot,
+    snapshot: JournalSnapshot,
 }
 
 impl Rounds {
     fn new() -> Self {
-        Rounds { host: Arc::new(Recorder { asks: true, ..Recorder::default() }), past: JournalSnapshot::default() }
+        Rounds {
+            host: Arc::new(Recorder { can_ask: true, ..Recorder::default() }),
+            snapshot: JournalSnapshot::default(),
+        }
     }
 
-    /// One run, with what the runs before have left.
-    fn go(&mut self, plan: &Plan) -> Result<Value, Failure> {
-        let line = JournalCursor::first(Journal::of(std::mem::take(&mut self.past)));
-        *self.host.line.lock().unwrap() = Some(line.clone());
+    /// Runs the handler once, with the journal of the earlier runs.
+    fn run(&mut self, plan: &Plan) -> Result<Value, Failure> {
+        let cursor = JournalCursor::first(Journal::of(std::mem::take(&mut self.snapshot)));
+        *self.host.cursor.lock().unwrap() = Some(cursor.clone());
         let outcome = call(plan, "x", "{}", &self.host, &Limits::HANDLER);
         if outcome.is_ok() {
-            assert!(line.journal().is_replayed(), "something was left over");
+            assert!(cursor.journal().is_replayed(), "the journal has entries that were not replayed");
         }
-        // The way through the store.
-        self.past = JournalSnapshot::from_bytes(&line.journal().into_past().to_bytes().unwrap()).unwrap();
+        // Through its serialized form, as in the store.
+        self.snapshot = JournalSnapshot::from_bytes(&cursor.journal().into_past().to_bytes().unwrap()).unwrap();
         outcome
     }
 
     fn asks(&mut self, plan: &Plan) -> Vec<String> {
-        let failure = self.go(plan).unwrap_err();
+        let failure = self.run(plan).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Stopped(Stop::Input), "{failure}");
-        self.past.questions().iter().map(|(_, question)| question.message.clone()).collect()
+        self.snapshot.questions().iter().map(|(_, question)| question.message.clone()).collect()
     }
 
     fn answer(&mut self, answer: Value) {
-        let key = self.past.questions()[0].0.clone();
-        assert!(self.past.answer(&key, crate::json::raw(&answer)));
+        let key = self.snapshot.questions()[0].0.clone();
+        assert!(self.snapshot.answer(&key, crate::json::raw(&answer)));
     }
 
     fn accept(&mut self) {
@@ -70,7 +73,7 @@ fn what_was_done_before_a_question_is_not_done_again() {
     assert_eq!(rounds.asks(&plan), ["Sure?"]);
     assert_eq!(rounds.calls(), 1);
     rounds.accept();
-    assert_eq!(rounds.go(&plan).unwrap(), json!([{"n": 1}, "accept", {"n": 2}]));
+    assert_eq!(rounds.run(&plan).unwrap(), json!([{"n": 1}, "accept", {"n": 2}]));
     assert_eq!(rounds.calls(), 2);
     assert_eq!(rounds.host.logged.lock().unwrap().len(), 1);
 }
@@ -86,7 +89,7 @@ fn several_questions_come_one_after_the_other() {
         assert_eq!(rounds.asks(&plan), [format!("Name {index}?")]);
         rounds.answer(json!({"action": "accept", "content": {"name": name}}));
     }
-    assert_eq!(rounds.go(&plan).unwrap(), json!(["ann", "bob", "cid"]));
+    assert_eq!(rounds.run(&plan).unwrap(), json!(["ann", "bob", "cid"]));
     assert_eq!(rounds.calls(), 3);
 }
 
@@ -97,7 +100,7 @@ fn attempt_does_not_catch_a_question() {
     let mut rounds = Rounds::new();
     assert_eq!(rounds.asks(&plan), ["Sure?"]);
     rounds.accept();
-    assert_eq!(rounds.go(&plan).unwrap(), json!([true, "accept"]));
+    assert_eq!(rounds.run(&plan).unwrap(), json!([true, "accept"]));
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn branches_ask_together_and_each_effect_happens_once() {
     for _ in 0..3 {
         rounds.accept();
     }
-    assert_eq!(rounds.go(&plan).unwrap(), json!(["none", "accept", "none", "accept", "none", "accept"]));
+    assert_eq!(rounds.run(&plan).unwrap(), json!(["none", "accept", "none", "accept", "none", "accept"]));
     assert_eq!(rounds.calls(), 12);
     let mut done: Vec<String> = rounds.host.calls.lock().unwrap().iter().map(|call| call.1.clone()).collect();
     done.sort();
@@ -132,7 +135,7 @@ fn branches_inside_of_branches_ask_together_too() {
     for _ in 0..4 {
         rounds.accept();
     }
-    assert_eq!(rounds.go(&plan).unwrap(), json!([["accept", "accept"], ["accept", "accept"]]));
+    assert_eq!(rounds.run(&plan).unwrap(), json!([["accept", "accept"], ["accept", "accept"]]));
     assert_eq!(rounds.calls(), 6);
 }
 
@@ -150,36 +153,36 @@ fn a_finished_nested_call_is_remembered_as_a_whole() {
     assert_eq!(rounds.asks(&plan), ["Inner?"]);
     rounds.accept();
     assert_eq!(rounds.asks(&plan), ["Outer?"]);
-    assert!(!String::from_utf8(rounds.past.to_bytes().unwrap()).unwrap().contains("elicit\",\"request\":\"x"));
+    assert!(!String::from_utf8(rounds.snapshot.to_bytes().unwrap()).unwrap().contains("elicit\",\"request\":\"x"));
     rounds.accept();
-    assert_eq!(rounds.go(&plan).unwrap(), json!({"said": "accept"}));
+    assert_eq!(rounds.run(&plan).unwrap(), json!({"said": "accept"}));
     assert_eq!(rounds.calls(), 1);
 }
 
 #[test]
-fn a_handler_that_takes_another_way_is_ended_and_does_nothing() {
+fn a_handler_that_diverges_from_its_journal_is_ended_without_effects() {
     for (before, after, problem) in [
-        // Another kind.
+        // Another kind of effect.
         (
             "one({'n': 1})\nelicit('?', when_unavailable = 'error')",
             "sleep(0)\none({'n': 1})",
             "`sleep` comes where `call`",
         ),
-        // Other arguments.
+        // The same effect with other arguments.
         ("one({'n': 1})\nelicit('?', when_unavailable = 'error')", "one({'n': 2})", "`call` comes where `call`"),
-        // A nested effect instead of one.
+        // A plain effect in place of nested ones.
         (
             "parallel([lambda: one({})])\nelicit('?', when_unavailable = 'error')",
             "one({})",
             "`call` comes where `parallel`",
         ),
-        // Fewer branches.
+        // Fewer branches than before.
         (
             "parallel([lambda: one({}), lambda: one({})])\nelicit('?', when_unavailable = 'error')",
             "parallel([lambda: one({})])",
             "`parallel` comes where `parallel`",
         ),
-        // A branch that does less, and another that would do more.
+        // One branch with fewer effects, and another one with more.
         (
             "parallel([lambda: one({'a': 1}), lambda: one({'b': 1})])\nelicit('?', when_unavailable = 'error')",
             "parallel([lambda: 1, lambda: [one({'b': 1}), one({'new': 1})]])",
@@ -191,14 +194,14 @@ fn a_handler_that_takes_another_way_is_ended_and_does_nothing() {
         rounds.asks(&before);
         rounds.accept();
         let done = rounds.calls();
-        let failure = rounds.go(&after).unwrap_err();
+        let failure = rounds.run(&after).unwrap_err();
         assert!(failure.message.contains(problem), "{}", failure.message);
         assert_eq!(rounds.calls(), done, "{problem}");
     }
 }
 
 #[test]
-fn attempt_does_not_catch_a_handler_that_takes_another_way() {
+fn attempt_does_not_catch_a_divergence_from_the_journal() {
     let (before, after) = (
         plan("one({'n': 1})\nelicit('?', when_unavailable = 'error')"),
         plan("attempt(one, {'n': 2})\nattempt(one, {'n': 3})\nreturn 'went on'"),
@@ -206,44 +209,44 @@ fn attempt_does_not_catch_a_handler_that_takes_another_way() {
     let mut rounds = Rounds::new();
     rounds.asks(&before);
     rounds.accept();
-    assert!(rounds.go(&after).is_err());
+    assert!(rounds.run(&after).is_err());
     assert_eq!(rounds.calls(), 1);
 }
 
 #[test]
-fn what_does_less_than_before_has_something_left_over() {
+fn a_handler_with_fewer_effects_than_before_leaves_journal_entries() {
     let (before, after) = (plan("one({})\nelicit('?', when_unavailable = 'error')"), plan("return 'done'"));
     let mut rounds = Rounds::new();
     rounds.asks(&before);
     rounds.accept();
-    let line = JournalCursor::first(Journal::of(std::mem::take(&mut rounds.past)));
-    *rounds.host.line.lock().unwrap() = Some(line.clone());
+    let cursor = JournalCursor::first(Journal::of(std::mem::take(&mut rounds.snapshot)));
+    *rounds.host.cursor.lock().unwrap() = Some(cursor.clone());
     call(&after, "x", "{}", &rounds.host, &Limits::HANDLER).unwrap();
-    assert!(!line.journal().is_replayed());
+    assert!(!cursor.journal().is_replayed());
 }
 
 #[test]
-fn an_error_of_a_server_is_an_error_again() {
+fn an_error_result_of_a_server_is_replayed() {
     let plan = plan("tried = one({'n': 1})\nelicit('?', when_unavailable = 'error')\nreturn tried['isError']");
-    let host = Recorder { asks: true, answer: Some(r#"{"isError":true,"content":[]}"#), ..Recorder::default() };
-    let mut rounds = Rounds { host: Arc::new(host), past: JournalSnapshot::default() };
+    let host = Recorder { can_ask: true, answer: Some(r#"{"isError":true,"content":[]}"#), ..Recorder::default() };
+    let mut rounds = Rounds { host: Arc::new(host), snapshot: JournalSnapshot::default() };
     rounds.asks(&plan);
     rounds.accept();
-    assert_eq!(rounds.go(&plan).unwrap(), json!(true));
+    assert_eq!(rounds.run(&plan).unwrap(), json!(true));
 }
 
 #[test]
-fn too_much_before_a_question_is_a_limit_but_not_without_one() {
+fn a_journal_that_is_too_large_is_an_error_only_if_the_handler_asks() {
     let much = "for i in range(10):\n    one({'text': 'x' * 1000000})\n";
     let mut rounds = Rounds::new();
-    assert_eq!(rounds.go(&plan(&format!("{much}return 'done'"))).unwrap(), json!("done"));
-    let failure = Rounds::new().go(&plan(&format!("{much}elicit('?', when_unavailable = 'error')"))).unwrap_err();
+    assert_eq!(rounds.run(&plan(&format!("{much}return 'done'"))).unwrap(), json!("done"));
+    let failure = Rounds::new().run(&plan(&format!("{much}elicit('?', when_unavailable = 'error')"))).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Limit("journal"));
     assert!(failure.message.contains("8 MiB"), "{}", failure.message);
 }
 
 #[test]
-fn where_nobody_can_be_asked_the_script_has_said_what_then() {
+fn when_unavailable_decides_for_clients_that_cannot_ask() {
     for (choice, expected) in
         [("accept", Ok("accept")), ("reject", Ok("decline")), ("error", Err("cannot ask the user"))]
     {
@@ -257,7 +260,7 @@ fn where_nobody_can_be_asked_the_script_has_said_what_then() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_an_error_with_its_cure() {
+fn invalid_questions_are_errors() {
     for (arguments, problem) in [
         ("'?'", "when_unavailable"),
         ("'?', when_unavailable = 'ask'", "`when_unavailable` cannot be \"ask\""),
@@ -265,7 +268,7 @@ fn what_cannot_be_asked_is_an_error_with_its_cure() {
         ("'?', {'properties': {'a': {'type': 'object'}}}, when_unavailable = 'error'", "the field `a`"),
         ("'?', 'text', when_unavailable = 'error'", "`schema` must be a dict"),
     ] {
-        let failure = Rounds::new().go(&plan(&format!("elicit({arguments})"))).unwrap_err();
+        let failure = Rounds::new().run(&plan(&format!("elicit({arguments})"))).unwrap_err();
         assert!(failure.message.contains(problem), "{arguments}: {}", failure.message);
     }
 }
