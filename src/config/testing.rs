@@ -1,4 +1,4 @@
-//! What the tests of this module share: a file's text in, its config or its errors out.
+//! Test helpers: load the text of a config file, and render its errors.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use crate::diagnostic::Diagnostic;
 
 use super::{Config, load_text};
 
-/// The only variables there are: `TOKEN` and `EMPTY`.
-pub fn environment(name: &str) -> Option<String> {
+/// An environment with two variables, `TOKEN` and `EMPTY`.
+pub(super) fn environment(name: &str) -> Option<String> {
     match name {
         "TOKEN" => Some("s3cret-from-environment".to_owned()),
         "EMPTY" => Some(String::new()),
@@ -15,23 +15,23 @@ pub fn environment(name: &str) -> Option<String> {
     }
 }
 
-pub fn loaded(text: &str) -> Config {
+pub(super) fn loaded(text: &str) -> Config {
     load_text(Path::new("proxy.yaml"), text, &environment)
         .unwrap_or_else(|errors| panic!("{}", rendered(&errors).join("\n")))
         .0
 }
 
 /// Each error as `line:column message (hint)`.
-pub fn errors(text: &str) -> Vec<String> {
+pub(super) fn errors(text: &str) -> Vec<String> {
     rendered(&load_text(Path::new("proxy.yaml"), text, &environment).expect_err("it loads without an error"))
 }
 
-pub fn rendered(diagnostics: &[Diagnostic]) -> Vec<String> {
-    let tell = |diagnostic: &Diagnostic| {
+pub(super) fn rendered(diagnostics: &[Diagnostic]) -> Vec<String> {
+    let render = |diagnostic: &Diagnostic| {
         let place =
             diagnostic.place.as_ref().map_or(String::new(), |place| format!("{}:{} ", place.line(), place.column()));
         let hint = diagnostic.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
         format!("{place}{}{hint}", diagnostic.message)
     };
-    diagnostics.iter().map(tell).collect()
+    diagnostics.iter().map(render).collect()
 }
