@@ -148,7 +148,7 @@ async fn a_notification_reaches_the_server_it_belongs_to() {
 async fn a_method_given_to_two_servers_is_an_error_of_the_config() {
     let text = "mcpServers:\n  a: {command: x, methods: [vendor/x]}\n  b: {command: y, methods: [vendor/x]}\n";
     let checked = Proxy::with_config_text(text).run(["check"]).await.expect(2);
-    let told = "the method `vendor/x` is given to the server `b` and to `a`; only one can have it";
+    let told = "method `vendor/x` is assigned to two servers: `b` and `a`";
     assert!(checked.stderr.contains(told), "{}", checked.stderr);
 }
 

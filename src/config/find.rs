@@ -1,4 +1,4 @@
-//! Which config file is meant.
+//! Locates the config file.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,8 @@ use crate::diagnostic::Diagnostic;
 
 const NAMES: [&str; 2] = ["proxy.yaml", "proxy.json"];
 
-/// The file named on the command line, else the one in the current folder, else the user's own; `None` if there is none.
+/// The file named on the command line, or else the one in the current folder, or else the one in the user's config
+/// folder; `None` if there is none.
 pub fn find(
     explicit: Option<&Path>,
     current_folder: &Path,
@@ -16,8 +17,8 @@ pub fn find(
         if path.is_file() {
             return Ok(Some(path.to_owned()));
         }
-        let problem = Diagnostic::error(format!("there is no config file `{}`", path.display()));
-        return Err(problem.hint("`proxy init` writes one to start from"));
+        let problem = Diagnostic::error(format!("config file `{}` not found", path.display()));
+        return Err(problem.hint("create one with `proxy init`"));
     }
     let folders =
         std::iter::once(current_folder.to_owned()).chain(user_config_folder.map(|folder| folder.join("proxy")));
@@ -48,6 +49,6 @@ mod tests {
     #[test]
     fn a_named_file_that_is_missing_is_an_error() {
         let error = find(Some(Path::new("nowhere.yaml")), Path::new("."), None).unwrap_err();
-        assert_eq!(error.message, "there is no config file `nowhere.yaml`");
+        assert_eq!(error.message, "config file `nowhere.yaml` not found");
     }
 }

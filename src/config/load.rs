@@ -1,4 +1,4 @@
-//! A config file, read from top to bottom.
+//! Loads a config file.
 
 use std::path::{Path, PathBuf};
 
@@ -20,15 +20,15 @@ use super::syntax::reader::{Fields, ReadContext, ValueReader};
 use super::syntax::substitute::Environment;
 use super::{Config, ExtensionPath, SetSection};
 
-/// The config with its warnings, or every error there is.
+/// Loads a file: the config with its warnings, or all errors.
 pub fn load(path: &Path, environment: &Environment) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        vec![Diagnostic::error(format!("the config file `{}` cannot be read: {error}", path.display()))]
+        vec![Diagnostic::error(format!("cannot read the config file `{}`: {error}", path.display()))]
     })?;
     load_text(path, &text, environment)
 }
 
-/// The same for a text that is read already; `path` says what format it has and what its paths are relative to.
+/// Loads the text of a config file. `path` determines the format and the base of relative paths.
 pub fn load_text(
     path: &Path,
     text: &str,
@@ -43,7 +43,7 @@ pub fn load_text(
     if errors.is_empty() { Ok((config, warnings)) } else { Err(errors) }
 }
 
-/// Absolute, so that it holds for children that run elsewhere.
+/// The folder of a file, as an absolute path so that it also works for children with another working directory.
 fn folder_of(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.parent().map(Path::to_owned).unwrap_or_default()
@@ -89,19 +89,20 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
 fn read_all_servers(fields: &mut Fields, config: &mut Config) {
     let [mcp_servers, servers, inputs] = ["mcpServers", "servers", "inputs"].map(|key| fields.get(key));
     if let (Some(_), Some(servers)) = (&mcp_servers, &servers) {
-        servers.report(servers.problem("means the same as `mcpServers`: keep one of them").at(servers.place()));
+        servers
+            .report(servers.problem("has the same meaning as `mcpServers`; keep only one of them").at(servers.place()));
     }
     for reader in [mcp_servers, servers].into_iter().flatten() {
         config.servers.extend(read_servers(&reader, &config.folder).unwrap_or_default());
         method_clashes(&config.servers).into_iter().for_each(|problem| reader.report(problem));
     }
     if let Some(inputs) = inputs {
-        let warning = Diagnostic::warning("`inputs` is for VS Code: the proxy asks nobody").at(inputs.place());
-        inputs.report(warning.hint("put such values into environment variables and write `${NAME}`"));
+        let warning = Diagnostic::warning("`inputs` is ignored: the proxy cannot prompt for values").at(inputs.place());
+        inputs.report(warning.hint("set environment variables instead and write `${NAME}`"));
     }
 }
 
-/// Methods that are given to two servers.
+/// Errors for methods that are assigned to two servers.
 fn method_clashes(servers: &IndexMap<String, ServerConfig>) -> Vec<Diagnostic> {
     let active = servers.iter().filter(|(_, server)| !server.disabled);
     let assigned: Vec<_> =
@@ -110,9 +111,8 @@ fn method_clashes(servers: &IndexMap<String, ServerConfig>) -> Vec<Diagnostic> {
     for (index, (pattern, name, server)) in assigned.iter().enumerate() {
         let earlier = assigned[..index].iter().find(|(other, owner, _)| other == pattern && owner != name);
         let Some((_, owner, _)) = earlier else { continue };
-        let mut problem = Diagnostic::error(format!(
-            "the method `{pattern}` is given to the server `{name}` and to `{owner}`; only one can have it"
-        ));
+        let mut problem =
+            Diagnostic::error(format!("method `{pattern}` is assigned to two servers: `{name}` and `{owner}`"));
         problem.place = server.place.clone();
         problems.push(problem);
     }
@@ -161,7 +161,7 @@ mod tests {
             [
                 "5:12 `mcpServers.a.env.KEY`: the environment variable `NONE` is not set (set it, or give a default: \
                  `${NONE:-default}`)",
-                "5:12 `mcpServers.a.env.KEY`: `${input:my-key}` asks a person in VS Code; the proxy has nobody to ask (put \
+                "5:12 `mcpServers.a.env.KEY`: `${input:my-key}` is a prompt of VS Code; the proxy cannot prompt for values (put \
                  the value into an environment variable and write `${MY_KEY}`)",
             ]
         );
@@ -178,17 +178,14 @@ mod tests {
     fn a_key_written_twice_is_an_error() {
         assert_eq!(
             errors("serve: {path: /a, path: /b}\nserve: {}\n"),
-            [
-                "1:19 the key `serve.path` is written twice (keep one of them)",
-                "2:1 the key `serve` is written twice (keep one of them)"
-            ]
+            ["1:19 duplicate key `serve.path` (remove one of them)", "2:1 duplicate key `serve` (remove one of them)"]
         );
     }
 
     #[test]
     fn a_syntax_error_shows_the_line() {
         let found = errors("serve:\n  path: a: b\n");
-        assert_eq!(found, ["2:10 this is not valid YAML: mapping values are not allowed in this context"]);
+        assert_eq!(found, ["2:10 invalid YAML: mapping values are not allowed in this context"]);
     }
 
     #[test]
@@ -204,11 +201,11 @@ mod tests {
         let text = r#"{"inputs": [{"id": "k"}], "servers": {"a": {"type": "http", "url": "https://h/mcp"}}}"#;
         let (config, warnings) = load_text(Path::new("mcp.json"), text, &environment).unwrap();
         assert!(config.servers.contains_key("a"));
-        assert!(warnings[0].message.contains("`inputs` is for VS Code"), "{warnings:?}");
+        assert!(warnings[0].message.contains("`inputs` is ignored"), "{warnings:?}");
         let both = rendered(
             &load_text(Path::new("mcp.json"), r#"{"servers": {}, "mcpServers": {}}"#, &environment).unwrap_err(),
         );
-        assert!(both[0].contains("means the same as `mcpServers`"), "{both:?}");
+        assert!(both[0].contains("has the same meaning as `mcpServers`"), "{both:?}");
     }
 
     #[test]

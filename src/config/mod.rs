@@ -1,4 +1,5 @@
-//! Files and environment to a validated [`Config`]: every error found at once, each with its line and key path.
+//! Loads a config file and environment variables into a validated [`Config`]. Reports every error at once, each with its
+//! line and key path.
 
 mod find;
 pub mod import;
@@ -32,31 +33,31 @@ pub use syntax::reader::BlockPosition;
 pub use syntax::substitute::Environment;
 pub use syntax::units::duration;
 
-/// Everything a config file says, with the defaults for what it leaves out.
+/// The settings of a config file, with defaults for missing keys.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The file, if there is one.
     pub path: Option<PathBuf>,
-    /// What relative paths are relative to: the folder of the file, or the current one.
+    /// Base of relative paths: the folder of the file, or else the current folder.
     pub folder: PathBuf,
-    /// In the order of the file, which decides who keeps a name.
+    /// In file order, which decides name conflicts.
     pub servers: IndexMap<String, ServerConfig>,
     pub extensions: Vec<ExtensionPath>,
-    /// Whether a change of their files is picked up while the proxy runs.
+    /// Whether the proxy reloads extensions when their files change.
     pub watch_extensions: bool,
     pub session: SessionScript,
     pub aggregation: Aggregation,
     pub optimizer: Optimizer,
     pub code_mode: CodeMode,
     pub rate_limiting: RateLimiting,
-    /// The script's own settings.
+    /// The parameters of the session script.
     pub params: Map<String, Value>,
     pub serve: Serve,
     pub store: StoreAddress,
     pub tokens: Vec<Token>,
-    /// The sections for a script that the file sets: one that no script reads is an error later.
+    /// The script sections that the file sets. A section that the script never reads is an error later.
     pub set_sections: Vec<SetSection>,
-    /// The script was named on the command line, in place of the one in the file.
+    /// Whether the command line replaced the script of the file.
     pub script_for_once: bool,
 }
 
@@ -64,21 +65,21 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExtensionPath {
     pub written: String,
-    /// The same from the config's folder; may hold `*` and `?`.
+    /// The path joined to the folder of the config; may contain `*` and `?`.
     pub path: PathBuf,
     pub place: Option<Place>,
 }
 
-/// A section that only a script can give a meaning to.
+/// A section that has no effect unless the script reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetSection {
-    /// As a script asks for it: `config()["aggregation"]`.
+    /// The key under which a script reads it: `config()["aggregation"]`.
     pub name: &'static str,
     pub place: Place,
 }
 
 impl Config {
-    /// What holds without a config file.
+    /// The config without a file.
     pub fn default_for(folder: &Path) -> Config {
         Config {
             path: None,
@@ -108,8 +109,8 @@ impl Config {
                 Ok(())
             }
             Entry::Occupied(occupied) => {
-                let problem = Diagnostic::error(format!("there is a server `{}` already", occupied.key()));
-                Err(problem.hint("give it another name: `--server NAME=COMMAND`"))
+                let problem = Diagnostic::error(format!("server `{}` is already defined", occupied.key()));
+                Err(problem.hint("choose another name: `--server NAME=COMMAND`"))
             }
         }
     }
@@ -117,19 +118,19 @@ impl Config {
     /// Runs the script named on the command line instead of the one the file names.
     pub fn set_script_file(&mut self, path: &Path) -> Result<(), Diagnostic> {
         if !path.is_file() {
-            return Err(Diagnostic::error(format!("`--script`: there is no file `{}`", path.display())));
+            return Err(Diagnostic::error(format!("`--script`: file `{}` not found", path.display())));
         }
         self.session = SessionScript::File(path.to_owned());
         self.script_for_once = true;
         Ok(())
     }
 
-    /// The keys that another config has otherwise and that cannot change while the proxy runs.
+    /// The keys that differ from another config and take effect only after a restart.
     pub fn fixed_differences(&self, other: &Config) -> Vec<&'static str> {
         self.serve.differences(&other.serve)
     }
 
-    /// Adds local tools named on the command line, relative to the folder it was typed in.
+    /// Adds local tools named on the command line, relative to the current folder.
     pub fn add_extension(&mut self, written: &str, current_folder: &Path) {
         self.extensions.push(ExtensionPath {
             written: written.to_owned(),
@@ -153,10 +154,10 @@ mod tests {
         let mut config = Config::default_for(Path::new("/folder"));
         let (name, server) = quick::server_from_argument("time=uvx mcp-server-time").unwrap();
         config.add_server(name.clone(), server.clone()).unwrap();
-        assert_eq!(config.add_server(name, server).unwrap_err().message, "there is a server `time` already");
+        assert_eq!(config.add_server(name, server).unwrap_err().message, "server `time` is already defined");
         config.add_extension("hello.star", Path::new("/elsewhere"));
         assert_eq!(config.extensions[0].path, Path::new("/elsewhere/hello.star"));
         let error = config.set_script_file(Path::new("/no/policy.star")).unwrap_err();
-        assert_eq!(error.message, "`--script`: there is no file `/no/policy.star`");
+        assert_eq!(error.message, "`--script`: file `/no/policy.star` not found");
     }
 }

@@ -6,7 +6,7 @@ use crate::diagnostic::Diagnostic;
 
 use super::sections::server::{ServerConfig, TransportConfig, name_problem, url_problem};
 
-/// The name and the server that `NAME=COMMAND` or `NAME=URL` means.
+/// Parses `NAME=COMMAND` or `NAME=URL`.
 pub fn server_from_argument(argument: &str) -> Result<(String, ServerConfig), Diagnostic> {
     let fail = |problem: &str| {
         Diagnostic::error(format!("`--server`: {problem}"))
@@ -24,16 +24,16 @@ pub fn server_from_argument(argument: &str) -> Result<(String, ServerConfig), Di
         let transport = TransportConfig::Http { url: target.to_owned(), headers: IndexMap::new(), sse: false };
         return Ok((name.to_owned(), ServerConfig::new(transport)));
     }
-    let mut words = split_words(target).ok_or_else(|| fail("a quote is not closed"))?.into_iter();
+    let mut words = split_words(target).ok_or_else(|| fail("unclosed quote"))?.into_iter();
     let Some(command) = words.next().filter(|command| !command.is_empty()) else {
-        return Err(fail(&format!("`{name}` has no command")));
+        return Err(fail(&format!("missing command for `{name}`")));
     };
     let transport = TransportConfig::Stdio { command, args: words.collect(), env: IndexMap::new(), cwd: None };
     Ok((name.to_owned(), ServerConfig::new(transport)))
 }
 
-/// Words as a shell takes them apart: blanks between them, quotes around blanks, a backslash before anything.
-/// `None` if a quote or backslash is left open.
+/// Splits a command into words like a shell: at white space, with quotes and backslash escapes. `None` if a quote or an
+/// escape is incomplete.
 fn split_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -55,7 +55,7 @@ fn quoted(characters: &mut std::str::Chars, quote: char, word: &mut String) -> O
     loop {
         match characters.next()? {
             character if character == quote => return Some(()),
-            // Inside double quotes a backslash stays, unless what follows would end or escape something.
+            // Inside double quotes a backslash escapes only these characters.
             '\\' if quote == '"' => match characters.next()? {
                 escaped @ ('"' | '\\' | '$' | '`') => word.push(escaped),
                 other => word.extend(['\\', other]),

@@ -1,4 +1,4 @@
-//! What the tests of this module share: a file's text in, its config or its errors out.
+//! Test helpers: load the text of a config file, and render its errors.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::diagnostic::Diagnostic;
 
 use super::{Config, load_text};
 
-/// The only variables there are: `TOKEN` and `EMPTY`.
+/// An environment with two variables, `TOKEN` and `EMPTY`.
 pub(super) fn environment(name: &str) -> Option<String> {
     match name {
         "TOKEN" => Some("s3cret-from-environment".to_owned()),
@@ -27,11 +27,11 @@ pub(super) fn errors(text: &str) -> Vec<String> {
 }
 
 pub(super) fn rendered(diagnostics: &[Diagnostic]) -> Vec<String> {
-    let tell = |diagnostic: &Diagnostic| {
+    let render = |diagnostic: &Diagnostic| {
         let place =
             diagnostic.place.as_ref().map_or(String::new(), |place| format!("{}:{} ", place.line(), place.column()));
         let hint = diagnostic.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
         format!("{place}{}{hint}", diagnostic.message)
     };
-    diagnostics.iter().map(tell).collect()
+    diagnostics.iter().map(render).collect()
 }

@@ -40,7 +40,7 @@ error: unknown key `mcpServers.github.comand`
   |     ^^^^^^
   |
   = hint: did you mean `command`?
-error: `serve.maxSessions`: expected a whole number, found `many`
+error: `serve.maxSessions`: expected an integer, found `many`
  --> proxy.yaml:6:16
   |
 6 |   maxSessions: many
@@ -56,7 +56,7 @@ error: `serve.maxSessions`: expected a whole number, found `many`
                 "file": "proxy.yaml", "line": 3, "column": 5, "hint": "did you mean `command`?",
             },
             {
-                "severity": "error", "rule": null, "message": "`serve.maxSessions`: expected a whole number, found `many`",
+                "severity": "error", "rule": null, "message": "`serve.maxSessions`: expected an integer, found `many`",
                 "file": "proxy.yaml", "line": 6, "column": 16, "hint": null,
             },
         ])

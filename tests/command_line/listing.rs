@@ -131,7 +131,7 @@ async fn without_a_config_the_bundled_extensions_are_there() {
     let missing = empty().run(["list-tools", "--config", "other.yaml"]).await.expect(2);
     assert_eq!(
         missing.stderr,
-        "error: there is no config file `other.yaml`\n |\n = hint: `proxy init` writes one to start from\n"
+        "error: config file `other.yaml` not found\n |\n = hint: create one with `proxy init`\n"
     );
 }
 
@@ -157,7 +157,7 @@ async fn a_command_with_its_arguments_in_one_word_gets_a_hint() {
     let proxy = Proxy::with_config_text("mcpServers:\n  a: { command: \"no-such-program --flag x\" }\n");
     let checked = proxy.run(["check"]).await.expect(0);
     assert!(
-        checked.stderr.contains("hint: put the rest into `args`: `command: no-such-program`, `args: [--flag, x]`"),
+        checked.stderr.contains("hint: move the arguments to `args`: `command: no-such-program`, `args: [--flag, x]`"),
         "{}",
         checked.stderr
     );

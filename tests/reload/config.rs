@@ -86,7 +86,7 @@ async fn an_invalid_config_changes_nothing_and_is_shown_until_it_is_mended() {
         assert_eq!((pid(&mut proxy, "a").await, pid(&mut proxy, "b").await), before);
     }
     std::fs::remove_file(proxy.world.directory.path().join("proxy.yaml")).unwrap();
-    proxy.client.stderr().line("there is no config file `proxy.yaml`").await;
+    proxy.client.stderr().line("config file `proxy.yaml` not found").await;
     proxy.write("proxy.yaml", &servers(&["a"]).text());
     assert_eq!(proxy.changed_tools().await, ["a_pid"]);
     assert_eq!(proxy.status().await["configErrors"], json!([]));

@@ -58,7 +58,7 @@ async fn two_scripts_at_once_are_a_config_error() {
     assert_eq!(
         finished.stderr,
         "\
-error: `sessionInit.scriptFile`: `preset` is set too, and only one script can run
+error: `sessionInit.scriptFile`: conflicts with `preset`: only one session script can be set
  --> proxy.yaml:3:3
   |
 3 |   scriptFile: policy.star

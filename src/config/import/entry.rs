@@ -1,4 +1,4 @@
-//! One server of a foreign file.
+//! Reads one server of an imported file.
 
 use crate::model::Secret;
 
@@ -6,14 +6,14 @@ use super::{ImportedServer, ImportedTarget, Importer};
 use crate::config::sections::server::url_problem;
 use crate::config::syntax::tree::{Node, NodeKey, Value};
 
-/// The address of an HTTP server, as different programs call it.
+/// The keys that different programs use for the URL of an HTTP server.
 const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
 impl Importer<'_> {
-    /// `None` with a warning if there is nothing we could start or reach.
+    /// Reads a server; `None` with a warning if it has neither a command nor a usable URL.
     pub(super) fn entry(&mut self, key: &NodeKey, node: &Node) -> Option<ImportedServer> {
         let Value::Map(members) = &node.value else {
-            self.warn(format!("`{}` is left out: it is not a server", key.text.escape_debug()), key);
+            self.warn(format!("skipped `{}`: it is not a server", key.text.escape_debug()), key);
             return None;
         };
         let url = URL_KEYS.iter().find_map(|key| node.get(key)).and_then(text);
@@ -26,27 +26,27 @@ impl Importer<'_> {
                 ImportedTarget::Url { url, headers: pairs(node.get("headers")), sse: kind.as_deref() == Some("sse") },
                 &["url", "serverUrl", "httpUrl", "headers"][..],
             ),
-            (None, Some(_)) => return self.leave_out(key, "its address is not an HTTP URL"),
-            _ => return self.leave_out(key, "it has neither a command nor an address"),
+            (None, Some(_)) => return self.skip(key, "its URL is not an HTTP URL"),
+            _ => return self.skip(key, "it has neither a command nor a URL"),
         };
         self.warn_about_unused(key, members, known);
         let disabled = node.get("disabled").is_some_and(|disabled| disabled.value == Value::Bool(true));
         Some(ImportedServer { name: self.name(key), target, disabled })
     }
 
-    fn leave_out(&mut self, key: &NodeKey, why: &str) -> Option<ImportedServer> {
-        self.warn(format!("`{}` is left out: {why}", key.text.escape_debug()), key);
+    fn skip(&mut self, key: &NodeKey, why: &str) -> Option<ImportedServer> {
+        self.warn(format!("skipped `{}`: {why}", key.text.escape_debug()), key);
         None
     }
 
-    /// Names the keys that mean nothing here, or that another program measures differently, such as `timeout`.
+    /// Warns about keys that are not supported, or that other programs interpret differently, such as `timeout`.
     fn warn_about_unused(&mut self, server: &NodeKey, members: &[(NodeKey, Node)], known: &[&str]) {
         for (key, node) in members {
             let name = key.text.as_str();
             let silent = ["type", "transport", "disabled"].contains(&name) || node.value == Value::Null;
             if !silent && !known.contains(&name) {
                 let (server, name) = (server.text.escape_debug(), name.escape_debug());
-                self.warn(format!("`{server}.{name}` is left out: it has no meaning here"), key);
+                self.warn(format!("ignored `{server}.{name}`: it is not supported"), key);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Config files of other programs (Claude Desktop, Cursor, VS Code), turned into one of ours.
+//! Imports config files of other programs (Claude Desktop, Cursor, VS Code).
 
 mod entry;
 mod render;
@@ -16,16 +16,16 @@ use super::syntax::tree::{Node, NodeKey, Value};
 
 pub use render::{commands, render_yaml};
 
-/// What a foreign file has for us, and what of it is left out.
+/// The servers of an imported file, and warnings about what was skipped.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// The file it comes from.
+    /// The imported file.
     pub file: String,
     pub entries: Vec<ImportedServer>,
     pub warnings: Vec<Diagnostic>,
 }
 
-/// A server, with its strings as the foreign file writes them.
+/// A server, with its strings as written in the imported file.
 #[derive(Clone, Debug)]
 pub struct ImportedServer {
     pub name: String,
@@ -39,7 +39,7 @@ pub enum ImportedTarget {
     Url { url: String, headers: Vec<(String, Secret)>, sse: bool },
 }
 
-/// Reads a foreign file: what has no meaning here is left out with a warning, never an error.
+/// Reads a config file of another program. Settings that the proxy does not support are skipped with a warning.
 pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<Diagnostic>> {
     let document = ConfigDocument::parse(path, text).map_err(|error| vec![error])?;
     let Some(servers) = find_servers(&document.root) else {
@@ -70,11 +70,11 @@ struct Importer<'a> {
 }
 
 impl Importer<'_> {
-    /// A name that fits here. VS Code's gallery writes names like `owner/server`.
+    /// A valid and unique name of a server. VS Code's gallery uses names like `owner/server`, which are not valid here.
     fn name(&mut self, key: &NodeKey) -> String {
-        let fits = |character: char| character != '/' && !character.is_control();
-        let fitting = key.text.chars().map(|character| if fits(character) { character } else { '-' });
-        let mut name: String = fitting.take(MAX_NAME_LENGTH).collect();
+        let is_valid = |character: char| character != '/' && !character.is_control();
+        let replaced = key.text.chars().map(|character| if is_valid(character) { character } else { '-' });
+        let mut name: String = replaced.take(MAX_NAME_LENGTH).collect();
         if name.is_empty() {
             name = "server".to_owned();
         }
@@ -85,7 +85,7 @@ impl Importer<'_> {
             name = format!("{stem}-{count}");
         }
         if name != key.text {
-            self.warn(format!("`{}` is called `{name}` here", key.text.escape_debug()), key);
+            self.warn(format!("renamed `{}` to `{name}`", key.text.escape_debug()), key);
         }
         name
     }
@@ -155,10 +155,10 @@ mod tests {
         assert_eq!(
             messages(&imported),
             [
-                "`docs.autoApprove` is left out: it has no meaning here",
-                "`docs.timeout` is left out: it has no meaning here",
-                "`off.envFile` is left out: it has no meaning here",
-                "`odd` is left out: it has neither a command nor an address",
+                "ignored `docs.autoApprove`: it is not supported",
+                "ignored `docs.timeout`: it is not supported",
+                "ignored `off.envFile`: it is not supported",
+                "skipped `odd`: it has neither a command nor a URL",
             ]
         );
     }
@@ -171,7 +171,7 @@ mod tests {
         {
             let imported = imported(&text);
             let yaml = render_yaml(&imported);
-            assert!(yaml.contains("# VS Code asked for this value: set the environment variable GH_TOKEN"), "{yaml}");
+            assert!(yaml.contains("# VS Code prompts for this value: set the environment variable GH_TOKEN"), "{yaml}");
             let config = round_trip(&imported);
             let TransportConfig::Stdio { command, env, .. } = &config.servers["owner-gh"].transport else {
                 panic!("not a command")

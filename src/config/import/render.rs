@@ -1,4 +1,4 @@
-//! What was imported, as a commented config file and as the commands it would start.
+//! Renders imported servers as a commented config file, and as a list of the commands they would run.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::{Imported, ImportedServer, ImportedTarget};
 use crate::config::syntax::mask::{SecretFlag, flag_of};
 use crate::model::Secret;
 
-/// A config file of ours. Holds the values of `env` and `headers` as they were given.
+/// A config file with the imported servers, including the values of `env` and `headers`.
 pub fn render_yaml(imported: &Imported) -> String {
     let mut yaml = format!("# Imported from {}.\n", one_line(&imported.file));
     yaml.push_str("# `proxy check` validates this file, `proxy serve` runs it.\n\n");
@@ -61,14 +61,14 @@ fn map<'a>(yaml: &mut String, key: &str, entries: impl Iterator<Item = (&'a str,
     }
 }
 
-/// A value on its line, below the comments it needs.
+/// Writes a value, preceded by comments about its variables.
 fn value(yaml: &mut String, depth: usize, before: &str, text: &str) {
     let Translated { text, prompted, unknown } = translate(text);
     for name in prompted {
-        line(yaml, depth, &format!("# VS Code asked for this value: set the environment variable {name}"));
+        line(yaml, depth, &format!("# VS Code prompts for this value: set the environment variable {name}"));
     }
     for name in unknown {
-        line(yaml, depth, &format!("# a variable that only the other program knows: {}", one_line(&name)));
+        line(yaml, depth, &format!("# unknown variable: {}", one_line(&name)));
     }
     line(yaml, depth, &format!("{before}{}", scalar(&text)));
 }
@@ -79,7 +79,7 @@ fn line(yaml: &mut String, depth: usize, text: &str) {
     yaml.push('\n');
 }
 
-/// Plain where that cannot be misread, else quoted: a JSON string is a YAML one too.
+/// A plain scalar if it is unambiguous, or else a JSON string, which is also valid YAML.
 fn scalar(text: &str) -> String {
     let plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
         && text.chars().all(|character| character.is_ascii_alphanumeric() || "_./@-".contains(character))
@@ -87,7 +87,7 @@ fn scalar(text: &str) -> String {
     if plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
-/// One line for each command the imported servers would start and each address they have, for a person to judge.
+/// One line for each imported server with its command or URL, for review by a person.
 pub fn commands(imported: &Imported) -> Vec<String> {
     imported.entries.iter().map(target_line).collect()
 }
@@ -110,7 +110,7 @@ fn names(values: &[(String, Secret)]) -> Vec<String> {
     values.iter().map(|(name, _)| one_line(name)).collect()
 }
 
-/// Without what may be a secret: the query, and a password before the host.
+/// A URL without its possibly secret parts: the query and the user info.
 fn address(url: &str) -> String {
     let (plain, prompted) = url.split_once(['?', '#']).map_or((url, ""), |(plain, _)| (plain, "?..."));
     let (scheme, rest) = plain.split_once("://").unwrap_or(("", plain));
@@ -125,7 +125,7 @@ fn command_line(command: &str, args: &[String], cwd: Option<&str>) -> String {
     for argument in args {
         let flag = flag_of(argument);
         let shown = match flag {
-            // The name stays, so that a person sees what is given.
+            // Keep the name, so that a person sees which option is set.
             SecretFlag::WithValue => {
                 let name = argument.split(['=', ':']).next().unwrap_or_default();
                 word(&format!("{name}=***"))
@@ -142,7 +142,7 @@ fn command_line(command: &str, args: &[String], cwd: Option<&str>) -> String {
     text
 }
 
-/// A word as one would type it. Foreign text must not move the cursor or hide where a word ends.
+/// An argument in shell-like quoting. Quoting prevents control characters and hidden word boundaries in the terminal.
 fn word(text: &str) -> String {
     let simple = |character: char| character.is_alphanumeric() || "_./@:=,+%*-".contains(character);
     if !text.is_empty() && text.chars().all(simple) { text.to_owned() } else { format!("{text:?}") }

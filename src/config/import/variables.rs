@@ -1,18 +1,18 @@
-//! Variables as other programs write them, in our form.
+//! Translates the variable syntax of other programs.
 
 use crate::config::syntax::substitute::{is_variable_name, variable_name};
 
-/// A string in our form, and what a person has to know about it.
+/// A translated string, and the variables that a person has to take care of.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Translated {
     pub text: String,
-    /// Variables that VS Code asked a person for.
+    /// Variables that VS Code prompts for.
     pub prompted: Vec<String>,
-    /// Variables only the other program knows, left as plain text.
+    /// Variables that only the other program knows, left as plain text.
     pub unknown: Vec<String>,
 }
 
-/// `${input:x}` and `${env:X}` become `${X}`; a variable all in capitals stays one; any other dollar is just a dollar.
+/// Translates `${input:x}` and `${env:X}` to `${X}`, keeps variables in capitals, and escapes every other dollar sign.
 pub(super) fn translate(text: &str) -> Translated {
     let mut output = Translated::default();
     let mut rest = text;

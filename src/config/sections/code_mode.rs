@@ -1,4 +1,4 @@
-//! `codeMode`: scripts that a model wrote, and how much each of them may use.
+//! `codeMode`: scripts written by a model, and their resource limits.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use crate::config::syntax::reader::ValueReader;
 
-/// The address space of a worker holds the program and its stacks too.
+/// Maximum of `memory`: the address space of a worker also contains the program and its stacks.
 const MAX_MEMORY: u64 = 256 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodeMode {
     pub enabled: bool,
-    /// Calls and loop rounds.
+    /// Maximum number of function calls and loop iterations.
     pub step_limit: u64,
-    /// From the start of a script to its end, with all that it waits for.
+    /// Timeout of the whole script, including tool calls.
     pub timeout: Duration,
-    /// Bytes of its heap.
+    /// Maximum heap size in bytes.
     pub memory: u64,
-    /// Tools it may call.
+    /// Maximum number of tool calls.
     pub max_calls: usize,
-    /// Bytes of what it returns and prints.
+    /// Maximum size of result and printed output in bytes.
     pub max_output: u64,
-    /// Calls under way at once.
+    /// Maximum number of concurrent tool calls.
     pub parallel_max_concurrency: usize,
     pub tool_call_timeout: Duration,
 }
@@ -43,7 +43,7 @@ impl Default for CodeMode {
 }
 
 impl CodeMode {
-    /// What a script sees as `config()["codeMode"]`.
+    /// The value of `config()["codeMode"]` in scripts.
     pub fn to_json(&self) -> Value {
         json!({
             "enabled": self.enabled,
@@ -65,7 +65,7 @@ pub(crate) fn read_code_mode(reader: &ValueReader) -> Option<CodeMode> {
     fields.set(&mut code.step_limit, "stepLimit", |reader| reader.count().map(|count| count as u64));
     fields.set(&mut code.timeout, "timeout", ValueReader::timeout);
     fields.set(&mut code.memory, "memory", |reader| match reader.size()? {
-        size if size > MAX_MEMORY => reader.fail("may be 256MiB at most"),
+        size if size > MAX_MEMORY => reader.fail("must be at most 256MiB"),
         size => Some(size),
     });
     fields.set(&mut code.max_calls, "maxCalls", ValueReader::whole);
@@ -102,13 +102,13 @@ mod tests {
         let found = errors("codeMode: {enabled: 1, stepLimit: 0, timeout: 0s, memory: much, maxcalls: 3}\n");
         for expected in [
             "`codeMode.enabled`: expected `true` or `false`",
-            "`codeMode.stepLimit`: expected a whole number of at least 1",
-            "`codeMode.timeout`: must be longer than zero",
+            "`codeMode.stepLimit`: expected an integer of at least 1",
+            "`codeMode.timeout`: must be greater than zero",
             "`codeMode.memory`: expected a size",
             "did you mean `maxCalls`?",
         ] {
             assert!(found.iter().any(|error| error.contains(expected)), "{expected}: {found:?}");
         }
-        assert!(errors("codeMode: {memory: 1GiB}")[0].contains("`codeMode.memory`: may be 256MiB at most"));
+        assert!(errors("codeMode: {memory: 1GiB}")[0].contains("`codeMode.memory`: must be at most 256MiB"));
     }
 }

@@ -1,4 +1,4 @@
-//! `optimizer`: two tools that find and call the others, instead of all of them.
+//! `optimizer`: replaces the list of tools by two tools that find and call them.
 
 use serde_json::{Value, json};
 
@@ -8,9 +8,9 @@ use crate::config::syntax::reader::ValueReader;
 pub struct Optimizer {
     pub enabled: bool,
     pub max_tools_to_return: usize,
-    /// Fewer tools than this are listed as they are.
+    /// With fewer tools than this, all of them are listed.
     pub list_below: usize,
-    /// Names or globs of tools that are listed all the same.
+    /// Names or globs of tools that are always listed.
     pub pinned: Vec<String>,
     pub embedding: Option<Embedding>,
 }
@@ -21,18 +21,18 @@ impl Default for Optimizer {
     }
 }
 
-/// Who makes vectors of texts. Its key is never in the config: it is read from the environment.
+/// The embedding server. Its API key is not part of the config; it comes from the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Embedding {
     pub provider: EmbeddingProvider,
     pub url: String,
-    /// Empty where the server has only one.
+    /// Empty if the server has only one model.
     pub model: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EmbeddingProvider {
-    /// Whatever speaks OpenAI's `/v1/embeddings`.
+    /// Any server with OpenAI's `/v1/embeddings` API.
     OpenAi,
     /// Hugging Face's Text Embeddings Inference.
     Tei,
@@ -50,7 +50,7 @@ impl EmbeddingProvider {
 }
 
 impl Optimizer {
-    /// What a script sees as `config()["optimizer"]`.
+    /// The value of `config()["optimizer"]` in scripts.
     pub fn to_json(&self) -> Value {
         let embedding = self.embedding.as_ref().map(|embedding| {
             json!({"provider": embedding.provider.as_str(), "url": embedding.url, "model": embedding.model})
@@ -83,14 +83,14 @@ fn read_embedding(reader: &ValueReader) -> Option<Embedding> {
     let url = fields.get("url");
     let model = fields.read("model", ValueReader::word).unwrap_or_default();
     fields.finish();
-    let Some(url) = url else { return reader.fail("needs `url`, the address of the embedding server") };
+    let Some(url) = url else { return reader.fail("missing key `url` (address of the embedding server)") };
     let written = url.word()?;
     if !written.starts_with("http://") && !written.starts_with("https://") {
-        return url.expected("an address such as `https://api.openai.com/v1`");
+        return url.expected("a URL such as `https://api.openai.com/v1`");
     }
-    let Some(provider) = provider else { return reader.fail("needs `provider`: `openai` or `tei`") };
+    let Some(provider) = provider else { return reader.fail("missing key `provider` (`openai` or `tei`)") };
     if provider == EmbeddingProvider::OpenAi && model.is_empty() {
-        return reader.fail("needs `model`, such as `text-embedding-3-small`");
+        return reader.fail("missing key `model` (such as `text-embedding-3-small`)");
     }
     Some(Embedding { provider, url: written, model })
 }
@@ -131,6 +131,6 @@ mod tests {
             "{found:?}"
         );
         let found = errors("optimizer: {embedding: {provider: openai, url: 'http://h'}}");
-        assert!(found[0].contains("needs `model`"), "{}", found[0]);
+        assert!(found[0].contains("missing key `model`"), "{}", found[0]);
     }
 }

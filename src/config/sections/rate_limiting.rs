@@ -1,4 +1,4 @@
-//! `rateLimiting`: how often tools, prompts and resources may be used.
+//! `rateLimiting`: limits on the use of tools, prompts and resources.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::config::syntax::reader::ValueReader;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RateLimiting {
-    /// For everybody together.
+    /// For all users together.
     pub global: Option<Rate>,
     pub per_user: Option<Rate>,
     pub tools: Vec<ItemRate>,
@@ -16,14 +16,14 @@ pub struct RateLimiting {
     pub resources: Vec<ItemRate>,
 }
 
-/// A bucket of tokens that fills evenly.
+/// A token bucket that refills evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     pub max_tokens: usize,
     pub refill_period: Duration,
 }
 
-/// What holds for one tool, prompt or resource beside what holds for all.
+/// An additional limit for one tool, prompt or resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemRate {
     /// The published name or URI, or a glob.
@@ -33,15 +33,15 @@ pub struct ItemRate {
 }
 
 impl RateLimiting {
-    /// What a script sees as `config()["rateLimiting"]`.
+    /// The value of `config()["rateLimiting"]` in scripts.
     pub fn to_json(&self) -> Value {
         let items = |items: &[ItemRate]| -> Vec<Value> {
-            let render_rate = |item: &ItemRate| json!({"name": item.name, "global": render_rate(item.global), "perUser": render_rate(item.per_user)});
-            items.iter().map(render_rate).collect()
+            let to_json = |item: &ItemRate| json!({"name": item.name, "global": rate(item.global), "perUser": rate(item.per_user)});
+            items.iter().map(to_json).collect()
         };
         json!({
-            "global": render_rate(self.global),
-            "perUser": render_rate(self.per_user),
+            "global": rate(self.global),
+            "perUser": rate(self.per_user),
             "tools": items(&self.tools),
             "prompts": items(&self.prompts),
             "resources": items(&self.resources),
@@ -49,7 +49,7 @@ impl RateLimiting {
     }
 }
 
-fn render_rate(rate: Option<Rate>) -> Option<Value> {
+fn rate(rate: Option<Rate>) -> Option<Value> {
     rate.map(|rate| {
         let seconds = match rate.refill_period.subsec_nanos() {
             0 => json!(rate.refill_period.as_secs()),
@@ -75,10 +75,9 @@ fn read_item(reader: &ValueReader) -> Option<ItemRate> {
     let [global, per_user] = ["global", "perUser"].map(|key| fields.get(key));
     fields.finish();
     if global.is_none() && per_user.is_none() {
-        return reader
-            .fail("limits nothing: it needs `global` or `perUser`, such as `{ maxTokens: 5, refillPeriod: 1m }`");
+        return reader.fail("missing key `global` or `perUser`, such as `{ maxTokens: 5, refillPeriod: 1m }`");
     }
-    let Some(name) = name else { return reader.fail("needs `name`: what is limited, or a glob") };
+    let Some(name) = name else { return reader.fail("missing key `name` (name, URI or glob)") };
     let [global, per_user] = [global, per_user].map(|rate| rate.and_then(|rate| read_rate(&rate)));
     Some(ItemRate { name: name.word()?, global, per_user })
 }
@@ -89,11 +88,11 @@ fn read_rate(reader: &ValueReader) -> Option<Rate> {
     let mut fields = reader.fields()?;
     let [tokens, period] = ["maxTokens", "refillPeriod"].map(|key| fields.get(key));
     fields.finish();
-    let Some(tokens) = tokens else { return reader.fail("needs `maxTokens`: how many uses there are at once") };
-    let Some(period) = period else { return reader.fail("needs `refillPeriod`: in what time they all come back") };
+    let Some(tokens) = tokens else { return reader.fail("missing key `maxTokens` (size of the token bucket)") };
+    let Some(period) = period else { return reader.fail("missing key `refillPeriod` (time to refill the bucket)") };
     let max_tokens = tokens.count()?;
     if max_tokens > MAX_TOKENS {
-        return tokens.expected(&format!("a whole number of at most {MAX_TOKENS}"));
+        return tokens.expected(&format!("an integer of at most {MAX_TOKENS}"));
     }
     let refill_period = period.timeout()?;
     if refill_period > MAX_PERIOD {
@@ -133,13 +132,13 @@ mod tests {
         assert_eq!(
             found,
             [
-                "2:23 `rateLimiting.global.maxTokens`: expected a whole number of at least 1, found `0`",
-                "3:12 `rateLimiting.perUser`: needs `refillPeriod`: in what time they all come back",
+                "2:23 `rateLimiting.global.maxTokens`: expected an integer of at least 1, found `0`",
+                "3:12 `rateLimiting.perUser`: missing key `refillPeriod` (time to refill the bucket)",
                 "4:3 unknown key `rateLimiting.peruser` (did you mean `perUser`?)",
-                "6:5 `rateLimiting.tools[0]`: limits nothing: it needs `global` or `perUser`, such as `{ maxTokens: 5, \
+                "6:5 `rateLimiting.tools[0]`: missing key `global` or `perUser`, such as `{ maxTokens: 5, \
                  refillPeriod: 1m }`",
-                "7:5 `rateLimiting.tools[1]`: needs `name`: what is limited, or a glob",
-                "8:23 `rateLimiting.tools[2].global`: needs `maxTokens`: how many uses there are at once",
+                "7:5 `rateLimiting.tools[1]`: missing key `name` (name, URI or glob)",
+                "8:23 `rateLimiting.tools[2].global`: missing key `maxTokens` (size of the token bucket)",
             ]
         );
     }

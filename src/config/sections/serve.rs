@@ -1,4 +1,4 @@
-//! `serve`: how clients reach the proxy over HTTP.
+//! `serve`: the HTTP endpoint for clients.
 
 use std::time::Duration;
 
@@ -11,16 +11,17 @@ pub struct Serve {
     pub http: String,
     pub path: String,
     pub allowed_origins: Vec<String>,
-    /// Headers of requests that scripts may see, in lower case.
+    /// Request headers that are passed to scripts, in lower case.
     pub request_headers: Vec<String>,
     pub session_idle_timeout: Duration,
     pub max_sessions: usize,
     pub max_body_bytes: u64,
-    /// What seals tickets, newest first; none: a key that lives as long as the process.
+    /// Keys that encrypt state handed to clients: the first encrypts, all decrypt. If empty, a random key is used until
+    /// the process exits.
     pub state_keys: Vec<Secret>,
 }
 
-/// Fewer bytes could be guessed.
+/// Minimum length of a state key; shorter keys could be guessed.
 const MIN_KEY_BYTES: usize = 32;
 
 impl Default for Serve {
@@ -39,9 +40,9 @@ impl Default for Serve {
 }
 
 impl Serve {
-    /// The keys that another one has otherwise.
+    /// The keys that differ from another config.
     pub(crate) fn differences(&self, other: &Serve) -> Vec<&'static str> {
-        // Taken apart, so that no key can be forgotten here.
+        // Destructured, so that the compiler reports a field that is missing here.
         let Serve {
             http,
             path,
@@ -81,22 +82,23 @@ pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     Some(serve)
 }
 
-/// Who somebody is was settled before any script runs, and what is between client and proxy is theirs.
+/// The name of a header that scripts may read. Credentials and headers of the protocol are rejected.
 fn read_request_header(reader: &ValueReader) -> Option<String> {
     let name = reader.string()?.to_ascii_lowercase();
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
     if name.is_empty() || !name.chars().all(is_name) {
-        return reader.expected("the name of a header such as `x-request-id`");
+        return reader.expected("a header name such as `x-request-id`");
     }
     let identifies = matches!(name.as_str(), "authorization" | "proxy-authorization" | "cookie" | "set-cookie");
     if identifies {
         return reader.fail(&format!(
-            "a script never sees `{name}`: it holds what a client authenticates with; who that is, `current_user()` says"
+            "`{name}` contains credentials and is never passed to scripts; use `current_user()` to identify the client"
         ));
     }
     if name.starts_with("mcp-") {
-        return reader
-            .fail(&format!("a script never sees `{name}`: headers that begin with `mcp-` are the protocol's own"));
+        return reader.fail(&format!(
+            "`{name}` is never passed to scripts: headers that begin with `mcp-` belong to the protocol"
+        ));
     }
     Some(name)
 }
@@ -119,12 +121,14 @@ fn read_state_key(reader: &ValueReader) -> Option<Secret> {
     if key.reveal().len() >= MIN_KEY_BYTES {
         return Some(key);
     }
-    let problem = reader.problem(&format!("a key has at least {MIN_KEY_BYTES} bytes"));
-    reader.report(problem.hint("`openssl rand -base64 32` makes one; keep it in the environment: `${STATE_KEY}`"));
+    let problem = reader.problem(&format!("the key must have at least {MIN_KEY_BYTES} bytes"));
+    reader.report(
+        problem.hint("generate one with `openssl rand -base64 32` and keep it in the environment: `${STATE_KEY}`"),
+    );
     None
 }
 
-/// Browsers send scheme, host and port, and nothing after it.
+/// An origin as browsers send it: scheme, host and port without a path.
 fn read_origin(reader: &ValueReader) -> Option<String> {
     let origin = reader.string()?;
     let fits = origin.split_once("://").is_some_and(|(scheme, host)| {
@@ -161,9 +165,9 @@ mod tests {
     fn headers_that_no_script_sees_are_refused_with_the_reason() {
         let found = errors("serve:\n  requestHeaders: [Authorization, Cookie, MCP-Session-Id, 'no name', x-fine]\n");
         assert_eq!(found.len(), 4);
-        assert!(found[0].contains("it holds what a client authenticates with"), "{}", found[0]);
-        assert!(found[2].contains("a script never sees `mcp-session-id`"), "{}", found[2]);
-        assert!(found[3].contains("the name of a header such as `x-request-id`"), "{}", found[3]);
+        assert!(found[0].contains("contains credentials"), "{}", found[0]);
+        assert!(found[2].contains("`mcp-session-id` is never passed to scripts"), "{}", found[2]);
+        assert!(found[3].contains("a header name such as `x-request-id`"), "{}", found[3]);
     }
 
     #[test]
@@ -176,7 +180,7 @@ mod tests {
             found[0],
             "2:9 `serve.http`: expected an address with a port such as `127.0.0.1:7331`, found `localhost`"
         );
-        assert!(found[4].contains("a whole number of at least 1, found `0`"), "{}", found[4]);
+        assert!(found[4].contains("an integer of at least 1, found `0`"), "{}", found[4]);
     }
 
     #[test]
@@ -185,7 +189,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "3:5 `serve.stateKeys[0]`: a key has at least 32 bytes (`openssl rand -base64 32` makes one; keep it in the \
+                "3:5 `serve.stateKeys[0]`: the key must have at least 32 bytes (`openssl rand -base64 32` makes one; keep it in the \
               environment: `${STATE_KEY}`)"
             ]
         );

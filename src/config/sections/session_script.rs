@@ -1,4 +1,4 @@
-//! `sessionInit`: which script decides what a client sees, and its parameters.
+//! `sessionInit`: the session script and its parameters.
 
 use std::path::{Path, PathBuf};
 
@@ -11,23 +11,23 @@ use crate::config::syntax::reader::{BlockPosition, ValueReader};
 
 #[derive(Clone, Debug)]
 pub enum SessionScript {
-    /// One that is shipped with the proxy: `default`, or `default@1` to stay with a version.
+    /// A script shipped with the proxy: `default`, or `default@1` for a fixed version.
     Preset {
         name: String,
         place: Option<Place>,
     },
-    /// Written into the config file.
+    /// Contained in the config file.
     Inline(InlineScript),
     File(PathBuf),
 }
 
 #[derive(Clone, Debug)]
 pub struct InlineScript {
-    /// As written: `${...}` in it is the script's own.
+    /// As written, without substitution of `${...}`.
     pub text: String,
-    /// The key that holds it.
+    /// The location of its key.
     pub place: Place,
-    /// Where its lines are lines of the file. `None` if it is quoted, and so has other line breaks than the file.
+    /// The position of its lines in the file. `None` for a quoted string, whose line breaks differ from those of the file.
     pub position: Option<BlockPosition>,
 }
 
@@ -65,7 +65,8 @@ fn refuse_several(keys: [(&str, &Option<ValueReader>); 3]) {
     let set: Vec<_> = keys.iter().filter_map(|(name, reader)| reader.as_ref().map(|reader| (name, reader))).collect();
     let Some((last, others)) = set.split_last().filter(|(_, others)| !others.is_empty()) else { return };
     let others: Vec<String> = others.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let problem = last.1.problem(&format!("{} is set too, and only one script can run", others.join(" and ")));
+    let problem =
+        last.1.problem(&format!("conflicts with {}: only one session script can be set", others.join(" and ")));
     let problem: Diagnostic = problem.at(last.1.place());
     last.1.report(problem.hint("keep one of `preset`, `script` and `scriptFile`"));
 }
@@ -80,7 +81,7 @@ fn read_file(reader: &ValueReader, folder: &Path) -> Option<SessionScript> {
     if path.is_file() {
         return Some(SessionScript::File(path));
     }
-    let problem = reader.problem(&format!("there is no file `{}`", path.display()));
+    let problem = reader.problem(&format!("file `{}` not found", path.display()));
     reader.report(problem.hint("the path is relative to the folder of the config file"));
     None
 }
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "3:3 `sessionInit.script`: `preset` is set too, and only one script can run (keep one of `preset`, `script` \
+                "3:3 `sessionInit.script`: conflicts with `preset`: only one session script can be set (keep one of `preset`, `script` \
               and `scriptFile`)"
             ]
         );
@@ -124,6 +125,6 @@ mod tests {
     #[test]
     fn a_script_file_that_is_missing_is_an_error_with_its_place() {
         let found = errors("sessionInit:\n  scriptFile: no/policy.star\n");
-        assert!(found[0].starts_with("2:15 `sessionInit.scriptFile`: there is no file `"), "{}", found[0]);
+        assert!(found[0].starts_with("2:15 `sessionInit.scriptFile`: file `"), "{}", found[0]);
     }
 }

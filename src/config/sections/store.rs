@@ -1,14 +1,14 @@
-//! `store`: where rate limits, waiting calls and what scripts remember are kept.
+//! `store`: the storage of rate limits, waiting calls and values of scripts.
 
 use crate::config::syntax::reader::ValueReader;
 use crate::model::Secret;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StoreAddress {
-    /// In this process, gone with it.
+    /// In the memory of this process.
     #[default]
     Memory,
-    /// In a Redis, by its URL.
+    /// In Redis at this URL.
     Redis(Secret),
 }
 
@@ -16,17 +16,17 @@ pub(crate) fn read_store(reader: &ValueReader) -> Option<StoreAddress> {
     let mut fields = reader.fields()?;
     let url = fields.get("url");
     fields.finish();
-    let Some(url) = url else { return reader.fail("needs `url`: `memory://` or `redis://HOST:PORT`") };
+    let Some(url) = url else { return reader.fail("missing key `url` (`memory://` or `redis://HOST:PORT`)") };
     let address = url.word()?;
     match address.split_once("://") {
         Some(("memory", "")) => Some(StoreAddress::Memory),
         Some(("redis" | "rediss" | "unix" | "redis+unix", rest)) if !rest.is_empty() => {
             Some(StoreAddress::Redis(Secret::new(address)))
         }
-        Some(("redis" | "rediss" | "unix" | "redis+unix", _)) => url.fail("names no host: `redis://HOST:PORT`"),
+        Some(("redis" | "rediss" | "unix" | "redis+unix", _)) => url.fail("missing host: expected `redis://HOST:PORT`"),
         _ => {
-            let problem = url.problem("is no store that the proxy knows");
-            url.report(problem.hint("`memory://`, or `redis://HOST:PORT` for one that several proxies share"));
+            let problem = url.problem("unknown kind of store");
+            url.report(problem.hint("use `memory://`, or `redis://HOST:PORT` to share the store between proxies"));
             None
         }
     }
@@ -50,13 +50,14 @@ mod tests {
     fn another_kind_of_store_is_refused_with_what_there_is() {
         assert_eq!(
             errors("store: {url: 'mysql://u:s3cret@h'}"),
-            [
-                "1:14 `store.url`: is no store that the proxy knows (`memory://`, or `redis://HOST:PORT` for one that several \
-              proxies share)"
-            ]
+            ["1:14 `store.url`: unknown kind of store (`memory://`, or `redis://HOST:PORT` for one that several \
+              proxies share)"]
         );
-        assert_eq!(errors("store: {}"), ["1:8 `store`: needs `url`: `memory://` or `redis://HOST:PORT`"]);
-        assert_eq!(errors("store: {url: 'redis://'}"), ["1:14 `store.url`: names no host: `redis://HOST:PORT`"]);
+        assert_eq!(errors("store: {}"), ["1:8 `store`: missing key `url` (`memory://` or `redis://HOST:PORT`)"]);
+        assert_eq!(
+            errors("store: {url: 'redis://'}"),
+            ["1:14 `store.url`: missing host: expected `redis://HOST:PORT`"]
+        );
         assert_eq!(errors("store: {url: 'memory://', urll: 1}").len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! `auth.tokens`: who a bearer token stands for.
+//! `auth.tokens`: bearer tokens and the users they identify.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ pub struct Token {
     pub email: String,
     pub name: String,
     pub groups: Vec<String>,
-    /// What else a script may want to know of them.
+    /// Additional information about the user for scripts.
     pub claims: Map<String, Value>,
 }
 
@@ -36,15 +36,15 @@ fn read_token(reader: &ValueReader, seen: &mut HashSet<Secret>) -> Option<Token>
     let claims = fields.read("claims", ValueReader::json_object).unwrap_or_default();
     let groups = fields.read("groups", |groups| groups.list(ValueReader::word)).unwrap_or_default();
     fields.finish();
-    let Some(token) = token else { return reader.fail("needs `token`, what the client sends") };
-    let Some(sub) = sub else { return reader.fail("needs `sub`, who the token stands for") };
+    let Some(token) = token else { return reader.fail("missing key `token` (the bearer token that the client sends)") };
+    let Some(sub) = sub else { return reader.fail("missing key `sub` (the user that the token identifies)") };
     let (secret, sub) = (token.secret(), sub.word());
     let secret = secret?;
     if secret.reveal().is_empty() {
-        return token.fail("must not be empty: anybody could send it");
+        return token.fail("must not be empty");
     }
     if !seen.insert(secret.clone()) {
-        return token.fail("this token is listed already");
+        return token.fail("duplicate token");
     }
     Some(Token { token: secret, sub: sub?, email, name, groups, claims })
 }
@@ -77,11 +77,11 @@ mod tests {
         assert_eq!(
             found,
             [
-                "4:13 `auth.tokens[1].token`: this token is listed already",
-                "5:13 `auth.tokens[2].token`: must not be empty: anybody could send it",
+                "4:13 `auth.tokens[1].token`: duplicate token",
+                "5:13 `auth.tokens[2].token`: must not be empty",
                 "6:28 `auth.tokens[3].sub`: must not be empty",
-                "7:5 `auth.tokens[4]`: needs `token`, what the client sends",
-                "8:5 `auth.tokens[5]`: needs `sub`, who the token stands for",
+                "7:5 `auth.tokens[4]`: missing key `token` (the bearer token that the client sends)",
+                "8:5 `auth.tokens[5]`: missing key `sub` (the user that the token identifies)",
                 "9:5 `auth.tokens[6]`: expected a map of keys and values, found `********`",
             ]
         );

@@ -1,4 +1,4 @@
-//! A config file that has been read: its tree, and its text as diagnostics may show it.
+//! A parsed config file: its tree, and its text with secrets masked for diagnostics.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::tree::{Node, Span};
 
 pub(crate) struct ConfigDocument {
     file: String,
-    /// Masked: this text ends up in diagnostics and in `Place`s that outlive the loading.
+    /// Masked, because diagnostics show this text and `Place`s keep it after loading.
     source: Arc<str>,
     pub root: Node,
 }
@@ -33,16 +33,14 @@ impl ConfigDocument {
         Place { file: self.file.clone(), source: self.source.clone(), span }
     }
 
-    /// The text at a span, as written unless it is secret.
+    /// The text at a span, masked if it is secret.
     pub(crate) fn shown(&self, span: &Span) -> &str {
         self.source.get(span.clone()).unwrap_or("")
     }
 
     pub(crate) fn repeated_keys(&self) -> impl Iterator<Item = Diagnostic> {
         tree::repeated_keys(&self.root).into_iter().map(|(path, span)| {
-            Diagnostic::error(format!("the key `{path}` is written twice"))
-                .at(self.place(span))
-                .hint("keep one of them")
+            Diagnostic::error(format!("duplicate key `{path}`")).at(self.place(span)).hint("remove one of them")
         })
     }
 }

@@ -1,15 +1,15 @@
-//! The text of a config file as it may be shown: with its secrets blotted out, every other character in its place.
+//! Masks the secrets in the text of a config file, without moving any other character.
 
 use crate::diagnostic::nearest;
 
 use super::tree::{Node, Span, Value};
 
-/// Blots out what the tree holds under `env`, `headers`, `token` and other keys that sound like secrets.
+/// Masks the values of `env`, `headers`, `token` and other keys whose names suggest a secret.
 pub(crate) fn mask_tree(text: &str, root: &Node) -> String {
     let mut secrets = Vec::new();
-    // A file that is no map is no config of ours; who knows what it is.
-    let foreign = !matches!(root.value, Value::Map(_));
-    collect(root, foreign, &mut secrets);
+    // A file that is not a map is no config file and may contain anything, so all of it is masked.
+    let is_secret = !matches!(root.value, Value::Map(_));
+    collect(root, is_secret, &mut secrets);
     mask(text, secrets)
 }
 
@@ -17,10 +17,10 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
     match &node.value {
         Value::Map(entries) => {
             for (key, value) in entries {
-                // The members of `auth.tokens` that are no secrets.
-                let open = matches!(key.text.as_str(), "sub" | "email" | "groups");
+                // These members of `auth.tokens` are not secret.
+                let is_public = matches!(key.text.as_str(), "sub" | "email" | "groups");
                 let hidden = secret || sounds_secret(&key.text) || (key.text == "url" && has_credentials(value));
-                collect(value, !open && hidden, secrets);
+                collect(value, !is_public && hidden, secrets);
             }
         }
         Value::List(items) => {
@@ -36,18 +36,18 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
     }
 }
 
-/// Whether an address carries more than where something is: a user, a password, a query.
+/// Whether an address contains a user, a password or a query.
 fn has_credentials(value: &Node) -> bool {
     matches!(&value.value, Value::String(text) if text.contains(['@', '?']))
 }
 
-/// What an argument of a command says of itself or of the next one.
+/// Whether an argument of a command contains or announces a secret.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SecretFlag {
     None,
-    /// `--token=abc`
+    /// The argument contains the value: `--token=abc`.
     WithValue,
-    /// `--token`, and the next argument is its value.
+    /// The next argument is the value: `--token`.
     BeforeValue,
 }
 
@@ -58,7 +58,7 @@ fn secret_flag(item: &Node) -> SecretFlag {
     }
 }
 
-/// `--token`, `--token=abc`, and `API_KEY=abc` as an argument of programs that set variables.
+/// Classifies an argument: `--token`, `--token=abc`, or `API_KEY=abc` for programs that set variables.
 pub(crate) fn flag_of(argument: &str) -> SecretFlag {
     match argument.strip_prefix('-') {
         Some(flag) => match flag.split_once(['=', ':']) {
@@ -73,7 +73,7 @@ pub(crate) fn flag_of(argument: &str) -> SecretFlag {
     }
 }
 
-/// Whether what a key holds should rather not be shown. Misspelt keys count: their values are as secret.
+/// Whether the name of a key suggests a secret. Misspelt keys count too, because their values are just as secret.
 fn sounds_secret(key: &str) -> bool {
     const WORDS: [&str; 10] = [
         "token",
@@ -88,15 +88,15 @@ fn sounds_secret(key: &str) -> bool {
         "header",
     ];
     let plain: String = key.to_lowercase().chars().filter(|character| character.is_alphanumeric()).collect();
-    // How many tokens a bucket holds is no secret.
+    // The size of a token bucket is not a secret.
     if plain == "maxtokens" {
         return false;
     }
     WORDS.iter().any(|word| plain.contains(word)) || nearest(&plain, ["env", "headers", "token"]).is_some()
 }
 
-/// The same for a text that is no tree. Without one nobody knows what is a secret, so all that stays of the lines of
-/// `shown` is the key they begin with and the punctuation, which is what a syntax error is about.
+/// Masks a text that could not be parsed. Without a tree it is unknown what is secret, so only the leading keys and the
+/// punctuation of the lines in `shown` remain visible, which is enough to locate a syntax error.
 pub(crate) fn mask_lines(text: &str, shown: &Span) -> String {
     let mut secrets = Vec::new();
     let mut start = 0;
@@ -116,7 +116,7 @@ pub(crate) fn mask_lines(text: &str, shown: &Span) -> String {
     mask(text, secrets)
 }
 
-/// The key a line begins with; nothing if it begins with something else.
+/// The span of the key at the beginning of a line; empty if the line begins with something else.
 fn leading_key(line: &str) -> Span {
     let is_key = |character: char| character.is_alphanumeric() || "_-.".contains(character);
     let start = line.find(|character: char| !(character.is_whitespace() || "-{[,\"'".contains(character)));
@@ -136,7 +136,7 @@ fn mask(text: &str, secrets: Vec<Span>) -> String {
         .collect()
 }
 
-/// As many bytes as the character has, so that every place in the text stays where it is.
+/// A replacement with the same number of bytes, so that all spans remain valid.
 fn mask_character(character: char) -> char {
     match character.len_utf8() {
         _ if character.is_whitespace() => character,

@@ -1,17 +1,17 @@
-//! `${VAR}`, `${VAR:-default}` and `$$` in strings.
+//! Substitution of `${VAR}`, `${VAR:-default}` and `$$` in strings.
 
-/// Where variables come from, so that nothing here depends on the process it runs in.
+/// Looks up a variable. A parameter, so that loading does not depend on the environment of the process.
 pub type Environment<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// Why a string could not be completed. Never holds a variable's value.
+/// Why a substitution failed. Never contains the value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SubstitutionError {
     Unset(String),
-    /// VS Code's way to ask a person.
+    /// `${input:...}`, with which VS Code prompts for a value.
     Input(String),
-    /// VS Code's and Cursor's way to write a variable.
+    /// `${env:...}`, the syntax of VS Code and Cursor.
     EnvironmentPrefix(String),
-    /// Text between the braces that is no variable. Not kept: it may be part of a password.
+    /// The text between the braces is not a variable name. The text is not kept, because it may be part of a password.
     NotAName,
     Unclosed,
 }
@@ -21,11 +21,11 @@ impl SubstitutionError {
         match self {
             SubstitutionError::Unset(name) => format!("the environment variable `{name}` is not set"),
             SubstitutionError::Input(name) => {
-                format!("`${{input:{name}}}` asks a person in VS Code; the proxy has nobody to ask")
+                format!("`${{input:{name}}}` is a prompt of VS Code; the proxy cannot prompt for values")
             }
-            SubstitutionError::EnvironmentPrefix(name) => format!("`${{env:{name}}}` is the form other programs use"),
-            SubstitutionError::NotAName => "what stands between `${` and `}` is not the name of a variable".to_owned(),
-            SubstitutionError::Unclosed => "`${` without its `}`".to_owned(),
+            SubstitutionError::EnvironmentPrefix(name) => format!("`${{env:{name}}}` is not supported"),
+            SubstitutionError::NotAName => "the text between `${` and `}` is not a variable name".to_owned(),
+            SubstitutionError::Unclosed => "unclosed `${`".to_owned(),
         }
     }
 
@@ -33,7 +33,7 @@ impl SubstitutionError {
         match self {
             SubstitutionError::Unset(name) => format!("set it, or give a default: `${{{name}:-default}}`"),
             SubstitutionError::Input(name) => {
-                format!("put the value into an environment variable and write `${{{}}}`", variable_name(name))
+                format!("set an environment variable instead and write `${{{}}}`", variable_name(name))
             }
             SubstitutionError::EnvironmentPrefix(name) => format!("write `${{{name}}}`"),
             SubstitutionError::NotAName | SubstitutionError::Unclosed => {
@@ -43,7 +43,7 @@ impl SubstitutionError {
     }
 }
 
-/// The text with its variables filled in, or every reason why that is impossible.
+/// Replaces the variables in a text, or returns all errors.
 pub(crate) fn substitute(text: &str, environment: &Environment) -> Result<String, Vec<SubstitutionError>> {
     let mut output = String::with_capacity(text.len());
     let mut problems = Vec::new();
@@ -87,7 +87,7 @@ fn variable(expression: &str, environment: &Environment) -> Result<String, Subst
         return Err(SubstitutionError::NotAName);
     }
     match (environment(name), default) {
-        // As in a shell, `:-` also stands in for a variable that is set to nothing.
+        // As in a shell, `:-` also applies to a variable that is set but empty.
         (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
         (Some(value), _) => Ok(value),
         (None, Some(default)) => Ok(default.to_owned()),
@@ -101,7 +101,7 @@ pub(crate) fn is_variable_name(text: &str) -> bool {
         && text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
-/// The usual name for a variable that holds what is called `text`: `api-key` becomes `API_KEY`.
+/// The conventional variable name for an identifier: `api-key` becomes `API_KEY`.
 pub(crate) fn variable_name(text: &str) -> String {
     let mut name = String::new();
     let mut after_lower = false;

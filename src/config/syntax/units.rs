@@ -1,8 +1,8 @@
-//! Durations and sizes as people write them.
+//! Durations and sizes with units.
 
 use std::time::Duration;
 
-/// `250ms`, `30s`, `5m`, `2h`.
+/// Parses a duration such as `250ms`, `30s`, `5m` or `2h`.
 pub fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
     match unit {
@@ -14,7 +14,7 @@ pub fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// `4MiB`, `64KiB`, `1GiB`, decimal `4MB`, or bytes without a unit.
+/// Parses a size such as `4MiB`, `64KiB`, `1GiB`, decimal `4MB`, or bytes without a unit.
 pub(crate) fn size(text: &str) -> Option<u64> {
     let (number, unit) = split(text)?;
     let factor = match unit {

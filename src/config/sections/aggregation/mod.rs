@@ -1,4 +1,4 @@
-//! `aggregation`: which tools of which server are shown, and under which names.
+//! `aggregation`: which tools of which servers are published, and under which names.
 
 mod read;
 
@@ -10,7 +10,7 @@ pub(crate) use read::read_aggregation;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregation {
     pub conflict_resolution: ConflictResolution,
-    /// How a tool gets its server's name: `{workload}` stands for it.
+    /// The prefix of tool names; `{workload}` stands for the name of the server.
     pub prefix_format: String,
     pub priority_order: Vec<String>,
     pub exclude_all_tools: bool,
@@ -58,14 +58,14 @@ impl Visibility {
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadTools {
     pub workload: String,
-    /// Names or globs of the tools that are shown; all if `None`.
+    /// Names or globs of the published tools; all if `None`.
     pub filter: Option<Vec<String>>,
     pub exclude_all: bool,
     /// By the tool's original name.
     pub overrides: IndexMap<String, Override>,
 }
 
-/// What is shown in place of a tool's own words.
+/// Replacements for parts of a tool's definition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Override {
     pub name: Option<String>,
@@ -75,7 +75,7 @@ pub struct Override {
 }
 
 impl Aggregation {
-    /// What a script sees as `config()["aggregation"]`: every key is there, `None` where nothing is set.
+    /// The value of `config()["aggregation"]` in scripts. It contains every key, with `None` for those that are not set.
     pub fn to_json(&self) -> Value {
         json!({
             "conflictResolution": word(&ConflictResolution::ALL, self.conflict_resolution),

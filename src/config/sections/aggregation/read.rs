@@ -1,4 +1,4 @@
-//! The keys of `aggregation`, checked against the servers there are.
+//! Reads the keys of `aggregation` and checks them against the servers of the config.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use crate::diagnostic::nearest;
 use super::{Aggregation, ConflictResolution, Override, Visibility, WorkloadTools};
 use crate::config::syntax::reader::ValueReader;
 
-/// `servers` are the names a workload may have.
+/// Reads the section. `servers` are the valid names of workloads.
 pub(crate) fn read_aggregation(reader: &ValueReader, servers: &[&str]) -> Option<Aggregation> {
     let mut aggregation = Aggregation::default();
     let mut fields = reader.fields()?;
@@ -27,9 +27,9 @@ pub(crate) fn read_aggregation(reader: &ValueReader, servers: &[&str]) -> Option
     fields.set(&mut aggregation.tools, "tools", |reader| read_tools(reader, servers));
     fields.finish();
     if let Some(reader) = resolution.filter(|_| lacks_order(&aggregation)) {
-        let problem = reader.problem("`priority` needs an order to go by");
+        let problem = reader.problem("`priority` requires an order");
         reader
-            .report(problem.hint("list server names in `conflictResolutionConfig.priorityOrder`, the first one wins"));
+            .report(problem.hint("list server names in `conflictResolutionConfig.priorityOrder`; the first one wins"));
     }
     Some(aggregation)
 }
@@ -43,7 +43,7 @@ fn read_prefix_format(reader: &ValueReader) -> Option<String> {
     if format.contains("{workload}") {
         Some(format)
     } else {
-        reader.fail("must contain `{workload}`, the server's name")
+        reader.fail("must contain `{workload}`, which stands for the name of the server")
     }
 }
 
@@ -54,10 +54,10 @@ fn read_workload(reader: &ValueReader, servers: &[&str]) -> Option<String> {
     }
     let hint = match nearest(&name, servers.iter().copied()) {
         Some(server) => format!("did you mean `{server}`?"),
-        None if servers.is_empty() => "there are no servers in this config".to_owned(),
-        None => format!("the servers are: {}", servers.join(", ")),
+        None if servers.is_empty() => "the config has no servers".to_owned(),
+        None => format!("known servers: {}", servers.join(", ")),
     };
-    reader.report(reader.problem(&format!("there is no server `{name}`")).hint(hint));
+    reader.report(reader.problem(&format!("unknown server `{name}`")).hint(hint));
     None
 }
 
@@ -73,10 +73,10 @@ fn read_tools(reader: &ValueReader, servers: &[&str]) -> Option<Vec<WorkloadTool
             overrides: fields.read("overrides", read_overrides).unwrap_or_default().into_iter().collect(),
         };
         fields.finish();
-        let Some(workload) = workload else { return item.fail("needs `workload`, the name of a server") };
+        let Some(workload) = workload else { return item.fail("missing key `workload` (name of a server)") };
         tools.workload = read_workload(&workload, servers)?;
         if !seen.insert(tools.workload.clone()) {
-            return workload.fail("this server has an entry already");
+            return workload.fail("duplicate entry for this server");
         }
         Some(tools)
     })
@@ -139,11 +139,11 @@ mod tests {
         assert_eq!(
             found[1..],
             [
-                "3:46 `aggregation.conflictResolutionConfig.priorityOrder[0]`: there is no server `githb` (did you mean \
+                "3:46 `aggregation.conflictResolutionConfig.priorityOrder[0]`: unknown server `githb` (did you mean \
                  `github`?)",
-                "6:15 `aggregation.tools[1].workload`: this server has an entry already",
-                "7:15 `aggregation.tools[2].workload`: there is no server `zebra` (the servers are: github)",
-                "8:5 `aggregation.tools[3]`: needs `workload`, the name of a server",
+                "6:15 `aggregation.tools[1].workload`: duplicate entry for this server",
+                "7:15 `aggregation.tools[2].workload`: unknown server `zebra` (known servers: github)",
+                "8:5 `aggregation.tools[3]`: missing key `workload` (name of a server)",
             ]
         );
     }

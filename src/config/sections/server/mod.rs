@@ -1,4 +1,4 @@
-//! A server of `mcpServers`: how to reach it, and how patient to be with it.
+//! A server of `mcpServers`: its transport, timeouts and limits.
 
 mod read;
 mod transport;
@@ -17,30 +17,30 @@ pub(crate) use read::read_servers;
 pub struct ServerConfig {
     pub transport: TransportConfig,
     pub disabled: bool,
-    /// For one request; progress starts it anew.
+    /// Timeout of a request; restarted by progress notifications.
     pub timeout: Duration,
-    /// For one request, whatever its progress.
+    /// Timeout of a request regardless of progress.
     pub max_timeout: Duration,
     pub start_timeout: Duration,
-    /// Whether the proxy refuses to start without it.
+    /// Whether the proxy fails to start if this server does.
     pub required: bool,
-    /// The longest wait before it is started again.
+    /// Maximum delay before a restart.
     pub max_backoff: Duration,
     pub max_message_bytes: u64,
-    /// How many calls it gets at a time; more wait their turn.
+    /// Maximum number of concurrent calls; additional calls queue.
     pub max_concurrent: usize,
     pub circuit_breaker: CircuitBreaker,
     pub protocol: ProtocolChoice,
     pub probe_timeout: Duration,
-    /// How long its tools stay listed after it has vanished.
+    /// How long the tools stay listed after the server disconnects.
     pub grace: Duration,
-    /// Methods beyond the protocol's own that belong to it.
+    /// Vendor methods that are forwarded to this server.
     pub methods: Vec<MethodPattern>,
-    /// Whether every session, or known person, has a connection of its own.
+    /// Whether every session, or every authenticated user, has a connection of its own.
     pub session_scoped: bool,
-    /// How long a person may take to answer what the server asks.
+    /// Timeout for a person's answer to a question of the server.
     pub input_timeout: Duration,
-    /// Where it stands in the config file, if it stands there.
+    /// Its location in the config file; `None` for a server from the command line.
     pub place: Option<Place>,
 }
 
@@ -67,7 +67,7 @@ impl ServerConfig {
         }
     }
 
-    /// Whether a reload can leave it running: equal in everything but where it stands in the file.
+    /// Whether all settings are equal, so that a reload can keep the server running. Ignores the location in the file.
     pub fn is_same_as(&self, other: &ServerConfig) -> bool {
         ServerConfig { place: None, ..self.clone() } == ServerConfig { place: None, ..other.clone() }
     }
@@ -85,48 +85,48 @@ pub enum TransportConfig {
     Http {
         url: String,
         headers: IndexMap<String, Secret>,
-        /// Said to speak the HTTP+SSE transport of 2024-11-05, so nothing else is tried.
+        /// Whether the config demands the HTTP+SSE transport of 2024-11-05, so that no other is tried.
         sse: bool,
     },
 }
 
-/// When a server that keeps failing is left alone for a while.
+/// When calls to a failing server are suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitBreaker {
-    /// In a row; none means never.
+    /// Consecutive failures that open the breaker; 0 disables it.
     pub failures: usize,
     pub cooldown: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProtocolChoice {
-    /// Find out what the server speaks.
+    /// Negotiate the version with the server.
     Auto,
     Pinned(String),
 }
 
-/// Every protocol version a server may be pinned to, oldest first.
+/// All protocol versions that a server can be pinned to, oldest first.
 pub const PROTOCOL_VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// The one without sessions.
+/// The protocol version without sessions.
 pub(crate) const STATELESS_VERSION: &str = PROTOCOL_VERSIONS[4];
 
 pub(crate) const MAX_NAME_LENGTH: usize = 64;
 
-/// What is wrong with a server's name, if anything.
+/// The error in the name of a server, if there is one.
 pub(crate) fn name_problem(name: &str) -> Option<String> {
     if name.is_empty() {
-        Some("a server needs a name".to_owned())
+        Some("the name of a server must not be empty".to_owned())
     } else if name.chars().count() > MAX_NAME_LENGTH {
-        Some(format!("a server's name has at most {MAX_NAME_LENGTH} characters"))
+        Some(format!("the name of a server must have at most {MAX_NAME_LENGTH} characters"))
     } else if name.contains('/') || name.chars().any(char::is_control) {
-        Some("a server's name must not have `/` or control characters".to_owned())
+        Some("the name of a server must not contain `/` or control characters".to_owned())
     } else {
         None
     }
 }
 
-/// What is wrong with the address of an HTTP server, if anything. Does not show it: it may hold a key.
+/// The error in the URL of an HTTP server, if there is one. Does not contain the URL, which may include an API key.
 pub(crate) fn url_problem(url: &str) -> Option<&'static str> {
     let Ok(parsed) = url.parse::<http::Uri>() else { return Some("expected a URL such as `https://host/mcp`") };
     match parsed.scheme_str() {

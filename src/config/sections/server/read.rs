@@ -1,4 +1,4 @@
-//! The keys of a server.
+//! Reads the keys of a server.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(crate) fn read_servers(reader: &ValueReader, folder: &Path) -> Option<IndexM
         if let Some(problem) = name_problem(name) {
             server.report(server.problem(&problem).at(server.place()));
         }
-        // One that cannot be read keeps its name, so that other sections may speak of it; the loading fails anyway.
+        // A server with errors keeps its name, so that references to it cause no further errors.
         Some(read_server(server, folder).unwrap_or_else(|| ServerConfig::new(unreadable())))
     });
     servers.map(|servers| servers.into_iter().collect())
@@ -58,14 +58,14 @@ fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
 fn read_timeouts(fields: &mut Fields, server: &mut ServerConfig) {
     fields.set(&mut server.timeout, "timeout", ValueReader::timeout);
     match fields.get("maxTimeout") {
-        // A long `timeout` alone is meant as it is written.
+        // A `timeout` above the default of `maxTimeout` raises it.
         None => server.max_timeout = server.max_timeout.max(server.timeout),
         Some(reader) => {
             let Some(max_timeout) = reader.timeout() else { return };
             server.max_timeout = max_timeout;
             if max_timeout < server.timeout {
                 let timeout = server.timeout.as_millis();
-                reader.report(reader.problem(&format!("must not be shorter than `timeout`, which is {timeout}ms")));
+                reader.report(reader.problem(&format!("must not be shorter than `timeout` ({timeout}ms)")));
             }
         }
     }
@@ -77,7 +77,7 @@ fn read_protocol(reader: &ValueReader, transport: &TransportConfig) -> Option<Pr
     let choice = reader.choice(&choices)?;
     let newest = ProtocolChoice::Pinned(STATELESS_VERSION.to_owned());
     if choice == newest && matches!(transport, TransportConfig::Http { sse: true, .. }) {
-        return reader.fail("this version has no HTTP+SSE transport (`type: sse`)");
+        return reader.fail("this protocol version does not have the HTTP+SSE transport (`type: sse`)");
     }
     Some(choice)
 }
@@ -114,8 +114,8 @@ mod tests {
         assert_eq!(
             errors("mcpServers:\n  a: {command: x, url: 'http://h/'}\n  b: {disabled: true}\n  c: {url: 'ftp://h'}\n"),
             [
-                "2:19 `mcpServers.a.url`: a server has `command` or `url`, not both",
-                "3:3 `mcpServers.b`: a server needs `command` (a program to start) or `url` (an address)",
+                "2:19 `mcpServers.a.url`: `command` and `url` are mutually exclusive",
+                "3:3 `mcpServers.b`: missing key `command` (program to run) or `url` (address of the server)",
                 "4:12 `mcpServers.c.url`: expected a URL that begins with `http://` or `https://`",
             ]
         );
@@ -130,11 +130,11 @@ mod tests {
             "mcpServers:\n  a: {type: http, command: x}\n  b: {type: stdio, url: 'http://h'}\n  c: {type: sse, command: x}\n  \
              d: {type: tcp, command: x}\n  e: {command: x, headers: {A: b}}\n",
         );
-        assert_eq!(found[0], "2:13 `mcpServers.a.type`: says HTTP, but the server has `command`");
-        assert_eq!(found[1], "3:13 `mcpServers.b.type`: says `stdio`, but the server has `url`");
-        assert_eq!(found[2], "4:13 `mcpServers.c.type`: says HTTP, but the server has `command`");
+        assert_eq!(found[0], "2:13 `mcpServers.a.type`: HTTP conflicts with `command`");
+        assert_eq!(found[1], "3:13 `mcpServers.b.type`: `stdio` conflicts with `url`");
+        assert_eq!(found[2], "4:13 `mcpServers.c.type`: HTTP conflicts with `command`");
         assert!(found[3].contains("expected one of `stdio`, `http`"), "{}", found[3]);
-        assert!(found[4].contains("`mcpServers.e.headers`: needs `url`"), "{}", found[4]);
+        assert!(found[4].contains("`mcpServers.e.headers`: requires `url`"), "{}", found[4]);
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
                 "4:14 `mcpServers.a.timeout`: expected a duration such as `250ms`, `30s`, `5m` or `2h`, found `soon`",
                 "5:12 `mcpServers.a.grace`: expected a duration such as `250ms`, `30s`, `5m` or `2h`, found `30` without a \
                  unit (write `30s` if you mean seconds, `30ms` for milliseconds)",
-                "6:19 `mcpServers.a.startTimeout`: must be longer than zero",
+                "6:19 `mcpServers.a.startTimeout`: must be greater than zero",
                 "7:22 `mcpServers.a.maxMessageBytes`: expected a size such as `4MiB`, `64KiB`, `1GiB` or a number of bytes, found `4M`",
             ]
         );
@@ -160,7 +160,10 @@ mod tests {
         let sse = |name: &str| matches!(config.servers[name].transport, TransportConfig::Http { sse: true, .. });
         assert!(sse("a") && !sse("b"));
         let found = errors("mcpServers: {a: {transport: sse, url: 'http://h/sse', protocol: 2026-07-28}}");
-        assert_eq!(found, ["1:65 `mcpServers.a.protocol`: this version has no HTTP+SSE transport (`type: sse`)"]);
+        assert_eq!(
+            found,
+            ["1:65 `mcpServers.a.protocol`: this protocol version does not have the HTTP+SSE transport (`type: sse`)"]
+        );
     }
 
     #[test]
@@ -174,9 +177,9 @@ mod tests {
         assert_eq!((b.max_concurrent, b.circuit_breaker.failures), (2, 0));
         let found =
             errors("mcpServers:\n  a: {command: x, maxConcurrent: 0, circuitBreaker: {failures: -1, cooldown: 0s}}\n");
-        assert!(found[0].contains("expected a whole number of at least 1"), "{found:?}");
-        assert!(found[1].contains("`mcpServers.a.circuitBreaker.failures`: expected a whole number"), "{found:?}");
-        assert!(found[2].contains("must be longer than zero"), "{found:?}");
+        assert!(found[0].contains("expected an integer of at least 1"), "{found:?}");
+        assert!(found[1].contains("`mcpServers.a.circuitBreaker.failures`: expected an integer"), "{found:?}");
+        assert!(found[2].contains("must be greater than zero"), "{found:?}");
     }
 
     #[test]
@@ -226,8 +229,8 @@ mod tests {
     fn a_name_must_be_usable() {
         let long = "n".repeat(65);
         let found = errors(&format!("mcpServers: {{a/b: {{command: x}}, '': {{command: x}}, {long}: {{command: x}}}}"));
-        assert!(found[0].contains("must not have `/`"), "{}", found[0]);
-        assert!(found[1].contains("needs a name"), "{}", found[1]);
+        assert!(found[0].contains("must not contain `/`"), "{}", found[0]);
+        assert!(found[1].contains("must not be empty"), "{}", found[1]);
         assert!(found[2].contains("at most 64 characters"), "{}", found[2]);
     }
 }

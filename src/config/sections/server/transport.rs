@@ -1,4 +1,4 @@
-//! The keys that say how a server is reached: a command to start, or an address.
+//! Reads the keys of a server's transport: a command to run, or a URL.
 
 use std::path::Path;
 
@@ -35,7 +35,8 @@ struct TransportKeys<'a> {
     headers: Option<ValueReader<'a>>,
 }
 
-/// Reads the keys of both kinds, so that each is a known one and tells its errors, then sees which kind it is.
+/// Reads the keys of both kinds of transport, so that all are known keys and report their errors, and then determines the
+/// kind.
 pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader, folder: &Path) -> Option<TransportConfig> {
     let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
     let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
@@ -47,20 +48,20 @@ pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader, folder: 
     let (stdio, http) = (keys.read_stdio(folder), keys.read_http(sse));
     match (&keys.command, &keys.url) {
         (Some(_), None) => {
-            refuse([&keys.headers], "needs `url`; a server with `command` has no headers");
+            refuse([&keys.headers], "requires `url`: a server with `command` has no HTTP headers");
             stdio
         }
         (None, Some(_)) => {
-            let problem = "needs `command`; a server with `url` is not started by the proxy";
+            let problem = "requires `command`: the proxy does not start a server with `url`";
             refuse([&keys.args, &keys.env, &keys.cwd], problem);
             http
         }
         (Some(_), Some(url)) => {
-            url.report(url.problem("a server has `command` or `url`, not both").at(url.place()));
+            url.report(url.problem("`command` and `url` are mutually exclusive").at(url.place()));
             None
         }
         (None, None) => {
-            let problem = server.problem("a server needs `command` (a program to start) or `url` (an address)");
+            let problem = server.problem("missing key `command` (program to run) or `url` (address of the server)");
             server.report(problem.at(server.place()));
             None
         }
@@ -86,25 +87,25 @@ impl TransportKeys<'_> {
     }
 }
 
-/// A program given by a path is found from the file that names it, wherever the proxy is started; a bare name is looked
-/// for as always.
+/// Resolves a relative path against the folder of the config, independent of the current folder. A bare name is left for
+/// the search in `PATH`.
 fn resolve_command(folder: &Path, command: String) -> String {
-    // What begins with another tool's variable is no path that we could know.
+    // A command that begins with a variable of another tool is not a path.
     let is_relative_path = command.contains('/') && Path::new(&command).is_relative() && !command.starts_with('$');
     if is_relative_path { folder.join(&command).to_string_lossy().into_owned() } else { command }
 }
 
-/// A command with its arguments in one string is what a shell takes, not what a program is called.
+/// Warns if `command` contains arguments, as a shell would accept.
 fn warn_about_arguments(reader: &ValueReader, command: &str) {
     let Some((program, rest)) = command.split_once(char::is_whitespace) else { return };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join(command).is_file());
     if !found && !Path::new(command).is_file() {
-        let mut warning = reader.problem("this is one word to the system: the program's whole name");
+        let mut warning = reader.problem("there is no program with this name; `command` must not contain arguments");
         warning.severity = Severity::Warning;
         let rest: Vec<&str> = rest.split_whitespace().collect();
         reader.report(
-            warning.hint(format!("put the rest into `args`: `command: {program}`, `args: [{}]`", rest.join(", "))),
+            warning.hint(format!("move the arguments to `args`: `command: {program}`, `args: [{}]`", rest.join(", "))),
         );
     }
 }
@@ -117,7 +118,7 @@ fn read_url(reader: &ValueReader) -> Option<String> {
     }
 }
 
-/// What stands in for a transport whose errors are reported already.
+/// A placeholder for a transport whose errors have been reported.
 pub(super) fn unreadable() -> TransportConfig {
     TransportConfig::Http { url: String::new(), headers: IndexMap::new(), sse: false }
 }
@@ -128,15 +129,15 @@ fn refuse<const COUNT: usize>(keys: [&Option<ValueReader>; COUNT], problem: &str
     }
 }
 
-/// What an entry says it is, which must not contradict what it has.
+/// Reads the declared kind of transport, and reports a contradiction to `command` and `url`.
 fn read_kind(declared: &ValueReader, has_command: bool, has_url: bool) -> Option<TransportKind> {
     let kind = declared.choice(&TRANSPORT_KINDS)?;
     match kind {
         TransportKind::Stdio if has_url && !has_command => {
-            declared.report(declared.problem("says `stdio`, but the server has `url`"))
+            declared.report(declared.problem("`stdio` conflicts with `url`"))
         }
         TransportKind::Http | TransportKind::Sse if has_command && !has_url => {
-            declared.report(declared.problem("says HTTP, but the server has `command`"));
+            declared.report(declared.problem("HTTP conflicts with `command`"));
         }
         _ => {}
     }
@@ -145,22 +146,22 @@ fn read_kind(declared: &ValueReader, has_command: bool, has_url: bool) -> Option
 
 fn read_variable(name: &str, reader: &ValueReader) -> Option<Secret> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        reader.report(reader.problem("this cannot be the name of an environment variable").at(reader.place()));
+        reader.report(reader.problem("invalid name of an environment variable").at(reader.place()));
     }
     let value = reader.secret()?;
     if value.reveal().contains('\0') {
-        return reader.fail("an environment variable cannot hold a NUL character");
+        return reader.fail("an environment variable must not contain NUL characters");
     }
     Some(value)
 }
 
 fn read_header(name: &str, reader: &ValueReader) -> Option<Secret> {
     if HeaderName::from_bytes(name.as_bytes()).is_err() {
-        reader.report(reader.problem("this cannot be the name of an HTTP header").at(reader.place()));
+        reader.report(reader.problem("invalid name of an HTTP header").at(reader.place()));
     }
     let value = reader.secret()?;
     if HeaderValue::from_str(value.reveal()).is_err() {
-        return reader.fail("an HTTP header cannot hold line breaks or control characters");
+        return reader.fail("an HTTP header must not contain line breaks or control characters");
     }
     Some(value)
 }

@@ -1,4 +1,4 @@
-//! The fixed keys of a map. Asking for a key is what makes it a known one, so the list of keys exists once.
+//! The fixed keys of a map. Requesting a key makes it a known one, so the list of known keys exists only once.
 
 use crate::diagnostic::{Diagnostic, nearest};
 
@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         Fields { reader, entries, known: Vec::new(), planned: Vec::new() }
     }
 
-    /// The value of a key. One that is there without a value counts as absent: the rest of it may be commented out.
+    /// The value of a key. A key without a value counts as absent, because its content may be commented out.
     pub(crate) fn get(&mut self, key: &'static str) -> Option<ValueReader<'a>> {
         self.known.push(key);
         let (key, node) = self.entries.iter().find(|(candidate, _)| candidate.text == key)?;
@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
         self.get(key).and_then(|reader| read(&reader))
     }
 
-    /// Replaces a default by what the file says.
+    /// Replaces a default by the value in the file, if there is one.
     pub(crate) fn set<T>(
         &mut self,
         target: &mut T,
@@ -40,12 +40,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Keys that are documented and not there yet: still errors, since they would do nothing.
+    /// Declares keys that are documented but not implemented yet. They are errors, because they would have no effect.
     pub(crate) fn planned(&mut self, keys: &[&'static str]) {
         self.planned.extend_from_slice(keys);
     }
 
-    /// Reports every key that nobody asked for.
+    /// Reports every key that was not requested.
     pub(crate) fn finish(self) {
         for (key, _) in self.entries {
             if !self.known.contains(&key.text.as_str()) {

@@ -1,4 +1,4 @@
-//! A cursor over the tree that reads typed values and collects every error on the way, not only the first.
+//! A cursor over the tree that reads typed values and collects all errors, not only the first.
 
 mod fields;
 mod scalars;
@@ -14,7 +14,7 @@ use super::tree::{Node, NodeKey, Span, Value, join};
 pub(crate) use fields::Fields;
 pub use scalars::BlockPosition;
 
-/// What all readers of one file share.
+/// The state that all readers of one file share.
 pub(crate) struct ReadContext<'a> {
     document: &'a ConfigDocument,
     environment: &'a Environment<'a>,
@@ -42,7 +42,7 @@ impl<'a> ReadContext<'a> {
     }
 }
 
-/// One value of the file and the way to it. Each reading method reports what is wrong and then gives `None`.
+/// One value of the file with its path. Each reading method reports its errors and returns `None` if there are any.
 #[derive(Clone)]
 pub(crate) struct ValueReader<'a> {
     context: &'a ReadContext<'a>,
@@ -56,19 +56,19 @@ impl<'a> ValueReader<'a> {
         ValueReader { context: self.context, node, key: Some(key), path: join(&self.path, &key.text) }
     }
 
-    /// The keys of a map that has fixed ones.
+    /// The keys of a map with fixed keys.
     pub(crate) fn fields(&self) -> Option<Fields<'a>> {
         self.entries().map(|entries| Fields::new(self.clone(), entries))
     }
 
-    /// The entries of a map whose keys are free, each read by `read`; those that fail are left out.
+    /// The entries of a map with arbitrary keys, each read by `read`; those that fail are omitted.
     pub(crate) fn map<T>(&self, mut read: impl FnMut(&str, &ValueReader<'a>) -> Option<T>) -> Option<Vec<(String, T)>> {
         let entries = self.entries()?.iter();
         let read = entries.filter_map(|(key, node)| Some((key.text.clone(), read(&key.text, &self.child(key, node))?)));
         Some(read.collect())
     }
 
-    /// The items of a list, each read by `read`; those that fail are left out.
+    /// The items of a list, each read by `read`; those that fail are omitted.
     pub(crate) fn list<T>(&self, mut read: impl FnMut(&ValueReader<'a>) -> Option<T>) -> Option<Vec<T>> {
         let Value::List(items) = &self.node.value else { return self.expected("a list") };
         let item = |(index, node)| {
@@ -81,25 +81,25 @@ impl<'a> ValueReader<'a> {
     fn entries(&self) -> Option<&'a [(NodeKey, Node)]> {
         match &self.node.value {
             Value::Map(entries) => Some(entries),
-            // An empty file, or one with nothing but comments.
+            // An empty file, or one with comments only.
             Value::Null if self.path.is_empty() => Some(&[]),
             _ => self.expected("a map of keys and values"),
         }
     }
 
-    /// Reports that something else stands here, and gives `None`.
+    /// Reports that another kind of value was expected, and returns `None`.
     pub(crate) fn expected<T>(&self, what: &str) -> Option<T> {
         let found = match &self.node.value {
             Value::Null => "nothing".to_owned(),
             Value::List(_) => "a list".to_owned(),
             Value::Map(_) => "a map".to_owned(),
-            Value::Block(_) => "a text of several lines".to_owned(),
+            Value::Block(_) => "a multi-line string".to_owned(),
             _ => format!("`{}`", self.context.document.shown(&self.node.span)),
         };
         self.fail(&format!("expected {what}, found {found}"))
     }
 
-    /// Reports a problem with this value, and gives `None`.
+    /// Reports a problem with this value, and returns `None`.
     pub(crate) fn fail<T>(&self, problem: &str) -> Option<T> {
         self.report(self.problem(problem));
         None
@@ -109,19 +109,22 @@ impl<'a> ValueReader<'a> {
         self.context.report(diagnostic);
     }
 
-    /// An error that names this value's path and shows its place.
+    /// An error with the path and the location of this value.
     pub(crate) fn problem(&self, problem: &str) -> Diagnostic {
-        let message =
-            if self.path.is_empty() { format!("the file: {problem}") } else { format!("`{}`: {problem}", self.path) };
+        let message = if self.path.is_empty() {
+            format!("the config file: {problem}")
+        } else {
+            format!("`{}`: {problem}", self.path)
+        };
         Diagnostic::error(message).at(self.value_place())
     }
 
-    /// The place of the key, or of the value where there is none.
+    /// The location of the key, or of the value if it has no key.
     pub(crate) fn place(&self) -> Place {
         self.key.map_or_else(|| self.value_place(), |key| self.context.document.place(key.span.clone()))
     }
 
-    /// The value if it stands on one line, else its key: a caret under half a file helps nobody.
+    /// The location of the value if it fits on one line, or else of its key, so that diagnostics underline little text.
     fn value_place(&self) -> Place {
         let span = self.node.span.clone();
         let one_line = !span.is_empty() && !self.context.document.shown(&span).contains('\n');
@@ -136,7 +139,7 @@ impl<'a> ValueReader<'a> {
         span.start..span.start + length
     }
 
-    /// Whether this is a list or a map with nothing in it.
+    /// Whether this is an empty list or map.
     pub(crate) fn is_empty(&self) -> bool {
         match &self.node.value {
             Value::List(items) => items.is_empty(),

@@ -1,4 +1,4 @@
-//! Single values: text with its variables filled in, numbers, durations, sizes, choices.
+//! Readers of scalar values: strings with variables, numbers, durations, sizes and choices.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::config::syntax::substitute::substitute;
 use crate::config::syntax::tree::Value;
 use crate::config::syntax::units;
 
-/// Where a script inside the config file lies, so that its errors can name lines of that file.
+/// The position of a script inside the config file, so that its errors can refer to lines of that file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockPosition {
-    /// The line of the file on which the text begins, counted from 1.
+    /// The first line of the text in the file, counted from 1.
     pub first_line: usize,
-    /// By how many characters each line is indented.
+    /// The indentation of each line, in characters.
     pub indent: usize,
 }
 
@@ -28,13 +28,13 @@ impl ValueReader<'_> {
         }
     }
 
-    /// A string that may not be empty.
+    /// A non-empty string.
     pub(crate) fn word(&self) -> Option<String> {
         let text = self.string()?;
         if text.is_empty() { self.fail("must not be empty") } else { Some(text) }
     }
 
-    /// A string where a number or `true` is taken as it is written, as for a port in `args`.
+    /// A string, number or Boolean as text, for example a port in `args`.
     pub(crate) fn text(&self) -> Option<String> {
         match &self.node.value {
             Value::Number(text) => Some(text.clone()),
@@ -47,7 +47,7 @@ impl ValueReader<'_> {
         self.text().map(Secret::new)
     }
 
-    /// A string as it stands in the file, with where it stands if it is a `|` block.
+    /// A string without substitution of variables, with its position if it is a `|` block.
     pub(crate) fn verbatim(&self) -> Option<(String, Option<BlockPosition>)> {
         match &self.node.value {
             Value::String(text) => Some((text.clone(), None)),
@@ -56,7 +56,7 @@ impl ValueReader<'_> {
         }
     }
 
-    /// The span of a block begins at its first character that is not blank.
+    /// Computes the position of a block, whose span begins at its first non-blank character.
     fn block_position(&self, text: &str) -> BlockPosition {
         let begin = self.context.document.place(self.node.span.clone());
         let blank_lines = text.lines().take_while(|line| line.trim().is_empty()).count();
@@ -74,20 +74,20 @@ impl ValueReader<'_> {
         }
     }
 
-    /// A whole number of at least 1.
+    /// An integer of at least 1.
     pub(crate) fn count(&self) -> Option<usize> {
-        let Value::Number(text) = &self.node.value else { return self.expected("a whole number") };
+        let Value::Number(text) = &self.node.value else { return self.expected("an integer") };
         match text.parse() {
             Ok(number) if number > 0 => Some(number),
-            _ => self.expected("a whole number of at least 1"),
+            _ => self.expected("an integer of at least 1"),
         }
     }
 
-    /// A whole number; zero too.
+    /// An integer of at least 0.
     pub(crate) fn whole(&self) -> Option<usize> {
         match &self.node.value {
-            Value::Number(text) => text.parse().ok().or_else(|| self.expected("a whole number")),
-            _ => self.expected("a whole number"),
+            Value::Number(text) => text.parse().ok().or_else(|| self.expected("an integer")),
+            _ => self.expected("an integer"),
         }
     }
 
@@ -107,10 +107,10 @@ impl ValueReader<'_> {
         }
     }
 
-    /// A duration that may not be zero.
+    /// A duration greater than zero.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         let duration = self.duration()?;
-        if duration.is_zero() { self.fail("must be longer than zero") } else { Some(duration) }
+        if duration.is_zero() { self.fail("must be greater than zero") } else { Some(duration) }
     }
 
     /// A number of bytes, at least one.
@@ -124,7 +124,7 @@ impl ValueReader<'_> {
         size.filter(|&size| size > 0).or_else(|| self.expected(EXPECTED))
     }
 
-    /// One of a few words, each with what it stands for.
+    /// One of several words, each with its value.
     pub(crate) fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
         let found = match &self.node.value {
             Value::String(text) => self.substituted(text)?,
@@ -143,7 +143,7 @@ impl ValueReader<'_> {
             Value::Null => Some(serde_json::Value::Null),
             Value::Bool(value) => Some((*value).into()),
             Value::Number(text) => {
-                json_number(text).map(Into::into).or_else(|| self.expected("a number JSON can hold"))
+                json_number(text).map(Into::into).or_else(|| self.expected("a number that JSON can represent"))
             }
             Value::String(_) | Value::Block(_) => self.string().map(Into::into),
             Value::List(_) => self.list(ValueReader::json).map(Into::into),
@@ -168,7 +168,7 @@ impl ValueReader<'_> {
     }
 }
 
-/// YAML writes some numbers in ways JSON does not: `+5`, `.5`, `007`.
+/// Converts a number to JSON, including YAML forms that JSON does not allow: `+5`, `.5`, `007`.
 fn json_number(text: &str) -> Option<Number> {
     if let Ok(number) = serde_json::from_str(text) {
         return Some(number);

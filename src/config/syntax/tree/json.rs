@@ -1,4 +1,4 @@
-//! JSON, with the comments and trailing commas that editors let people write.
+//! Parser for JSON with comments and trailing commas.
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
@@ -10,15 +10,12 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     refuse_deep_nesting(text)?;
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default()).map_err(|error| {
         let range = error.range();
-        SyntaxError::new(
-            format!("this is not valid JSON: {}", lower_first(&error.kind().to_string())),
-            range.start..range.end,
-        )
+        SyntaxError::new(format!("invalid JSON: {}", lower_first(&error.kind().to_string())), range.start..range.end)
     })?;
     Ok(parsed.value.map_or(Node { value: Value::Null, span: 0..0 }, node))
 }
 
-/// The parser calls itself for each level and would run out of stack.
+/// Rejects deep nesting, because the parser is recursive and would overflow the stack.
 fn refuse_deep_nesting(text: &str) -> Result<(), SyntaxError> {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (index, byte) in text.bytes().enumerate() {
@@ -26,14 +23,14 @@ fn refuse_deep_nesting(text: &str) -> Result<(), SyntaxError> {
             _ if escaped => escaped = false,
             b'\\' if quoted => escaped = true,
             b'"' => quoted = !quoted,
-            // An odd quote in a comment ends with its line.
+            // A single quote character in a comment must not affect the following lines.
             b'\n' => quoted = false,
             b'[' | b'{' if !quoted => depth += 1,
             b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
             _ => {}
         }
         if depth > MAX_DEPTH {
-            return Err(SyntaxError::new("this is nested too deeply", index..index + 1));
+            return Err(SyntaxError::new("nesting is too deep", index..index + 1));
         }
     }
     Ok(())
@@ -78,13 +75,13 @@ mod tests {
     #[test]
     fn a_syntax_error_has_a_place() {
         let error = parse("{\n  \"a\": tru\n}").unwrap_err();
-        assert_eq!(error.message, "this is not valid JSON: unexpected word");
+        assert_eq!(error.message, "invalid JSON: unexpected word");
         assert_eq!(error.span.start, 9);
     }
 
     #[test]
     fn deep_nesting_is_refused() {
-        assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().message, "this is nested too deeply");
+        assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().message, "nesting is too deep");
         assert!(parse(&format!("[\"{}\"]", "[".repeat(1000))).is_ok());
     }
 

@@ -1,6 +1,7 @@
-//! Where the lines of a text begin.
+//! Conversion of lines and columns to byte offsets.
 
-/// The YAML scanner's own offsets drift after a comment that is not plain ASCII; its lines and columns do not.
+/// The start offsets of all lines. The byte offsets of the YAML scanner are wrong after a comment with non-ASCII
+/// characters, while its lines and columns are right.
 pub(super) struct LineIndex<'a> {
     text: &'a str,
     starts: Vec<usize>,

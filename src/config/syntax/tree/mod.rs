@@ -1,4 +1,4 @@
-//! A config file as a tree in which everything knows its place: one shape for YAML and for JSON with comments.
+//! A config file as a tree of nodes with source positions, for both YAML and JSON with comments.
 
 mod json;
 mod lines;
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
-/// How deep maps and lists may lie in each other.
+/// Maximum nesting depth of maps and lists.
 const MAX_DEPTH: usize = 100;
 
 /// Byte offsets into the text of the file.
@@ -25,13 +25,13 @@ pub(crate) struct NodeKey {
 pub(crate) enum Value {
     Null,
     Bool(bool),
-    /// As written: how large it may be is for the reader to say.
+    /// As written; the reader checks the range.
     Number(String),
     String(String),
     /// A YAML `|` block: a string whose lines are lines of the file.
     Block(String),
     List(Vec<Node>),
-    /// In the order of the file, a key written twice is here twice.
+    /// In file order; a duplicate key occurs twice.
     Map(Vec<(NodeKey, Node)>),
 }
 
@@ -42,14 +42,14 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The value of a key, if this is a map that has it.
+    /// The value of a key, if this is a map with that key.
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         let Value::Map(entries) = &self.value else { return None };
         entries.iter().find(|(candidate, _)| candidate.text == key).map(|(_, node)| node)
     }
 }
 
-/// Why a text is no tree.
+/// A syntax error with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SyntaxError {
     pub message: String,
@@ -62,7 +62,7 @@ impl SyntaxError {
     }
 }
 
-/// Reads JSON if the file is called `.json` or `.jsonc`, else YAML.
+/// Parses JSON if the file extension is `.json` or `.jsonc`, or else YAML.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("json" | "jsonc") => json::parse(text),
@@ -70,7 +70,7 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
     }
 }
 
-/// Every key that its map has already, with its path.
+/// All duplicate keys with their paths.
 pub(crate) fn repeated_keys(root: &Node) -> Vec<(String, Span)> {
     let mut found = Vec::new();
     collect_repeated(root, "", &mut found);
@@ -98,7 +98,7 @@ fn collect_repeated(node: &Node, path: &str, found: &mut Vec<(String, Span)>) {
     }
 }
 
-/// The path of a key below a path.
+/// Appends a key to a path.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

@@ -1,4 +1,4 @@
-//! What a plain YAML word means: the core schema of YAML 1.2, in which `no` and `on` are words.
+//! Resolution of plain YAML scalars by the core schema of YAML 1.2, in which `no` and `on` are strings.
 
 use super::Value;
 
@@ -12,7 +12,8 @@ pub(super) fn plain(text: &str) -> Value {
     }
 }
 
-/// A decimal number. Hexadecimal and octal ones stay words: no key takes them, and as text they keep their look.
+/// Whether this is a decimal number. Hexadecimal and octal numbers stay strings, because no key takes them and their
+/// spelling is preserved.
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {

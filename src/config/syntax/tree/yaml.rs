@@ -1,4 +1,4 @@
-//! YAML, from the parser's events: those still know where everything is and which key was written twice.
+//! Parser for YAML. It uses the events of the YAML parser, which include positions and duplicate keys.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::lines::LineIndex;
 use super::scalar::plain;
 use super::{MAX_DEPTH, Node, NodeKey, Span, SyntaxError, Value};
 
-/// Aliases of aliases can make a small file huge; no real config comes near.
+/// Maximum number of values after the expansion of aliases, which could otherwise make a small file huge.
 const MAX_NODES: usize = 100_000;
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
@@ -40,10 +40,7 @@ impl<'a> YamlBuilder<'a> {
             match event {
                 Event::StreamStart | Event::DocumentEnd | Event::Nothing => {}
                 Event::DocumentStart(_) if root.is_some() => {
-                    return Err(SyntaxError::new(
-                        "a config file is one YAML document, and here a second one begins",
-                        span,
-                    ));
+                    return Err(SyntaxError::new("a config file must contain only one YAML document", span));
                 }
                 Event::DocumentStart(_) => {
                     let (event, span) = self.next()?;
@@ -60,15 +57,15 @@ impl<'a> YamlBuilder<'a> {
             Some(Ok((event, span))) => {
                 let start = self.lines.offset(span.start.line(), span.start.col());
                 let end = self.lines.offset(span.end.line(), span.end.col()).max(start);
-                // A quoted key's span runs up to the colon.
+                // The span of a quoted key extends to the colon.
                 Ok((event, start..start + self.text[start..end].trim_end().len()))
             }
             Some(Err(error)) => {
                 let offset = self.lines.offset(error.marker().line(), error.marker().col());
-                // What is missing at the end of the file is missing after its last word.
+                // An error at the end of the file is shown behind the last word.
                 let offset = offset.min(self.text.trim_end().len());
                 let end = offset + self.text[offset..].chars().next().map_or(0, char::len_utf8);
-                Err(SyntaxError::new(format!("this is not valid YAML: {}", error.info()), offset..end))
+                Err(SyntaxError::new(format!("invalid YAML: {}", error.info()), offset..end))
             }
         }
     }
@@ -90,7 +87,7 @@ impl<'a> YamlBuilder<'a> {
                 let (entries, end) = self.nested(&span, Self::entries)?;
                 (Value::Map(entries), end, anchor)
             }
-            _ => return Err(SyntaxError::new("this is not valid YAML: a value is missing", span)),
+            _ => return Err(SyntaxError::new("invalid YAML: a value is missing", span)),
         };
         let node = Node { value, span: span.start..end.max(span.end) };
         if anchor != 0 {
@@ -106,7 +103,7 @@ impl<'a> YamlBuilder<'a> {
     ) -> Result<T, SyntaxError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(SyntaxError::new("this is nested too deeply", span.clone()));
+            return Err(SyntaxError::new("nesting is too deep", span.clone()));
         }
         let read = read(self);
         self.depth -= 1;
@@ -141,7 +138,7 @@ impl<'a> YamlBuilder<'a> {
 
     fn alias(&mut self, anchor: usize, span: Span) -> Result<Node, SyntaxError> {
         let Some(node) = self.anchors.get(&anchor).cloned() else {
-            return Err(SyntaxError::new("an alias cannot stand inside the value it names", span));
+            return Err(SyntaxError::new("a YAML alias must not occur inside its own anchor", span));
         };
         self.count(size(&node), &span)?;
         Ok(node)
@@ -150,13 +147,14 @@ impl<'a> YamlBuilder<'a> {
     fn count(&mut self, nodes: usize, span: &Span) -> Result<(), SyntaxError> {
         self.nodes += nodes;
         if self.nodes > MAX_NODES {
-            return Err(SyntaxError::new(format!("this file has more than {MAX_NODES} values"), span.clone()));
+            return Err(SyntaxError::new(format!("the file has more than {MAX_NODES} values"), span.clone()));
         }
         Ok(())
     }
 }
 
-/// A block ends with its last value: the parser says it ends where the next token begins.
+/// The end of a list or map. For block style the parser reports the begin of the next token, so the end of the last value
+/// is used.
 fn end_of(closing: &Span, last: Option<&Node>) -> usize {
     if closing.is_empty() { last.map_or(0, |node| node.span.end) } else { closing.end }
 }
@@ -175,7 +173,7 @@ fn key(event: Event<'_>, span: Span) -> Result<NodeKey, SyntaxError> {
             Err(SyntaxError::new("merge keys (`<<`) are not supported: write the keys out", span))
         }
         Event::Scalar(text, ..) => Ok(NodeKey { text: text.into_owned(), span }),
-        _ => Err(SyntaxError::new("a key must be plain text", span)),
+        _ => Err(SyntaxError::new("a key must be a string", span)),
     }
 }
 
@@ -228,8 +226,8 @@ mod tests {
     fn what_is_not_supported_says_so() {
         assert!(parse("a: {<<: {b: 1}}").unwrap_err().message.contains("merge keys"));
         assert!(parse("a: !secret x").unwrap_err().message.contains("tags"));
-        assert!(parse("a: 1\n---\nb: 2\n").unwrap_err().message.contains("second one"));
-        assert!(parse("? [a]\n: 1\n").unwrap_err().message.contains("a key must be plain text"));
+        assert!(parse("a: 1\n---\nb: 2\n").unwrap_err().message.contains("only one YAML document"));
+        assert!(parse("? [a]\n: 1\n").unwrap_err().message.contains("a key must be a string"));
     }
 
     #[test]
@@ -245,7 +243,7 @@ mod tests {
     #[test]
     fn a_syntax_error_has_a_place() {
         let error = parse("serve:\n  http: [1\n").unwrap_err();
-        assert!(error.message.starts_with("this is not valid YAML"), "{}", error.message);
+        assert!(error.message.starts_with("invalid YAML"), "{}", error.message);
         assert!(error.span.start >= 9, "{error:?}");
     }
 }
