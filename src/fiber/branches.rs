@@ -25,6 +25,7 @@ type BranchJob<'a> = Box<dyn FnOnce() + 'a>;
 /// Completes with an error if there is no memory for a stack.
 pub struct Branches<'a> {
     queued: VecDeque<BranchJob<'a>>,
+    /// Branches that have started and not ended, in order.
     started: Vec<Branch>,
     limit: usize,
     stack_size: usize,
@@ -35,8 +36,7 @@ pub struct Branches<'a> {
 }
 
 struct Branch {
-    /// None once the job has ended.
-    fiber: Option<Fiber>,
+    fiber: Fiber,
     wake_flag: Arc<WakeFlag>,
     waker: Waker,
     hold: Rc<Cell<Hold>>,
@@ -56,12 +56,6 @@ impl Wake for WakeFlag {
     fn wake_by_ref(self: &Arc<Self>) {
         self.ready.store(true, Ordering::Release);
         self.task.wake();
-    }
-}
-
-impl Branch {
-    fn is_running(&self, hold: Hold) -> bool {
-        self.fiber.is_some() && self.hold.get() == hold
     }
 }
 
@@ -86,7 +80,7 @@ impl<'a> Branches<'a> {
     }
 
     fn count(&self, hold: Hold) -> usize {
-        self.started.iter().filter(|branch| branch.is_running(hold)).count()
+        self.started.iter().filter(|branch| branch.hold.get() == hold).count()
     }
 
     fn start_next(&mut self) -> io::Result<bool> {
@@ -97,23 +91,20 @@ impl<'a> Branches<'a> {
         let hold = Rc::new(Cell::new(Hold::None));
         let fiber = fiber_for(job, Rc::clone(&hold), self.stack_size)?;
         let wake_flag = Arc::new(WakeFlag { ready: AtomicBool::new(true), task: Arc::clone(&self.waker) });
-        self.started.push(Branch { fiber: Some(fiber), waker: Arc::clone(&wake_flag).into(), wake_flag, hold });
+        self.started.push(Branch { fiber, waker: Arc::clone(&wake_flag).into(), wake_flag, hold });
         Ok(true)
     }
 
     /// Polls the branches that are ready, in order; whether there was one.
     fn poll_ready(&mut self) -> bool {
         let mut any = false;
-        for branch in &mut self.started {
-            let Some(fiber) = &mut branch.fiber else { continue };
+        self.started.retain_mut(|branch| {
             if branch.hold.get() == Hold::Waiting || !branch.wake_flag.ready.swap(false, Ordering::Acquire) {
-                continue;
+                return true;
             }
             any = true;
-            if Pin::new(fiber).poll(&mut Context::from_waker(&branch.waker)).is_ready() {
-                branch.fiber = None;
-            }
-        }
+            Pin::new(&mut branch.fiber).poll(&mut Context::from_waker(&branch.waker)).is_pending()
+        });
         any
     }
 
@@ -123,7 +114,7 @@ impl<'a> Branches<'a> {
         let mut capacity = self.limit.saturating_sub(self.count(Hold::None)).max(at_least);
         let mut any = false;
         for branch in &self.started {
-            if capacity > 0 && branch.is_running(Hold::Waiting) {
+            if capacity > 0 && branch.hold.get() == Hold::Waiting {
                 branch.hold.set(verdict);
                 branch.wake_flag.ready.store(true, Ordering::Release);
                 (capacity, any) = (capacity - 1, true);
@@ -151,7 +142,7 @@ impl Future for Branches<'_> {
                 }
                 continue;
             }
-            if self.queued.is_empty() && self.started.iter().all(|branch| branch.fiber.is_none()) {
+            if self.queued.is_empty() && self.started.is_empty() {
                 return Poll::Ready(Ok(()));
             }
             // Branches that are not held wait for something outside, which will wake them.

@@ -91,7 +91,7 @@ impl Context {
         if self.branch_depth < MAX_NESTING {
             return Ok(());
         }
-        Err(ScriptError::new(format!("calls of `{kind}()` are nested more than {MAX_NESTING} deep")))
+        Err(ScriptError::new(format!("`{kind}()` is nested more than {MAX_NESTING} levels deep")))
     }
 
     /// Runs all branches to their ends; their outcomes in order. If the run must stop, this context has reported it.
