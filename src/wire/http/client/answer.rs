@@ -176,3 +176,46 @@ impl EventStream {
         self.parser.retry()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::super::{HttpClient, Pool};
+    use super::*;
+
+    const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    const EVENT: &str = "9\r\ndata: 1\n\n\r\n";
+    const END: &str = "0\r\n\r\n";
+
+    /// Sends a request, reads its first event and finishes the stream.
+    async fn first_event(client: &HttpClient) -> String {
+        let mut events = client.post(client.headers(), "{}".to_owned()).await.unwrap().events();
+        let event = events.next().await.unwrap().unwrap();
+        events.finish();
+        event.data
+    }
+
+    #[tokio::test]
+    async fn a_finished_stream_gives_its_connection_back_unless_the_server_keeps_it_open() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let client = HttpClient::new(&Pool::new().unwrap(), &url, [], 1000).unwrap();
+        let server = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1024];
+            for response in [format!("{HEAD}{EVENT}{END}"), format!("{HEAD}{EVENT}")] {
+                assert!(stream.read(&mut request).await.unwrap() > 0, "the connection was closed");
+                stream.write_all(response.as_bytes()).await.unwrap();
+            }
+            assert_eq!(stream.read(&mut request).await.unwrap_or(0), 0, "the connection is closed after a while");
+        };
+        let asking = async {
+            for _ in 0..2 {
+                assert_eq!(first_event(&client).await, "1");
+            }
+        };
+        tokio::join!(server, asking);
+    }
+}
