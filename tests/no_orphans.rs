@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::support::config::Config;
 use crate::support::message::Message;
+use crate::support::patience::within;
 use crate::support::program::{Program, is_alive, is_gone};
 use crate::support::programs::{self, fake_backend};
 use crate::support::proxy::Proxy;
@@ -84,6 +85,27 @@ fn watchdog(program: &Program) -> u32 {
     descendants(program.id()).into_iter().find(is_watchdog).expect("there is a watchdog")
 }
 
+/// Waits until the watchdog has woken, has looked at all processes, and sleeps again. Nothing but its own timer wakes it
+/// while no server starts or ends.
+async fn watchdog_has_looked(program: &Program) {
+    let watchdog = watchdog(program);
+    let sleeps = || {
+        let status = std::fs::read_to_string(format!("/proc/{watchdog}/status")).expect("the watchdog runs");
+        let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).expect("Linux says so").trim();
+        let times: u64 = value("voluntary_ctxt_switches:").parse().expect("a number");
+        value("State:").starts_with('S').then_some(times)
+    };
+    let looked = async {
+        let mut before = None;
+        while before.is_none() || sleeps().is_none_or(|now| Some(now) == before) {
+            before = before.or_else(sleeps);
+            // Another process's sleep is only visible by looking.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within("a look of the watchdog", &program.stderr, looked).await;
+}
+
 /// Somebody else's process group.
 struct Bystander(Child);
 
@@ -153,8 +175,8 @@ async fn a_process_that_left_its_group_is_ended_too() {
         let family = descendants(proxy.client.program.id());
         assert!(family.len() >= 3, "the watchdog, the server and the process it started: {family:?}");
         if end == Some(Signal::KILL) {
-            // The watchdog has to have seen it: the server goes at once, and with it the way to its children.
-            tokio::time::sleep(Duration::from_millis(1500)).await;
+            // The watchdog must have seen it: the server dies at once, and then its children cannot be found.
+            watchdog_has_looked(&proxy.client.program).await;
         }
         match end {
             Some(end) => signal(&proxy.client.program, end),

@@ -1,13 +1,11 @@
 //! Every limit, hit on purpose: an error that names it, soon, and nobody else notices.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
 use super::{failure, returned, run, started, world};
 use crate::support::config::Config;
 use crate::support::message;
-use crate::support::patience::LONG_PATIENCE;
+use crate::support::patience::{LONG_PATIENCE, PATIENCE};
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
@@ -90,11 +88,10 @@ async fn each_ends_with_an_error_that_names_its_limit_and_the_next_script_runs()
 #[tokio::test]
 async fn one_that_would_never_end_is_ended_at_its_deadline() {
     let mut proxy = started(world("echo,slow", "timeout: 2s")).await;
+    proxy.client.program.stderr.patience = PATIENCE;
     for script in ENDLESS {
-        let before = Instant::now();
         let text = failure(&run(&mut proxy, script).await);
         assert_eq!(text, TIME, "{script}");
-        assert!(before.elapsed() < Duration::from_secs(10), "{script}: {:?}", before.elapsed());
     }
     assert_eq!(returned(&run(&mut proxy, "return echo(n = 1)").await), json!({"n": 1}));
 }

@@ -14,7 +14,7 @@ async fn without_a_config_it_serves_something_and_says_what_to_do_next() {
     client.initialize("2025-11-25").await.result();
     assert_eq!(client.call("greet", r#"{"name":"Ann"}"#).await.text(), "Hello, Ann!");
     client.stderr().line("no config file found: serving the built-in extensions.").await;
-    client.stderr().line("`proxy init --from FILE` imports the one of your client.").await;
+    client.stderr().line("`proxy init --from FILE` imports the config of your client.").await;
     assert_eq!(client.finish().await.code(), Some(0));
 }
 

@@ -1,10 +1,11 @@
 //! A Redis that is not there, goes away, comes back, or says no.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use starlark_mcp_proxy::model::Owner;
 use starlark_mcp_proxy::store::{Limit, Space, Store, StoreError};
 
+use crate::support::patience::PATIENCE;
 use crate::support::redis::Redis;
 
 fn space() -> Space {
@@ -60,12 +61,11 @@ async fn a_redis_that_hangs_is_told_in_a_few_seconds() {
     let store = Store::redis(&redis.url()).unwrap();
     store.get(&space(), "k").await.unwrap();
     redis.freeze();
-    let begin = Instant::now();
-    let error = store.get(&space(), "k").await.unwrap_err();
-    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
-    let again = store.get(&space(), "k").await.unwrap_err();
-    assert!(matches!(again, StoreError::Unavailable { .. }), "{again}");
-    assert!(begin.elapsed() < Duration::from_secs(9), "{:?}", begin.elapsed());
+    for _ in 0..2 {
+        let outcome = tokio::time::timeout(PATIENCE, store.get(&space(), "k")).await.expect("it does not hang too");
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -79,8 +79,9 @@ async fn execute(script: &str, data: &Value, limits: &CodeMode, gateway: &Arc<Ga
         Ok(run) => run,
         Err(ending) => return error_result(&ending.told(limits)),
     };
-    let end = serve(&run, String::new(), limits, gateway, surface).await;
-    run.result(end.and_then(|last| last.ok_or(ExitReason::Confused("it came to an end of nothing"))), limits)
+    let ended = serve(&run, String::new(), limits, gateway, surface).await;
+    let missing = ExitReason::Confused("the script ended without a result");
+    run.result(ended.and_then(|result| result.ok_or(missing)), limits)
 }
 
 type BranchResult<'a> = Pin<Box<dyn Future<Output = Result<Option<ScriptResult>, ExitReason>> + 'a>>;
@@ -88,15 +89,15 @@ type BranchResult<'a> = Pin<Box<dyn Future<Output = Result<Option<ScriptResult>,
 /// Serves the requests of one branch of the script until the branch ends, and concurrently those of its own branches.
 fn serve<'a>(
     run: &'a Run,
-    line: String,
+    branch: String,
     limits: &'a CodeMode,
     gateway: &'a Arc<Gateway>,
     surface: &'a Arc<Surface>,
 ) -> BranchResult<'a> {
     Box::pin(async move {
         loop {
-            let (at, want) = match run.next(&line).await? {
-                Event::Done(last) => return Ok(Some(last)),
+            let (at, want) = match run.next(&branch).await? {
+                Event::Done(result) => return Ok(Some(result)),
                 Event::End => return Ok(None),
                 Event::WorkerRequest { at, want } => (at, want),
             };

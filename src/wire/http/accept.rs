@@ -126,11 +126,17 @@ mod tests {
             ("POST /mcp HTTP/1.1\r\nhost: a\r\nx-slow: ", false),
             ("GET / HTTP/1.1\r\nhost: a\r\n\r\n", true),
         ] {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            stream.write_all(sent.as_bytes()).await.unwrap();
             let mut received = String::new();
-            // It ends because the other side closes it: this one sends nothing more.
-            stream.read_to_string(&mut received).await.unwrap();
+            loop {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                stream.write_all(sent.as_bytes()).await.unwrap();
+                // The stream ends because the server closes it: the client sends nothing more.
+                stream.read_to_string(&mut received).await.unwrap();
+                // On a busy machine a whole request may arrive after `head_time`: then the client sends it again.
+                if !received.is_empty() || !answered {
+                    break;
+                }
+            }
             assert_eq!(received.ends_with("here"), answered, "{sent:?}: {received}");
         }
         stop.cancel();
