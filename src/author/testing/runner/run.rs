@@ -13,8 +13,8 @@ use crate::diagnostic::Diagnostic;
 use crate::host_io::Reach;
 use crate::script::{MAX_SOURCE, Source};
 
-/// A test that is still running then is abandoned. Longer than the deadline of a test, at which the evaluator stops it: only a
-/// single operation that cannot be interrupted gets this far.
+/// A test that is still running then is abandoned. Longer than the deadline of a test, at which the evaluator stops it:
+/// only a single operation that cannot be interrupted gets this far.
 const ABANDON_TIMEOUT: Duration = Duration::from_secs(65);
 
 #[derive(Clone, Debug)]

@@ -46,8 +46,8 @@ pub(super) fn tests_in(
     Ok(found.functions.into_iter().filter(|name| name.starts_with(PREFIX)).map(test).collect())
 }
 
-/// A test runs with the permissions of the extension whose name it has (`x_test.star` for `x.star`), otherwise with those of
-/// the first extension it loads.
+/// A test runs with the permissions of the extension whose name it has (`x_test.star` for `x.star`), otherwise with
+/// those of the first extension it loads.
 fn extension_of(source: &Source, mut files: Vec<PathBuf>, reach: &Arc<Reach>) -> Option<Arc<extension::World>> {
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let own_stem = source.path.as_deref().map(stem)?;
