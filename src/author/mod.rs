@@ -1,5 +1,5 @@
-//! Tools for authors of scripts: `proxy check` and its lints, the test runner, the reference of the built-ins, the language
-//! server, and the interactive prompt.
+//! Tools for authors of scripts: `proxy check` and its lints, the test runner, the reference of the built-ins, the
+//! language server, and the interactive prompt.
 
 pub mod check;
 pub mod lint;

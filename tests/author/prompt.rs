@@ -70,7 +70,7 @@ async fn built_ins_are_explained() {
         done.stdout
     );
     assert!(done.stdout.contains("\njson.decode("), "{}", done.stdout);
-    assert!(done.stderr.contains("there is no built-in `publsh`"), "{}", done.stderr);
+    assert!(done.stderr.contains("unknown built-in `publsh`"), "{}", done.stderr);
     assert!(done.stderr.contains("hint: did you mean `publish`?"), "{}", done.stderr);
     assert!(!done.stdout.ends_with("2\n"), "{}", done.stdout);
 }

@@ -79,7 +79,7 @@ async fn a_bad_script_is_exit_1_with_its_line() {
     let config = two_servers().section("sessionInit: { scriptFile: policy.star }");
     let proxy = Proxy::new(&config).file("policy.star", "for name in backends():\n    publish(nmae, print)\n");
     let checked = proxy.run(["check"]).await.expect(1);
-    assert!(checked.stderr.contains("error[using-undefined]: there is no `nmae`\n"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("error[using-undefined]: undefined name `nmae`\n"), "{}", checked.stderr);
     assert!(checked.stderr.contains("--> policy.star:2:13"), "{}", checked.stderr);
     assert!(checked.stdout.ends_with("0 tools published, 1 error, 0 warnings\n"), "{}", checked.stdout);
     let json = proxy.run(["check", "--json"]).await.expect(1).json();
@@ -109,7 +109,7 @@ async fn files_can_be_checked_one_by_one() {
     let both = proxy.run(["check", "bad.yaml", "bad.star"]).await.expect(2);
     assert!(both.stderr.contains("unknown key `serv`") && both.stderr.contains("publish()"), "{}", both.stderr);
     let none = proxy.run(["check", "none.star"]).await.expect(2);
-    assert!(none.stderr.starts_with("error: `none.star` cannot be read: "), "{}", none.stderr);
+    assert!(none.stderr.starts_with("error: cannot read `none.star`: "), "{}", none.stderr);
 }
 
 /// A server with tools, a prompt and resources, seen once.
@@ -131,27 +131,27 @@ async fn what_looks_wrong_is_told_for_the_script_and_what_it_loads() {
     assert_eq!(
         checked.stderr,
         "\
-warning[unused-assign]: `forgotten` is assigned and never read
+warning[unused-assign]: `forgotten` is assigned but never used
  --> lib.star:2:5
   |
 2 |     forgotten = 1
   |     ^^^^^^^^^
   |
-  = hint: take it out, or call it `_forgotten` to say that it is meant so
-warning[unreachable]: this is never reached
+  = hint: remove it, or rename it to `_forgotten` if this is intended
+warning[unreachable]: unreachable code
  --> lib.star:4:5
   |
 4 |     print(\"never\")
   |     ^^^^^^^^^^^^^^
   |
-  = hint: what stands before it always returns, breaks, continues or fails
-warning[unused-load]: `spare` is loaded and never used
+  = hint: the code before it always returns, breaks, continues or fails
+warning[unused-load]: `spare` is loaded but never used
  --> policy.star:1:28
   |
 1 | load(\"//lib.star\", \"used\", \"spare\")
   |                            ^^^^^^^
   |
-  = hint: take it out of the `load()`
+  = hint: remove it from the `load()`
 "
     );
     assert!(checked.stdout.ends_with("published, 0 errors, 3 warnings\n"), "{}", checked.stdout);
@@ -165,8 +165,8 @@ warning[unused-load]: `spare` is loaded and never used
 async fn every_undefined_name_is_told_not_only_the_first() {
     let proxy = seen("def f():\n    return nothing\n\npublish_tool(f)\n").await;
     let checked = proxy.run(["check"]).await.expect(1);
-    assert!(checked.stderr.contains("error[using-undefined]: there is no `nothing`"), "{}", checked.stderr);
-    assert!(checked.stderr.contains("error[using-undefined]: there is no `publish_tool`"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("error[using-undefined]: undefined name `nothing`"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("error[using-undefined]: undefined name `publish_tool`"), "{}", checked.stderr);
     assert!(checked.stdout.ends_with("0 tools published, 2 errors, 0 warnings\n"), "{}", checked.stdout);
 }
 
@@ -236,11 +236,11 @@ async fn extensions_their_tests_and_libraries_are_read_too() {
         .file("lib.star", "def f(args):\n    return publish(args)\n    return 1\n")
         .file("proxy.yaml", "extensions: { paths: [tools] }\n");
     let checked = proxy.run(["check"]).await.expect(1);
-    assert!(checked.stderr.contains("there is no `backends`"), "{}", checked.stderr);
-    assert!(checked.stderr.contains("hint: `backends` is for session scripts only"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("undefined name `backends`"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("hint: `backends` is available in session scripts only"), "{}", checked.stderr);
     assert!(checked.stderr.contains("a_test.star:3:5"), "{}", checked.stderr);
     let test = proxy.run(["check", "tools/a_test.star"]).await.expect(0);
-    assert!(test.stderr.starts_with("warning[unused-assign]: `x` is assigned and never read"), "{}", test.stderr);
+    assert!(test.stderr.starts_with("warning[unused-assign]: `x` is assigned but never used"), "{}", test.stderr);
     let library = proxy.run(["check", "lib.star"]).await.expect(0);
     assert!(library.stderr.contains("warning[type]: Missing required parameter `handler`"), "{}", library.stderr);
     assert!(library.stderr.contains("warning[unreachable]"), "{}", library.stderr);
@@ -266,18 +266,23 @@ async fn a_mistake_is_told_with_its_place_and_its_cure() {
         .section("sessionInit: { scriptFile: policy.star }");
     let mut proxy = Proxy::new(&config);
     for (script, place, message, hint) in [
-        ("publsh(1, 2)", "1:1", "there is no `publsh`", "did you mean `publish`?"),
+        ("publsh(1, 2)", "1:1", "undefined name `publsh`", "did you mean `publish`?"),
         (
             "x = 1\npublish(metadata('x', '', {}, {}, titel = 'T'), None)",
             "2:9",
             "extra named parameter",
-            "did you mean `title`? it is `metadata(name, description,",
+            "did you mean `title`? the signature is `metadata(name, description,",
         ),
-        ("publish(metadata('x', '', {}, {}))", "1:1", "Missing parameter `handler`", "it is `publish(meta, handler)`"),
+        (
+            "publish(metadata('x', '', {}, {}))",
+            "1:1",
+            "Missing parameter `handler`",
+            "the signature is `publish(meta, handler)`",
+        ),
         (
             "for meta, call in aggregate(backends()):\n    publish(meta, call)",
             "1:19",
-            "there is no `aggregate`",
+            "undefined name `aggregate`",
             "`load(\"@proxy//lib@1.star\", \"aggregate\")`",
         ),
         (
@@ -315,6 +320,6 @@ async fn a_mistake_in_an_extension_or_a_test_is_told_as_short() {
         .map(|problem| format!("{}: {}", problem["message"].as_str().unwrap_or_default(), problem["hint"]))
         .collect();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told.iter().any(|text| text == "this module has no `eqq`: \"did you mean `eq`?\""), "{told:?}");
-    assert!(told.iter().any(|text| text.starts_with("`lib.star` offers nothing")), "{told:?}");
+    assert!(told.iter().any(|text| text == "this module has no member `eqq`: \"did you mean `eq`?\""), "{told:?}");
+    assert!(told.iter().any(|text| text.starts_with("`lib.star` is not an extension")), "{told:?}");
 }

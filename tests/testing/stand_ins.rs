@@ -207,7 +207,11 @@ def test_hidden_behind_a_session():
     .await
     .expect(1);
     assert!(finished.stdout.contains("expected \"POST\""), "{}", finished.stdout);
-    assert!(finished.stdout.contains("has no `stauts`; did you mean `status`?"), "{}", finished.stdout);
+    assert!(
+        finished.stdout.contains("unknown key `stauts` in a reply of testing.http(); did you mean `status`?"),
+        "{}",
+        finished.stdout
+    );
     assert!(finished.stdout.contains("0 passed, 2 failed"), "{}", finished.stdout);
 }
 

@@ -11,7 +11,7 @@ pub(super) fn with_hint(mut problem: Diagnostic) -> Diagnostic {
     problem
 }
 
-/// Starlark names the missing or unknown argument and the function: ``Found `x` extra named parameter(s) for call to f``.
+/// Starlark's message names the argument and the function: ``Found `x` extra named parameter(s) for call to f``.
 fn argument_hint(message: &str) -> Option<String> {
     let (problem, function) = message.split_once(" for call to ")?;
     let found = reference::find(function.trim_matches('`'));

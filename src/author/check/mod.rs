@@ -1,4 +1,5 @@
-//! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from what is served.
+//! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from what is
+//! served.
 
 mod fixes;
 mod unpublished;

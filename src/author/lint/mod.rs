@@ -1,5 +1,5 @@
-//! Static checks of scripts. Every lint has a name. A comment `# starlark-lint-disable NAME` on the line, or alone on the
-//! line above, disables it there.
+//! Static checks of scripts. Every lint has a name. A comment `# starlark-lint-disable NAME` on the line, or alone on
+//! the line above, disables it there.
 
 mod load_graph;
 mod role;

@@ -27,7 +27,8 @@ pub(super) fn check(
     (warnings.collect(), interface)
 }
 
-/// The message about an unknown member lists all members of the module with their types. Suggests the nearest one instead.
+/// The message about an unknown member lists all members of the module with their types. Suggests the nearest one
+/// instead.
 fn shorten(mut warning: Diagnostic) -> Diagnostic {
     const MODULE: &str = "` is not available on the type `namespace(";
     let Some((before, members)) = warning.message.split_once(MODULE) else { return warning };

@@ -43,8 +43,8 @@ pub(super) fn complete(document: &ScriptDocument, offset: usize, workspace: &Wor
     }
 }
 
-/// The labels of the completions at the end of `line`, as if it were a line of a script in `root`, and the offset at which
-/// the completed part starts. `names` are names that are defined before this line.
+/// The labels of the completions at the end of `line`, as if it were a line of a script in `root`, and the offset at
+/// which the completed part starts. `names` are names that are defined before this line.
 pub fn completions(line: &str, snapshot: Arc<Snapshot>, root: &Path, names: &[String]) -> (usize, Vec<String>) {
     let workspace = WorkspaceState { config: None, snapshot: Some(snapshot) };
     let document = ScriptDocument::at(root.join("prompt.star"), line);

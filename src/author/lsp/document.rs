@@ -90,8 +90,8 @@ pub(super) fn path_of(uri: &Uri) -> Option<PathBuf> {
     Url::parse(uri.as_str()).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()
 }
 
-/// The `file:` URI of an absolute path. `Url::from_file_path` leaves characters such as `[` as they are, which RFC 3986 and
-/// so [`Uri`] do not allow.
+/// The `file:` URI of an absolute path. `Url::from_file_path` leaves characters such as `[` as they are, which RFC 3986
+/// and so [`Uri`] do not allow.
 pub(super) fn uri_of(path: &Path) -> Option<Uri> {
     let mut uri = "file://".to_owned();
     for byte in path.to_string_lossy().bytes() {

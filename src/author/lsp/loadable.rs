@@ -6,8 +6,8 @@ use std::path::Path;
 const MAX_DEPTH: usize = 6;
 const MAX_ENTRIES: usize = 5_000;
 
-/// The paths as a `load()` in the file `own` writes them: relative to the folder of `own`, and from the root with `//`. Test
-/// files are left out.
+/// The paths as a `load()` in the file `own` writes them: relative to the folder of `own`, and from the root with `//`.
+/// Test files are left out.
 pub(super) fn loadable(root: &Path, own: Option<&Path>) -> Vec<String> {
     let mut entries = 0;
     let mut files = Vec::new();

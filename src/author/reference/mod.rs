@@ -1,5 +1,5 @@
-//! The reference of the built-ins, from their doc comments: for the page in `docs/reference`, the language server and the
-//! prompt.
+//! The reference of the built-ins, from their doc comments: for the page in `docs/reference`, the language server and
+//! the prompt.
 
 mod page;
 

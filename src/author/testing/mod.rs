@@ -1,4 +1,5 @@
-//! Runs `*_test.star` files. Every test runs in its own world: the clock, the network, commands and servers are the test's.
+//! Runs `*_test.star` files. Every test runs in its own world: the clock, the network, commands and servers are the
+//! test's.
 
 mod language;
 mod runner;

@@ -76,8 +76,8 @@ pub(super) fn register_assertions(builder: &mut GlobalsBuilder) {
         Err(ScriptError::new(message).into())
     }
 
-    /// Calls the function without arguments. Fails unless it raises an error whose text contains `message`. Returns the text
-    /// of the error.
+    /// Calls the function without arguments. Fails unless it raises an error whose text contains `message`. Returns the
+    /// text of the error.
     ///
     /// ```python
     /// testing.raises(lambda: parse("x"), "not a number")

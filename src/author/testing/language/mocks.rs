@@ -56,8 +56,8 @@ impl<'v> StarlarkValue<'v> for MockValue {
 /// A mock of the network, or of commands.
 #[starlark_module]
 fn mock_members(builder: &mut MethodsBuilder) {
-    /// The requests so far. HTTP: dicts with `method`, `url`, `params`, `headers`, and the body under the name of the argument
-    /// that passed it. Commands: dicts with `command`, `args`, `stdin`, `cwd` and `env`.
+    /// The requests so far. HTTP: dicts with `method`, `url`, `params`, `headers`, and the body under the name of the
+    /// argument that passed it. Commands: dicts with `command`, `args`, `stdin`, `cwd` and `env`.
     fn requests<'v>(this: &MockValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(convert::to_starlark(&Json::Array(this.world.mocks.requests(this.effect)), heap)?)
     }
@@ -103,8 +103,8 @@ fn mock_reply<'v>(
 
 #[starlark_module]
 pub(super) fn register_mocks(builder: &mut GlobalsBuilder) {
-    /// Advances the clock of the test. The clock does not move on its own: rate limits refill and stored values expire only
-    /// through `testing.advance()` and `sleep()`, which advances the clock instead of waiting.
+    /// Advances the clock of the test. The clock does not move on its own: rate limits refill and stored values expire
+    /// only through `testing.advance()` and `sleep()`, which advances the clock instead of waiting.
     fn advance(seconds: UnpackFloat, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<NoneType> {
         let world = current_world(eval, "testing.advance()")?;
         let by = Duration::try_from_secs_f64(seconds.0)
@@ -113,13 +113,14 @@ pub(super) fn register_mocks(builder: &mut GlobalsBuilder) {
         Ok(NoneType)
     }
 
-    /// Mocks the network for the rest of the test. `rules` maps requests (`"https://host/path"` or `"POST https://host/path"`,
-    /// with `*` and `?` as wildcards) to replies. A reply is a dict with `status_code` (200), `json` or `body`, and `headers`; a
-    /// string, the body; or a function of the request (a dict as in `.requests()`) that returns one of these. A list of replies
-    /// is used up in order. `{"error": TEXT}` makes the request fail.
+    /// Mocks the network for the rest of the test. `rules` maps requests (`"https://host/path"` or
+    /// `"POST https://host/path"`, with `*` and `?` as wildcards) to replies. A reply is a dict with `status_code`
+    /// (200), `json` or `body`, and `headers`; a string, the body; or a function of the request (a dict as in
+    /// `.requests()`) that returns one of these. A list of replies is used up in order. `{"error": TEXT}` makes the
+    /// request fail.
     ///
-    /// A request without a matching rule fails the test. The permission `allowed_hosts` of the extension applies as usual.
-    /// `.requests()` of the result returns the requests so far.
+    /// A request without a matching rule fails the test. The permission `allowed_hosts` of the extension applies as
+    /// usual. `.requests()` of the result returns the requests so far.
     ///
     /// ```python
     /// net = testing.http({
@@ -134,13 +135,14 @@ pub(super) fn register_mocks(builder: &mut GlobalsBuilder) {
         mock(MockedEffect::Http, rules, eval)
     }
 
-    /// Mocks commands for the rest of the test. `rules` maps commands with their arguments, separated by spaces (`"git log *"`,
-    /// with `*` and `?` as wildcards), to replies. A reply is a dict with `stdout`, `stderr`, `exit_code` (0) and `timed_out`; a
-    /// string, the standard output; or a function of the command (a dict as in `.requests()`) that returns one of these. A list
-    /// of replies is used up in order. `{"error": TEXT}` makes the command fail to start.
+    /// Mocks commands for the rest of the test. `rules` maps commands with their arguments, separated by spaces
+    /// (`"git log *"`, with `*` and `?` as wildcards), to replies. A reply is a dict with `stdout`, `stderr`,
+    /// `exit_code` (0) and `timed_out`; a string, the standard output; or a function of the command (a dict as in
+    /// `.requests()`) that returns one of these. A list of replies is used up in order. `{"error": TEXT}` makes the
+    /// command fail to start.
     ///
-    /// A command without a matching rule fails the test. The permission `allowed_exec` of the extension applies as usual.
-    /// `.requests()` of the result returns the commands so far.
+    /// A command without a matching rule fails the test. The permission `allowed_exec` of the extension applies as
+    /// usual. `.requests()` of the result returns the commands so far.
     fn exec<'v>(
         #[starlark(require = pos)] rules: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,

@@ -54,15 +54,16 @@ fn fake_backends<'v>(
 #[starlark_module]
 pub(super) fn register_session(builder: &mut GlobalsBuilder) {
     /// Opens a session of a client with the proxy. Everything is real except the servers, the user and the clock. The
-    /// session script is `script`, a path relative to the test or to the folder of the config (`"//scripts/policy.star"`),
-    /// or the preset `preset`. `backends` is a dict of servers by name; `extensions` is a list of extension files.
+    /// session script is `script`, a path relative to the test or to the folder of the config
+    /// (`"//scripts/policy.star"`), or the preset `preset`. `backends` is a dict of servers by name; `extensions` is a
+    /// list of extension files.
     ///
-    /// `user` is the authenticated user: a dict with `sub`, and optionally `email`, `name`, `groups` and `claims`. Without it
-    /// the client is anonymous. `client` is a dict with `name`, `version`, `protocol_version` and `capabilities`; by default
-    /// the client supports elicitation. `headers` are the HTTP headers of every request. `config` has the sections of a
-    /// config file, and `params`. `answers` are the user's answers to elicitations, in order:
-    /// `{"action": "accept", "content": {...}}`, `{"action": "decline"}` or `{"action": "cancel"}`. The test fails if an answer
-    /// is missing or unused.
+    /// `user` is the authenticated user: a dict with `sub`, and optionally `email`, `name`, `groups` and `claims`.
+    /// Without it the client is anonymous. `client` is a dict with `name`, `version`, `protocol_version` and
+    /// `capabilities`; by default the client supports elicitation. `headers` are the HTTP headers of every request.
+    /// `config` has the sections of a config file, and `params`. `answers` are the user's answers to elicitations, in
+    /// order: `{"action": "accept", "content": {...}}`, `{"action": "decline"}` or `{"action": "cancel"}`. The test
+    /// fails if an answer is missing or unused.
     ///
     /// ```python
     /// s = testing.session(
@@ -104,8 +105,8 @@ pub(super) fn register_session(builder: &mut GlobalsBuilder) {
     }
 
     /// Opens a session with one extension, with all its items published unchanged:
-    /// `testing.extension("hello.star").call("greet", {})` validates arguments, applies defaults and formats the result as it
-    /// does for a client.
+    /// `testing.extension("hello.star").call("greet", {})` validates arguments, applies defaults and formats the result
+    /// as it does for a client.
     fn extension<'v>(path: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<SessionValue> {
         let world = Arc::clone(current_world(eval, "testing.extension()")?);
         let spec = SessionSpec {

@@ -139,8 +139,8 @@ fn session_members(builder: &mut MethodsBuilder) {
         request(&this.0, ItemKind::Resource, uri, None, eval)
     }
 
-    /// The calls that a server received so far, in order: dicts with `tool` or `prompt` (the server's own name) and `args`, or
-    /// with `resource`, the URI.
+    /// The calls that a server received so far, in order: dicts with `tool` or `prompt` (the server's own name) and
+    /// `args`, or with `resource`, the URI.
     fn calls<'v>(
         this: &SessionValue,
         #[starlark(require = pos)] backend: &str,

@@ -13,8 +13,8 @@ use crate::diagnostic::Diagnostic;
 use crate::host_io::Reach;
 use crate::script::{MAX_SOURCE, Source};
 
-/// A test that is still running then is abandoned. Longer than the deadline of a test, at which the evaluator stops it: only a
-/// single operation that cannot be interrupted gets this far.
+/// A test that is still running then is abandoned. Longer than the deadline of a test, at which the evaluator stops it:
+/// only a single operation that cannot be interrupted gets this far.
 const ABANDON_TIMEOUT: Duration = Duration::from_secs(65);
 
 #[derive(Clone, Debug)]
@@ -85,16 +85,8 @@ fn collect(files: &[PathBuf], options: &Options, parallelism: usize) -> Vec<Resu
     });
     let mut found: Vec<Vec<Result<TestCase, Ran>>> = files.iter().map(|_| Vec::new()).collect();
     run_all(jobs.collect(), parallelism, ABANDON_TIMEOUT, |index, tests| {
-        let timed_out = || {
-            vec![Err(load_failure(
-                &files[index],
-                Diagnostic::error(format!(
-                    "timeout: loading the file took longer than {} s",
-                    ABANDON_TIMEOUT.as_secs()
-                )),
-            ))]
-        };
-        found[index] = tests.unwrap_or_else(timed_out);
+        let timeout = || Diagnostic::error(format!("the file did not load within {} s", ABANDON_TIMEOUT.as_secs()));
+        found[index] = tests.unwrap_or_else(|| vec![Err(load_failure(&files[index], timeout()))]);
     });
     found.into_iter().flatten().collect()
 }
@@ -144,7 +136,7 @@ fn load_failure(path: &Path, problem: Diagnostic) -> Ran {
 }
 
 fn abandoned(test: &TestCase) -> Ran {
-    let problem = Diagnostic::error(format!("timeout: the test did not finish within {} s", ABANDON_TIMEOUT.as_secs()))
+    let problem = Diagnostic::error(format!("the test did not finish within {} s", ABANDON_TIMEOUT.as_secs()))
         .hint("a single operation took too long and cannot be interrupted; check for very large values");
     Ran {
         file: test.source.name.clone(),

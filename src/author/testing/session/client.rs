@@ -115,7 +115,7 @@ fn principal(user: &Map<String, Json>) -> Result<Principal, ScriptError> {
 }
 
 /// The headers of every request. A script sees only headers that the config allows.
-fn headers(given: &Map<String, Json>, visible: &[String]) -> Result<Arc<[(String, String)]>, ScriptError> {
+fn headers(members: &Map<String, Json>, visible: &[String]) -> Result<Arc<[(String, String)]>, ScriptError> {
     let header = |(name, value): (&String, &Json)| {
         let name = name.to_lowercase();
         if !visible.contains(&name) {
@@ -125,25 +125,25 @@ fn headers(given: &Map<String, Json>, visible: &[String]) -> Result<Arc<[(String
         let value = value.as_str().ok_or_else(|| ScriptError::new(format!("header `{name}` must be a string")))?;
         Ok((name, value.to_owned()))
     };
-    given.iter().map(header).collect()
+    members.iter().map(header).collect()
 }
 
-fn client(given: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), ScriptError> {
-    check_keys("client", given, &CLIENT_KEYS)?;
-    let version = text("client", given, "protocol_version")?;
+fn client(members: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), ScriptError> {
+    check_keys("client", members, &CLIENT_KEYS)?;
+    let version = text("client", members, "protocol_version")?;
     let version = if version.is_empty() { "2025-11-25".to_owned() } else { version };
     let revision = Revision::parse(&version).ok_or_else(|| {
         ScriptError::new(format!("unknown protocol version `{version}`"))
             .hint(format!("supported versions: {}", Revision::supported_names().join(", ")))
     })?;
-    let capabilities = match given.get("capabilities") {
+    let capabilities = match members.get("capabilities") {
         None | Some(Json::Null) => json!({"elicitation": {}}),
         Some(capabilities @ Json::Object(_)) => capabilities.clone(),
         Some(_) => return Err(ScriptError::new("`capabilities` of `client` must be a dict")),
     };
     let or = |text: String, other: &str| if text.is_empty() { other.to_owned() } else { text };
-    let name = or(text("client", given, "name")?, "test");
-    let version = or(text("client", given, "version")?, "1.0.0");
+    let name = or(text("client", members, "name")?, "test");
+    let version = or(text("client", members, "version")?, "1.0.0");
     let client = ClientInfo {
         protocol_version: revision.as_str(),
         implementation: Some(raw(&json!({"name": name, "version": version}))),
@@ -152,15 +152,15 @@ fn client(given: &Map<String, Json>) -> Result<(Revision, ClientInfo, Json), Scr
     Ok((revision, client, capabilities))
 }
 
-fn answers(given: &Json) -> Result<Vec<Json>, ScriptError> {
+fn answers(answers: &Json) -> Result<Vec<Json>, ScriptError> {
     let invalid = || {
         ScriptError::new("`answers` must be a list of dicts with an `action`")
             .hint("for example `[{\"action\": \"accept\", \"content\": {\"name\": \"x\"}}, {\"action\": \"decline\"}]`")
     };
-    if given.is_null() {
+    if answers.is_null() {
         return Ok(Vec::new());
     }
-    for answer in given.as_array().ok_or_else(invalid)? {
+    for answer in answers.as_array().ok_or_else(invalid)? {
         let answer = answer.as_object().ok_or_else(invalid)?;
         check_keys("answers", answer, &ANSWER_KEYS)?;
         let action = answer.get("action").and_then(Json::as_str).ok_or_else(invalid)?;
@@ -174,5 +174,5 @@ fn answers(given: &Json) -> Result<Vec<Json>, ScriptError> {
         true => json!({"action": "accept", "content": {}}),
         false => answer.clone(),
     };
-    Ok(given.as_array().into_iter().flatten().map(with_content).collect())
+    Ok(answers.as_array().into_iter().flatten().map(with_content).collect())
 }
