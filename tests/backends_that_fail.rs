@@ -128,7 +128,7 @@ async fn a_server_that_refuses_the_version_it_agreed_to_is_asked_once_more_and_t
 async fn a_call_that_takes_too_long_is_ended_on_both_sides() {
     let mut proxy = start_one(&[], json!({"timeout": "1s"})).await;
     let text = failure(&proxy.client.call("stall", "{}").await);
-    assert!(text.contains("`fake` did not answer within"), "{text}");
+    assert!(text.contains("`fake` did not respond within"), "{text}");
     let seen = proxy.client.call("seen", r#"{"wait_for":"notifications/cancelled"}"#).await.value();
     let messages = seen["result"]["structuredContent"]["messages"].as_array().cloned().unwrap_or_default();
     let messages: Vec<Value> = messages.iter().filter_map(|text| serde_json::from_str(text.as_str()?).ok()).collect();
@@ -301,7 +301,7 @@ async fn a_server_that_never_lists_its_prompts_still_has_tools() {
     let faults = directory.write("faults", "ignore prompts/list");
     let flags = ["--prompts", "--only", "echo", "--faults", faults.to_str().unwrap_or_default()];
     let mut proxy = start_one(&flags, json!({"timeout": "500ms"})).await;
-    proxy.client.stderr().line("`prompts/list` was not answered in time").await;
+    proxy.client.stderr().line("`prompts/list` timed out").await;
     proxy.client.tools_until(|names| names == ["echo"]).await;
     proxy.client.call("echo", "{}").await.result();
 }
@@ -431,7 +431,7 @@ async fn what_a_server_last_offered_is_remembered_between_starts() {
     assert!(failure(&again.client.call("echo", "{}").await).contains("`first` is not available"));
     again.client.call("second_echo", "{}").await.result();
     first.mend();
-    again.client.stderr().line("cannot be used").await;
+    again.client.stderr().line("cannot connect").await;
     while again.client.call("echo", "{}").await.value()["result"]["isError"] == true {}
 }
 

@@ -58,7 +58,7 @@ fn echo(mark: &str) -> String {
 /// Waits until that many calls have had to wait.
 async fn queued(log: &StderrLog, count: usize) {
     let enough = async {
-        while log.text().matches("a call waits for its turn").count() < count {
+        while log.text().matches("call queued").count() < count {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -118,7 +118,7 @@ async fn waiting_for_a_turn_counts_and_the_error_says_so() {
     let (_server, mut window, mut proxy) = start_with_window(json!({"maxConcurrent": 1, "timeout": "1s"})).await;
     let running = occupy(&mut proxy, &mut window).await;
     let text = failure(&proxy.client.request("tools/call", &echo("late")).await);
-    assert!(text.contains("`fake` is busy") && text.contains("waited"), "{text}");
+    assert!(text.contains("`fake` is busy") && text.contains("was queued for"), "{text}");
     assert!(text.contains("was not sent") && text.contains("`maxConcurrent: 1`"), "{text}");
     assert!(!window.call("seen", "{}").await.structured().contains(r#"\"mark\""#));
     cancel(&mut proxy, &running).await;
@@ -130,7 +130,7 @@ async fn waiting_for_a_turn_counts_and_the_error_says_so() {
     let stalled = proxy.client.begin("tools/call", &message::call("stall", "{}")).await;
     assert_eq!(proxy.client.response(&slow).await.structured(), r#"{"ms":1000}"#);
     let text = failure(&proxy.client.response(&stalled).await);
-    assert!(text.contains("did not answer within 2") && text.contains("waited for its turn"), "{text}");
+    assert!(text.contains("did not respond within 2") && text.contains("was queued for"), "{text}");
 }
 
 #[tokio::test]
@@ -151,11 +151,11 @@ async fn progress_keeps_a_call_alive_up_to_a_limit() {
         let alive = proxy.client.begin("tools/call", &with_progress(r#"{"n":6,"ms":300}"#)).await;
         let silent = proxy.client.begin("tools/call", &message::call("stall", "{}")).await;
         let text = failure(&proxy.client.response(&silent).await);
-        assert!(text.contains("`fake` did not answer within 1"), "{text}");
+        assert!(text.contains("`fake` did not respond within 1"), "{text}");
         assert_eq!(proxy.client.response(&alive).await.structured(), r#"{"n":6,"ms":300}"#);
         let endless = proxy.client.request("tools/call", &with_progress(r#"{"n":1000,"ms":100}"#)).await;
         let text = failure(&endless);
-        assert!(text.contains("`fake` did not answer within 3"), "{text}");
+        assert!(text.contains("`fake` did not respond within 3"), "{text}");
     }
 }
 
@@ -176,8 +176,8 @@ async fn a_server_that_keeps_failing_is_left_alone_and_then_tried_again() {
         assert!(failure(&client.call("stall", "{}").await).contains("did not answer"));
     }
     let text = failure(&client.call("echo", "{}").await);
-    assert!(text.contains("`fake` is not called for now: 2 failures in a row"), "{text}");
-    assert!(text.contains("no answer within") && text.contains("it is tried again in"), "{text}");
+    assert!(text.contains("`fake` is temporarily disabled after 2 consecutive failures"), "{text}");
+    assert!(text.contains("no response within") && text.contains("next attempt in"), "{text}");
     assert_eq!(client.call_until_it_works("echo", "{}").await.structured(), "{}");
     assert!(failure(&client.call("stall", "{}").await).contains("did not answer"), "counted anew");
     works(client).await;
@@ -203,7 +203,7 @@ async fn one_death_is_one_failure_whatever_it_takes_along() {
         assert!(failure(&client.call("crash", "{}").await).contains("exit status"));
     }
     let text = failure(&client.call("echo", "{}").await);
-    assert!(text.contains("is not called for now") && text.contains("exit status"), "{text}");
+    assert!(text.contains("is temporarily disabled") && text.contains("exit status"), "{text}");
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn a_server_that_could_not_be_started_is_called_as_soon_as_it_can() {
     failure(&proxy.client.call("crash", "{}").await);
     let refused = loop {
         let text = failure(&proxy.client.call("echo", "{}").await);
-        if text.contains("is not called for now") {
+        if text.contains("is temporarily disabled") {
             break text;
         }
     };
@@ -234,7 +234,7 @@ async fn a_caller_that_is_turned_away_is_no_failure_of_the_server() {
     client.initialize("2025-11-25").await.result();
     for _ in 0..2 {
         let text = client.modern_call("echo", "{}").await.text();
-        assert!(text.contains("you are not known"), "{text}");
+        assert!(text.contains("this client is unknown"), "{text}");
     }
     assert_eq!(client.call("echo", "{}").await.structured(), "{}");
 }

@@ -290,12 +290,12 @@ def describe_extension():
         let value = returned(&proxy.client.call("run", &json!({ "script": source }).to_string()).await);
         let late = value[0].as_str().expect("text");
         // What notices it first says so: the tool, the server it calls, or who called the tool.
-        let noticed = ["did not answer within 0.1 s", "the call's deadline has passed"];
+        let noticed = ["did not answer within 0.1 s", "did not respond within 0.1 s", "the call's deadline has passed"];
         assert!(late.starts_with(expected) && noticed.iter().any(|text| late.contains(text)), "{call}: {value}");
         assert_eq!(value[1], "here", "{call}");
     }
     // A handler that learns of it from the server can say so itself.
     let source = "return attempt(waits_for_a_server).error";
     let value = returned(&proxy.client.call("run", &json!({ "script": source }).to_string()).await);
-    assert!(value.as_str().expect("text").contains("did not answer within 0.1 s"), "{value}");
+    assert!(value.as_str().expect("text").contains("did not respond within 0.1 s"), "{value}");
 }

@@ -67,7 +67,7 @@ async fn nobody_is_asked_what_they_did_not_declare() {
                 }
                 assert!(questions.is_empty(), "{era}, {modern}: {questions:?}");
                 let refused = outcome["result"]["structuredContent"].to_string();
-                assert!(refused.contains("-32601") || text(&outcome).contains("may not ask"), "{outcome}");
+                assert!(refused.contains("-32601") || text(&outcome).contains("may not request"), "{outcome}");
             }
         }
     }

@@ -115,7 +115,7 @@ publish(meta, impatient)
     let answer = proxy.client.call("slow", r#"{"ms":600000}"#).await;
     assert!(!is_error(&answer), "{}", answer.raw);
     // What it took is told, which on a busy machine is a little more than what was asked for.
-    assert!(answer.text().starts_with("gave up: server `fake` did not answer within 0."), "{}", answer.text());
+    assert!(answer.text().starts_with("gave up: server `fake` did not respond within 0."), "{}", answer.text());
     assert_eq!(proxy.client.call("slow", r#"{"ms":0}"#).await.text(), "in time");
 }
 

@@ -46,7 +46,7 @@ async fn a_session_is_told_why_something_cannot_be_followed() {
         assert_eq!(unknown.value()["error"]["data"], json!({"uri": "other://thing"}));
         let deaf = subscribe(&mut client, "deaf+memo://greeting").await;
         assert_eq!(deaf.error_code(), -32602);
-        assert_eq!(deaf.error_message(), "server `deaf` offers no subscriptions to its resources");
+        assert_eq!(deaf.error_message(), "server `deaf` does not support resource subscriptions");
         let own = subscribe(&mut client, "own://one").await;
         assert_eq!(own.error_code(), -32602);
         assert_eq!(own.error_message(), "own://one cannot be subscribed to: it is made when it is read");

@@ -152,7 +152,7 @@ async fn a_task_that_takes_too_long_is_ended() {
         let mut client = Client::of(era, Over::Pipes, limits, "").await;
         client.initialize("2025-11-25", "{}").await;
         let answer = client.ask("tools/call", &call("job", json!({"hold": true}))).await;
-        assert!(answer.text().contains("did not answer within"), "{era}: {}", answer.raw);
+        assert!(answer.text().contains("did not respond within"), "{era}: {}", answer.raw);
         client.ask("tasks/get", &about("x")).await;
         client.seen("tasks/cancel").await;
     }

@@ -71,13 +71,13 @@ impl DeclaredAbilities {
 }
 
 /// The transport, what is declared to its server, and how long clients may take to answer the server's questions.
-struct Handshake<'a> {
+struct ServerHandshake<'a> {
     transport: &'a Transport,
     declared: &'a DeclaredAbilities,
     input_timeout: Duration,
 }
 
-impl std::ops::Deref for Handshake<'_> {
+impl std::ops::Deref for ServerHandshake<'_> {
     type Target = Transport;
 
     fn deref(&self) -> &Transport {
@@ -92,7 +92,7 @@ pub(super) async fn negotiate(
     declared: &DeclaredAbilities,
     memory: &mut ServerMemory,
 ) -> Result<Negotiation, HandshakeError> {
-    let handshake = &Handshake { transport, declared, input_timeout: server.input_timeout };
+    let handshake = &ServerHandshake { transport, declared, input_timeout: server.input_timeout };
     match &server.protocol {
         ProtocolChoice::Pinned(version) => match Revision::parse(version) {
             Some(revision) if revision.is_stateless() => pinned_stateless(handshake, revision).await,
@@ -124,11 +124,11 @@ pub(super) async fn negotiate_sse(
         ProtocolChoice::Pinned(version) => Revision::parse(version).filter(|revision| !revision.is_stateless()),
         ProtocolChoice::Auto => None,
     };
-    let handshake = Handshake { transport, declared, input_timeout: server.input_timeout };
+    let handshake = ServerHandshake { transport, declared, input_timeout: server.input_timeout };
     initialize(&handshake, revision.unwrap_or(Revision::LATEST_SESSION)).await
 }
 
-async fn pinned_stateless(handshake: &Handshake<'_>, revision: Revision) -> Result<Negotiation, HandshakeError> {
+async fn pinned_stateless(handshake: &ServerHandshake<'_>, revision: Revision) -> Result<Negotiation, HandshakeError> {
     match discover(handshake, revision).await {
         Ok(result) => Ok(stateless(handshake, &result, revision)),
         Err(error) => Err(error.into()),
@@ -136,7 +136,7 @@ async fn pinned_stateless(handshake: &Handshake<'_>, revision: Revision) -> Resu
 }
 
 async fn probe(
-    handshake: &Handshake<'_>,
+    handshake: &ServerHandshake<'_>,
     timeout: Duration,
     memory: &mut ServerMemory,
 ) -> Result<Negotiation, HandshakeError> {
@@ -150,7 +150,7 @@ async fn probe(
 /// The server may be slow to start rather than ignore the probe: sends `initialize` as well, and the first success
 /// decides.
 async fn probe_and_initialize(
-    handshake: &Handshake<'_>,
+    handshake: &ServerHandshake<'_>,
     mut probe: std::pin::Pin<&mut impl Future<Output = Result<Value, TransportError>>>,
     memory: &mut ServerMemory,
 ) -> Result<Negotiation, HandshakeError> {
@@ -189,7 +189,7 @@ fn is_stateless(outcome: &Result<Value, TransportError>) -> bool {
 }
 
 async fn evaluate_probe(
-    handshake: &Handshake<'_>,
+    handshake: &ServerHandshake<'_>,
     outcome: Result<Value, TransportError>,
 ) -> Result<Negotiation, HandshakeError> {
     match outcome {
@@ -223,7 +223,7 @@ async fn evaluate_probe(
 pub(super) async fn has_changed_era(http: &HttpTransport, negotiated: Revision) -> bool {
     let transport = Transport::Http(http.fresh());
     let declared = DeclaredAbilities::Fixed(Abilities::default());
-    let handshake = Handshake { transport: &transport, declared: &declared, input_timeout: Duration::ZERO };
+    let handshake = ServerHandshake { transport: &transport, declared: &declared, input_timeout: Duration::ZERO };
     let outcome = tokio::time::timeout(ERA_CHECK_TIMEOUT, discover(&handshake, Revision::LATEST)).await;
     let stateless = match outcome {
         Ok(outcome) if is_stateless(&outcome) => true,
@@ -240,7 +240,7 @@ pub(super) fn is_inconclusive(status: u16) -> bool {
 }
 
 /// Continues with the newest of the supported versions that `server/discover` returned.
-async fn choose_version(handshake: &Handshake<'_>, result: &Value) -> Result<Negotiation, HandshakeError> {
+async fn choose_version(handshake: &ServerHandshake<'_>, result: &Value) -> Result<Negotiation, HandshakeError> {
     let supported = common_versions(&result["supportedVersions"]);
     match supported.first() {
         // A server that responds without a list of versions speaks the era of the probe.
@@ -251,7 +251,7 @@ async fn choose_version(handshake: &Handshake<'_>, result: &Value) -> Result<Neg
     }
 }
 
-async fn retry_version(handshake: &Handshake<'_>, supported: &Value) -> Result<Negotiation, HandshakeError> {
+async fn retry_version(handshake: &ServerHandshake<'_>, supported: &Value) -> Result<Negotiation, HandshakeError> {
     match common_versions(supported).first() {
         Some(revision) if revision.is_stateless() => pinned_stateless(handshake, *revision).await,
         Some(revision) => initialize(handshake, *revision).await,
@@ -268,7 +268,7 @@ fn no_common_version(supported: &Value) -> HandshakeError {
     HandshakeError::Failed(format!("no common protocol version: it supports only {supported}"))
 }
 
-async fn fall_back(handshake: &Handshake<'_>, first_refusal: &str) -> Result<Negotiation, HandshakeError> {
+async fn fall_back(handshake: &ServerHandshake<'_>, first_refusal: &str) -> Result<Negotiation, HandshakeError> {
     initialize(handshake, Revision::LATEST_SESSION).await.map_err(|error| match error {
         HandshakeError::Failed(second) => HandshakeError::Failed(combined(&second, first_refusal)),
         HandshakeError::PostRefused(second) => HandshakeError::PostRefused(combined(&second, first_refusal)),
@@ -280,7 +280,7 @@ fn combined(second: &str, first: &str) -> String {
     format!("{second} (`server/discover`: {first})")
 }
 
-async fn discover(handshake: &Handshake<'_>, revision: Revision) -> Result<Value, TransportError> {
+async fn discover(handshake: &ServerHandshake<'_>, revision: Revision) -> Result<Value, TransportError> {
     if let Transport::Http(http) = handshake.transport {
         http.set_revision(Some(revision));
     }
@@ -307,7 +307,7 @@ fn refusal(error: TransportError) -> HandshakeError {
     }
 }
 
-async fn initialize(handshake: &Handshake<'_>, revision: Revision) -> Result<Negotiation, HandshakeError> {
+async fn initialize(handshake: &ServerHandshake<'_>, revision: Revision) -> Result<Negotiation, HandshakeError> {
     if let Transport::Http(http) = handshake.transport {
         http.set_revision(None);
     }
@@ -342,7 +342,7 @@ async fn initialize(handshake: &Handshake<'_>, revision: Revision) -> Result<Neg
 
 /// Completes a handshake with a stateless server. Sets the revision again, because an `initialize` sent in the meantime may
 /// have reset it.
-fn stateless(handshake: &Handshake<'_>, result: &Value, revision: Revision) -> Negotiation {
+fn stateless(handshake: &ServerHandshake<'_>, result: &Value, revision: Revision) -> Negotiation {
     if let Transport::Http(http) = handshake.transport {
         http.set_revision(Some(revision));
     }

@@ -19,7 +19,7 @@ const MAX_ITEMS: usize = 100_000;
 
 /// The items of one kind that a server lists.
 #[derive(Debug)]
-pub(crate) struct Listing {
+pub(crate) struct ServerListing {
     pub(crate) items: Vec<Arc<Definition>>,
     /// Describes the items that were left out.
     pub(crate) reports: Vec<String>,
@@ -28,10 +28,11 @@ pub(crate) struct Listing {
 }
 
 /// Lists all items of a kind.
-pub(crate) async fn list(connection: &Connection, kind: ItemKind) -> Result<Listing, TransportError> {
+pub(crate) async fn list(connection: &Connection, kind: ItemKind) -> Result<ServerListing, TransportError> {
     let (mut items, mut reports) = (UniqueItems::default(), Vec::new());
     let mut cache_hint = None::<CacheHint>;
-    let listing = |items: UniqueItems, reports, cache_hint| Ok(Listing { items: items.items, reports, cache_hint });
+    let listing =
+        |items: UniqueItems, reports, cache_hint| Ok(ServerListing { items: items.items, reports, cache_hint });
     let (mut cursor, mut seen) = (None::<String>, HashSet::new());
     let method = kind.list_method();
     for _ in 0..MAX_PAGES {

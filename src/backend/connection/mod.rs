@@ -16,4 +16,4 @@ pub(super) use connector::{ConnectionPurpose, Connector};
 pub use environment::Environment;
 pub(super) use established::{CallLimits, Connection, ConnectionFailure};
 pub(super) use handshake::{DeclaredAbilities, ServerMemory};
-pub(super) use listing::{Listing, list};
+pub(super) use listing::{ServerListing, list};

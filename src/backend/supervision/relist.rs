@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::publisher::Publisher;
 use super::supervised::SupervisedServer;
 use crate::backend::backoff::Backoff;
-use crate::backend::connection::{Connection, Listing, list};
+use crate::backend::connection::{Connection, ServerListing, list};
 use crate::backend::transport::{Signals, TransportError};
 use crate::model::{ItemKind, Lists};
 use crate::wire::code;
@@ -166,7 +166,11 @@ struct ListFailure {
     may_retry: bool,
 }
 
-async fn list_in_time(connection: &Connection, kind: ItemKind, timeout: Duration) -> Result<Listing, ListFailure> {
+async fn list_in_time(
+    connection: &Connection,
+    kind: ItemKind,
+    timeout: Duration,
+) -> Result<ServerListing, ListFailure> {
     let method = kind.list_method();
     match tokio::time::timeout(timeout, list(connection, kind)).await {
         Ok(Ok(listing)) => Ok(listing),

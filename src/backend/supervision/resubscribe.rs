@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use crate::backend::backoff::Backoff;
 use crate::backend::call::CallError;
 use crate::backend::connection::{Connection, ConnectionFailure};
-use crate::backend::transport::{Subscriptions, TransportError};
+use crate::backend::transport::{ServerSubscriptions, TransportError};
 use crate::json::Raw;
 use crate::wire::{RpcError, code};
 
@@ -26,12 +26,12 @@ type Uri = Arc<str>;
 pub(super) struct Resubscriber {
     server: Arc<str>,
     timeout: Duration,
-    subscriptions: Arc<Subscriptions>,
+    subscriptions: Arc<ServerSubscriptions>,
     connection: Arc<Connection>,
 }
 
 /// Marks all subscriptions as lost when the connection is no longer used.
-struct SuspendOnDrop<'a>(&'a Subscriptions);
+struct SuspendOnDrop<'a>(&'a ServerSubscriptions);
 
 impl Drop for SuspendOnDrop<'_> {
     fn drop(&mut self) {
@@ -46,7 +46,7 @@ impl Resubscriber {
     pub(super) fn new(
         server: &Arc<str>,
         timeout: Duration,
-        subscriptions: &Arc<Subscriptions>,
+        subscriptions: &Arc<ServerSubscriptions>,
         connection: &Arc<Connection>,
     ) -> Self {
         let (subscriptions, connection) = (Arc::clone(subscriptions), Arc::clone(connection));

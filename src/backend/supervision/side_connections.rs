@@ -14,7 +14,7 @@ use super::resubscribe::Resubscriber;
 use crate::backend::backoff::Backoff;
 use crate::backend::call::{Peer, SHUTTING_DOWN};
 use crate::backend::connection::{Connection, ConnectionPurpose, Connector, DeclaredAbilities, ServerMemory};
-use crate::backend::transport::{Signals, Subscriptions};
+use crate::backend::transport::{ServerSubscriptions, Signals};
 use crate::model::{Abilities, Owner};
 
 /// The maximum number of connections that several clients share.
@@ -94,7 +94,7 @@ pub(crate) struct SideConnections {
     connector: Arc<Connector>,
     connections: Mutex<HashMap<SideKey, Arc<SideConnection>>>,
     /// The subscriptions on each connection. They outlive the connection itself.
-    subscriptions: Mutex<HashMap<SideKey, Arc<Subscriptions>>>,
+    subscriptions: Mutex<HashMap<SideKey, Arc<ServerSubscriptions>>>,
     stop: CancellationToken,
 }
 
@@ -104,7 +104,7 @@ impl SideConnections {
     }
 
     /// The subscriptions on the connection for this key.
-    pub(crate) fn subscriptions(&self, key: &SideKey) -> Arc<Subscriptions> {
+    pub(crate) fn subscriptions(&self, key: &SideKey) -> Arc<ServerSubscriptions> {
         let mut subscriptions = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
         // Drops those that neither a connection nor a subscription refers to.
         subscriptions.retain(|_, unused| Arc::strong_count(unused) > 1);
@@ -282,7 +282,7 @@ impl SideConnections {
     }
 
     /// Opens a lost connection again for its subscriptions. Without subscriptions the next call opens it.
-    async fn reopen(self: &Arc<Self>, request: &SideRequest, subscriptions: &Subscriptions) {
+    async fn reopen(self: &Arc<Self>, request: &SideRequest, subscriptions: &ServerSubscriptions) {
         let mut backoff = Backoff::new(FIRST_DELAY, MAX_DELAY);
         while !subscriptions.is_empty() && !self.stop.is_cancelled() {
             tokio::select! {

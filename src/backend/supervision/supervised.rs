@@ -12,7 +12,7 @@ use super::freshness::Freshness;
 use super::side_connections::{SideConnectionError, SideConnections, SideKey};
 use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, Connector};
-use crate::backend::transport::Subscriptions;
+use crate::backend::transport::ServerSubscriptions;
 use crate::config::ServerConfig;
 use crate::model::{Abilities, BackendView, ItemKind, Owner, Status};
 
@@ -58,7 +58,7 @@ pub(crate) struct SupervisedServer {
     /// Cancelled when the supervisor has ended.
     pub(crate) stopped: CancellationToken,
     /// The subscriptions on the main connection.
-    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) subscriptions: Arc<ServerSubscriptions>,
     pub(crate) freshness: Freshness,
 }
 

@@ -25,4 +25,4 @@ pub(super) use server_requests::{ELICITATION, QuestionTerms, check_permitted};
 pub(super) use signals::Signals;
 pub(super) use sse::SseTransport;
 pub(super) use stdio::{LastStderrLine, StdioTransport};
-pub(super) use subscriptions::{SubscriptionState, Subscriptions};
+pub(super) use subscriptions::{ServerSubscriptions, SubscriptionState};

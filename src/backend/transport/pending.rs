@@ -74,7 +74,7 @@ struct AbandonedRequest {
 
 /// What a transport has to do in reply to a message of the server.
 #[derive(Debug)]
-pub(crate) enum Reply {
+pub(crate) enum ReplyAction {
     /// Send this message.
     Send(String),
     /// Pass the request to [`PendingRequests::answer`], which finds the answer and sends it.
@@ -201,7 +201,7 @@ impl PendingRequests {
     }
 
     /// Handles a message or a batch of messages.
-    pub(crate) fn receive(&self, text: &[u8]) -> Vec<Reply> {
+    pub(crate) fn receive(&self, text: &[u8]) -> Vec<ReplyAction> {
         match batch(text) {
             Some(Ok(items)) => items.iter().filter_map(|item| self.receive_one(item.get().as_bytes())).collect(),
             _ => self.receive_one(text).into_iter().collect(),
@@ -219,7 +219,7 @@ impl PendingRequests {
         }
     }
 
-    fn receive_one(&self, text: &[u8]) -> Option<Reply> {
+    fn receive_one(&self, text: &[u8]) -> Option<ReplyAction> {
         match inbound::parse(&self.server, &self.signals, text) {
             Ok(Inbound::Response(response)) => match inbound::numeric_id(response.id.as_ref()) {
                 Some(id) => self.finish(id, response.outcome.map_err(TransportError::Rpc)),
@@ -233,14 +233,14 @@ impl PendingRequests {
 
     /// Dispatches a message that is not a response. On the stream of a request (`on_stream_of`) it belongs to that request;
     /// elsewhere to the newest call, if all calls are of one client.
-    pub(crate) fn dispatch(&self, inbound: Inbound, on_stream_of: Option<u64>) -> Option<Reply> {
+    pub(crate) fn dispatch(&self, inbound: Inbound, on_stream_of: Option<u64>) -> Option<ReplyAction> {
         let recipient = || match on_stream_of {
             Some(call) => self.recipient_of(call).ok_or(NoRecipient::NoCall),
             None => self.sole_recipient(),
         };
         match inbound {
-            Inbound::Ping(reply) => return Some(Reply::Send(reply)),
-            Inbound::Question(request) => return Some(Reply::Answer(request, recipient())),
+            Inbound::Ping(reply) => return Some(ReplyAction::Send(reply)),
+            Inbound::Question(request) => return Some(ReplyAction::Answer(request, recipient())),
             Inbound::QuestionCancelled(id) => self.withdraw_question(&id),
             Inbound::Progress(token, params) => self.forward_progress(token, &params),
             Inbound::Log(params) => match recipient() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
-use super::subscriptions::Subscriptions;
+use super::subscriptions::ServerSubscriptions;
 use crate::json::{Object, RawRef};
 use crate::model::ItemKind;
 use crate::wire::{Id, key};
@@ -20,7 +20,7 @@ pub(crate) struct Signals {
     wake: Notify,
     /// Where list changes are recorded instead. Set for side connections, whose lists are not followed.
     forward_to: Option<Arc<Signals>>,
-    subscriptions: Arc<Subscriptions>,
+    subscriptions: Arc<ServerSubscriptions>,
     /// Waiters for the acknowledgment of a listen request, by request id.
     acknowledgments: Mutex<HashMap<u64, oneshot::Sender<Vec<String>>>>,
     /// Waiters for the server to end a listen request, by request id.
@@ -28,12 +28,12 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn new(subscriptions: &Arc<Subscriptions>) -> Self {
+    pub(crate) fn new(subscriptions: &Arc<ServerSubscriptions>) -> Self {
         Signals { subscriptions: Arc::clone(subscriptions), ..Signals::default() }
     }
 
     /// For a side connection: list changes are recorded in the signals of the main connection.
-    pub(crate) fn for_side(main: &Arc<Signals>, subscriptions: &Arc<Subscriptions>) -> Self {
+    pub(crate) fn for_side(main: &Arc<Signals>, subscriptions: &Arc<ServerSubscriptions>) -> Self {
         Signals { forward_to: Some(Arc::clone(main)), ..Signals::new(subscriptions) }
     }
 

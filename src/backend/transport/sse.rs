@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::cancel_on_drop::CancelOnDrop;
 use super::error::TransportError;
 use super::outgoing::Outgoing;
-use super::pending::{PendingRequests, Reply};
+use super::pending::{PendingRequests, ReplyAction};
 use super::signals::Signals;
 use crate::json::Raw;
 use crate::wire::http::{EventStream, HttpClient, HttpError};
@@ -183,14 +183,14 @@ impl Poster {
 
     /// Sends a reply without blocking the reader: a server that accepts no messages would stop the proxy from reading its
     /// responses.
-    fn reply(self: &Arc<Self>, reply: Reply, replies: &mpsc::Sender<String>) {
+    fn reply(self: &Arc<Self>, reply: ReplyAction, replies: &mpsc::Sender<String>) {
         match reply {
-            Reply::Send(message) => {
+            ReplyAction::Send(message) => {
                 if replies.try_send(message).is_err() {
                     tracing::warn!(server = %self.pending.server, "dropped a reply: the server accepts no messages");
                 }
             }
-            Reply::Answer(request, recipient) => {
+            ReplyAction::Answer(request, recipient) => {
                 let poster = Arc::clone(self);
                 let send = move |message| async move { poster.post_in_background(message).await };
                 self.pending.answer(request, recipient, send);

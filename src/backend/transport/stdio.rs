@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::cancel_on_drop::CancelOnDrop;
 use super::error::TransportError;
 use super::outgoing::Outgoing;
-use super::pending::{PendingRequests, Reply};
+use super::pending::{PendingRequests, ReplyAction};
 use super::signals::Signals;
 use crate::fiber::run_on_runtime;
 use crate::json::Raw;
@@ -149,12 +149,12 @@ async fn read(
             let Some(writer) = writer.upgrade() else { return };
             match reply {
                 // Must not block: a server that does not read its stdin would stop the proxy from reading its stdout.
-                Reply::Send(message) => {
+                ReplyAction::Send(message) => {
                     if writer.try_send(message).is_err() {
                         tracing::warn!(server = %pending.server, "dropped a reply: the server does not read its stdin");
                     }
                 }
-                Reply::Answer(request, recipient) => {
+                ReplyAction::Answer(request, recipient) => {
                     pending.answer(request, recipient, move |message| async move { drop(writer.send(message).await) });
                 }
             }

@@ -53,18 +53,18 @@ struct SubscriptionTable {
 
 /// The subscriptions on one connection, and on the connections that replace it after a reconnect.
 #[derive(Default)]
-pub(crate) struct Subscriptions {
+pub(crate) struct ServerSubscriptions {
     table: Mutex<SubscriptionTable>,
     wake: Notify,
 }
 
-impl fmt::Debug for Subscriptions {
+impl fmt::Debug for ServerSubscriptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Subscriptions({})", self.lock().resources.len())
     }
 }
 
-impl Subscriptions {
+impl ServerSubscriptions {
     fn lock(&self) -> MutexGuard<'_, SubscriptionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -240,7 +240,7 @@ fn self_and_ancestors(uri: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn subscribe(subscriptions: &Arc<Subscriptions>, uri: &str) -> (Subscription, Arc<Mutex<Vec<String>>>) {
+    fn subscribe(subscriptions: &Arc<ServerSubscriptions>, uri: &str) -> (Subscription, Arc<Mutex<Vec<String>>>) {
         let updates = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&updates);
         let listener: Listener = Arc::new(move |uri: &str| sink.lock().unwrap().push(uri.to_owned()));
@@ -250,7 +250,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_server_is_asked_once_and_released_with_the_last() {
-        let subscriptions = Arc::new(Subscriptions::default());
+        let subscriptions = Arc::new(ServerSubscriptions::default());
         let (first, _) = subscribe(&subscriptions, "a://x");
         let changed = subscriptions.changed().await;
         assert!(changed.contains("a://x") && subscriptions.is_desired("a://x"));
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn an_update_reaches_the_listeners_of_the_resource_and_of_its_ancestors() {
-        let subscriptions = Arc::new(Subscriptions::default());
+        let subscriptions = Arc::new(ServerSubscriptions::default());
         let uris = ["a://dir", "a://dir/", "a://dir/file", "a://di", "a://dir/file/deeper"];
         let subscribed: Vec<_> = uris.iter().map(|uri| subscribe(&subscriptions, uri)).collect();
         let counts = || -> Vec<usize> { subscribed.iter().map(|(_, updates)| updates.lock().unwrap().len()).collect() };
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_gap_in_a_subscription_counts_as_an_update() {
-        let subscriptions = Arc::new(Subscriptions::default());
+        let subscriptions = Arc::new(ServerSubscriptions::default());
         let (_subscription, updates) = subscribe(&subscriptions, "a://x");
         subscriptions.settle("a://x", Ok(()));
         assert!(updates.lock().unwrap().is_empty());

@@ -11,7 +11,7 @@ use super::negotiated::Negotiated;
 use crate::backend::transport::error::TransportError;
 use crate::backend::transport::inbound::{self, Inbound};
 use crate::backend::transport::outgoing::Outgoing;
-use crate::backend::transport::pending::{PendingRequests, Reply};
+use crate::backend::transport::pending::{PendingRequests, ReplyAction};
 use crate::backend::transport::signals::Signals;
 use crate::json::{Raw, RawRef};
 use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
@@ -218,12 +218,12 @@ impl HttpExchange {
     }
 
     /// Sends a reply without blocking the reader.
-    pub(crate) fn reply(self: &Arc<Self>, reply: Reply) {
+    pub(crate) fn reply(self: &Arc<Self>, reply: ReplyAction) {
         let exchange = Arc::clone(self);
         let send = move |message: String| async move { exchange.post_in_background("", message).await };
         match reply {
-            Reply::Send(message) => drop(tokio::spawn(send(message))),
-            Reply::Answer(request, recipient) => self.pending.answer(request, recipient, send),
+            ReplyAction::Send(message) => drop(tokio::spawn(send(message))),
+            ReplyAction::Answer(request, recipient) => self.pending.answer(request, recipient, send),
         }
     }
 }
