@@ -183,7 +183,6 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::super::{HttpClient, Pool};
-    use super::*;
 
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     const EVENT: &str = "9\r\ndata: 1\n\n\r\n";
