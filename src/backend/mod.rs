@@ -3,7 +3,6 @@
 //!
 //! The modules, lowest layer first; each uses only those before it.
 
-mod backoff;
 mod call;
 mod transport;
 mod connection;

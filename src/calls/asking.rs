@@ -8,9 +8,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 
-use super::call::CallFault;
 use super::context::RequestContext;
 use crate::backend;
+use crate::backend::CallError;
 use crate::backend::Peer;
 use crate::json::{Raw, raw};
 use crate::model::checked_answer;
@@ -81,8 +81,8 @@ pub(super) async fn answered(
     mut past: JournalSnapshot,
     request: &RequestContext,
     room: &WaitingRoom,
-) -> Result<JournalSnapshot, CallFault> {
-    let failed = |message: String| CallFault::Failed { message, data: None };
+) -> Result<JournalSnapshot, CallError> {
+    let failed = |message: String| CallError::Failed { message, data: None };
     let Some(peer) = &request.peer else { return Err(failed("there is nobody to ask".to_owned())) };
     let _place = room.take(past.bytes()).map_err(failed)?;
     loop {
@@ -94,7 +94,7 @@ pub(super) async fn answered(
         let answers = join_all(open.into_iter().map(|(key, question)| ask(peer, key, question)));
         let answers = tokio::select! {
             biased;
-            () = request.cancel.cancelled() => return Err(CallFault::Cancelled),
+            () = request.cancel.cancelled() => return Err(CallError::Cancelled),
             answers = answers => answers,
         };
         for (key, answer) in answers {

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -22,35 +21,9 @@ use crate::json::{Object, Raw, raw};
 use crate::model::{ItemKind, Principal, Request};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
-use crate::wire::RpcError;
 
 /// The error of a call whose answers arrive after the session script was replaced.
 pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
-
-/// Why a call has no result.
-#[derive(Debug)]
-pub enum CallFault {
-    /// Nothing of that name is published.
-    Unknown,
-    /// The proxy itself refuses the request with this error.
-    Rejected(RpcError),
-    Backend(CallError),
-    /// The handler of a resource or prompt failed; the failure of a tool is a result.
-    Failed {
-        message: String,
-        data: Option<Value>,
-    },
-    /// A handler asks something, and the client repeats the call with the answers.
-    Asks(JournalSnapshot),
-    /// The call was cancelled: nobody waits for a response.
-    Cancelled,
-}
-
-impl From<RpcError> for CallFault {
-    fn from(error: RpcError) -> Self {
-        CallFault::Rejected(error)
-    }
-}
 
 /// A request to forward to a backend as it is.
 pub struct Forward<'a> {
@@ -78,11 +51,11 @@ pub struct Calls {
 
 impl Calls {
     /// Calls a tool, reads a resource or gets a prompt.
-    pub async fn item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallFault> {
+    pub async fn item(&self, request: &RequestContext, call: ItemCall) -> Result<Raw, CallError> {
         if let Some(backend) = call.unlisted_on.clone() {
             return self.unlisted(request, call, &backend).await;
         }
-        let entry = request.surface.find(call.kind, &call.key).ok_or(CallFault::Unknown)?;
+        let entry = request.surface.find(call.kind, &call.key).ok_or(CallError::Unknown)?;
         match &entry.handler {
             Handler::Backend(target) => {
                 let runs_here = self.dispatcher.runs_here(&target.backend);
@@ -115,7 +88,7 @@ impl Calls {
     }
 
     /// Reads a resource that is not published itself, from the backend that gave the client a link to it.
-    async fn unlisted(&self, request: &RequestContext, call: ItemCall, backend: &Arc<str>) -> Result<Raw, CallFault> {
+    async fn unlisted(&self, request: &RequestContext, call: ItemCall, backend: &Arc<str>) -> Result<Raw, CallError> {
         if let Some(answer) = self.admit(request, &call).await? {
             return Ok(answer);
         }
@@ -124,7 +97,7 @@ impl Calls {
     }
 
     /// Runs the script's `on_request` for an item without a handler of the script's own; none to go on with the call.
-    async fn admit(&self, request: &RequestContext, call: &ItemCall) -> Result<Option<Raw>, CallFault> {
+    async fn admit(&self, request: &RequestContext, call: &ItemCall) -> Result<Option<Raw>, CallError> {
         if call.admitted || request.surface.on_request().is_none() {
             return Ok(None);
         }
@@ -133,7 +106,7 @@ impl Calls {
     }
 
     /// Sends a request on to a backend.
-    pub async fn forward(&self, request: &RequestContext, forward: Forward<'_>) -> Result<Raw, CallFault> {
+    pub async fn forward(&self, request: &RequestContext, forward: Forward<'_>) -> Result<Raw, CallError> {
         let call = Call {
             method: forward.method,
             params: forward.params,
@@ -145,26 +118,22 @@ impl Calls {
             declares_tasks: false,
             host: None,
         };
-        match self.dispatcher.call(forward.backend, call).await {
-            Ok(answer) => Ok(answer.result),
-            Err(CallError::Cancelled) => Err(CallFault::Cancelled),
-            Err(error) => Err(CallFault::Backend(error)),
-        }
+        self.dispatcher.call(forward.backend, call).await.map(|answer| answer.result)
     }
 
     /// Runs a handler, and runs it again with the answers for as long as it asks something.
-    async fn handle(&self, request: &RequestContext, mut run: HandlerRun) -> Result<Option<Raw>, CallFault> {
+    async fn handle(&self, request: &RequestContext, mut run: HandlerRun) -> Result<Option<Raw>, CallError> {
         let mut journal = run.take_journal();
         let run = Arc::new(run);
         loop {
             let outcome = self.run(request, &run, journal.take()).await;
-            let Err(CallFault::Asks(open)) = outcome else { return outcome };
+            let Err(CallError::Asks(open)) = outcome else { return outcome };
             if request.retries_with_input {
-                return Err(CallFault::Asks(open));
+                return Err(CallError::Asks(open));
             }
             match Box::pin(asking::answered(open, request, &self.waiting)).await {
                 Ok(answered) => journal = Some(answered),
-                Err(CallFault::Failed { message, data }) => return failed(run.kind(), message, data).map(Some),
+                Err(CallError::Failed { message, data }) => return failed(run.kind(), message, data).map(Some),
                 Err(fault) => return Err(fault),
             }
             if request.policy.as_ref().is_some_and(|now| !now.is(request.surface.policy())) {
@@ -215,7 +184,7 @@ impl Calls {
         request: &RequestContext,
         run: &Arc<HandlerRun>,
         journal: Option<JournalSnapshot>,
-    ) -> Result<Option<Raw>, CallFault> {
+    ) -> Result<Option<Raw>, CallError> {
         let (kind, name): (ItemKind, Arc<str>) = (run.kind(), run.key().into());
         // A journal is only needed where the client can be asked something.
         let asks = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().form);
@@ -235,7 +204,7 @@ impl Calls {
         let outcome = tokio::select! {
             biased;
             // A handler that still queues for a worker is never started; a running one is stopped through its host.
-            () = request.cancel.cancelled() => return Err(CallFault::Cancelled),
+            () = request.cancel.cancelled() => return Err(CallError::Cancelled),
             outcome = self.pool.run(move || run.run(&host)) => outcome,
         };
         outcome.unwrap_or_else(|error| {
@@ -245,10 +214,10 @@ impl Calls {
     }
 }
 
-pub(super) fn malformed(error: crate::json::ObjectError) -> CallFault {
-    CallFault::Failed { message: error.to_string(), data: None }
+pub(super) fn malformed(error: crate::json::ObjectError) -> CallError {
+    CallError::Failed { message: error.to_string(), data: None }
 }
 
-fn nothing_ran() -> CallFault {
-    CallFault::Failed { message: "the handler did not run".to_owned(), data: None }
+fn nothing_ran() -> CallError {
+    CallError::Failed { message: "the handler did not run".to_owned(), data: None }
 }

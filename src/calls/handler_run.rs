@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::call::{CallFault, malformed};
+use super::call::malformed;
 use super::context::{ItemCall, RequestContext};
 use super::host::RequestHost;
 use crate::backend::CallError;
@@ -53,7 +53,7 @@ impl HandlerRun {
     }
 
     /// None if `on_request` alone was asked, and lets it go on.
-    pub(super) fn run(&self, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
+    pub(super) fn run(&self, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallError> {
         let outcome = match &self.work {
             Work::Script(function) => self.script(Some(function), host),
             Work::Hook => self.script(None, host),
@@ -63,7 +63,7 @@ impl HandlerRun {
             },
         };
         match (outcome, &host.cursor) {
-            (Err(CallFault::Asks(_)), Some(cursor)) => Err(CallFault::Asks(cursor.journal().into_past())),
+            (Err(CallError::Asks(_)), Some(cursor)) => Err(CallError::Asks(cursor.journal().into_past())),
             (Ok(_), Some(cursor)) if !cursor.journal().is_replayed() => {
                 failed(self.call.kind, DIVERGED.to_owned(), None).map(Some)
             }
@@ -71,7 +71,7 @@ impl HandlerRun {
         }
     }
 
-    fn script(&self, function: Option<&Function>, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallFault> {
+    fn script(&self, function: Option<&Function>, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallError> {
         let params = Object::of(&self.call.params).map_err(malformed)?;
         let (entry, given) = (self.surface.find(self.call.kind, &self.call.key), params.get("arguments"));
         let hook = self.surface.on_request();
@@ -107,13 +107,8 @@ impl HandlerRun {
     }
 }
 
-fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, CallFault> {
-    match host.dispatch(target, Raw::clone(params), None, host.cursor.clone()) {
-        Ok(answer) => Ok(answer.result),
-        Err(CallError::Cancelled) => Err(CallFault::Cancelled),
-        Err(CallError::Asks) => Err(CallFault::Asks(JournalSnapshot::default())),
-        Err(error) => Err(CallFault::Backend(error)),
-    }
+fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, CallError> {
+    host.dispatch(target, Raw::clone(params), None, host.cursor.clone()).map(|answer| answer.result)
 }
 
 /// What a script handler is called with.
@@ -159,18 +154,18 @@ fn shape(schema: &Value) -> String {
 }
 
 /// A failure as the client of such an item hears of it: of a tool in a result, which a model reads.
-pub fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Raw, CallFault> {
+pub fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Raw, CallError> {
     match kind {
         ItemKind::Tool => Ok(error_result(&message)),
-        _ => Err(CallFault::Failed { message, data }),
+        _ => Err(CallError::Failed { message, data }),
     }
 }
 
-fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallFault> {
+fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallError> {
     let data = match &failure.kind {
-        FailureKind::Stopped(Stop::Cancelled) => return Err(CallFault::Cancelled),
+        FailureKind::Stopped(Stop::Cancelled) => return Err(CallError::Cancelled),
         // The journal is put in where it is at hand.
-        FailureKind::Stopped(Stop::Input) => return Err(CallFault::Asks(JournalSnapshot::default())),
+        FailureKind::Stopped(Stop::Input) => return Err(CallError::Asks(JournalSnapshot::default())),
         FailureKind::Failed { data } => data.clone(),
         _ => None,
     };
@@ -184,8 +179,8 @@ fn finished(
     key: &str,
     returned: Value,
     objects_only: bool,
-) -> Result<Raw, CallFault> {
-    let fault = |message| CallFault::Failed { message, data: None };
+) -> Result<Raw, CallError> {
+    let fault = |message| CallError::Failed { message, data: None };
     match kind {
         ItemKind::Tool => {
             let result = shaped(returned, objects_only);

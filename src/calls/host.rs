@@ -101,7 +101,7 @@ impl Effects for RequestHost {
         match self.dispatch(target, params, timeout, cursor) {
             Ok(answer) => Ok(final_result(answer.result)),
             Err(CallError::Cancelled) => Err(Stop::Cancelled),
-            Err(CallError::Asks) => Err(Stop::Input),
+            Err(CallError::Asks(_)) => Err(Stop::Input),
             Err(CallError::Rpc(error)) => Ok(error_result(&error.message())),
             Err(error) => Ok(error_result(&error.to_string())),
         }

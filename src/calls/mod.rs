@@ -13,7 +13,7 @@ mod stats;
 mod handler_peer;
 
 pub use asking::{ANSWER_TIMEOUT, WaitingRoom, as_request, take_answer};
-pub use call::{CallFault, Calls, Forward, POLICY_CHANGED};
+pub use call::{Calls, Forward, POLICY_CHANGED};
 pub use context::{ItemCall, PolicyNow, RequestContext};
 pub use dispatch::Dispatcher;
 pub use handler_run::failed;

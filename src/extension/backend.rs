@@ -13,7 +13,7 @@ use crate::backend::{Answer, Backend, Call, CallError};
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status, error_result};
-use crate::script::{FailureKind, Host, Limits, Stop};
+use crate::script::{FailureKind, Host, JournalSnapshot, Limits, Stop};
 use crate::wire::{RpcError, code};
 
 pub struct ExtensionBackend {
@@ -114,7 +114,7 @@ impl HandlerCall {
                 Err(CallError::Cancelled)
             }
             Err(ExtensionCallError::Failed(failure)) if matches!(failure.kind, FailureKind::Stopped(Stop::Input)) => {
-                Err(CallError::Asks)
+                Err(CallError::Asks(JournalSnapshot::default()))
             }
             Err(error) => failed(&self.item, &error),
         }

@@ -1,8 +1,11 @@
-//! Why a call to a backend failed.
+//! Why a call has no result.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::script::JournalSnapshot;
 use crate::wire::RpcError;
 
 /// The reason of [`CallError::Down`] while the proxy stops.
@@ -51,11 +54,27 @@ pub enum CallError {
     /// The server asked the client for input and did not get it.
     #[error("server `{backend}` requested input that is not available: {reason}")]
     Unanswered { backend: Arc<str>, reason: String },
+    /// Nothing of that name is published.
+    #[error("no such item is published")]
+    Unknown,
+    /// The proxy itself refuses the request with this error.
+    #[error("{0}")]
+    Rejected(RpcError),
+    /// The script's handler of a resource or prompt failed; the failure of a tool is a result.
+    #[error("{message}")]
+    Failed { message: String, data: Option<Value> },
+    /// A handler asks the client something. The call is repeated with the answers and this journal.
+    #[error("the call is waiting for input")]
+    Asks(JournalSnapshot),
+    /// The call was cancelled: nobody waits for a response.
     #[error("the call was cancelled")]
     Cancelled,
-    /// A backend in this process has a question for the client. The call is repeated with the answer.
-    #[error("the call is waiting for input")]
-    Asks,
+}
+
+impl From<RpcError> for CallError {
+    fn from(error: RpcError) -> Self {
+        CallError::Rejected(error)
+    }
 }
 
 impl CallError {

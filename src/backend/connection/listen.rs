@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::established::Connection;
-use crate::backend::backoff::Backoff;
 use crate::backend::transport::{Transport, TransportError};
+use crate::backoff::Backoff;
 use crate::json::RawRef;
 use crate::wire::code;
 

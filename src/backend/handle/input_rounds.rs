@@ -9,10 +9,10 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::questions::{InputRequired, InputResponses, action, not_permitted};
-use crate::backend::backoff::Backoff;
 use crate::backend::call::{Call, CallError, Question};
 use crate::backend::supervision::SupervisedServer;
 use crate::backend::transport::{ELICITATION, check_permitted};
+use crate::backoff::Backoff;
 use crate::json::{Object, Raw, RawRef};
 use crate::wire::{RpcError, key};
 

@@ -110,7 +110,9 @@ fn health(outcome: &Result<Answer, CallError>) -> Health {
         Ok(_) | Err(CallError::Rpc(_) | CallError::TooLarge { .. }) => Health::Working,
         // These concern the caller or the proxy, not the server.
         Err(CallError::Cancelled | CallError::Unanswered { .. } | CallError::Refused { .. }) => Health::Unknown,
-        Err(CallError::Busy { .. } | CallError::Resting { .. } | CallError::Asks) => Health::Unknown,
+        Err(CallError::Busy { .. } | CallError::Resting { .. } | CallError::Asks(_)) => Health::Unknown,
+        // Decided by the proxy, without the server.
+        Err(CallError::Unknown | CallError::Rejected(_) | CallError::Failed { .. }) => Health::Unknown,
         Err(CallError::Timeout { after, .. } | CallError::LateStart { after, .. }) => {
             let reason = format!("no response within {:.1} s", after.as_secs_f64());
             Health::Failing { reason, was_loss: false, is_shared: false }

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::publisher::Publisher;
 use super::supervised::SupervisedServer;
-use crate::backend::backoff::Backoff;
 use crate::backend::connection::{Connection, ServerListing, list};
 use crate::backend::transport::{Signals, TransportError};
+use crate::backoff::Backoff;
 use crate::model::{ItemKind, Lists};
 use crate::wire::code;
 

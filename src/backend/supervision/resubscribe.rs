@@ -9,10 +9,10 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::backend::backoff::Backoff;
 use crate::backend::call::CallError;
 use crate::backend::connection::{Connection, ConnectionFailure};
 use crate::backend::transport::{ServerSubscriptions, TransportError};
+use crate::backoff::Backoff;
 use crate::json::Raw;
 use crate::wire::{RpcError, code};
 

@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::resubscribe::Resubscriber;
-use crate::backend::backoff::Backoff;
 use crate::backend::call::{Peer, SHUTTING_DOWN};
 use crate::backend::connection::{Connection, ConnectionPurpose, Connector, DeclaredAbilities, ServerMemory};
 use crate::backend::transport::{ServerSubscriptions, Signals};
+use crate::backoff::Backoff;
 use crate::model::{Abilities, Owner};
 
 /// The maximum number of connections that several clients share.

@@ -11,11 +11,11 @@ use super::publisher::{Publisher, idle_view};
 use super::relist::{self, ConnectionEnd};
 use super::resubscribe::Resubscriber;
 use super::supervised::{ConnectionState, SupervisedServer};
-use crate::backend::backoff::Backoff;
 use crate::backend::connection::{
     Connection, ConnectionPurpose, Connector, DeclaredAbilities, Environment, ServerMemory,
 };
 use crate::backend::transport::Signals;
+use crate::backoff::Backoff;
 use crate::config::ServerConfig;
 use crate::model::Abilities;
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::backend::CallError;
 use crate::backend::Peer;
-use crate::calls::{CallFault, ItemCall, RequestContext};
+use crate::calls::{ItemCall, RequestContext};
 use crate::cli::failure::Failure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, terminal};
@@ -117,12 +118,11 @@ pub(super) async fn call_tool(
     };
     match outcome {
         Ok(result) => Ok(result),
-        Err(CallFault::Backend(error)) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
-        Err(CallFault::Rejected(error)) => Err(Failure::failed(Diagnostic::error(error.message()))),
-        Err(CallFault::Failed { message, .. }) => Err(Failure::failed(Diagnostic::error(message))),
-        Err(CallFault::Unknown | CallFault::Cancelled | CallFault::Asks(_)) => {
+        Err(CallError::Rejected(error)) => Err(Failure::failed(Diagnostic::error(error.message()))),
+        Err(CallError::Unknown | CallError::Cancelled | CallError::Asks(_)) => {
             Err(Failure::failed(Diagnostic::error(format!("`{name}` was not called"))))
         }
+        Err(error) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
     }
 }
 

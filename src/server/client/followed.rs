@@ -8,7 +8,6 @@ use tokio::sync::Notify;
 
 use super::client::Client;
 use crate::backend::{CallError, Follower, Listener, Subscription};
-use crate::calls::CallFault;
 use crate::gateway::SurfaceHandle;
 use crate::server::Server;
 use crate::surface::{NoUpdates, Surface, UpdateSource};
@@ -46,7 +45,7 @@ impl Followed {
         client: &Client,
         surface: &Surface,
         uri: &str,
-    ) -> Result<(), CallFault> {
+    ) -> Result<(), CallError> {
         if locked(&self.held).contains_key(uri) {
             return Ok(());
         }
@@ -57,11 +56,11 @@ impl Followed {
             Ok(source) => source,
             Err(NoUpdates::Unknown) => {
                 let backend = server.server_of_unlisted(surface, uri, client);
-                UpdateSource { backend: backend.ok_or(CallFault::Unknown)?, original: uri.to_owned() }
+                UpdateSource { backend: backend.ok_or(CallError::Unknown)?, original: uri.to_owned() }
             }
             Err(NoUpdates::MadeByScript) => {
                 let message = format!("{uri} cannot be subscribed to: it is made when it is read");
-                return Err(CallFault::Backend(CallError::Rpc(RpcError::invalid_params(&message))));
+                return Err(CallError::Rpc(RpcError::invalid_params(&message)));
             }
         };
         let listener = self.listener(uri, &source);
@@ -69,19 +68,19 @@ impl Followed {
         let (owner, abilities, gone) = (client.owner.clone(), client.abilities, client.gone.clone());
         let follower = Follower { owner, abilities, gone };
         let subscription = dispatcher.subscribe(&source.backend, &source.original, &follower, listener).await;
-        let subscription = subscription.map_err(CallFault::Backend)?;
+        let subscription = subscription?;
         // Others may have come while the server was asked.
         self.has_room()?;
         locked(&self.held).insert(uri.to_owned(), Held { source, linked, _subscription: subscription });
         Ok(())
     }
 
-    fn has_room(&self) -> Result<(), CallFault> {
+    fn has_room(&self) -> Result<(), CallError> {
         if locked(&self.held).len() < LIMIT {
             return Ok(());
         }
         let message = format!("too many subscriptions: a client can have {LIMIT} at once");
-        Err(CallFault::Backend(CallError::Rpc(RpcError::internal(&message))))
+        Err(CallError::Rpc(RpcError::internal(&message)))
     }
 
     fn listener(self: &Arc<Self>, uri: &str, source: &UpdateSource) -> Listener {

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::backend::CallError;
-use crate::calls::CallFault;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, error_result};
 use crate::server::client::client::Client;
@@ -12,9 +11,9 @@ use crate::wire::{RpcError, code};
 /// Turns such an error into what this client can act on. A stateless client that did not declare what is wanted is told so and may
 /// ask again with it; where it did declare it, our own leg to the server is at fault. A session-based client declared
 /// what it can once and for all, so all it can do is read the reason.
-pub(crate) fn resolve(client: &Client, kind: ItemKind, fault: CallFault) -> Result<Raw, CallFault> {
+pub(crate) fn resolve(client: &Client, kind: ItemKind, fault: CallError) -> Result<Raw, CallError> {
     let error = match fault {
-        CallFault::Backend(CallError::Rpc(error)) if error.code() == code::MISSING_CAPABILITY => error,
+        CallError::Rpc(error) if error.code() == code::MISSING_CAPABILITY => error,
         other => return Err(other),
     };
     let data = error.data().unwrap_or_default();
@@ -35,13 +34,13 @@ pub(crate) fn resolve(client: &Client, kind: ItemKind, fault: CallFault) -> Resu
     }
 }
 
-fn internal(message: &str, error: &RpcError) -> CallFault {
+fn internal(message: &str, error: &RpcError) -> CallError {
     let data = json!({"code": error.code(), "data": error.data()});
     rpc(RpcError::with_data(code::INTERNAL, message, &data))
 }
 
-fn rpc(error: RpcError) -> CallFault {
-    CallFault::Backend(CallError::Rpc(error))
+fn rpc(error: RpcError) -> CallError {
+    CallError::Rpc(error)
 }
 
 /// Whether something is required that was not declared.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::calls::CallFault;
+use crate::backend::CallError;
 use crate::json::{Object, Raw, quote};
 use crate::model::Owner;
 use crate::server::client::client::Client;
@@ -26,11 +26,11 @@ const MAX_REMINDERS: usize = 2;
 const MAX_WAITING: usize = 1000;
 const MAX_WAITING_PER_PERSON: usize = 100;
 
-pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Raw, CallFault>> + Send>>;
+pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Raw, CallError>> + Send>>;
 
 /// What came of one round.
 pub(crate) enum Turn {
-    Done(Result<Raw, CallFault>),
+    Done(Result<Raw, CallError>),
     Asks(Conversation),
     /// The client does not wait any more.
     Left,

@@ -8,9 +8,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::ticket::{CallFingerprint, SPENT, Waiting};
-use crate::calls::{
-    ANSWER_TIMEOUT, CallFault, ItemCall, POLICY_CHANGED, RequestContext, as_request, failed, take_answer,
-};
+use crate::backend::CallError;
+use crate::calls::{ANSWER_TIMEOUT, ItemCall, POLICY_CHANGED, RequestContext, as_request, failed, take_answer};
 use crate::json::{Object, Raw, RawRef, digest, quote};
 use crate::model::Principal;
 use crate::script::JournalSnapshot;
@@ -64,7 +63,7 @@ pub(crate) async fn ask_in_result(
     journal: &JournalSnapshot,
     request: &RequestContext,
     call: &ItemCall,
-) -> Result<Raw, CallFault> {
+) -> Result<Raw, CallError> {
     let no_randomness = |_| RpcError::internal("no ticket can be made");
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(no_randomness)?;
@@ -105,7 +104,7 @@ pub(crate) async fn reopen(
     open: OpenQuestion,
     request: &RequestContext,
     call: &ItemCall,
-) -> Result<Reopened, CallFault> {
+) -> Result<Reopened, CallError> {
     let refused = |reason: String| failed(call.kind, reason, None).map(Reopened::Result);
     let surface = match surface_of(server, &open, request) {
         Ok(surface) => surface,

@@ -11,7 +11,7 @@ use super::journals::{self, Reopened};
 use super::ticket::{CallFingerprint, Waiting};
 use crate::backend::{CallError, Peer, asks_too_much, wants_more};
 use crate::builtins::Handler;
-use crate::calls::{CallFault, ItemCall, RequestContext};
+use crate::calls::{ItemCall, RequestContext};
 use crate::json::{Object, Raw, raw};
 use crate::server::Server;
 use crate::server::client::peer::{AskBy, ClientPeer};
@@ -29,7 +29,7 @@ pub(crate) async fn call(
     request: &RequestContext,
     call: ItemCall,
     ticket: Option<String>,
-) -> Result<Raw, CallFault> {
+) -> Result<Raw, CallError> {
     if !request.retries_with_input {
         return server.gateway.calls().item(request, call).await;
     }
@@ -58,7 +58,7 @@ async fn begin(
     peer: &Arc<ClientPeer>,
     request: &RequestContext,
     call: ItemCall,
-) -> Result<Raw, CallFault> {
+) -> Result<Raw, CallError> {
     if !peer.client().abilities.any() {
         let result = server.gateway.calls().item(request, call.clone()).await?;
         return seal_server_state(server, request, &call, peer, result);
@@ -81,7 +81,7 @@ async fn resume_conversation(
     request: &RequestContext,
     call: &ItemCall,
     number: u64,
-) -> Result<Raw, CallFault> {
+) -> Result<Raw, CallError> {
     let ended = || RpcError::invalid_params("`requestState`: the call it belongs to has ended");
     let mut conversation = server.conversations.take(number).ok_or_else(ended)?;
     let object = Object::of(&call.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
@@ -97,14 +97,14 @@ async fn run_until_asked(
     request: &RequestContext,
     call: &ItemCall,
     conversation: Conversation,
-) -> Result<Raw, CallFault> {
+) -> Result<Raw, CallError> {
     let peer = Arc::clone(&conversation.peer);
     let conversation = match conversation.turn(&request.cancel).await {
-        Turn::Done(Err(CallFault::Asks(journal))) => {
+        Turn::Done(Err(CallError::Asks(journal))) => {
             return journals::ask_in_result(server, &journal, request, call).await;
         }
         Turn::Done(outcome) => return seal_server_state(server, request, call, &peer, outcome?),
-        Turn::Left => return Err(CallFault::Cancelled),
+        Turn::Left => return Err(CallError::Cancelled),
         Turn::Asks(conversation) => conversation,
     };
     let (number, lifetime) = (server.conversations.number(), conversation.timeout());
@@ -123,13 +123,13 @@ fn seal_server_state(
     call: &ItemCall,
     peer: &ClientPeer,
     result: Raw,
-) -> Result<Raw, CallFault> {
+) -> Result<Raw, CallError> {
     if !wants_more(&result) {
         return Ok(result);
     }
     let Some((backend, name)) = target(call, &request.surface) else { return Ok(result) };
     if let Some(reason) = asks_too_much(&result, peer.client().abilities) {
-        return Err(CallFault::Backend(CallError::Unanswered { backend, reason }));
+        return Err(CallError::Unanswered { backend, reason });
     }
     let Ok(object) = Object::of(&result) else { return Ok(result) };
     // A server without state of its own gets none back.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Outcome, tasks};
 use crate::backend::CallError;
-use crate::calls::{CallFault, ItemCall, RequestContext};
+use crate::calls::{ItemCall, RequestContext};
 use crate::json::{Object, Raw};
 use crate::model::{ItemKind, error_result};
 use crate::server::Server;
@@ -86,11 +86,11 @@ pub(super) async fn answer(
     let outcome = outcome.map(|result| post_process(request, kind, &key, &client, result));
     let outcome = outcome.or_else(|fault| missing_capability::resolve(&client, kind, fault));
     let outcome = match outcome {
-        Ok(result) if accepts_task => tasks::with_sealed_id(server, request, &key, result).map_err(CallFault::from),
+        Ok(result) if accepts_task => tasks::with_sealed_id(server, request, &key, result).map_err(CallError::from),
         other => other,
     };
     match outcome {
-        Err(CallFault::Backend(CallError::Rpc(error))) if error.code() == code::URL_REQUIRED => {
+        Err(CallError::Rpc(error)) if error.code() == code::URL_REQUIRED => {
             Some(Err(url_required(client.revision, client.abilities.url, error)))
         }
         outcome => encode(outcome, kind, &key, client.revision),
@@ -109,25 +109,23 @@ fn post_process(request: &RequestContext, kind: ItemKind, key: &str, client: &Cl
 }
 
 /// The outcome of a call as the client's revision has it.
-pub(super) fn encode(outcome: Result<Raw, CallFault>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {
+pub(super) fn encode(outcome: Result<Raw, CallError>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {
     Some(match outcome {
         Ok(result) if kind == ItemKind::Resource => caching::contents(revision, result),
         Ok(result) => encode_for::result(revision, result),
-        Err(CallFault::Cancelled) => return None,
-        Err(CallFault::Rejected(error)) => Err(error),
+        Err(CallError::Cancelled) => return None,
+        Err(CallError::Rejected(error)) => Err(error),
         // Questions are only passed on to clients that retry with input, which get them in a result.
-        Err(CallFault::Asks(_)) => Err(RpcError::internal("a question came to nobody")),
-        Err(CallFault::Unknown) => Err(unknown(kind, key, revision)),
-        Err(CallFault::Failed { message, data: None }) => Err(RpcError::internal(&message)),
-        Err(CallFault::Failed { message, data: Some(data) }) => {
+        Err(CallError::Asks(_)) => Err(RpcError::internal("a question came to nobody")),
+        Err(CallError::Unknown) => Err(unknown(kind, key, revision)),
+        Err(CallError::Failed { message, data: None }) => Err(RpcError::internal(&message)),
+        Err(CallError::Failed { message, data: Some(data) }) => {
             Err(RpcError::with_data(code::INTERNAL, &message, &data))
         }
-        Err(CallFault::Backend(CallError::Rpc(error))) => Err(encode_for::error(revision, kind, key, error)),
+        Err(CallError::Rpc(error)) => Err(encode_for::error(revision, kind, key, error)),
         // A failure of the proxy's own around a tool is a result, which a model can read and act on.
-        Err(CallFault::Backend(error)) if kind == ItemKind::Tool => {
-            encode_for::result(revision, error_result(&error.to_string()))
-        }
-        Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
+        Err(error) if kind == ItemKind::Tool => encode_for::result(revision, error_result(&error.to_string())),
+        Err(error) => Err(RpcError::internal(&error.to_string())),
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Outcome, capabilities, tasks};
-use crate::calls::CallFault;
+use crate::backend::CallError;
 
 use crate::json::{Object, RawRef};
 use crate::server::Server;
@@ -108,7 +108,7 @@ async fn follow(server: &Server, followed: &Arc<Followed>, client: &Client, reso
     join_all(accepted).await.into_iter().flatten().collect()
 }
 
-async fn follow_one(server: &Server, followed: &Arc<Followed>, client: &Client, uri: &str) -> Result<(), CallFault> {
+async fn follow_one(server: &Server, followed: &Arc<Followed>, client: &Client, uri: &str) -> Result<(), CallError> {
     let surface = server.surface(client).await?;
     followed.add(server, client, &surface, uri).await
 }

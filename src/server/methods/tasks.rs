@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Outcome, capabilities};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
-use crate::calls::{CallFault, Forward, RequestContext};
+use crate::calls::{Forward, RequestContext};
 use crate::json::{Needle, Object, Raw, raw};
 use crate::model::{ItemKind, Owner};
 use crate::seal::Purpose;
@@ -154,13 +154,11 @@ pub(super) async fn task(
     let forward = Forward { backend: &backend, method, params, accepts_task: true, timeout };
     Some(match server.gateway.calls().forward(request, forward).await {
         Ok(result) => encode(client.revision, &message.method, result, &id),
-        Err(CallFault::Cancelled) => return None,
-        Err(CallFault::Rejected(error)) => Err(error),
-        Err(CallFault::Backend(CallError::Rpc(error))) => {
-            Err(encode_for::error(client.revision, ItemKind::Tool, &id, error))
-        }
-        Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
-        Err(CallFault::Unknown | CallFault::Failed { .. } | CallFault::Asks(_)) => Err(unknown_task()),
+        Err(CallError::Cancelled) => return None,
+        Err(CallError::Rejected(error)) => Err(error),
+        Err(CallError::Rpc(error)) => Err(encode_for::error(client.revision, ItemKind::Tool, &id, error)),
+        Err(CallError::Unknown | CallError::Failed { .. } | CallError::Asks(_)) => Err(unknown_task()),
+        Err(error) => Err(RpcError::internal(&error.to_string())),
     })
 }
 

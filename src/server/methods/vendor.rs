@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::Outcome;
 use crate::backend::{CallError, ROOTS_CHANGED};
-use crate::calls::{CallFault, Forward, RequestContext};
+use crate::calls::{Forward, RequestContext};
 use crate::gateway::SurfaceHandle;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{ItemKind, is_protocol_method};
@@ -51,17 +51,15 @@ pub(super) async fn forward(
     let outcome = outcome.or_else(|fault| missing_capability::resolve(peer.client(), ItemKind::Prompt, fault));
     Some(match outcome {
         Ok(result) => encode_for::result(revision, result),
-        Err(CallFault::Cancelled) => return None,
-        Err(CallFault::Rejected(error)) => Err(error),
+        Err(CallError::Cancelled) => return None,
+        Err(CallError::Rejected(error)) => Err(error),
         // No script handler is behind such a method, so nothing is asked.
-        Err(CallFault::Unknown | CallFault::Asks(_)) => return unknown(),
-        Err(CallFault::Failed { message, .. }) => Err(RpcError::internal(&message)),
+        Err(CallError::Unknown | CallError::Asks(_)) => return unknown(),
+        Err(CallError::Failed { message, .. }) => Err(RpcError::internal(&message)),
         // The server itself does not know the method.
-        Err(CallFault::Backend(CallError::Rpc(error))) if error.code() == code::METHOD_NOT_FOUND => Err(error),
-        Err(CallFault::Backend(CallError::Rpc(error))) => {
-            Err(encode_for::error(revision, ItemKind::Prompt, method, error))
-        }
-        Err(CallFault::Backend(error)) => Err(RpcError::internal(&error.to_string())),
+        Err(CallError::Rpc(error)) if error.code() == code::METHOD_NOT_FOUND => Err(error),
+        Err(CallError::Rpc(error)) => Err(encode_for::error(revision, ItemKind::Prompt, method, error)),
+        Err(error) => Err(RpcError::internal(&error.to_string())),
     })
 }
 

@@ -7,7 +7,8 @@ use starlark::eval::Evaluator;
 
 use super::recording::Recording;
 use crate::author::testing::world::{ScriptedUser, TestWorld};
-use crate::calls::{CallFault, Calls, ItemCall, RequestContext};
+use crate::backend::CallError;
+use crate::calls::{Calls, ItemCall, RequestContext};
 use crate::diagnostic::nearest;
 use crate::json::{Raw, raw};
 use crate::model::ItemKind;
@@ -64,14 +65,12 @@ impl TestSession {
         outcome.map_err(|fault| self.script_error(kind, key, fault).into())
     }
 
-    fn script_error(&self, kind: ItemKind, key: &str, fault: CallFault) -> ScriptError {
+    fn script_error(&self, kind: ItemKind, key: &str, fault: CallError) -> ScriptError {
         match fault {
-            CallFault::Unknown => self.unknown_item(kind, key),
-            CallFault::Failed { message, .. } => ScriptError::new(message),
-            CallFault::Rejected(error) => ScriptError::new(error.message()),
-            CallFault::Backend(error) => ScriptError::new(error.to_string()),
-            CallFault::Asks(_) => ScriptError::new("the call is waiting for an answer of the user"),
-            CallFault::Cancelled => ScriptError::new("the call was cancelled"),
+            CallError::Unknown => self.unknown_item(kind, key),
+            CallError::Rejected(error) => ScriptError::new(error.message()),
+            CallError::Asks(_) => ScriptError::new("the call is waiting for an answer of the user"),
+            error => ScriptError::new(error.to_string()),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::exchange::{DEFAULT_RETRY, HttpExchange, clamp_retry, insert_header};
-use crate::backend::backoff::Backoff;
+use crate::backoff::Backoff;
 use crate::wire::headers;
 use crate::wire::http::{EventStream, HttpError};
 
