@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     let done = if first == watchdog::ARGUMENT {
         watchdog::run()
     } else if first == sandbox::ARGUMENT {
-        sandbox::run_nursery(builtins::pure)
+        sandbox::run_zygote(builtins::pure)
     } else {
         return cli::run();
     };

@@ -19,7 +19,7 @@ use crate::surface::Surface;
 
 /// The file with the published items of one config.
 #[derive(Clone, Debug)]
-pub struct Record(PathBuf);
+pub struct PublishedFile(PathBuf);
 
 /// Published definitions by the list member of their kind: `tools`, `resources` and so on.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -27,14 +27,14 @@ pub struct PublishedItems(HashMap<String, Vec<Raw>>);
 
 /// The difference between two sets of published items, which are identified by kind and key.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct PublishedChanges {
     pub added: Vec<(ItemKind, String)>,
     pub removed: Vec<(ItemKind, String)>,
     /// Each with the members of its definition that differ.
     pub changed: Vec<(ItemKind, String, Vec<String>)>,
 }
 
-impl Record {
+impl PublishedFile {
     /// None without a cache folder.
     pub fn of(config: &Config, cache_folder: Option<&Path>) -> Option<Self> {
         let identity = match &config.path {
@@ -48,7 +48,7 @@ impl Record {
         };
         let digest = Sha256::digest(identity.as_bytes());
         let short = crate::json::hex(&digest[..12]);
-        Some(Record(cache_folder?.join("published").join(format!("{short}.json"))))
+        Some(PublishedFile(cache_folder?.join("published").join(format!("{short}.json"))))
     }
 
     pub fn load(&self) -> Option<PublishedItems> {
@@ -88,8 +88,8 @@ impl Record {
 
 impl PublishedItems {
     /// The difference between these items and those of a surface.
-    pub fn changes(&self, surface: &Surface) -> Changes {
-        let mut changes = Changes::default();
+    pub fn changes(&self, surface: &Surface) -> PublishedChanges {
+        let mut changes = PublishedChanges::default();
         for kind in ItemKind::ALL {
             let before = by_key(kind, self.0.get(kind.list_member()).map(Vec::as_slice).unwrap_or_default());
             let now = by_key(kind, &definitions(surface, kind));
@@ -106,7 +106,7 @@ impl PublishedItems {
     }
 }
 
-impl Changes {
+impl PublishedChanges {
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }

@@ -10,8 +10,9 @@ mod supervision;
 mod handle;
 
 pub use call::{
-    Answer, Backend, CacheHint, Call, CallError, Follower, Listener, Peer, Question, Subscription, TASKS_EXTENSION,
+    Answer, Backend, BackendCall, CacheHint, CallError, Listener, Peer, Question, Subscriber, Subscription,
+    TASKS_EXTENSION,
 };
 pub use connection::{Cache, Environment};
-pub use handle::{Handle, StopOnDrop, asks_too_much, start, wants_more};
+pub use handle::{Handle, StopOnDrop, forbidden_input_request, start, wants_more};
 pub use supervision::{ROOTS_CHANGED, idle_view};

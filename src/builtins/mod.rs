@@ -19,7 +19,7 @@ mod session;
 pub use globals::{common, pure, session, session_builder};
 pub use metadata::names::{MAX_NAME, is_plain_name};
 pub use publish::plan::{Handler, Plan, Published};
-pub use pure::regex::glob_fits;
+pub use pure::regex::glob_matches;
 pub use pure::time::members as time_members;
 pub use run::{run_session_script, world};
 pub use session::hook::Hook;

@@ -42,7 +42,7 @@ pub fn run_session_script(
 }
 
 fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Result<Plan, Failure> {
-    let context = Context::top(world.clone(), limits).with_cure(IN_A_HANDLER);
+    let context = Context::top(world.clone(), limits).with_top_level_hint(IN_A_HANDLER);
     let done = evaluate(&Program {
         source,
         globals: globals::session(),

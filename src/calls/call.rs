@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::asking::{self, WaitingRoom};
 use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
-use super::handler_run::{HandlerRun, Work, failed};
+use super::handler_run::{HandlerRun, Work, failed, malformed};
 use super::host::RequestHost;
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
-use crate::backend::{Call, CallError, Peer};
+use crate::backend::{BackendCall, CallError, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, raw};
@@ -58,8 +58,8 @@ impl Calls {
         let entry = request.surface.find(call.kind, &call.key).ok_or(CallError::Unknown)?;
         match &entry.handler {
             Handler::Backend(target) => {
-                let runs_here = self.dispatcher.runs_here(&target.backend);
-                if !runs_here && let Some(answer) = self.admit(request, &call).await? {
+                let is_in_process = self.dispatcher.is_in_process(&target.backend);
+                if !is_in_process && let Some(answer) = self.admit(request, &call).await? {
                     return Ok(answer);
                 }
                 // A URI that matches a template is the server's own; every other item goes by its original key.
@@ -71,7 +71,7 @@ impl Calls {
                     let object = Object::of(&call.params).map_err(malformed)?;
                     object.edit().set(call.kind.use_member(), &raw(original)).finish_raw()
                 };
-                if runs_here {
+                if is_in_process {
                     let work = Work::Local(target.clone(), params.clone());
                     let run = HandlerRun::new(request, work, ItemCall { params, ..call });
                     return Box::pin(self.handle(request, run)).await?.ok_or_else(nothing_ran);
@@ -107,14 +107,14 @@ impl Calls {
 
     /// Sends a request on to a backend.
     pub async fn forward(&self, request: &RequestContext, forward: Forward<'_>) -> Result<Raw, CallError> {
-        let call = Call {
+        let call = BackendCall {
             method: forward.method,
             params: forward.params,
             timeout: forward.timeout,
             cancel: request.cancel.clone(),
             peer: request.peer.clone(),
-            passes_questions_on: request.retries_with_input,
-            takes_tasks: forward.accepts_task,
+            forwards_input_requests: request.retries_with_input,
+            accepts_tasks: forward.accepts_task,
             declares_tasks: false,
             host: None,
         };
@@ -212,10 +212,6 @@ impl Calls {
             failed(kind, format!("the handler of `{name}` did not finish: {error}"), None).map(Some)
         })
     }
-}
-
-pub(super) fn malformed(error: crate::json::ObjectError) -> CallError {
-    CallError::Failed { message: error.to_string(), data: None }
 }
 
 fn nothing_ran() -> CallError {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::stats::{CallStats, StatsByBackend};
-use crate::backend::{Answer, Backend, Call, CallError, Follower, Listener, Subscription};
+use crate::backend::{Answer, Backend, BackendCall, CallError, Listener, Subscriber, Subscription};
 use crate::json::Raw;
 use crate::model::Owner;
 
@@ -43,7 +43,7 @@ impl Dispatcher {
         self.stats.of(backend)
     }
 
-    pub async fn call(&self, backend: &Arc<str>, call: Call) -> Result<Answer, CallError> {
+    pub async fn call(&self, backend: &Arc<str>, call: BackendCall) -> Result<Answer, CallError> {
         let entry = self.find(backend)?;
         let outcome = entry.backend.call(call).await;
         entry.stats.note(&outcome);
@@ -55,14 +55,14 @@ impl Dispatcher {
         &self,
         backend: &Arc<str>,
         uri: &str,
-        follower: &Follower,
+        follower: &Subscriber,
         listener: Listener,
     ) -> Result<Subscription, CallError> {
         self.find(backend)?.backend.subscribe(uri, follower, listener).await
     }
 
     /// The same for a handler, which waits. Local tools run on its very stack.
-    pub fn call_blocking(&self, backend: &Arc<str>, call: Call, runtime: &Handle) -> Result<Answer, CallError> {
+    pub fn call_blocking(&self, backend: &Arc<str>, call: BackendCall, runtime: &Handle) -> Result<Answer, CallError> {
         let entry = self.find(backend)?;
         let outcome = entry.backend.call_blocking(call, runtime);
         entry.stats.note(&outcome);
@@ -70,8 +70,8 @@ impl Dispatcher {
     }
 
     /// Whether calls of a backend run in this process, as a part of the handler that makes them.
-    pub fn runs_here(&self, backend: &Arc<str>) -> bool {
-        self.find(backend).is_ok_and(|entry| entry.backend.runs_here())
+    pub fn is_in_process(&self, backend: &Arc<str>) -> bool {
+        self.find(backend).is_ok_and(|entry| entry.backend.is_in_process())
     }
 
     /// Tells a backend something that has no answer.

@@ -66,8 +66,8 @@ impl Peer for HandlerPeer {
         self.peer.ask(question)
     }
 
-    fn takes_form(&self, question: &Question) -> bool {
-        self.peer.takes_form(question)
+    fn supports_form(&self, question: &Question) -> bool {
+        self.peer.supports_form(question)
     }
 
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {

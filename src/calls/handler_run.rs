@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::call::malformed;
 use super::context::{ItemCall, RequestContext};
 use super::host::RequestHost;
 use crate::backend::CallError;
@@ -63,7 +62,7 @@ impl HandlerRun {
             },
         };
         match (outcome, &host.cursor) {
-            (Err(CallError::Asks(_)), Some(cursor)) => Err(CallError::Asks(cursor.journal().into_past())),
+            (Err(CallError::Asks(_)), Some(cursor)) => Err(CallError::Asks(cursor.journal().take_snapshot())),
             (Ok(_), Some(cursor)) if !cursor.journal().is_replayed() => {
                 failed(self.call.kind, DIVERGED.to_owned(), None).map(Some)
             }
@@ -208,4 +207,8 @@ fn kept_promise(entry: &Entry, result: Map<String, Value>) -> Raw {
         }
     }
     crate::json::raw(&result)
+}
+
+pub(super) fn malformed(error: crate::json::ObjectError) -> CallError {
+    CallError::Failed { message: error.to_string(), data: None }
 }

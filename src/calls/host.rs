@@ -15,7 +15,7 @@ use super::dispatch::Dispatcher;
 use super::handler_peer::HandlerPeer;
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
-use crate::backend::{Answer, Call, CallError, Peer};
+use crate::backend::{Answer, BackendCall, CallError, Peer};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, Request, error_result};
 use crate::script::{
@@ -67,8 +67,8 @@ impl RequestHost {
         timeout: Option<Duration>,
         cursor: Option<JournalCursor>,
     ) -> Result<Answer, CallError> {
-        let runs_here = self.dispatcher.runs_here(&target.backend);
-        let call = Call {
+        let is_in_process = self.dispatcher.is_in_process(&target.backend);
+        let call = BackendCall {
             method: target.kind.use_method().into(),
             params,
             timeout,
@@ -77,10 +77,10 @@ impl RequestHost {
                 .peer
                 .clone()
                 .map(|peer| Arc::new(HandlerPeer { peer, asked: Arc::clone(&self.asked) }) as Arc<dyn Peer>),
-            passes_questions_on: false,
-            takes_tasks: false,
+            forwards_input_requests: false,
+            accepts_tasks: false,
             declares_tasks: false,
-            host: runs_here.then(|| Arc::new(RequestHost { cursor, ..self.clone() }).host()),
+            host: is_in_process.then(|| Arc::new(RequestHost { cursor, ..self.clone() }).host()),
         };
         self.dispatcher.call_blocking(&target.backend, call, &self.runtime)
     }
@@ -161,7 +161,7 @@ impl Questions for RequestHost {
 
     fn can_ask(&self, question: &Question) -> bool {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        self.peer.as_ref().is_some_and(|peer| peer.takes_form(&asking::as_request(question)))
+        self.peer.as_ref().is_some_and(|peer| peer.supports_form(&asking::as_request(question)))
     }
 
     fn asked(&self) -> u64 {
@@ -196,7 +196,7 @@ impl Mocks for RequestHost {
         request: &RawRef,
         _: Option<&mut Evaluator<'v, '_, '_>>,
     ) -> Option<Result<Raw, String>> {
-        self.test_overrides.as_ref()?.stands_in(kind, request)
+        self.test_overrides.as_ref()?.mock(kind, request)
     }
 }
 

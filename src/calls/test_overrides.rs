@@ -19,5 +19,5 @@ pub trait TestOverrides: Send + Sync {
     }
 
     /// What is said in the world's place.
-    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>>;
+    fn mock(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>>;
 }

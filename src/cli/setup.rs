@@ -11,7 +11,7 @@ use super::{output, spinner, terminal};
 use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, Options, SurfaceHandle};
+use crate::gateway::{Gateway, GatewayOptions, SurfaceHandle};
 use crate::model::{BackendKind, BackendView, Status, SurfaceKey};
 use crate::server::Identity;
 use crate::surface::Surface;
@@ -128,8 +128,8 @@ pub(super) fn control_folder() -> PathBuf {
     control::folder(runtime.as_deref(), &std::env::temp_dir())
 }
 
-pub(super) fn options(bundled: bool) -> Result<Options, Failure> {
-    Ok(Options {
+pub(super) fn options(bundled: bool) -> Result<GatewayOptions, Failure> {
+    Ok(GatewayOptions {
         cache_folder: xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
         executable: std::env::current_exe()?,
         variables: variables(),
@@ -147,7 +147,7 @@ pub(super) fn variables() -> Vec<(String, String)> {
 /// A single-threaded runtime for all I/O: passing a message between threads costs more than parsing it. Script handlers
 /// run on worker threads.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
-    crate::fiber::on_runtime_park();
+    crate::fiber::batch_wakeups();
     Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .on_thread_park(crate::fiber::flush_wakeups)

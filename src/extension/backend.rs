@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::host::extension_host;
 use super::{Extension, ExtensionCallError, ExtensionItem};
-use crate::backend::{Answer, Backend, Call, CallError};
+use crate::backend::{Answer, Backend, BackendCall, CallError};
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status, error_result};
@@ -64,7 +64,7 @@ impl ExtensionBackend {
         &self.extension.files
     }
 
-    fn handler_call(&self, call: &Call) -> Result<HandlerCall, CallError> {
+    fn handler_call(&self, call: &BackendCall) -> Result<HandlerCall, CallError> {
         let invalid = |message: &str| CallError::Rpc(RpcError::invalid_params(message));
         let kinds = ItemKind::ALL.into_iter().filter(|kind| kind.use_method() == call.method);
         let Some(kind) = kinds.into_iter().next() else {
@@ -146,7 +146,7 @@ impl Backend for ExtensionBackend {
         Arc::clone(&self.view)
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
+    fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(async move {
             let handler_call = self.handler_call(&call)?;
             self.pool.run(move || handler_call.run()).await.unwrap_or_else(|error| {
@@ -156,12 +156,12 @@ impl Backend for ExtensionBackend {
         })
     }
 
-    fn runs_here(&self) -> bool {
+    fn is_in_process(&self) -> bool {
         true
     }
 
     /// Runs on the caller's thread: a handler that calls an extension must not wait for a second worker.
-    fn call_blocking(&self, call: Call, _: &Handle) -> Result<Answer, CallError> {
+    fn call_blocking(&self, call: BackendCall, _: &Handle) -> Result<Answer, CallError> {
         self.handler_call(&call)?.run()
     }
 }

@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::Call;
+use crate::backend::BackendCall;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, error_result};
 use crate::script::{Effects, Host, JournalCursor, LogLevel, Output, Stop};
 
 /// The host for a call of an extension. Questions, the store, the request and the clock are those of the caller.
-pub(super) fn extension_host(call: &Call, extension: &Arc<str>, namespace: &Arc<str>) -> Arc<Host> {
+pub(super) fn extension_host(call: &BackendCall, extension: &Arc<str>, namespace: &Arc<str>) -> Arc<Host> {
     let effects = Arc::new(ExtensionEffects {
         runtime: Handle::current(),
         cancel: call.cancel.clone(),

@@ -55,7 +55,7 @@ fn run(
 ) -> Result<Option<(Extension, Arc<ExtensionRuntime>)>, Failure> {
     let folder = source.path.as_deref().map(|path| path.parent().unwrap_or(Path::new(".")));
     let runtime = Arc::new(ExtensionRuntime::new(Arc::clone(reach), folder));
-    let context = Context::top(runtime.clone(), limits).with_cure(IN_A_HANDLER);
+    let context = Context::top(runtime.clone(), limits).with_top_level_hint(IN_A_HANDLER);
     let evaluated = evaluate(&Program {
         source,
         globals: globals(),

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures::task::AtomicWaker;
 
-use super::coroutine::{Fiber, Hold, is_over_slice, wait_for_others};
+use super::coroutine::{Fiber, Hold, is_over_slice, wait_for_siblings};
 use super::stack::HANDLER_STACK;
 
 type BranchJob<'a> = Box<dyn FnOnce() + 'a>;
@@ -29,7 +29,7 @@ pub struct Branches<'a> {
     started: Vec<Branch>,
     limit: usize,
     stack_size: usize,
-    /// Whether branches in [`wait_for_others`] may continue.
+    /// Whether branches in [`wait_for_siblings`] may continue.
     may_go_on: &'a dyn Fn() -> bool,
     /// Of the task that polls this.
     waker: Arc<AtomicWaker>,
@@ -60,7 +60,7 @@ impl Wake for WakeFlag {
 }
 
 impl<'a> Branches<'a> {
-    /// At most `limit` jobs run at once, not counting those in [`wait_for_others`].
+    /// At most `limit` jobs run at once, not counting those in [`wait_for_siblings`].
     pub fn new(jobs: Vec<BranchJob<'a>>, limit: usize, may_go_on: &'a dyn Fn() -> bool) -> Self {
         Branches {
             queued: jobs.into(),
@@ -108,7 +108,7 @@ impl<'a> Branches<'a> {
         any
     }
 
-    /// Marks branches in [`wait_for_others`] as ready, as far as the limit allows; at least one to break a deadlock.
+    /// Marks branches in [`wait_for_siblings`] as ready, as far as the limit allows; at least one to break a deadlock.
     fn release(&mut self, verdict: Hold) -> bool {
         let at_least = usize::from(verdict == Hold::Deadlocked);
         let mut capacity = self.limit.saturating_sub(self.count(Hold::None)).max(at_least);
@@ -150,7 +150,7 @@ impl Future for Branches<'_> {
                 return Poll::Pending;
             }
             // All branches wait for each other: the caller may be a branch itself, with siblings that can continue.
-            if !wait_for_others() {
+            if !wait_for_siblings() {
                 self.release(Hold::Deadlocked);
             }
         }

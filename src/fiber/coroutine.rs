@@ -36,7 +36,7 @@ struct CurrentFiber {
     hold: Option<Rc<Cell<Hold>>>,
 }
 
-/// Whether a branch waits for its siblings (see [`wait_for_others`]).
+/// Whether a branch waits for its siblings (see [`wait_for_siblings`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
     /// It does not.
@@ -191,7 +191,7 @@ pub fn is_over_slice() -> bool {
 }
 
 /// Yields to the other fibers of this thread. Does nothing outside of fibers.
-pub fn give_way() {
+pub fn yield_now() {
     let Some(current) = current() else { return };
     current.waker.wake_by_ref();
     suspend(&current);
@@ -199,7 +199,7 @@ pub fn give_way() {
 
 /// Suspends this branch until its siblings have made progress and it may continue; false if none of them can continue
 /// before this one does, or if this is no branch.
-pub fn wait_for_others() -> bool {
+pub fn wait_for_siblings() -> bool {
     let Some(current) = current() else { return false };
     let Some(hold) = current.hold.clone() else { return false };
     hold.set(Hold::Waiting);

@@ -29,10 +29,10 @@
 //! # What must not block
 //!
 //! - A fiber waits with [`wait`] or [`wait_here`], never with a blocking call. Script code yields after 1 ms of computing
-//!   ([`is_over_slice`], [`give_way`]).
+//!   ([`is_over_slice`], [`yield_now`]).
 //! - A single long operation cannot be suspended. If a job stays in the queue for 20 ms and every worker has been inside
 //!   one operation for that long, the pool starts another worker, up to 64.
-//! - No lock is held across [`wait`] or [`give_way`]: another fiber of the same thread would deadlock on it.
+//! - No lock is held across [`wait`] or [`yield_now`]: another fiber of the same thread would deadlock on it.
 //!
 //! # Cancellation and panics
 //!
@@ -59,13 +59,13 @@ mod wakeups;
 mod worker;
 
 pub use branches::Branches;
-pub use coroutine::{give_way, is_over_slice, wait, wait_for_others, wait_here};
+pub use coroutine::{is_over_slice, wait, wait_for_siblings, wait_here, yield_now};
 pub use large::{off_thread_if_large, yield_if_large};
 pub use pool::{Pool, PoolError};
 pub use run_on_runtime::run_on_runtime;
 pub use stack::HANDLER_STACK;
 pub use timeslice::request_long_timeslice;
-pub use wakeups::{flush_wakeups, on_runtime_park};
+pub use wakeups::{batch_wakeups, flush_wakeups};
 
 #[cfg(test)]
 mod tests;

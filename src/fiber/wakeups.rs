@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// Enables batching on the calling thread, which must call [`flush_wakeups`] whenever it parks.
-pub fn on_runtime_park() {
+pub fn batch_wakeups() {
     PENDING.set(Some(Vec::new()));
 }
 

@@ -17,7 +17,7 @@ mod surfaces;
 
 pub use installation::script_source;
 pub use offline::Offline;
-pub use options::Options;
+pub use options::GatewayOptions;
 pub use rebuild::Current;
 pub use reload::Reread;
 pub use start::Gateway;

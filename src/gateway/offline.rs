@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::installation::{LocalTools, script_source, store};
-use super::options::Options;
+use super::options::GatewayOptions;
 use crate::backend::{Cache, idle_view};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
@@ -20,7 +20,7 @@ pub struct Offline {
 }
 
 impl Offline {
-    pub fn look(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
+    pub fn look(config: &Config, options: &GatewayOptions) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let script_source = script_source(config, None).map_err(|problem| problems.push(problem)).ok();
         let local = LocalTools::default().reload(config, options.bundled, &Pool::new(1), &options.reach());

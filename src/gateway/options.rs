@@ -7,7 +7,7 @@ use crate::host_io::Reach;
 
 /// The environment of a gateway: paths, environment variables and built-in extensions.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct GatewayOptions {
     /// Folder for the last known lists of the servers and for embedding vectors; `None` disables these caches.
     pub cache_folder: Option<PathBuf>,
     /// This program: the meaning of `command: proxy`, and the executable of the watchdog.
@@ -18,7 +18,7 @@ pub struct Options {
     pub bundled: bool,
 }
 
-impl Options {
+impl GatewayOptions {
     /// The I/O that local tools may do.
     pub(super) fn reach(&self) -> Arc<Reach> {
         Arc::new(Reach::new(self.variables.clone(), Some(self.executable.clone())))

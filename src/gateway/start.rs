@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::backend_set::BackendSet;
 use super::catalog;
 use super::installation::{Installation, LocalTools, Prepared};
-use super::options::Options;
+use super::options::GatewayOptions;
 use super::rebuild::{self, Current};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
@@ -46,7 +46,7 @@ pub struct Gateway {
 impl Gateway {
     /// Starts everything and returns without waiting for the servers. Returns all errors of the config at once. An
     /// extension that fails to load is no error here: see [`Gateway::extension_problems`].
-    pub fn start(config: &Config, options: &Options) -> Result<Self, Vec<Diagnostic>> {
+    pub fn start(config: &Config, options: &GatewayOptions) -> Result<Self, Vec<Diagnostic>> {
         if let Some(path) = config.path.as_deref().filter(|path| is_served_by_ancestor(&options.variables, path)) {
             return Err(vec![
                 Diagnostic::error(format!(

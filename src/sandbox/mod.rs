@@ -13,6 +13,6 @@ mod worker;
 mod zygote;
 
 pub use allocator::Allocator;
-pub use parent::{ExitReason, ScriptEvent as Event, ScriptRun as Run, Workers, found_tool, no_such_tool};
-pub use protocol::{ARGUMENT, MAX_SOURCE, ScriptJob as Job, ScriptResult, WorkerRequest};
-pub use zygote::run as run_nursery;
+pub use parent::{ExitReason, ScriptEvent, ScriptRun, Workers, found_tool, no_such_tool};
+pub use protocol::{ARGUMENT, MAX_SOURCE, ScriptJob, ScriptResult, WorkerRequest};
+pub use zygote::run as run_zygote;

@@ -16,7 +16,7 @@ type Digest256 = [u8; 32];
 
 /// Weak references to all indexes and analyzed tools in use.
 #[derive(Default)]
-pub struct Shelf {
+pub struct IndexCache {
     sets: Mutex<HashMap<Digest256, Weak<SharedIndex>>>,
     tools: Mutex<HashMap<Digest256, Weak<AnalyzedTool>>>,
 }
@@ -33,14 +33,14 @@ pub struct SharedIndex {
     tools: Mutex<Vec<(Digest256, Tool)>>,
     count: usize,
     embedder: Option<Arc<dyn Embedder>>,
-    cache: &'static Shelf,
+    cache: &'static IndexCache,
     /// Strong references, so that the next set of tools finds them in the cache.
     analyzed: OnceLock<Vec<Arc<AnalyzedTool>>>,
 }
 
-impl Shelf {
-    pub fn shared() -> &'static Shelf {
-        static CACHE: LazyLock<Shelf> = LazyLock::new(Shelf::default);
+impl IndexCache {
+    pub fn shared() -> &'static IndexCache {
+        static CACHE: LazyLock<IndexCache> = LazyLock::new(IndexCache::default);
         &CACHE
     }
 

@@ -19,7 +19,7 @@ mod weights;
 mod word_analyzer;
 
 pub use index::{Hit, Index};
-pub use index_cache::{SharedIndex, Shelf};
+pub use index_cache::{IndexCache, SharedIndex};
 pub use semantic::{EmbedError, Embedder, Semantic};
 pub use tokens::estimate_tokens;
 pub use tool::Tool;

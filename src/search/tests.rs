@@ -65,11 +65,12 @@ fn ten_thousand_tools_are_searched() {
 
 #[test]
 fn a_set_of_tools_has_one_index_and_a_changed_set_reads_only_what_is_new() {
-    let first = Shelf::shared().index(vec![simple("s", "alpha", "Alpha."), simple("s", "beta", "Beta.")], None);
-    let again = Shelf::shared().index(vec![simple("s", "alpha", "Alpha."), simple("s", "beta", "Beta.")], None);
+    let first = IndexCache::shared().index(vec![simple("s", "alpha", "Alpha."), simple("s", "beta", "Beta.")], None);
+    let again = IndexCache::shared().index(vec![simple("s", "alpha", "Alpha."), simple("s", "beta", "Beta.")], None);
     assert!(Arc::ptr_eq(&first, &again));
     assert_eq!(first.ready().search("alpha", 5).len(), 1);
-    let changed = Shelf::shared().index(vec![simple("s", "alpha", "Alpha."), simple("s", "gamma", "Gamma.")], None);
+    let changed =
+        IndexCache::shared().index(vec![simple("s", "alpha", "Alpha."), simple("s", "gamma", "Gamma.")], None);
     assert!(!Arc::ptr_eq(&first, &changed));
     assert_eq!(found(changed.ready(), "gamma"), ["gamma"]);
     assert!(first.shares_with(&changed, 0) && !first.shares_with(&changed, 1));

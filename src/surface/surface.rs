@@ -18,7 +18,7 @@ use crate::json::Schema;
 use crate::model::Snapshot;
 use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, UriTemplate};
 use crate::script::LogLine;
-use crate::search::{SharedIndex, Shelf, Tool};
+use crate::search::{IndexCache, SharedIndex, Tool};
 use crate::wire::Revision;
 use crate::wire::params;
 use crate::wire::params::ParamHeader;
@@ -306,7 +306,7 @@ impl Surface {
             server: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.backend)),
             definition: Arc::clone(&entry.definition),
         });
-        Shelf::shared().index(tools.collect(), None)
+        IndexCache::shared().index(tools.collect(), None)
     }
 
     pub fn instructions(&self) -> &str {

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 /// A line that was read.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum InputLine<'a> {
     Text(&'a [u8]),
     /// A line over the size limit. Its beginning and end are enough to find the request that it answers.
     TooLong {
@@ -42,7 +42,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// The next line that is not blank; `None` at the end of the stream.
-    pub async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub async fn next(&mut self) -> io::Result<Option<InputLine<'_>>> {
         loop {
             if let Some(offset) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
                 let end = self.scanned + offset;
@@ -53,13 +53,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 }
                 if range.len() > self.max_length {
                     let line = &self.buffer[range];
-                    return Ok(Some(Line::TooLong {
+                    return Ok(Some(InputLine::TooLong {
                         head: line[..KEPT_BYTES.min(line.len())].to_vec(),
                         tail: line[line.len().saturating_sub(KEPT_BYTES)..].to_vec(),
                         length: line.len(),
                     }));
                 }
-                return Ok(Some(Line::Text(&self.buffer[range])));
+                return Ok(Some(InputLine::Text(&self.buffer[range])));
             }
             self.scanned = self.buffer.len();
             if self.scanned - self.start > self.max_length.max(KEPT_BYTES) {
@@ -84,7 +84,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// Reads a line over the limit to its end without keeping its middle.
-    async fn skip_long_line(&mut self) -> io::Result<Option<Line<'_>>> {
+    async fn skip_long_line(&mut self) -> io::Result<Option<InputLine<'_>>> {
         let head = self.buffer[self.start..self.start + KEPT_BYTES].to_vec();
         let mut length = self.buffer.len() - self.start;
         let mut tail = self.buffer[self.buffer.len() - KEPT_BYTES..].to_vec();
@@ -102,7 +102,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             match end {
                 Some(end) => {
                     (self.start, self.scanned) = (end + 1, end + 1);
-                    return Ok(Some(Line::TooLong { head, tail, length }));
+                    return Ok(Some(InputLine::TooLong { head, tail, length }));
                 }
                 None => self.buffer.clear(),
             }
@@ -149,8 +149,8 @@ mod tests {
         let mut seen = Vec::new();
         while let Some(line) = reader.next().await.unwrap() {
             seen.push(match line {
-                Line::Text(text) => String::from_utf8_lossy(text).into_owned(),
-                Line::TooLong { head, tail, length } => format!(
+                InputLine::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                InputLine::TooLong { head, tail, length } => format!(
                     "long {length} {}..{}",
                     String::from_utf8_lossy(&head[..3]),
                     String::from_utf8_lossy(&tail[tail.len() - 3..])

@@ -69,14 +69,14 @@ pub enum Message {
 
 /// Why a text is not a message, with the id for the error response if one could be read.
 #[derive(Debug)]
-pub struct Fault {
+pub struct MessageError {
     pub id: Option<Id>,
     pub error: RpcError,
 }
 
-impl Fault {
+impl MessageError {
     fn invalid(id: Option<Id>, reason: &str) -> Self {
-        Fault { id, error: RpcError::invalid_request(reason) }
+        MessageError { id, error: RpcError::invalid_request(reason) }
     }
 }
 
@@ -103,16 +103,16 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&
 
 impl Message {
     /// Parses one message. Duplicate members of the envelope and deep nesting are refused.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Fault> {
-        let parse_error = |detail: String| Fault { id: None, error: RpcError::new(super::code::PARSE, &detail) };
+    pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
+        let parse_error = |detail: String| MessageError { id: None, error: RpcError::new(super::code::PARSE, &detail) };
         let text = std::str::from_utf8(bytes).map_err(|_| parse_error("parse error: not UTF-8".to_owned()))?;
         if too_deep(bytes) {
-            return Err(Fault::invalid(None, "nested too deeply"));
+            return Err(MessageError::invalid(None, "nested too deeply"));
         }
         let envelope: Envelope<'_> = match serde_json::from_str(text) {
             Ok(envelope) => envelope,
             Err(error) if error.is_data() => {
-                return Err(Fault::invalid(None, &format!("not a JSON-RPC message: {error}")));
+                return Err(MessageError::invalid(None, &format!("not a JSON-RPC message: {error}")));
             }
             Err(error) => return Err(parse_error(format!("parse error: {error}"))),
         };
@@ -121,25 +121,25 @@ impl Message {
 }
 
 impl Envelope<'_> {
-    fn into_message(self) -> Result<Message, Fault> {
+    fn into_message(self) -> Result<Message, MessageError> {
         let id = self.id.and_then(|token| Id::parse(token.get()));
         if self.jsonrpc.map(RawRef::get) != Some("\"2.0\"") {
-            return Err(Fault::invalid(id, "`jsonrpc` must be \"2.0\""));
+            return Err(MessageError::invalid(id, "`jsonrpc` must be \"2.0\""));
         }
         let is_response = self.result.is_some() || self.error.is_some();
         match self.method {
-            Some(_) if is_response => Err(Fault::invalid(id, "a message is a request or a response, not both")),
+            Some(_) if is_response => Err(MessageError::invalid(id, "a message is a request or a response, not both")),
             Some(method) => {
                 if let Some(params) = self.params
                     && !params.get().starts_with(['{', '['])
                 {
-                    return Err(Fault::invalid(id, "`params` must be an object"));
+                    return Err(MessageError::invalid(id, "`params` must be an object"));
                 }
                 let params = self.params.map(RawRef::to_owned);
                 match (self.id, id) {
                     (None, _) => Ok(Message::Notification(Notification { method, params })),
                     (Some(_), Some(id)) => Ok(Message::Request(Request { id, method, params })),
-                    (Some(_), None) => Err(Fault::invalid(None, "`id` must be a string or an integer")),
+                    (Some(_), None) => Err(MessageError::invalid(None, "`id` must be a string or an integer")),
                 }
             }
             None => {
@@ -147,9 +147,9 @@ impl Envelope<'_> {
                     (Some(result), None) => Ok(result.to_owned()),
                     (None, Some(error)) => Err(RpcError::carried(error)),
                     (Some(_), Some(_)) => {
-                        return Err(Fault::invalid(id, "a response has a result or an error, not both"));
+                        return Err(MessageError::invalid(id, "a response has a result or an error, not both"));
                     }
-                    (None, None) => return Err(Fault::invalid(id, "`method` is missing")),
+                    (None, None) => return Err(MessageError::invalid(id, "`method` is missing")),
                 };
                 Ok(Message::Response(Response { id, outcome }))
             }
@@ -158,15 +158,15 @@ impl Envelope<'_> {
 }
 
 /// The messages of a batch; `None` if the text is not an array.
-pub fn batch(bytes: &[u8]) -> Option<Result<Vec<Raw>, Fault>> {
+pub fn batch(bytes: &[u8]) -> Option<Result<Vec<Raw>, MessageError>> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if *first != b'[' {
         return None;
     }
     if too_deep(bytes) {
-        return Some(Err(Fault::invalid(None, "nested too deeply")));
+        return Some(Err(MessageError::invalid(None, "nested too deeply")));
     }
-    Some(serde_json::from_slice(bytes).map_err(|error| Fault {
+    Some(serde_json::from_slice(bytes).map_err(|error| MessageError {
         id: None,
         error: RpcError::new(super::code::PARSE, &format!("parse error: {error}")),
     }))
@@ -236,7 +236,7 @@ pub mod encode {
 mod tests {
     use super::*;
 
-    fn fault(text: &str) -> Fault {
+    fn fault(text: &str) -> MessageError {
         Message::parse(text.as_bytes()).unwrap_err()
     }
 

@@ -15,8 +15,8 @@ mod stdio;
 mod parse;
 
 pub use error::{RpcError, code};
-pub use lines::{Line, LineReader, LineSender, line_writer};
-pub use message::{Fault, Id, Message, Notification, Request, Response, batch, encode};
+pub use lines::{InputLine, LineReader, LineSender, line_writer};
+pub use message::{Id, Message, MessageError, Notification, Request, Response, batch, encode};
 pub use meta::{ClientMeta, RESERVED, carried_meta, key, without_reserved};
 pub use parse::{parse, yield_if_large};
 pub use revision::Revision;

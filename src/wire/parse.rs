@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 
-use super::{Fault, Message, RpcError};
+use super::{Message, MessageError, RpcError};
 use crate::fiber;
 use crate::json::RawRef;
 
 /// Parses a message; a large one on tokio's blocking pool.
-pub async fn parse(bytes: Bytes) -> Result<Message, Fault> {
+pub async fn parse(bytes: Bytes) -> Result<Message, MessageError> {
     let parsed = fiber::off_thread_if_large(bytes.len(), move || Message::parse(&bytes)).await;
-    parsed.unwrap_or_else(|error| Err(Fault { id: None, error: RpcError::internal(&error.to_string()) }))
+    parsed.unwrap_or_else(|error| Err(MessageError { id: None, error: RpcError::internal(&error.to_string()) }))
 }
 
 /// Lets other tasks run before the next pass over a large body.

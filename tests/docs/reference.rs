@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use starlark_mcp_proxy::author::reference::{Entry, Group, When, entries, page};
+use starlark_mcp_proxy::author::reference::{BuiltinEntry, Group, When, entries, page};
 use starlark_mcp_proxy::script::Source;
 
 use super::{root, scripts};
@@ -57,7 +57,7 @@ struct Example {
     /// The built-in, and the how manyeth of its examples.
     name: String,
     text: String,
-    entry: &'static Entry,
+    entry: &'static BuiltinEntry,
 }
 
 fn examples() -> Vec<Example> {

@@ -1,6 +1,6 @@
 //! Adds hints to errors about wrong arguments of built-ins, from the reference.
 
-use crate::author::reference::{self, Entry};
+use crate::author::reference::{self, BuiltinEntry};
 use crate::diagnostic::{Diagnostic, nearest};
 
 /// Adds a hint to a problem that has none, if the reference has one.
@@ -23,7 +23,7 @@ fn argument_hint(message: &str) -> Option<String> {
 }
 
 /// The names of the parameters: `a`, `b` and `c` for `f(a, b = 1, *, c)`.
-fn parameters(entry: &Entry) -> impl Iterator<Item = &str> {
+fn parameters(entry: &BuiltinEntry) -> impl Iterator<Item = &str> {
     let inside = entry.signature.split_once('(').map_or("", |(_, rest)| rest);
     inside.split([',', ')']).filter_map(|part| part.trim().trim_start_matches('*').split([' ', '=']).next())
 }

@@ -13,17 +13,17 @@ use crate::surface::Surface;
 
 pub use unpublished::unpublished;
 
-use super::published::{Changes, Record};
+use super::published::{PublishedChanges, PublishedFile};
 
 /// The result of a check.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct CheckReport {
     pub problems: Vec<Diagnostic>,
     pub servers: Vec<ServerState>,
     /// The items that would be published.
     pub items: Vec<Item>,
     /// The difference to what `proxy serve` last published; None if it never ran.
-    pub changes: Option<Changes>,
+    pub changes: Option<PublishedChanges>,
 }
 
 /// A server of the config.
@@ -42,7 +42,7 @@ pub struct Item {
     pub server: String,
 }
 
-impl Report {
+impl CheckReport {
     /// Adds problems without duplicates: an error that a lint finds is often found again when the script runs.
     pub fn add(&mut self, problems: impl IntoIterator<Item = Diagnostic>) {
         for problem in problems.into_iter().map(fixes::with_hint) {
@@ -76,7 +76,7 @@ impl Report {
     }
 
     /// Adds the items that the script publishes, and its warnings. `record` is the file to compare with.
-    pub fn add_surface(&mut self, surface: &Arc<Surface>, snapshot: &Snapshot, record: Option<&Record>) {
+    pub fn add_surface(&mut self, surface: &Arc<Surface>, snapshot: &Snapshot, record: Option<&PublishedFile>) {
         self.add(surface.warnings.iter().cloned());
         self.add(unpublished(surface, snapshot));
         for kind in ItemKind::ALL {
@@ -86,7 +86,7 @@ impl Report {
                 server: entry.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default(),
             }));
         }
-        self.changes = record.and_then(Record::load).map(|published| published.changes(surface));
+        self.changes = record.and_then(PublishedFile::load).map(|published| published.changes(surface));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::Report;
+use super::CheckReport;
 use crate::author::lint::{self, Role, is_test};
 use crate::config::{Config, ExtensionPath, SessionScript};
 use crate::diagnostic::Diagnostic;
@@ -11,7 +11,7 @@ use crate::extension;
 use crate::gateway;
 use crate::script::Source;
 
-impl Report {
+impl CheckReport {
     /// Lints every script of a config.
     pub fn add_scripts(&mut self, config: &Config) {
         let mut seen = HashSet::new();

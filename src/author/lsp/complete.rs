@@ -12,7 +12,7 @@ use super::loadable::loadable;
 use super::syntax;
 use super::workspace::WorkspaceState;
 use crate::author::lint::Role;
-use crate::author::reference::{Entry, Group, entries};
+use crate::author::reference::{BuiltinEntry, Group, entries};
 use crate::builtins::presets;
 use crate::model::Snapshot;
 
@@ -102,7 +102,7 @@ fn in_string(before: &str, document: &ScriptDocument, workspace: &WorkspaceState
 
 /// The members of a module; for any other expression the methods and attributes of the proxy's types.
 fn members(base: &str, typed: &str) -> Vec<CompletionItem> {
-    let of_module: Vec<&Entry> = entries()
+    let of_module: Vec<&BuiltinEntry> = entries()
         .iter()
         .filter(|entry| entry.name.rsplit_once('.').is_some_and(|(module, _)| module == base))
         .collect();
@@ -111,7 +111,7 @@ fn members(base: &str, typed: &str) -> Vec<CompletionItem> {
     } else {
         of_module
     };
-    let last = |entry: &Entry| entry.name.rsplit('.').next().unwrap_or_default().to_owned();
+    let last = |entry: &BuiltinEntry| entry.name.rsplit('.').next().unwrap_or_default().to_owned();
     found
         .into_iter()
         .filter(|entry| last(entry).starts_with(typed))
@@ -119,7 +119,7 @@ fn members(base: &str, typed: &str) -> Vec<CompletionItem> {
         .collect()
 }
 
-fn item_of_entry(label: &str, kind: CompletionItemKind, entry: &Entry) -> CompletionItem {
+fn item_of_entry(label: &str, kind: CompletionItemKind, entry: &BuiltinEntry) -> CompletionItem {
     let value = format!("{}\n\n*{}*", entry.text, entry.availability());
     CompletionItem {
         detail: Some(entry.signature.clone()),

@@ -7,7 +7,7 @@ use lsp_types::{DiagnosticSeverity, NumberOrString};
 
 use super::document::{ScriptDocument, range};
 use super::workspace::{Workspace, WorkspaceState};
-use crate::author::check::Report;
+use crate::author::check::CheckReport;
 use crate::author::lint::{self, Role};
 use crate::config::SessionScript;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -25,7 +25,7 @@ pub(super) fn diagnose(
     let role = Role::of(&source);
     let folder = source.path.as_deref().and_then(Path::parent);
     let root = if role == Role::Session { state.root(source.path.as_deref()) } else { folder };
-    let mut report = Report::default();
+    let mut report = CheckReport::default();
     report.add(lint::with_loads(&source, role, root));
     if !report.problems.iter().any(Diagnostic::is_error) {
         match role {
@@ -47,7 +47,7 @@ fn belongs_to(problem: &Diagnostic, source: &Source) -> bool {
 }
 
 /// Runs the text as the session script of the config.
-fn dry_run(source: &Source, state: &WorkspaceState, workspace: &Workspace, report: &mut Report) {
+fn dry_run(source: &Source, state: &WorkspaceState, workspace: &Workspace, report: &mut CheckReport) {
     let Some(config) = &state.config else { return };
     let Ok(mut offline) = Offline::look(config, &workspace.options) else { return };
     offline.script_source.source = source.clone();

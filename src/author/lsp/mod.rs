@@ -14,5 +14,5 @@ mod worker;
 mod workspace;
 
 pub use complete::completions;
-pub use server::{End, serve};
+pub use server::{LspEnd, serve};
 pub use workspace::Workspace;

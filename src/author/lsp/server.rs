@@ -29,13 +29,13 @@ use super::workspace::{Workspace, WorkspaceState};
 
 /// How the server ended. A client must send `shutdown` before `exit` or closing the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum LspEnd {
     Asked,
     Unasked,
 }
 
 /// Serves until the client sends `exit` or closes the connection.
-pub fn serve(mut input: impl BufRead, output: Box<dyn Write + Send>, workspace: Workspace) -> std::io::Result<End> {
+pub fn serve(mut input: impl BufRead, output: Box<dyn Write + Send>, workspace: Workspace) -> std::io::Result<LspEnd> {
     let output = ClientOutput::new(output);
     let worker = CheckWorker::start(workspace, output.clone())?;
     let mut server = LanguageServer { output, worker, documents: HashMap::new(), phase: Phase::Uninitialized };
@@ -50,7 +50,7 @@ pub fn serve(mut input: impl BufRead, output: Box<dyn Write + Send>, workspace: 
             Incoming::Closed => break,
         }
     }
-    Ok(if server.phase == Phase::ShutDown { End::Asked } else { End::Unasked })
+    Ok(if server.phase == Phase::ShutDown { LspEnd::Asked } else { LspEnd::Unasked })
 }
 
 /// The lifecycle of the server, as the protocol defines it.

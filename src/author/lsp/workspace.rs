@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{self, Config};
-use crate::gateway::{Offline, Options};
+use crate::gateway::{GatewayOptions, Offline};
 use crate::model::Snapshot;
 
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Workspace {
     /// The config file of `--config`; without it the config is searched in the folder.
     pub config: Option<PathBuf>,
     pub folder: PathBuf,
-    pub options: Options,
+    pub options: GatewayOptions,
 }
 
 /// The loaded workspace. A config that cannot be loaded is None here; `proxy check` reports its errors.

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub use statements::Pieces;
+pub use statements::StatementBuffer;
 
 use crate::author::lsp;
 use crate::author::reference;
@@ -22,7 +22,7 @@ use crate::model::{Principal, SurfaceKey};
 use crate::script::{self, Context, Failure, Limits, LogLevel, Paths, Program, Source, converse, on_big_stack};
 
 /// The environment of a prompt.
-pub struct Setting {
+pub struct PromptContext {
     pub gateway: Arc<Gateway>,
     pub settings: Arc<Settings>,
     /// The folder that `//` paths start at.
@@ -54,18 +54,18 @@ impl Interrupt {
 
 /// Output of the prompt.
 #[derive(Debug)]
-pub enum Shown {
+pub enum PromptOutput {
     Value(String),
     Text(String),
     Problem(Box<Diagnostic>),
 }
 
 /// The user interface of a prompt.
-pub trait Person {
+pub trait PromptUi {
     /// The next statement or command; None at the end of the input. `names` are the names defined so far.
     fn next(&mut self, names: &[String]) -> Option<String>;
 
-    fn show(&mut self, shown: Shown);
+    fn show(&mut self, shown: PromptOutput);
 }
 
 const HELP: &str = "\
@@ -75,7 +75,7 @@ Enter Starlark statements. The value of an expression is shown; names stay defin
 :quit        quit (also Ctrl-D); Ctrl-C cancels a running statement";
 
 /// Runs statements until the user quits. Blocks: must not run on a thread of the async runtime.
-pub fn talk(setting: &Setting, ui: &mut (impl Person + Send)) -> Result<(), Failure> {
+pub fn run_prompt(setting: &PromptContext, ui: &mut (impl PromptUi + Send)) -> Result<(), Failure> {
     on_big_stack(|| {
         converse(|prompt| {
             let mut number = 0;
@@ -90,9 +90,9 @@ pub fn talk(setting: &Setting, ui: &mut (impl Person + Send)) -> Result<(), Fail
                 }
                 number += 1;
                 match run(setting, prompt, &text, number) {
-                    Ok(Some(value)) => ui.show(Shown::Value(value)),
+                    Ok(Some(value)) => ui.show(PromptOutput::Value(value)),
                     Ok(None) => {}
-                    Err(failure) => ui.show(Shown::Problem(failure.diagnostic)),
+                    Err(failure) => ui.show(PromptOutput::Problem(failure.diagnostic)),
                 }
             }
         });
@@ -100,7 +100,7 @@ pub fn talk(setting: &Setting, ui: &mut (impl Person + Send)) -> Result<(), Fail
 }
 
 fn run(
-    setting: &Setting,
+    setting: &PromptContext,
     prompt: &script::Prompt<'_, '_>,
     text: &str,
     number: usize,
@@ -147,38 +147,38 @@ impl TestOverrides for PrintRedirect {
         true
     }
 
-    fn stands_in(&self, _kind: &str, _request: &RawRef) -> Option<Result<Raw, String>> {
+    fn mock(&self, _kind: &str, _request: &RawRef) -> Option<Result<Raw, String>> {
         None
     }
 }
 
 /// Runs a line that is a command of the prompt. `Some(None)` quits; None means that the line is not a command.
-fn command(line: &str) -> Option<Option<Shown>> {
+fn command(line: &str) -> Option<Option<PromptOutput>> {
     let documented = line.strip_prefix("help(").and_then(|rest| rest.strip_suffix(')'));
     let documented = documented.or_else(|| line.strip_prefix(":doc").map(str::trim));
     match (line, documented) {
         (":quit" | ":q" | ":exit" | "exit" | "quit" | "exit()" | "quit()", _) => Some(None),
-        (":help" | "help" | "?" | "help()", _) => Some(Some(Shown::Text(HELP.to_owned()))),
+        (":help" | "help" | "?" | "help()", _) => Some(Some(PromptOutput::Text(HELP.to_owned()))),
         (_, Some(name)) => Some(Some(document(name.trim_matches(['"', '\''])))),
         _ if line.starts_with(':') => {
             let unknown = Diagnostic::error(format!("unknown command `{line}`")).hint("`:help` lists the commands");
-            Some(Some(Shown::Problem(Box::new(unknown))))
+            Some(Some(PromptOutput::Problem(Box::new(unknown))))
         }
         _ => None,
     }
 }
 
-fn document(name: &str) -> Shown {
+fn document(name: &str) -> PromptOutput {
     let found = reference::find(name);
     let members = || reference::entries().iter().filter(|entry| entry.name.split('.').next() == Some(name));
     if found.is_empty() && members().next().is_some() {
         let lines: Vec<String> = members().map(|entry| entry.signature.clone()).collect();
-        return Shown::Text(lines.join("\n"));
+        return PromptOutput::Text(lines.join("\n"));
     }
     if found.is_empty() {
         let unknown = Diagnostic::error(format!("unknown built-in `{name}`"));
         let known = reference::entries().iter().map(|entry| entry.name.as_str());
-        return Shown::Problem(Box::new(match nearest(name, known) {
+        return PromptOutput::Problem(Box::new(match nearest(name, known) {
             Some(near) => unknown.hint(format!("did you mean `{near}`?")),
             None => unknown,
         }));
@@ -187,7 +187,7 @@ fn document(name: &str) -> Shown {
         .iter()
         .map(|entry| format!("{}  ({})\n\n{}", entry.signature, entry.availability(), entry.text))
         .collect();
-    Shown::Text(texts.join("\n\n"))
+    PromptOutput::Text(texts.join("\n\n"))
 }
 
 /// The completions at the end of a line, and the offset at which the completed part starts.

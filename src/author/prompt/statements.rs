@@ -2,11 +2,11 @@
 
 /// The lines of an incomplete statement.
 #[derive(Debug, Default)]
-pub struct Pieces {
+pub struct StatementBuffer {
     lines: String,
 }
 
-impl Pieces {
+impl StatementBuffer {
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn pieces(text: &str) -> Vec<String> {
-        let mut pieces = Pieces::default();
+        let mut pieces = StatementBuffer::default();
         let mut complete: Vec<String> = text.lines().flat_map(|line| pieces.push(line)).collect();
         complete.extend(pieces.finish());
         complete

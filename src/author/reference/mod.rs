@@ -17,7 +17,7 @@ use crate::{builtins, extension};
 
 /// One built-in: a function, or a member of a module or type.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct BuiltinEntry {
     /// `publish`, `json.decode`, `Backend.tools`.
     pub name: String,
     /// `publish(meta, handler)`; for a member that is not a function only its name.
@@ -72,7 +72,7 @@ const HANDLER: [&str; 10] = [
 /// Modules whose members all have effects, and so belong to [`When::Handler`].
 const EFFECT_MODULES: [&str; 7] = ["state", "shared_state", "http", "exec", "sqlite", "postgres", "uuid"];
 
-impl Entry {
+impl BuiltinEntry {
     /// Where and when the built-in can be used, on one line.
     pub fn availability(&self) -> String {
         let files = match self.group {
@@ -105,20 +105,20 @@ impl Entry {
 }
 
 /// All built-ins by group, sorted by name within each group.
-pub fn entries() -> &'static [Entry] {
-    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(collect);
+pub fn entries() -> &'static [BuiltinEntry] {
+    static ENTRIES: LazyLock<Vec<BuiltinEntry>> = LazyLock::new(collect);
     &ENTRIES
 }
 
 /// The built-in with this name; otherwise the members of types with the name after its last dot.
-pub fn find(name: &str) -> Vec<&'static Entry> {
-    let exact: Vec<&Entry> = entries().iter().filter(|entry| entry.name == name).collect();
+pub fn find(name: &str) -> Vec<&'static BuiltinEntry> {
+    let exact: Vec<&BuiltinEntry> = entries().iter().filter(|entry| entry.name == name).collect();
     if !exact.is_empty() {
         return exact;
     }
     let Some((_, member)) = name.rsplit_once('.') else { return Vec::new() };
     let of_type =
-        |entry: &&Entry| matches!(entry.group, Group::Type(_)) && entry.name.rsplit('.').next() == Some(member);
+        |entry: &&BuiltinEntry| matches!(entry.group, Group::Type(_)) && entry.name.rsplit('.').next() == Some(member);
     entries().iter().filter(of_type).collect()
 }
 
@@ -130,7 +130,7 @@ fn engine() -> DocModule {
         .documentation()
 }
 
-fn collect() -> Vec<Entry> {
+fn collect() -> Vec<BuiltinEntry> {
     let engine = engine();
     let common = builtins::common().build().documentation();
     let mut entries = Vec::new();
@@ -171,13 +171,13 @@ fn about_modules() -> &'static HashMap<&'static str, String> {
     &ABOUT
 }
 
-fn add_members(entries: &mut Vec<Entry>, group: Group, module: &DocModule, included: impl Fn(&str) -> bool) {
+fn add_members(entries: &mut Vec<BuiltinEntry>, group: Group, module: &DocModule, included: impl Fn(&str) -> bool) {
     for (name, item) in sorted(&module.members).into_iter().filter(|(name, _)| included(name)) {
         add_item(entries, group, name, item);
     }
 }
 
-fn add_item(entries: &mut Vec<Entry>, group: Group, name: &str, item: &DocItem) {
+fn add_item(entries: &mut Vec<BuiltinEntry>, group: Group, name: &str, item: &DocItem) {
     match item {
         DocItem::Member(member) => add_member(entries, group, name, member),
         DocItem::Module(module) => {
@@ -193,7 +193,7 @@ fn add_item(entries: &mut Vec<Entry>, group: Group, name: &str, item: &DocItem) 
     }
 }
 
-fn add_member(entries: &mut Vec<Entry>, group: Group, name: &str, member: &DocMember) {
+fn add_member(entries: &mut Vec<BuiltinEntry>, group: Group, name: &str, member: &DocMember) {
     let (signature, docs) = match member {
         // Constants of modules, such as `math.pi`, cannot have a doc comment.
         DocMember::Property(property) if property.docs.is_none() => return,
@@ -201,7 +201,7 @@ fn add_member(entries: &mut Vec<Entry>, group: Group, name: &str, member: &DocMe
         DocMember::Function(function) => (signature(name, function), &function.docs),
     };
     let text = docs.as_ref().map(text).unwrap_or_default();
-    entries.push(Entry { name: name.to_owned(), signature, text, group, when: when(name) });
+    entries.push(BuiltinEntry { name: name.to_owned(), signature, text, group, when: when(name) });
 }
 
 fn when(name: &str) -> When {

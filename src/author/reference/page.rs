@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Entry, Group, When, about_modules, entries};
+use super::{BuiltinEntry, Group, When, about_modules, entries};
 
 const INTRODUCTION: &str = "\
 # Built-ins
@@ -60,7 +60,7 @@ fn section(page: &mut String, title: &str, included: impl Fn(Group) -> bool) {
 }
 
 /// The heading of an entry. Members of a type omit the name of the type, which is the heading of the section.
-fn heading(entry: &Entry) -> String {
+fn heading(entry: &BuiltinEntry) -> String {
     match entry.group {
         Group::Type(name) => entry.signature[name.len()..].to_owned(),
         _ => entry.signature.clone(),

@@ -7,4 +7,4 @@ mod session;
 mod world;
 
 pub use language::{globals, types};
-pub use runner::{Options, Ran, Report, find, junit, run};
+pub use runner::{TestOptions, TestReport, TestResult, find, junit, run};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::backend_call::{Answer, Call};
+use super::backend_call::{Answer, BackendCall};
 use super::cache_hint::CacheHint;
 use super::error::CallError;
-use super::follower::{Follower, Listener, Subscription};
+use super::follower::{Listener, Subscriber, Subscription};
 use crate::json::Raw;
 use crate::model::{BackendView, ItemKind, Owner};
 
@@ -16,13 +16,13 @@ pub trait Backend: Send + Sync {
     /// The backend's status and its current lists.
     fn view(&self) -> Arc<BackendView>;
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>>;
+    fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>>;
 
     /// Subscribes to updates of a resource, named by the backend's own URI, until the subscription is dropped.
     fn subscribe<'a>(
         &'a self,
         _uri: &'a str,
-        _: &'a Follower,
+        _: &'a Subscriber,
         _: Listener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>> {
         Box::pin(std::future::ready(Err(CallError::no_subscriptions(&self.view().name))))
@@ -49,12 +49,12 @@ pub trait Backend: Send + Sync {
     }
 
     /// Whether calls run inside this process, as a part of the handler that makes them.
-    fn runs_here(&self) -> bool {
+    fn is_in_process(&self) -> bool {
         false
     }
 
     /// Like [`Backend::call`], but blocks the calling fiber until the call has finished.
-    fn call_blocking(&self, call: Call, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
+    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
         crate::fiber::wait(self.call(call), runtime)
     }
 }

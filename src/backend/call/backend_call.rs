@@ -14,7 +14,7 @@ use crate::script::Host;
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// A request to a backend. `params` hold the backend's own names and no reserved `_meta` keys.
-pub struct Call {
+pub struct BackendCall {
     /// Borrowed for methods that MCP defines, owned for methods that only the client knows.
     pub method: Cow<'static, str>,
     pub params: Raw,
@@ -24,9 +24,9 @@ pub struct Call {
     /// The client the call is made for. Without one, progress and log messages are dropped and questions fail.
     pub peer: Option<Arc<dyn Peer>>,
     /// Whether `input_required` results are returned to the caller instead of being answered here.
-    pub passes_questions_on: bool,
+    pub forwards_input_requests: bool,
     /// Whether the caller accepts a task as the result. For other callers the proxy waits until the task has ended.
-    pub takes_tasks: bool,
+    pub accepts_tasks: bool,
     /// Whether [`TASKS_EXTENSION`] is declared to a stateless server even if the client did not declare it.
     pub declares_tasks: bool,
     /// The handler that makes the call, for backends that run in this process as a part of it.

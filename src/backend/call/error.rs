@@ -30,7 +30,7 @@ pub enum CallError {
         "server `{backend}` did not respond within {} s (timeout); the call was queued for {} s of that (`maxConcurrent`)",
         rounded_seconds(*after), rounded_seconds(*queued)
     )]
-    LateStart { backend: Arc<str>, after: Duration, queued: Duration },
+    QueuedTimeout { backend: Arc<str>, after: Duration, queued: Duration },
     /// The timeout passed while the call was queued, so it was never sent.
     #[error(
         "server `{backend}` is busy: the call was queued for {} s and was not sent (`maxConcurrent: {limit}`)",
@@ -43,7 +43,7 @@ pub enum CallError {
         consecutive(*failures),
         next_attempt(*again)
     )]
-    Resting { backend: Arc<str>, failures: usize, reason: String, again: Duration },
+    CircuitOpen { backend: Arc<str>, failures: usize, reason: String, again: Duration },
     /// The connection or the task ended before there was a response.
     #[error("server `{backend}` failed before it responded: {reason}")]
     Lost { backend: Arc<str>, reason: String },
@@ -53,7 +53,7 @@ pub enum CallError {
     Protocol { backend: Arc<str>, reason: String },
     /// The server asked the client for input and did not get it.
     #[error("server `{backend}` requested input that is not available: {reason}")]
-    Unanswered { backend: Arc<str>, reason: String },
+    InputUnavailable { backend: Arc<str>, reason: String },
     /// Nothing of that name is published.
     #[error("no such item is published")]
     Unknown,

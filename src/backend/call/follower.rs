@@ -13,7 +13,7 @@ pub type Listener = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The client that subscribes. Decides on which connection the subscription is made.
 #[derive(Clone, Debug)]
-pub struct Follower {
+pub struct Subscriber {
     pub owner: Owner,
     pub abilities: Abilities,
     /// Cancelled when the client's session ends. `None` if the client has no session.

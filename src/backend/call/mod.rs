@@ -9,9 +9,9 @@ mod follower;
 mod peer;
 
 pub use backend::Backend;
-pub use backend_call::{Answer, Call, TASKS_EXTENSION};
+pub use backend_call::{Answer, BackendCall, TASKS_EXTENSION};
 pub use cache_hint::CacheHint;
 pub use error::CallError;
 pub(super) use error::SHUTTING_DOWN;
-pub use follower::{Follower, Listener, Subscription};
+pub use follower::{Listener, Subscriber, Subscription};
 pub use peer::{Peer, Question};

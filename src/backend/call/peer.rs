@@ -55,7 +55,7 @@ pub trait Peer: Send + Sync + Debug {
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
 
     /// Whether the client can show this form in this call, in its revision of the protocol.
-    fn takes_form(&self, question: &Question) -> bool;
+    fn supports_form(&self, question: &Question) -> bool;
 
     /// The same client while none of its calls is running. `None` if it cannot be reached then.
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::handshake::{self, Negotiation};
 use super::listing;
 use super::params::{self, MetaAdditions, StatelessMeta};
-use crate::backend::call::{Answer, Call, CallError, Peer, TASKS_EXTENSION};
+use crate::backend::call::{Answer, BackendCall, CallError, Peer, TASKS_EXTENSION};
 use crate::backend::transport::{Activity, Outgoing, Signals, Transport, TransportError};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
@@ -206,7 +206,7 @@ impl Connection {
         *current = Some(level);
     }
 
-    pub(crate) async fn call(&self, call: &Call, limits: CallLimits) -> Result<Answer, ConnectionFailure> {
+    pub(crate) async fn call(&self, call: &BackendCall, limits: CallLimits) -> Result<Answer, ConnectionFailure> {
         let activity = Activity::since(limits.started);
         let outcome = tokio::select! {
             biased;
@@ -225,11 +225,11 @@ impl Connection {
         if queued.is_zero() {
             CallError::Timeout { backend, after }
         } else {
-            CallError::LateStart { backend, after, queued }
+            CallError::QueuedTimeout { backend, after, queued }
         }
     }
 
-    async fn send(&self, call: &Call, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
+    async fn send(&self, call: &BackendCall, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
         if let Some(peer) = &call.peer {
             self.set_log_level(peer.log_level()).await;
         }
@@ -251,7 +251,7 @@ impl Connection {
         self.send_once(call, activity).await
     }
 
-    async fn send_once(&self, call: &Call, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
+    async fn send_once(&self, call: &BackendCall, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
         let id = self.transport.next_id();
         let peer = call.peer.as_deref();
         // Without a peer progress is requested as well: it keeps a long call from timing out.

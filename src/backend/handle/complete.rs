@@ -7,12 +7,15 @@ use super::dispatch::dispatch;
 use super::input_rounds::{InputRounds, unanswered};
 use super::questions::{InputRequired, InputResponses, action, encode_responses, wants_more};
 use super::tasks;
-use crate::backend::call::{Answer, Call, CallError, Peer};
+use crate::backend::call::{Answer, BackendCall, CallError, Peer};
 use crate::backend::supervision::SupervisedServer;
 use crate::json::{Object, Raw, RawRef};
 use crate::wire::code;
 
-pub(super) async fn call_to_completion(server: &Arc<SupervisedServer>, mut call: Call) -> Result<Answer, CallError> {
+pub(super) async fn call_to_completion(
+    server: &Arc<SupervisedServer>,
+    mut call: BackendCall,
+) -> Result<Answer, CallError> {
     // The params of the first request, recorded when the call is repeated.
     let mut original: Option<Raw> = None;
     let mut rounds = InputRounds::new(server.total_timeout(call.timeout));
@@ -20,17 +23,17 @@ pub(super) async fn call_to_completion(server: &Arc<SupervisedServer>, mut call:
     loop {
         match dispatch(server, &call).await {
             Ok(answer)
-                if (made_a_task || !call.takes_tasks)
+                if (made_a_task || !call.accepts_tasks)
                     && let Some(task) = tasks::started(&call, &answer.result) =>
             {
                 return Box::pin(tasks::wait_for_result(server, &call, task, &mut rounds)).await;
             }
             Err(CallError::Rpc(error))
-                if !call.passes_questions_on && !call.declares_tasks && tasks::requires_extension(&error) =>
+                if !call.forwards_input_requests && !call.declares_tasks && tasks::requires_extension(&error) =>
             {
                 call.declares_tasks = true;
             }
-            Ok(answer) if !call.passes_questions_on && wants_more(&answer.result) => {
+            Ok(answer) if !call.forwards_input_requests && wants_more(&answer.result) => {
                 let required = InputRequired::parse(&answer.result)
                     .map_err(|reason| CallError::Protocol { backend: Arc::clone(&server.name), reason })?;
                 let responses = Box::pin(rounds.ask_all(server, &required, &call)).await?;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::SemaphorePermit;
 
-use crate::backend::call::{Answer, Call, CallError, Peer, SHUTTING_DOWN};
+use crate::backend::call::{Answer, BackendCall, CallError, Peer, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, ConnectionFailure};
 use crate::backend::supervision::{SideClient, SideKey, SupervisedServer};
 
 /// Sends a request and waits for its response, whatever that is.
-pub(super) async fn dispatch(server: &SupervisedServer, call: &Call) -> Result<Answer, CallError> {
+pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> Result<Answer, CallError> {
     let mut limits = server.call_limits(call.timeout);
     server.breaker.check().inspect_err(|_| server.reconnect_if_down())?;
     let _permit = if needs_permit(call) { Some(acquire_permit(server, call, &mut limits).await?) } else { None };
@@ -17,7 +17,7 @@ pub(super) async fn dispatch(server: &SupervisedServer, call: &Call) -> Result<A
     let outcome = send(server, call, limits).await;
     // A timeout says nothing about the server if the caller set a shorter one, or if the call spent time in the queue.
     let is_short = matches!(outcome, Err(CallError::Timeout { .. })) && limits.idle < server.limits.idle;
-    let was_queued = matches!(outcome, Err(CallError::LateStart { .. }));
+    let was_queued = matches!(outcome, Err(CallError::QueuedTimeout { .. }));
     if !is_short && !was_queued {
         admitted.report(&outcome);
     }
@@ -26,14 +26,14 @@ pub(super) async fn dispatch(server: &SupervisedServer, call: &Call) -> Result<A
 
 /// Whether a request counts toward `maxConcurrent`. Requests about tasks do not: otherwise those that wait for tasks could
 /// block those that end them.
-fn needs_permit(call: &Call) -> bool {
+fn needs_permit(call: &BackendCall) -> bool {
     !call.method.starts_with("tasks/")
 }
 
 /// Waits until fewer than `maxConcurrent` calls are running. Dropping the future leaves the queue.
 async fn acquire_permit<'a>(
     server: &'a SupervisedServer,
-    call: &Call,
+    call: &BackendCall,
     limits: &mut CallLimits,
 ) -> Result<SemaphorePermit<'a>, CallError> {
     if let Ok(permit) = server.permits.try_acquire() {
@@ -56,7 +56,7 @@ async fn acquire_permit<'a>(
 
 /// Sends a request on the connection of its client. Sends it once more if that connection turns out to be stale, because
 /// the server then has not acted on it.
-async fn send(server: &SupervisedServer, call: &Call, limits: CallLimits) -> Result<Answer, CallError> {
+async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits) -> Result<Answer, CallError> {
     let mut stale: Option<Arc<Connection>> = None;
     loop {
         let main = match server.live_connection(stale.as_ref()) {
@@ -89,7 +89,7 @@ async fn send(server: &SupervisedServer, call: &Call, limits: CallLimits) -> Res
 
 async fn side_connection(
     server: &SupervisedServer,
-    call: &Call,
+    call: &BackendCall,
     key: &SideKey,
     main: &Connection,
     limits: CallLimits,

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::questions::{InputRequired, InputResponses, action, not_permitted};
-use crate::backend::call::{Call, CallError, Question};
+use crate::backend::call::{BackendCall, CallError, Question};
 use crate::backend::supervision::SupervisedServer;
 use crate::backend::transport::{ELICITATION, check_permitted};
 use crate::backoff::Backoff;
@@ -48,7 +48,7 @@ impl InputRounds {
         &mut self,
         server: &SupervisedServer,
         required: &InputRequired,
-        call: &Call,
+        call: &BackendCall,
     ) -> Result<InputResponses, CallError> {
         let waits_for_urls =
             required.requests.iter().all(|request| request.url().is_some_and(|url| self.visited_urls.contains(&url)));
@@ -72,7 +72,7 @@ impl InputRounds {
         &mut self,
         server: &SupervisedServer,
         required: &InputRequired,
-        call: &Call,
+        call: &BackendCall,
     ) -> Result<InputResponses, CallError> {
         let Some(peer) = &call.peer else { return Err(unanswered(server, "there is no client to ask")) };
         for request in &required.requests {
@@ -107,7 +107,7 @@ impl InputRounds {
     }
 
     /// Waits before the call is repeated, unless that would exceed its deadline.
-    async fn pause(&mut self, server: &SupervisedServer, call: &Call) -> Result<(), CallError> {
+    async fn pause(&mut self, server: &SupervisedServer, call: &BackendCall) -> Result<(), CallError> {
         let delay = self.backoff.next_delay();
         if Instant::now() + delay > self.deadline {
             return Err(timeout_error(server, call));
@@ -128,10 +128,10 @@ fn without_envelope(answer: &RawRef) -> Raw {
 }
 
 pub(super) fn unanswered(server: &SupervisedServer, reason: &str) -> CallError {
-    CallError::Unanswered { backend: Arc::clone(&server.name), reason: reason.to_owned() }
+    CallError::InputUnavailable { backend: Arc::clone(&server.name), reason: reason.to_owned() }
 }
 
 /// The total timeout of a call has passed.
-pub(super) fn timeout_error(server: &SupervisedServer, call: &Call) -> CallError {
+pub(super) fn timeout_error(server: &SupervisedServer, call: &BackendCall) -> CallError {
     CallError::Timeout { backend: Arc::clone(&server.name), after: server.total_timeout(call.timeout) }
 }

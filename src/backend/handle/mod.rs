@@ -10,6 +10,6 @@ mod stop_on_drop;
 mod subscribe;
 mod tasks;
 
-pub use questions::{asks_too_much, wants_more};
+pub use questions::{forbidden_input_request, wants_more};
 pub use server_handle::{Handle, start};
 pub use stop_on_drop::StopOnDrop;

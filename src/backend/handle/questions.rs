@@ -39,7 +39,7 @@ pub fn wants_more(result: &RawRef) -> bool {
 }
 
 /// Describes the first request in a result that a client with these abilities must not be asked.
-pub fn asks_too_much(result: &RawRef, abilities: Abilities) -> Option<String> {
+pub fn forbidden_input_request(result: &RawRef, abilities: Abilities) -> Option<String> {
     let required = InputRequired::parse(result).ok()?;
     required.requests.iter().find_map(|request| {
         let refused = check_permitted(abilities, &request.method, &request.params).err()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::{complete, subscribe};
-use crate::backend::call::{Answer, Backend, CacheHint, Call, CallError, Follower, Listener, Subscription};
+use crate::backend::call::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
 use crate::backend::connection::Environment;
 use crate::backend::supervision::{SupervisedServer, supervise};
 use crate::config::ServerConfig;
@@ -50,14 +50,14 @@ impl Backend for Handle {
         self.0.view.load_full()
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
+    fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(complete::call_to_completion(&self.0, call))
     }
 
     fn subscribe<'a>(
         &'a self,
         uri: &'a str,
-        follower: &'a Follower,
+        follower: &'a Subscriber,
         listener: Listener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>> {
         Box::pin(subscribe::subscribe(&self.0, uri, follower, listener))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::server_handle::Handle;
-use crate::backend::call::{Answer, Backend, CacheHint, Call, CallError, Follower, Listener, Subscription};
+use crate::backend::call::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
 use crate::json::Raw;
 use crate::model::{BackendView, ItemKind, Owner};
 
@@ -34,14 +34,14 @@ impl Backend for StopOnDrop {
         self.0.view()
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
+    fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {
         self.0.call(call)
     }
 
     fn subscribe<'a>(
         &'a self,
         uri: &'a str,
-        follower: &'a Follower,
+        follower: &'a Subscriber,
         listener: Listener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>> {
         self.0.subscribe(uri, follower, listener)

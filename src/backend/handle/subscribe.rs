@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::call::{CallError, Follower, Listener, SHUTTING_DOWN, Subscription};
+use crate::backend::call::{CallError, Listener, SHUTTING_DOWN, Subscriber, Subscription};
 use crate::backend::supervision::{SideClient, SupervisedServer};
 use crate::backend::transport::SubscriptionState;
 
@@ -12,7 +12,7 @@ use crate::backend::transport::SubscriptionState;
 pub(super) async fn subscribe(
     server: &SupervisedServer,
     uri: &str,
-    follower: &Follower,
+    follower: &Subscriber,
     listener: Listener,
 ) -> Result<Subscription, CallError> {
     let mut connection_state = server.state.clone();

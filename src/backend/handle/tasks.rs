@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::dispatch::dispatch;
 use super::input_rounds::{InputRounds, timeout_error};
 use super::questions::{InputRequired, encode_responses};
-use crate::backend::call::{Answer, Call, CallError, Peer, TASKS_EXTENSION};
+use crate::backend::call::{Answer, BackendCall, CallError, Peer, TASKS_EXTENSION};
 use crate::backend::supervision::SupervisedServer;
 use crate::json::{Needle, Object, Raw, RawRef, object, raw};
 use crate::model::ItemKind;
@@ -32,7 +32,7 @@ pub(super) struct Task {
 }
 
 /// The task that the result of a call refers to. A session-based server starts one only on request.
-pub(super) fn started(call: &Call, result: &RawRef) -> Option<Task> {
+pub(super) fn started(call: &BackendCall, result: &RawRef) -> Option<Task> {
     if call.method != CALL {
         return None;
     }
@@ -64,7 +64,7 @@ pub(super) fn requires_extension(error: &RpcError) -> bool {
 }
 
 /// The params that request a task, if the tool can only run as one and the caller did not request it.
-pub(super) fn as_task(server: &SupervisedServer, call: &Call) -> Option<Raw> {
+pub(super) fn as_task(server: &SupervisedServer, call: &BackendCall) -> Option<Raw> {
     if call.method != CALL {
         return None;
     }
@@ -83,7 +83,7 @@ pub(super) fn as_task(server: &SupervisedServer, call: &Call) -> Option<Raw> {
 /// an input request cannot be answered.
 pub(super) async fn wait_for_result(
     server: &Arc<SupervisedServer>,
-    call: &Call,
+    call: &BackendCall,
     task: Task,
     rounds: &mut InputRounds,
 ) -> Result<Answer, CallError> {
@@ -104,7 +104,7 @@ pub(super) async fn wait_for_result(
 
 async fn poll(
     server: &SupervisedServer,
-    call: &Call,
+    call: &BackendCall,
     task: &Task,
     rounds: &mut InputRounds,
     guard: &mut CancelTaskOnDrop,
@@ -155,7 +155,7 @@ async fn poll(
 /// Asks the client what a task requests. Requests with the keys in `answered` are skipped.
 async fn answer_task(
     server: &SupervisedServer,
-    call: &Call,
+    call: &BackendCall,
     id: &str,
     mut required: InputRequired,
     rounds: &mut InputRounds,
@@ -173,16 +173,16 @@ async fn answer_task(
 }
 
 /// A request about a task, on behalf of the caller of the tool.
-fn task_request(method: &'static str, id: &str, call: &Call) -> Call {
-    Call {
+fn task_request(method: &'static str, id: &str, call: &BackendCall) -> BackendCall {
+    BackendCall {
         host: None,
         method: method.into(),
         params: crate::json::raw(&json!({ "taskId": id })),
         timeout: call.timeout,
         cancel: call.cancel.clone(),
         peer: call.peer.clone(),
-        passes_questions_on: false,
-        takes_tasks: true,
+        forwards_input_requests: false,
+        accepts_tasks: true,
         declares_tasks: true,
     }
 }
@@ -190,12 +190,12 @@ fn task_request(method: &'static str, id: &str, call: &Call) -> Call {
 /// Cancels a task whose result is no longer needed, also when the call is dropped because its client disconnected.
 struct CancelTaskOnDrop {
     server: Arc<SupervisedServer>,
-    request: Option<Call>,
+    request: Option<BackendCall>,
     runtime: tokio::runtime::Handle,
 }
 
 impl CancelTaskOnDrop {
-    fn new(server: &Arc<SupervisedServer>, call: &Call, id: &str) -> Self {
+    fn new(server: &Arc<SupervisedServer>, call: &BackendCall, id: &str) -> Self {
         let mut request = task_request("tasks/cancel", id, call);
         (request.cancel, request.timeout) = (CancellationToken::new(), None);
         let (server, runtime) = (Arc::clone(server), tokio::runtime::Handle::current());

@@ -79,7 +79,7 @@ impl Breaker {
     }
 
     fn refusal(&self, circuit: &Circuit, until: Instant, now: Instant) -> CallError {
-        CallError::Resting {
+        CallError::CircuitOpen {
             backend: Arc::clone(&self.server),
             failures: circuit.failures,
             reason: circuit.reason.clone(),
@@ -109,11 +109,11 @@ fn health(outcome: &Result<Answer, CallError>) -> Health {
         // A server that responds with an error still responds.
         Ok(_) | Err(CallError::Rpc(_) | CallError::TooLarge { .. }) => Health::Working,
         // These concern the caller or the proxy, not the server.
-        Err(CallError::Cancelled | CallError::Unanswered { .. } | CallError::Refused { .. }) => Health::Unknown,
-        Err(CallError::Busy { .. } | CallError::Resting { .. } | CallError::Asks(_)) => Health::Unknown,
+        Err(CallError::Cancelled | CallError::InputUnavailable { .. } | CallError::Refused { .. }) => Health::Unknown,
+        Err(CallError::Busy { .. } | CallError::CircuitOpen { .. } | CallError::Asks(_)) => Health::Unknown,
         // Decided by the proxy, without the server.
         Err(CallError::Unknown | CallError::Rejected(_) | CallError::Failed { .. }) => Health::Unknown,
-        Err(CallError::Timeout { after, .. } | CallError::LateStart { after, .. }) => {
+        Err(CallError::Timeout { after, .. } | CallError::QueuedTimeout { after, .. }) => {
             let reason = format!("no response within {:.1} s", after.as_secs_f64());
             Health::Failing { reason, was_loss: false, is_shared: false }
         }

@@ -2,7 +2,7 @@
 
 use super::signals::Signals;
 use crate::json::{Object, Raw};
-use crate::wire::{Fault, Id, Message, Notification, Request, Response, encode, key};
+use crate::wire::{Id, Message, MessageError, Notification, Request, Response, encode, key};
 
 #[derive(Debug)]
 pub(crate) enum Inbound {
@@ -22,7 +22,7 @@ pub(crate) enum Inbound {
     Handled,
 }
 
-pub(crate) fn parse(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbound, Fault> {
+pub(crate) fn parse(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbound, MessageError> {
     Ok(match Message::parse(text)? {
         Message::Response(response) => Inbound::Response(response),
         Message::Request(request) if request.method == "ping" => {

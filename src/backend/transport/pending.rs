@@ -18,7 +18,7 @@ use super::signals::Signals;
 use crate::backend::call::Peer;
 use crate::json::Raw;
 use crate::model::{Abilities, Owner};
-use crate::wire::{Fault, Id, Request, RpcError, batch};
+use crate::wire::{Id, MessageError, Request, RpcError, batch};
 
 /// For how long the owner of an abandoned request is remembered: the server may still send messages for it.
 const ABANDONED_TTL: Duration = Duration::from_secs(60);
@@ -226,7 +226,7 @@ impl PendingRequests {
                 None => tracing::warn!(server = %self.server, "dropped a response without a usable id"),
             },
             Ok(inbound) => return self.dispatch(inbound, None),
-            Err(Fault { id, error }) => self.receive_malformed(text, id, &error),
+            Err(MessageError { id, error }) => self.receive_malformed(text, id, &error),
         }
         None
     }

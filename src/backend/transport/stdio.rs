@@ -18,7 +18,7 @@ use super::signals::Signals;
 use crate::fiber::run_on_runtime;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
-use crate::wire::{Id, Line, LineReader, LineSender, encode, line_writer};
+use crate::wire::{Id, InputLine, LineReader, LineSender, encode, line_writer};
 
 /// How long a child may take to exit after its stdin was closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -133,8 +133,8 @@ async fn read(
     let mut lines = LineReader::new(stdout, max_message_bytes);
     loop {
         let replies = match lines.next().await {
-            Ok(Some(Line::Text(text))) => pending.receive(text),
-            Ok(Some(Line::TooLong { head, tail, length })) => {
+            Ok(Some(InputLine::Text(text))) => pending.receive(text),
+            Ok(Some(InputLine::TooLong { head, tail, length })) => {
                 tracing::warn!(server = %pending.server, length, max_message_bytes, "skipped an oversized line");
                 pending.receive_oversized(&head, &tail, max_message_bytes);
                 continue;
@@ -166,13 +166,13 @@ async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize
     let mut lines = LineReader::new(stderr, max_line_bytes);
     while let Ok(Some(line)) = lines.next().await {
         match line {
-            Line::Text(text) => {
+            InputLine::Text(text) => {
                 let text = String::from_utf8_lossy(text);
                 *last_line.lock().unwrap_or_else(PoisonError::into_inner) =
                     text.chars().take(MAX_STDERR_LINE).collect();
                 tracing::info!(target: "server", server = %server, "{text}");
             }
-            Line::TooLong { length, .. } => {
+            InputLine::TooLong { length, .. } => {
                 tracing::info!(target: "server", server = %server, "a line of {length} bytes")
             }
         }

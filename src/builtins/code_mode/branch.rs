@@ -17,12 +17,12 @@ use starlark::{starlark_complex_value, starlark_simple_value};
 use super::serve::{ServeOutcome, serve};
 use super::tools::CodeTools;
 use crate::config::CodeMode;
-use crate::sandbox::Run;
+use crate::sandbox::ScriptRun;
 use crate::script::script_error;
 
 /// The functions for all branches of the fork at position `at`.
 pub(crate) fn branches<'v>(
-    run: &Arc<Run>,
+    run: &Arc<ScriptRun>,
     at: &str,
     count: usize,
     tools: &CodeTools<'v>,
@@ -40,7 +40,7 @@ pub(crate) fn branches<'v>(
 #[derive(ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 struct BranchContext {
     #[allocative(skip)]
-    run: Arc<Run>,
+    run: Arc<ScriptRun>,
     /// The path of the branch, such as `3.0.`.
     path: String,
     #[allocative(skip)]

@@ -15,7 +15,7 @@ use crate::builtins::session::World;
 use crate::config::CodeMode;
 use crate::json::Raw;
 use crate::model::error_result;
-use crate::sandbox::{ExitReason, Job, Workers};
+use crate::sandbox::{ExitReason, ScriptJob, Workers};
 use crate::script::{Context, convert, script_error};
 use crate::typings::signatures;
 
@@ -52,7 +52,7 @@ pub fn register_run_script(builder: &mut GlobalsBuilder) {
             None => json!({}),
         };
         let limits = World::of(eval)?.settings.code_mode.clone();
-        let job = Job::new(source, &data, tools.definitions(), &limits);
+        let job = ScriptJob::new(source, &data, tools.definitions(), &limits);
         let request = [source, &data.to_string()];
         let result = context.nested_function("run_script", &request, eval, |eval| run(job, &tools, &limits, eval))?;
         Ok(convert::text_to_starlark(result.get(), eval.heap())?)
@@ -81,7 +81,7 @@ pub fn register_run_script(builder: &mut GlobalsBuilder) {
 
 /// Starts a worker process and serves the script to its end.
 fn run<'v>(
-    job: Job,
+    job: ScriptJob,
     tools: &CodeTools<'v>,
     limits: &CodeMode,
     eval: &mut Evaluator<'v, '_, '_>,

@@ -13,7 +13,7 @@ use crate::builtins::session::World;
 use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
 use crate::model::error_result;
-use crate::sandbox::{Event, ExitReason, Run, ScriptResult, WorkerRequest};
+use crate::sandbox::{ExitReason, ScriptEvent, ScriptResult, ScriptRun, WorkerRequest};
 use crate::script::{Context, convert, error_message};
 
 /// Upper bound of the results of `search_tools()`.
@@ -31,7 +31,7 @@ pub(crate) enum ServeOutcome {
 
 /// Serves a branch to its end. An error ends the whole run.
 pub(crate) fn serve<'v>(
-    run: &Arc<Run>,
+    run: &Arc<ScriptRun>,
     branch: &str,
     tools: &CodeTools<'v>,
     limits: &CodeMode,
@@ -45,9 +45,9 @@ pub(crate) fn serve<'v>(
             Err(exit_reason) => return Ok(ServeOutcome::Exited(exit_reason)),
         };
         let (at, want) = match event {
-            Event::End => return Ok(ServeOutcome::BranchDone),
-            Event::Done(last) => return Ok(ServeOutcome::ScriptDone(last)),
-            Event::WorkerRequest { at, want } => (at, want),
+            ScriptEvent::End => return Ok(ServeOutcome::BranchDone),
+            ScriptEvent::Done(last) => return Ok(ServeOutcome::ScriptDone(last)),
+            ScriptEvent::WorkerRequest { at, want } => (at, want),
         };
         let value = match want {
             WorkerRequest::Fork { count, limit } => {
@@ -83,7 +83,7 @@ fn call_for_script<'v>(
     let Some(tool) = tools.get(name) else { return Ok(error_result(&tools.unknown(name))) };
     let context = Context::of(eval)?;
     let result = context.nested_function("call_tool", &[name, arguments.get()], eval, |eval| {
-        let outcome = Context::of(eval)?.within_time(timeout, eval, |eval| {
+        let outcome = Context::of(eval)?.with_timeout(timeout, eval, |eval| {
             let heap = eval.heap();
             let arguments = convert::text_to_starlark(arguments.get(), heap)?;
             let result = call_tool(tool, arguments, eval)?;

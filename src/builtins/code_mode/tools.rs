@@ -12,7 +12,7 @@ use crate::builtins::session::World;
 use crate::model::Definition;
 use crate::sandbox::{found_tool, no_such_tool};
 use crate::script::ScriptError;
-use crate::search::{SharedIndex, Shelf, Tool};
+use crate::search::{IndexCache, SharedIndex, Tool};
 use crate::typings::identifiers;
 
 pub(crate) struct CodeTools<'v> {
@@ -73,7 +73,7 @@ impl<'v> CodeTools<'v> {
     pub(crate) fn search(&self, query: &str, limit: usize, world: &World) -> Json {
         let shared = self.index.clone().unwrap_or_else(|| {
             let tools = self.tools.iter().map(|(tool, _)| tool.clone()).collect();
-            Shelf::shared().index(tools, world.settings.embedder.clone())
+            IndexCache::shared().index(tools, world.settings.embedder.clone())
         });
         let index = shared.ready();
         let functions = identifiers(self.definitions().map(Definition::key));

@@ -91,7 +91,7 @@ fn publish_item<'v>(
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<NoneType> {
     let function = format!("{}()", publisher(kind));
-    Context::of(eval)?.require_top(&function)?;
+    Context::of(eval)?.require_top_level(&function)?;
     let metadata = metadata_of(kind, meta)?;
     check_handler(metadata, handler)?;
     if kind == ItemKind::Tool {

@@ -32,7 +32,7 @@ pub fn register_passthrough(builder: &mut GlobalsBuilder) {
         #[starlark(default = true)] prompts: bool,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        Context::of(eval)?.require_top("passthrough()")?;
+        Context::of(eval)?.require_top_level("passthrough()")?;
         let kinds =
             [(ItemKind::Resource, resources), (ItemKind::ResourceTemplate, resources), (ItemKind::Prompt, prompts)];
         let (world, place) = (World::of(eval)?, place(eval));

@@ -63,7 +63,7 @@ fn members(builder: &mut GlobalsBuilder) {
 }
 
 /// Returns whether the whole text matches a glob, like `re.glob()`. An invalid pattern matches nothing.
-pub fn glob_fits(pattern: &str, text: &str) -> bool {
+pub fn glob_matches(pattern: &str, text: &str) -> bool {
     compiled(&from_glob(pattern)).is_ok_and(|regex| regex.is_match(text))
 }
 

@@ -24,7 +24,7 @@ use crate::builtins::publish::checks::check_handler;
 use crate::builtins::session::World;
 use crate::model::ItemKind;
 use crate::script::{Context, ScriptError, convert, script_error};
-use crate::search::{SharedIndex, Shelf, Tool};
+use crate::search::{IndexCache, SharedIndex, Tool};
 
 /// Upper bound of `limit`.
 const MAX_RESULTS: i32 = 1_000;
@@ -162,7 +162,7 @@ pub fn register_search_index(builder: &mut GlobalsBuilder) {
             indexed.push(tool_of("search_index", *item)?);
         }
         let world = World::of(eval)?;
-        let shared = Shelf::shared().index(indexed, world.settings.embedder.clone());
+        let shared = IndexCache::shared().index(indexed, world.settings.embedder.clone());
         if Context::of(eval)?.host.is_none() {
             let mut notes = world.notes();
             notes.indexes.push(shared.clone());

@@ -119,6 +119,6 @@ fn run_hook<'v>(
         ))
     };
     let run = || context.invoke(eval, callee, &[request], &[]);
-    let answer = context.not_within_itself(&format!("{NAME} {method} {name}"), recursion_error, run)?;
+    let answer = context.forbid_recursion(&format!("{NAME} {method} {name}"), recursion_error, run)?;
     Ok((!answer.is_none()).then_some(answer))
 }

@@ -39,7 +39,7 @@ impl Rounds {
             assert!(cursor.journal().is_replayed(), "the journal has entries that were not replayed");
         }
         // Through its serialized form, as in the store.
-        self.snapshot = JournalSnapshot::from_bytes(&cursor.journal().into_past().to_bytes().unwrap()).unwrap();
+        self.snapshot = JournalSnapshot::from_bytes(&cursor.journal().take_snapshot().to_bytes().unwrap()).unwrap();
         outcome
     }
 

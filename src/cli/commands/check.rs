@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::author::check::{Item, Report, scripts};
+use crate::author::check::{CheckReport, Item, scripts};
 use crate::author::lint::{self, Role};
-use crate::author::published::{Changes, Record};
+use crate::author::published::{PublishedChanges, PublishedFile};
 use crate::cli::failure::Failure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, table};
@@ -37,9 +37,9 @@ pub(crate) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let mut report = Report::default();
+    let mut report = CheckReport::default();
     let mut code = 0;
-    let mut note = |outcome: Result<(), Failure>, report: &mut Report| {
+    let mut note = |outcome: Result<(), Failure>, report: &mut CheckReport| {
         if let Err(failure) = outcome {
             let (failed, problems) = failure.into_parts();
             code = code.max(failed);
@@ -72,11 +72,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if code == 0 { Ok(()) } else { Err(Failure::already_reported(code)) }
 }
 
-fn check_config(source: &SourceArgs, live: bool, report: &mut Report) -> Result<(), Failure> {
+fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Result<(), Failure> {
     let loaded = source.load()?;
     report.add_scripts(&loaded.config);
     let options = setup::options(loaded.bundled)?;
-    let record = Record::of(&loaded.config, options.cache_folder.as_deref());
+    let record = PublishedFile::of(&loaded.config, options.cache_folder.as_deref());
     if live {
         return setup::with_loaded(&loaded, None, async |gateway, surface| {
             let snapshot = gateway.snapshot();
@@ -96,7 +96,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut Report) -> Result<
 }
 
 /// Checks a single script according to its role. A session script runs over the servers of the config.
-fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut Report) -> Result<(), Failure> {
+fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut CheckReport) -> Result<(), Failure> {
     let script = scripts::read(file).map_err(|problem| Failure::config(vec![problem]))?;
     let role = Role::of(&script);
     if role == Role::Session {
@@ -106,7 +106,7 @@ fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut Repor
     if role == Role::Extension { check_extension(&script, report) } else { Ok(()) }
 }
 
-fn check_extension(script: &script::Source, report: &mut Report) -> Result<(), Failure> {
+fn check_extension(script: &script::Source, report: &mut CheckReport) -> Result<(), Failure> {
     let reach = Arc::new(Reach::new(setup::variables(), None));
     let loaded = extension::load(script, &Limits::SESSION_SCRIPT, &reach).map_err(Failure::failed)?;
     let Some(extension) = loaded else {
@@ -123,7 +123,7 @@ fn check_extension(script: &script::Source, report: &mut Report) -> Result<(), F
     Ok(())
 }
 
-fn show(report: &Report) {
+fn show(report: &CheckReport) {
     output::diagnostics(&report.problems);
     if !report.servers.is_empty() {
         let rows: Vec<_> = report.servers.iter().map(|server| vec![server.name.clone(), server.text.clone()]).collect();
@@ -157,7 +157,7 @@ fn show(report: &Report) {
 }
 
 /// Shows the difference to what `proxy serve` last published.
-fn show_changes(changes: &Changes) {
+fn show_changes(changes: &PublishedChanges) {
     if changes.is_empty() {
         output::out("no changes compared to the last run of `proxy serve`\n");
         return;
@@ -175,7 +175,7 @@ fn show_changes(changes: &Changes) {
     output::out("");
 }
 
-fn as_json(report: &Report) -> Value {
+fn as_json(report: &CheckReport) -> Value {
     let problems: Vec<Value> = report
         .problems
         .iter()
@@ -201,6 +201,6 @@ fn as_json(report: &Report) -> Value {
         let items: Vec<Value> = items.map(|item| json!({"name": item.name, "server": item.server})).collect();
         all.insert(kind.list_member().to_owned(), items.into());
     }
-    all.insert("changes".to_owned(), report.changes.as_ref().map_or(Value::Null, Changes::to_json));
+    all.insert("changes".to_owned(), report.changes.as_ref().map_or(Value::Null, PublishedChanges::to_json));
     all.into()
 }

@@ -18,7 +18,9 @@ use crate::diagnostic::Diagnostic;
 use crate::gateway::Gateway;
 use crate::json::Raw;
 use crate::model::{Definition, Principal, error_result};
-use crate::sandbox::{Event, ExitReason, Job, Run, ScriptResult, WorkerRequest, Workers, found_tool, no_such_tool};
+use crate::sandbox::{
+    ExitReason, ScriptEvent, ScriptJob, ScriptResult, ScriptRun, WorkerRequest, Workers, found_tool, no_such_tool,
+};
 use crate::server::Identity;
 use crate::surface::Surface;
 use crate::typings::identifiers;
@@ -75,7 +77,7 @@ fn read_script(script: &str) -> Result<String, Failure> {
 
 async fn execute(script: &str, data: &Value, limits: &CodeMode, gateway: &Arc<Gateway>, surface: &Arc<Surface>) -> Raw {
     let definitions = surface.tools().map(|entry| entry.definition.as_ref());
-    let run = match Workers::shared().start(Job::new(script, data, definitions, limits), limits, None).await {
+    let run = match Workers::shared().start(ScriptJob::new(script, data, definitions, limits), limits, None).await {
         Ok(run) => run,
         Err(ending) => return error_result(&ending.told(limits)),
     };
@@ -88,7 +90,7 @@ type BranchResult<'a> = Pin<Box<dyn Future<Output = Result<Option<ScriptResult>,
 
 /// Serves the requests of one branch of the script until the branch ends, and concurrently those of its own branches.
 fn serve<'a>(
-    run: &'a Run,
+    run: &'a ScriptRun,
     branch: String,
     limits: &'a CodeMode,
     gateway: &'a Arc<Gateway>,
@@ -97,9 +99,9 @@ fn serve<'a>(
     Box::pin(async move {
         loop {
             let (at, want) = match run.next(&branch).await? {
-                Event::Done(result) => return Ok(Some(result)),
-                Event::End => return Ok(None),
-                Event::WorkerRequest { at, want } => (at, want),
+                ScriptEvent::Done(result) => return Ok(Some(result)),
+                ScriptEvent::End => return Ok(None),
+                ScriptEvent::WorkerRequest { at, want } => (at, want),
             };
             let value = match want {
                 WorkerRequest::Fork { count, .. } => {

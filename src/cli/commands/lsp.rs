@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::author::lsp::{self, End, Workspace};
+use crate::author::lsp::{self, LspEnd, Workspace};
 use crate::cli::failure::Failure;
 use crate::cli::setup;
 
@@ -24,7 +24,7 @@ pub(super) fn run(args: &LspArgs) -> Result<(), Failure> {
     let workspace = Workspace { config, folder, options: setup::options(false)? };
     let output = Box::new(std::io::stdout());
     match lsp::serve(std::io::stdin().lock(), output, workspace)? {
-        End::Asked => Ok(()),
-        End::Unasked => Err(Failure::already_reported(1)),
+        LspEnd::Asked => Ok(()),
+        LspEnd::Unasked => Err(Failure::already_reported(1)),
     }
 }

@@ -9,14 +9,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::author::check::unpublished;
-use crate::author::published::Record;
+use crate::author::published::PublishedFile;
 use crate::cli::failure::Failure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, table};
 use crate::config::Config;
 use crate::control::Control;
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, Options, Reread};
+use crate::gateway::{Gateway, GatewayOptions, Reread};
 use crate::model::{ItemKind, Status};
 use crate::server::{HttpFront, Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
@@ -47,7 +47,7 @@ pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
     outcome
 }
 
-async fn serve(args: ServeArgs, loaded: LoadedConfig, options: Options) -> Result<(), Failure> {
+async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -> Result<(), Failure> {
     let config = loaded.config;
     let listener = match &args.http {
         Some(address) => Some(bind(&config, address.as_deref(), args.insecure).await?),
@@ -64,7 +64,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: Options) -> Resul
     let reread: Reread =
         Arc::new(move || source.load().map(|loaded| loaded.config).map_err(|failure| failure.into_parts().1));
     tokio::spawn(Arc::clone(&gateway).follow_files(config.clone(), reread));
-    let record = Record::of(&config, options.cache_folder.as_deref());
+    let record = PublishedFile::of(&config, options.cache_folder.as_deref());
     if let Some(record) = record.clone() {
         tokio::spawn(record.follow(gateway.watch()));
     }

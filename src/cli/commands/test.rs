@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::author::testing::{self, Options, Ran, Report};
+use crate::author::testing::{self, TestOptions, TestReport, TestResult};
 use crate::cli::failure::Failure;
 use crate::cli::{output, setup, table};
 use crate::config::{self, Config, SessionScript};
@@ -46,7 +46,7 @@ pub(super) fn run(args: &TestArgs) -> Result<(), Failure> {
         return Err(no_tests(format!("no `*_test.star` file in {}", searched.join(", "))));
     }
     let reach = Arc::new(Reach::new(setup::variables(), Some(std::env::current_exe()?)));
-    let options = Options { root, filter: args.filter.clone(), reach };
+    let options = TestOptions { root, filter: args.filter.clone(), reach };
     let colour = output::stdout_colour();
     let report = testing::run(&files, &options, |ran| {
         if !args.json {
@@ -127,7 +127,7 @@ fn painted(text: &str, code: u8, colour: bool) -> String {
 }
 
 /// The line of a test. For a failed test, also the error and the printed output.
-fn render(ran: &Ran, colour: bool) -> String {
+fn render(ran: &TestResult, colour: bool) -> String {
     let Some(failure) = &ran.failure else {
         return format!("{}    {}", painted("ok", 32, colour), ran.name());
     };
@@ -143,7 +143,7 @@ fn render(ran: &Ran, colour: bool) -> String {
     text
 }
 
-fn summary(report: &Report, colour: bool) -> String {
+fn summary(report: &TestReport, colour: bool) -> String {
     let (passed, failed) = (report.passed(), report.failed());
     let seconds = format!("in {:.2} s", report.duration.as_secs_f64());
     match failed {

@@ -82,7 +82,7 @@ impl Peer for TerminalUser {
         async { receiver.await.map_err(|_| RpcError::internal("the user did not answer")) }.boxed()
     }
 
-    fn takes_form(&self, _: &Question) -> bool {
+    fn supports_form(&self, _: &Question) -> bool {
         self.abilities.form
     }
 }

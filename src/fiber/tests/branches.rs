@@ -10,7 +10,7 @@ use futures::FutureExt;
 use tokio::sync::Semaphore;
 
 use super::Alive;
-use crate::fiber::{Branches, Pool, is_over_slice, wait_for_others, wait_here};
+use crate::fiber::{Branches, Pool, is_over_slice, wait_for_siblings, wait_here};
 
 type Jobs<'a> = Vec<Box<dyn FnOnce() + 'a>>;
 
@@ -135,7 +135,7 @@ async fn a_branch_that_waits_for_its_siblings_continues_after_them() {
         let order = RefCell::new(Vec::new());
         let may_go_on = || order.borrow().len() >= 2;
         let first: Box<dyn FnOnce() + '_> = Box::new(|| {
-            assert!(wait_for_others());
+            assert!(wait_for_siblings());
             order.borrow_mut().push("first");
         });
         let other = |name| {
@@ -156,7 +156,7 @@ async fn branches_that_all_wait_for_each_other_are_told_so() {
         let jobs = (0..5).map(|_| {
             let hopeless = &hopeless;
             Box::new(move || {
-                if !wait_for_others() {
+                if !wait_for_siblings() {
                     *hopeless.borrow_mut() += 1;
                 }
             }) as Box<dyn FnOnce() + '_>

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 
 use super::Alive;
-use crate::fiber::{Pool, PoolError, flush_wakeups, give_way, on_runtime_park, wait, wait_here};
+use crate::fiber::{Pool, PoolError, batch_wakeups, flush_wakeups, wait, wait_here, yield_now};
 
 /// Lets other tasks run until the condition holds.
 async fn until(condition: impl Fn() -> bool) {
@@ -95,7 +95,7 @@ async fn fibers_that_wake_each_other_miss_no_wakeup() {
 /// The runtime thread batches wake-ups until it parks, as in production.
 #[test]
 fn jobs_whose_wakeup_was_held_back_all_run() {
-    on_runtime_park();
+    batch_wakeups();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().on_thread_park(flush_wakeups).build();
     let pool = Pool::new(16);
     runtime.unwrap().block_on(async {
@@ -117,7 +117,7 @@ async fn handlers_that_compute_let_others_on_their_thread_go_on() {
         let job = move || {
             done.fetch_add(1, Ordering::SeqCst);
             while done.load(Ordering::SeqCst) < 32 {
-                give_way();
+                yield_now();
             }
         };
         pool.run(job)

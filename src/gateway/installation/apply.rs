@@ -13,7 +13,7 @@ use crate::backend::{Environment, idle_view};
 use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
-use crate::gateway::options::Options;
+use crate::gateway::options::GatewayOptions;
 use crate::gateway::rebuild::Edition;
 use crate::host_io::Reach;
 use crate::model::Snapshot;
@@ -21,7 +21,7 @@ use crate::surface::ScriptSource;
 
 /// Everything that a config determines and a reload may replace.
 pub(crate) struct Installation {
-    pub(crate) options: Options,
+    pub(crate) options: GatewayOptions,
     pub(crate) environment: Environment,
     /// The I/O of local tools.
     reach: Arc<Reach>,
@@ -42,7 +42,12 @@ struct Applied {
 }
 
 impl Installation {
-    pub(crate) fn new(options: Options, environment: Environment, backend_set: BackendSet, reach: Arc<Reach>) -> Self {
+    pub(crate) fn new(
+        options: GatewayOptions,
+        environment: Environment,
+        backend_set: BackendSet,
+        reach: Arc<Reach>,
+    ) -> Self {
         Installation {
             options,
             environment,

@@ -8,7 +8,7 @@ use super::script_source::script_source;
 use crate::config::{Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
-use crate::gateway::options::Options;
+use crate::gateway::options::GatewayOptions;
 use crate::host_io::Reach;
 use crate::search::Embedder;
 use crate::search::embedding;
@@ -30,7 +30,7 @@ impl Prepared {
     /// others alone. A path under `extensions` that does not exist is an error of the config.
     pub(crate) fn of(
         config: &Config,
-        options: &Options,
+        options: &GatewayOptions,
         http: &http::Pool,
         pool: &Pool,
         reach: &Arc<Reach>,
@@ -62,7 +62,7 @@ pub(crate) fn store(config: &Config) -> Result<Store, Diagnostic> {
 /// The embedding service for searches, if the config names one.
 fn embedder(
     config: &Config,
-    options: &Options,
+    options: &GatewayOptions,
     http: &http::Pool,
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Arc<dyn Embedder>> {

@@ -51,7 +51,7 @@ impl Journal {
     }
 
     /// Takes the records out, for a later run.
-    pub fn into_past(&self) -> JournalSnapshot {
+    pub fn take_snapshot(&self) -> JournalSnapshot {
         JournalSnapshot { records: std::mem::take(&mut self.lock().records) }
     }
 }

@@ -35,7 +35,7 @@ pub struct Context {
     pub(super) cursor: RefCell<Option<JournalCursor>>,
     /// How many `parallel()` calls this run is inside of.
     pub(super) branch_depth: usize,
-    /// The names passed to [`Context::not_within_itself`] that are running, outermost first.
+    /// The names passed to [`Context::forbid_recursion`] that are running, outermost first.
     running: RefCell<Vec<String>>,
     /// At a prompt, built-ins of the top level and of handlers are both allowed.
     at_prompt: bool,
@@ -60,7 +60,7 @@ impl Context {
     }
 
     /// Sets the hint of the error for an effect at the top level: where effects belong in this kind of file.
-    pub fn with_cure(mut self, hint: &'static str) -> Self {
+    pub fn with_top_level_hint(mut self, hint: &'static str) -> Self {
         self.top_level_hint = hint;
         self
     }
@@ -121,7 +121,7 @@ impl Context {
     }
 
     /// An error unless this run is a top level.
-    pub fn require_top(&self, what: &str) -> Result<(), ScriptError> {
+    pub fn require_top_level(&self, what: &str) -> Result<(), ScriptError> {
         if self.host.is_none() || self.at_prompt {
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl Context {
 
     /// Runs something that must not call itself, directly or indirectly. If it does, the whole run ends with the error
     /// `recursion`.
-    pub fn not_within_itself<T>(
+    pub fn forbid_recursion<T>(
         &self,
         name: &str,
         recursion: impl FnOnce() -> ScriptError,

@@ -155,7 +155,7 @@ impl Context {
         }
         loop {
             match cursor.step(kind, request) {
-                Step::OthersReplaying if fiber::wait_for_others() => {}
+                Step::OthersReplaying if fiber::wait_for_siblings() => {}
                 Step::OthersReplaying => return Err(self.diverged(kind, "other things")),
                 Step::Diverged { recorded } => return Err(self.diverged(kind, &format!("`{recorded}`"))),
                 step => return Ok(step),

@@ -19,7 +19,7 @@ use crate::script::{Host, Stop, script_error};
 impl Context {
     /// Runs something with a time limit. Returns None if the limit was exceeded; effects up to then have happened, so the
     /// caller must record the section as a whole.
-    pub fn within_time<'v, T>(
+    pub fn with_timeout<'v, T>(
         &self,
         limit: Duration,
         evaluator: &mut Evaluator<'v, '_, '_>,

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use tokio::sync::Notify;
 
 use super::client::Client;
-use crate::backend::{CallError, Follower, Listener, Subscription};
+use crate::backend::{CallError, Listener, Subscriber, Subscription};
 use crate::gateway::SurfaceHandle;
 use crate::server::Server;
 use crate::surface::{NoUpdates, Surface, UpdateSource};
@@ -66,7 +66,7 @@ impl Followed {
         let listener = self.listener(uri, &source);
         let dispatcher = server.gateway.calls().dispatcher.clone();
         let (owner, abilities, gone) = (client.owner.clone(), client.abilities, client.gone.clone());
-        let follower = Follower { owner, abilities, gone };
+        let follower = Subscriber { owner, abilities, gone };
         let subscription = dispatcher.subscribe(&source.backend, &source.original, &follower, listener).await;
         let subscription = subscription?;
         // Others may have come while the server was asked.

@@ -209,7 +209,7 @@ impl Peer for ClientPeer {
         }
     }
 
-    fn takes_form(&self, question: &Question) -> bool {
+    fn supports_form(&self, question: &Question) -> bool {
         self.askable().form
             && match &self.ask_by {
                 AskBy::Nothing => false,

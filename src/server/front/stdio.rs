@@ -20,8 +20,8 @@ use crate::server::era::detect;
 use crate::server::methods::initialize::Handshake;
 use crate::server::methods::{self, Outcome, initialize, vendor};
 use crate::wire::{
-    Fault, Line, LineReader, LineSender, Message, Request, Revision, RpcError, batch as split, code, encode,
-    line_writer,
+    InputLine, LineReader, LineSender, Message, MessageError, Request, Revision, RpcError, batch as split, code,
+    encode, line_writer,
 };
 
 const QUEUE: usize = 1024;
@@ -51,8 +51,8 @@ pub async fn serve_stdio(
     let mut reader = LineReader::new(input, max_line);
     loop {
         match reader.next().await {
-            Ok(Some(Line::Text(text))) => front.take(text).await,
-            Ok(Some(Line::TooLong { length, .. })) => {
+            Ok(Some(InputLine::Text(text))) => front.take(text).await,
+            Ok(Some(InputLine::TooLong { length, .. })) => {
                 let reason = format!("a message of {length} bytes is larger than {max_line}");
                 front.send_nameless(&RpcError::invalid_request(&reason)).await;
             }
@@ -137,8 +137,8 @@ impl Front {
                 Some(questions) => questions.take(response),
                 None => tracing::debug!(?response.id, "an answer to nothing was dropped"),
             },
-            Err(Fault { id: Some(id), error }) => self.send(encode::error(Some(&id), &error)).await,
-            Err(Fault { id: None, error }) => self.send_nameless(&error).await,
+            Err(MessageError { id: Some(id), error }) => self.send(encode::error(Some(&id), &error)).await,
+            Err(MessageError { id: None, error }) => self.send_nameless(&error).await,
         }
     }
 
@@ -216,7 +216,7 @@ impl Front {
         }
     }
 
-    async fn take_batch(self: &Arc<Self>, items: Result<Vec<Raw>, Fault>) {
+    async fn take_batch(self: &Arc<Self>, items: Result<Vec<Raw>, MessageError>) {
         let items = match items {
             Ok(items) => items,
             Err(fault) => return self.send_nameless(&fault.error).await,

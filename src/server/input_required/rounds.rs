@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::conversation::{Conversation, Turn};
 use super::journals::{self, Reopened};
 use super::ticket::{CallFingerprint, Waiting};
-use crate::backend::{CallError, Peer, asks_too_much, wants_more};
+use crate::backend::{CallError, Peer, forbidden_input_request, wants_more};
 use crate::builtins::Handler;
 use crate::calls::{ItemCall, RequestContext};
 use crate::json::{Object, Raw, raw};
@@ -128,8 +128,8 @@ fn seal_server_state(
         return Ok(result);
     }
     let Some((backend, name)) = target(call, &request.surface) else { return Ok(result) };
-    if let Some(reason) = asks_too_much(&result, peer.client().abilities) {
-        return Err(CallError::Unanswered { backend, reason });
+    if let Some(reason) = forbidden_input_request(&result, peer.client().abilities) {
+        return Err(CallError::InputUnavailable { backend, reason });
     }
     let Ok(object) = Object::of(&result) else { return Ok(result) };
     // A server without state of its own gets none back.

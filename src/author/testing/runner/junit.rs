@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use super::report::{Ran, Report, seconds};
+use super::report::{TestReport, TestResult, seconds};
 
 /// Returns the report as an XML document.
-pub fn junit(report: &Report) -> String {
+pub fn junit(report: &TestReport) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let totals = |ran: &[&Ran]| {
+    let totals = |ran: &[&TestResult]| {
         let failures = ran.iter().filter(|ran| !ran.passed()).count();
         format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\"", ran.len())
     };
-    let all: Vec<&Ran> = report.ran.iter().collect();
+    let all: Vec<&TestResult> = report.ran.iter().collect();
     let _ = writeln!(xml, "<testsuites {} time=\"{:.3}\">", totals(&all), seconds(report.duration));
     for suite in all.chunk_by(|a, b| a.file == b.file) {
         let time: f64 = suite.iter().map(|ran| seconds(ran.duration)).sum();
@@ -24,7 +24,7 @@ pub fn junit(report: &Report) -> String {
     xml
 }
 
-fn case(xml: &mut String, ran: &Ran) {
+fn case(xml: &mut String, ran: &TestResult) {
     let name = attribute(ran.test.as_deref().unwrap_or("(load)"));
     let time = seconds(ran.duration);
     let _ = write!(xml, "    <testcase classname=\"{}\" name=\"{name}\" time=\"{time:.3}\"", attribute(&ran.file));

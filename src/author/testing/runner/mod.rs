@@ -9,5 +9,5 @@ mod run_test;
 
 pub use find::find;
 pub use junit::junit;
-pub use report::{Ran, Report};
-pub use run::{Options, run};
+pub use report::{TestReport, TestResult};
+pub use run::{TestOptions, run};

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 
 /// The result of one test, or of a file that could not be loaded.
 #[derive(Clone, Debug)]
-pub struct Ran {
+pub struct TestResult {
     /// The path as it was passed or found.
     pub file: String,
     /// The test function; None for a file that could not be loaded.
@@ -20,7 +20,7 @@ pub struct Ran {
     pub duration: Duration,
 }
 
-impl Ran {
+impl TestResult {
     pub fn passed(&self) -> bool {
         self.failure.is_none()
     }
@@ -57,13 +57,13 @@ pub(crate) fn full_name(file: &str, test: Option<&str>) -> String {
 
 /// All results, in the order of the files and of the tests in each file.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
-    pub ran: Vec<Ran>,
+pub struct TestReport {
+    pub ran: Vec<TestResult>,
     /// Wall-clock time of the whole run.
     pub duration: Duration,
 }
 
-impl Report {
+impl TestReport {
     pub fn failed(&self) -> usize {
         self.ran.iter().filter(|ran| !ran.passed()).count()
     }
@@ -77,7 +77,7 @@ impl Report {
             "passed": self.passed(),
             "failed": self.failed(),
             "seconds": seconds(self.duration),
-            "tests": self.ran.iter().map(Ran::to_json).collect::<Vec<_>>(),
+            "tests": self.ran.iter().map(TestResult::to_json).collect::<Vec<_>>(),
         })
     }
 }

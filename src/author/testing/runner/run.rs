@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::jobs::{TestJob, run_all};
-use super::report::{Ran, Report, full_name};
+use super::report::{TestReport, TestResult, full_name};
 use super::run_test;
 use crate::author::testing::world::TestCase;
 use crate::diagnostic::Diagnostic;
@@ -18,7 +18,7 @@ use crate::script::{MAX_SOURCE, Source};
 const ABANDON_TIMEOUT: Duration = Duration::from_secs(65);
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TestOptions {
     /// The folder that `//` stands for in `load()` and in paths of scripts.
     pub root: PathBuf,
     /// Runs only tests whose `file::name` contains this text.
@@ -28,13 +28,17 @@ pub struct Options {
 }
 
 /// Runs every test of these files. Calls `on_result` with each result in the order of the report, as early as possible.
-pub fn run(files: &[PathBuf], options: &Options, mut on_result: impl FnMut(&Ran)) -> std::io::Result<Report> {
+pub fn run(
+    files: &[PathBuf],
+    options: &TestOptions,
+    mut on_result: impl FnMut(&TestResult),
+) -> std::io::Result<TestReport> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let parallelism = std::thread::available_parallelism().map_or(2, usize::from);
     let started = Instant::now();
     let tests = collect(files, options, parallelism);
     let mut in_order = InOrder { ran: Vec::new(), buffered: BTreeMap::new(), on_result: &mut on_result };
-    let mut jobs: Vec<TestJob<Ran>> = Vec::new();
+    let mut jobs: Vec<TestJob<TestResult>> = Vec::new();
     let mut job_tests = Vec::new();
     for (index, test) in tests.iter().enumerate() {
         match test {
@@ -57,18 +61,18 @@ pub fn run(files: &[PathBuf], options: &Options, mut on_result: impl FnMut(&Ran)
     let ran = in_order.ran;
     // An abandoned test may still be running on it, so do not wait for its tasks.
     runtime.shutdown_background();
-    Ok(Report { ran, duration: started.elapsed() })
+    Ok(TestReport { ran, duration: started.elapsed() })
 }
 
 /// Buffers results that arrive early, and emits all results in order.
 struct InOrder<'a> {
-    ran: Vec<Ran>,
-    buffered: BTreeMap<usize, Ran>,
-    on_result: &'a mut dyn FnMut(&Ran),
+    ran: Vec<TestResult>,
+    buffered: BTreeMap<usize, TestResult>,
+    on_result: &'a mut dyn FnMut(&TestResult),
 }
 
 impl InOrder<'_> {
-    fn push(&mut self, index: usize, ran: Ran) {
+    fn push(&mut self, index: usize, ran: TestResult) {
         self.buffered.insert(index, ran);
         while let Some(next) = self.buffered.remove(&self.ran.len()) {
             (self.on_result)(&next);
@@ -78,12 +82,12 @@ impl InOrder<'_> {
 }
 
 /// The tests of all files in order. A file that cannot be loaded yields one failed result instead of its tests.
-fn collect(files: &[PathBuf], options: &Options, parallelism: usize) -> Vec<Result<TestCase, Ran>> {
+fn collect(files: &[PathBuf], options: &TestOptions, parallelism: usize) -> Vec<Result<TestCase, TestResult>> {
     let jobs = files.iter().map(|path| {
         let (path, options) = (path.clone(), options.clone());
         Box::new(move || tests_of(&path, &options)) as TestJob<_>
     });
-    let mut found: Vec<Vec<Result<TestCase, Ran>>> = files.iter().map(|_| Vec::new()).collect();
+    let mut found: Vec<Vec<Result<TestCase, TestResult>>> = files.iter().map(|_| Vec::new()).collect();
     run_all(jobs.collect(), parallelism, ABANDON_TIMEOUT, |index, tests| {
         let timeout = || Diagnostic::error(format!("the file did not load within {} s", ABANDON_TIMEOUT.as_secs()));
         found[index] = tests.unwrap_or_else(|| vec![Err(load_failure(&files[index], timeout()))]);
@@ -91,7 +95,7 @@ fn collect(files: &[PathBuf], options: &Options, parallelism: usize) -> Vec<Resu
     found.into_iter().flatten().collect()
 }
 
-fn tests_of(path: &Path, options: &Options) -> Vec<Result<TestCase, Ran>> {
+fn tests_of(path: &Path, options: &TestOptions) -> Vec<Result<TestCase, TestResult>> {
     let source = match read(path) {
         Ok(source) => Arc::new(source),
         Err(problem) => return vec![Err(load_failure(path, problem))],
@@ -105,7 +109,7 @@ fn tests_of(path: &Path, options: &Options) -> Vec<Result<TestCase, Ran>> {
             };
             tests.into_iter().filter(matches).map(Ok).collect()
         }
-        Err((problem, output)) => vec![Err(Ran { output, ..load_failure(path, problem) })],
+        Err((problem, output)) => vec![Err(TestResult { output, ..load_failure(path, problem) })],
     }
 }
 
@@ -130,15 +134,15 @@ fn read(path: &Path) -> Result<Source, Diagnostic> {
     Ok(Source::at(shown, text, path))
 }
 
-fn load_failure(path: &Path, problem: Diagnostic) -> Ran {
+fn load_failure(path: &Path, problem: Diagnostic) -> TestResult {
     let file = path.strip_prefix("./").unwrap_or(path).display().to_string();
-    Ran { file, test: None, failure: Some(Box::new(problem)), output: Vec::new(), duration: Duration::ZERO }
+    TestResult { file, test: None, failure: Some(Box::new(problem)), output: Vec::new(), duration: Duration::ZERO }
 }
 
-fn abandoned(test: &TestCase) -> Ran {
+fn abandoned(test: &TestCase) -> TestResult {
     let problem = Diagnostic::error(format!("the test did not finish within {} s", ABANDON_TIMEOUT.as_secs()))
         .hint("a single operation took too long and cannot be interrupted; check for very large values");
-    Ran {
+    TestResult {
         file: test.source.name.clone(),
         test: Some(test.name.clone()),
         failure: Some(Box::new(problem)),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 
-use super::report::Ran;
+use super::report::TestResult;
 use crate::author::testing::language::globals;
 use crate::author::testing::world::{TestCase, TestHost, TestWorld};
 use crate::builtins::presets;
@@ -32,7 +32,7 @@ pub(super) fn tests_in(
 ) -> Result<Vec<TestCase>, (Diagnostic, Vec<String>)> {
     let folder = source.path.as_deref().and_then(Path::parent);
     let no_extension = Arc::new(extension::ExtensionRuntime::new(Arc::clone(reach), folder));
-    let context = Context::top(Arc::clone(&no_extension) as _, &LIMITS).with_cure(TOP_LEVEL_HINT);
+    let context = Context::top(Arc::clone(&no_extension) as _, &LIMITS).with_top_level_hint(TOP_LEVEL_HINT);
     let found = look(&program(source, root, &context));
     let found = found.map_err(|failure| (*failure.diagnostic, printed(&context)))?;
     let local = extension_of(source, found.files, reach).unwrap_or(no_extension);
@@ -63,9 +63,9 @@ fn extension_of(
     })
 }
 
-pub(super) fn run(test: &TestCase, runtime: &Handle) -> Ran {
+pub(super) fn run(test: &TestCase, runtime: &Handle) -> TestResult {
     let started = Instant::now();
-    let context = Context::top(Arc::clone(&test.local) as _, &LIMITS).with_cure(TOP_LEVEL_HINT);
+    let context = Context::top(Arc::clone(&test.local) as _, &LIMITS).with_top_level_hint(TOP_LEVEL_HINT);
     let world = Arc::new(TestWorld::new(test, runtime.clone()));
     let host = Arc::new(TestHost::new(Arc::clone(&world))).host();
     let program = program(&test.source, &test.root, &context);
@@ -73,7 +73,13 @@ pub(super) fn run(test: &TestCase, runtime: &Handle) -> Ran {
     let failure = outcome.err().map(|failure| failure.diagnostic).or_else(|| world.final_error().map(Box::new));
     let mut output = printed(&context);
     output.extend(world.printed());
-    Ran { file: test.source.name.clone(), test: Some(test.name.clone()), failure, output, duration: started.elapsed() }
+    TestResult {
+        file: test.source.name.clone(),
+        test: Some(test.name.clone()),
+        failure,
+        output,
+        duration: started.elapsed(),
+    }
 }
 
 fn printed(context: &Context) -> Vec<String> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::recording::Recording;
 use crate::author::testing::world::TestWorld;
-use crate::backend::{Answer, Backend, Call, CallError};
+use crate::backend::{Answer, Backend, BackendCall, CallError};
 use crate::json::{Object, Raw, Schema, raw};
 use crate::model::{
     BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Status, UriTemplate, error_result, shaped,
@@ -90,7 +90,7 @@ impl FakeBackend {
         exact.or_else(|| self.items.iter().find(fits).filter(|_| kind == ItemKind::Resource))
     }
 
-    async fn handle(&self, call: &Call) -> Result<Raw, CallError> {
+    async fn handle(&self, call: &BackendCall) -> Result<Raw, CallError> {
         if self.view.status == Status::Failed {
             return Err(CallError::Down { backend: Arc::clone(&self.view.name), reason: self.view.error.clone() });
         }
@@ -149,7 +149,7 @@ impl Backend for FakeBackend {
         Arc::clone(&self.view)
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Answer, CallError>> {
+    fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>> {
         Box::pin(async move {
             tokio::select! {
                 biased;

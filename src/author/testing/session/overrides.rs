@@ -30,7 +30,7 @@ impl TestOverrides for SessionOverrides {
         self.world.print(format_log_line(level, message, fields));
     }
 
-    fn stands_in(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
+    fn mock(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
         let call_on_test_thread = |id: &str, argument: &Json| {
             let call = self.world.exchange.call(id, argument.clone());
             crate::fiber::wait(call, &self.world.runtime).ok_or_else(|| "the test has ended".to_owned())

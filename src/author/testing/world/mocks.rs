@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use crate::builtins::glob_fits;
+use crate::builtins::glob_matches;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::json::{Raw, RawRef, raw};
 
@@ -203,7 +203,7 @@ impl MockRule {
     /// A pattern without an HTTP method matches every method.
     fn matches(&self, subject: &str) -> bool {
         let url = subject.split_once(' ').map(|(_, url)| url).filter(|_| self.effect == MockedEffect::Http);
-        let fits = |text: &str| self.pattern == text || glob_fits(&self.pattern, text);
+        let fits = |text: &str| self.pattern == text || glob_matches(&self.pattern, text);
         fits(subject) || url.is_some_and(fits)
     }
 }

@@ -94,7 +94,7 @@ impl Peer for ScriptedUser {
         Box::pin(std::future::ready(self.answer(&question)))
     }
 
-    fn takes_form(&self, _: &Question) -> bool {
+    fn supports_form(&self, _: &Question) -> bool {
         self.abilities.form
     }
 }

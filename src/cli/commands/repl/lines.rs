@@ -2,19 +2,19 @@
 
 use std::collections::VecDeque;
 
-use crate::author::prompt::{Person, Pieces, Shown};
+use crate::author::prompt::{PromptOutput, PromptUi, StatementBuffer};
 use crate::cli::output;
 
 #[derive(Default)]
 pub(super) struct PipedInput {
-    pieces: Pieces,
+    pieces: StatementBuffer,
     ready: VecDeque<String>,
     ended: bool,
     /// Whether any line failed.
     pub(super) failed: bool,
 }
 
-impl Person for PipedInput {
+impl PromptUi for PipedInput {
     fn next(&mut self, _names: &[String]) -> Option<String> {
         while self.ready.is_empty() && !self.ended {
             let mut line = String::new();
@@ -29,10 +29,10 @@ impl Person for PipedInput {
         self.ready.pop_front()
     }
 
-    fn show(&mut self, shown: Shown) {
+    fn show(&mut self, shown: PromptOutput) {
         match shown {
-            Shown::Value(text) | Shown::Text(text) => output::out(&text),
-            Shown::Problem(problem) => {
+            PromptOutput::Value(text) | PromptOutput::Text(text) => output::out(&text),
+            PromptOutput::Problem(problem) => {
                 self.failed = true;
                 output::diagnostics(&[*problem]);
             }

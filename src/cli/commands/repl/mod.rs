@@ -6,7 +6,7 @@ mod terminal;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use crate::author::prompt::{Interrupt, Setting, talk};
+use crate::author::prompt::{Interrupt, PromptContext, run_prompt};
 use crate::cli::failure::Failure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, spinner};
@@ -24,20 +24,20 @@ pub(crate) struct ReplArgs {
 pub(super) fn run(args: &ReplArgs) -> Result<(), Failure> {
     let loaded = args.source.load()?;
     let runtime = setup::runtime()?;
-    let outcome = runtime.block_on(run_prompt(&loaded));
+    let outcome = runtime.block_on(start_prompt(&loaded));
     // A thread may still block in a read of standard input; do not wait for it.
     runtime.shutdown_background();
     outcome
 }
 
-async fn run_prompt(loaded: &LoadedConfig) -> Result<(), Failure> {
+async fn start_prompt(loaded: &LoadedConfig) -> Result<(), Failure> {
     let options = setup::options(loaded.bundled)?;
     let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
     spinner::with("starting the servers", gateway.servers_settled()).await;
     setup::report_missing(&gateway);
     let script_source = gateway::script_source(&loaded.config, None)?;
     let interrupt = Interrupt::default();
-    let setting = Setting {
+    let setting = PromptContext {
         gateway: Arc::clone(&gateway),
         settings: script_source.settings,
         root: script_source.root,
@@ -49,12 +49,12 @@ async fn run_prompt(loaded: &LoadedConfig) -> Result<(), Failure> {
     let talking = tokio::task::spawn_blocking(move || {
         if std::io::stdin().is_terminal() {
             let mut terminal = terminal::TerminalInput::open(Arc::clone(&setting.gateway), setting.root.clone())?;
-            talk(&setting, &mut terminal).map_err(|failure| Failure::failed(*failure.diagnostic))?;
+            run_prompt(&setting, &mut terminal).map_err(|failure| Failure::failed(*failure.diagnostic))?;
             terminal.close();
             return Ok(());
         }
         let mut lines = lines::PipedInput::default();
-        talk(&setting, &mut lines).map_err(|failure| Failure::failed(*failure.diagnostic))?;
+        run_prompt(&setting, &mut lines).map_err(|failure| Failure::failed(*failure.diagnostic))?;
         if lines.failed { Err(Failure::already_reported(1)) } else { Ok(()) }
     });
     let mut talking = std::pin::pin!(talking);

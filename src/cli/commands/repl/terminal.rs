@@ -12,7 +12,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 
-use crate::author::prompt::{Person, Pieces, Shown, completions};
+use crate::author::prompt::{PromptOutput, PromptUi, StatementBuffer, completions};
 use crate::cli::failure::Failure;
 use crate::cli::{output, setup};
 use crate::diagnostic::Diagnostic;
@@ -24,7 +24,7 @@ pub(super) struct TerminalInput {
     editor: Editor<PromptHelper, FileHistory>,
     history: Option<PathBuf>,
     names: Arc<Mutex<Vec<String>>>,
-    pieces: Pieces,
+    pieces: StatementBuffer,
     ready: VecDeque<String>,
 }
 
@@ -40,7 +40,7 @@ impl TerminalInput {
             let _ = editor.load_history(history);
         }
         output::err("`backends()` is live and calls are real. `:help` lists the commands, Ctrl-D exits.");
-        Ok(TerminalInput { editor, history, names, pieces: Pieces::default(), ready: VecDeque::new() })
+        Ok(TerminalInput { editor, history, names, pieces: StatementBuffer::default(), ready: VecDeque::new() })
     }
 
     pub(super) fn close(&mut self) {
@@ -65,7 +65,7 @@ fn create_history(folder: PathBuf) -> std::io::Result<PathBuf> {
     Ok(file)
 }
 
-impl Person for TerminalInput {
+impl PromptUi for TerminalInput {
     fn next(&mut self, names: &[String]) -> Option<String> {
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names.to_vec();
         loop {
@@ -82,10 +82,10 @@ impl Person for TerminalInput {
         }
     }
 
-    fn show(&mut self, shown: Shown) {
+    fn show(&mut self, shown: PromptOutput) {
         match shown {
-            Shown::Value(text) | Shown::Text(text) => output::out(&text),
-            Shown::Problem(problem) => output::diagnostics(&[*problem]),
+            PromptOutput::Value(text) | PromptOutput::Text(text) => output::out(&text),
+            PromptOutput::Problem(problem) => output::diagnostics(&[*problem]),
         }
     }
 }

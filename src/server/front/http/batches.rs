@@ -10,12 +10,12 @@ use crate::model::Principal;
 use crate::server::client::sink::MessageSink;
 use crate::server::front::batch;
 use crate::wire::http::HttpReply;
-use crate::wire::{Fault, Revision, RpcError, encode};
+use crate::wire::{MessageError, Revision, RpcError, encode};
 
 impl HttpFront {
     pub(super) async fn post_batch(
         self: Arc<Self>,
-        items: Result<Vec<Raw>, Fault>,
+        items: Result<Vec<Raw>, MessageError>,
         headers: &HeaderMap,
         principal: &Principal,
     ) -> HttpReply {
