@@ -28,8 +28,8 @@ impl Purpose {
 }
 
 /// The form of a handle, so that it can change while older handles are still about.
-const FORM: u8 = 1;
-const NONCE: usize = 24;
+const FORMAT_VERSION: u8 = 1;
+const NONCE_BYTES: usize = 24;
 
 #[derive(Clone)]
 pub struct Sealer {
@@ -85,12 +85,12 @@ impl Sealer {
     /// # Errors
     /// If the system has no randomness to give.
     pub fn seal_bytes(&self, purpose: Purpose, owner: &str, content: &[u8]) -> Result<Vec<u8>, getrandom::Error> {
-        let mut sealed = vec![FORM];
-        let mut nonce = [0; NONCE];
+        let mut sealed = vec![FORMAT_VERSION];
+        let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce)?;
         sealed.extend(nonce);
-        let bound = bound_to(purpose, owner);
-        let payload = Payload { msg: content, aad: &bound };
+        let associated = associated_data(purpose, owner);
+        let payload = Payload { msg: content, aad: &associated };
         // Fails only for messages of hundreds of gigabytes.
         let text = self.newest.encrypt(XNonce::from_slice(&nonce), payload).unwrap_or_default();
         sealed.extend(text);
@@ -104,20 +104,20 @@ impl Sealer {
 
     /// The same for what no client carries.
     pub fn open_bytes(&self, purpose: Purpose, owner: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-        let (form, rest) = sealed.split_first()?;
-        if *form != FORM || rest.len() < NONCE {
+        let (version, rest) = sealed.split_first()?;
+        if *version != FORMAT_VERSION || rest.len() < NONCE_BYTES {
             return None;
         }
-        let (nonce, text) = rest.split_at(NONCE);
-        let bound = bound_to(purpose, owner);
+        let (nonce, text) = rest.split_at(NONCE_BYTES);
+        let associated = associated_data(purpose, owner);
         let open = |cipher: &XChaCha20Poly1305| {
-            cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: text, aad: &bound }).ok()
+            cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: text, aad: &associated }).ok()
         };
         open(&self.newest).or_else(|| self.older.iter().find_map(open))
     }
 }
 
-fn bound_to(purpose: Purpose, owner: &str) -> Vec<u8> {
+fn associated_data(purpose: Purpose, owner: &str) -> Vec<u8> {
     format!("{}\n{owner}", purpose.as_str()).into_bytes()
 }
 

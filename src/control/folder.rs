@@ -16,7 +16,7 @@ pub fn folder(runtime: Option<&Path>, temporary: &Path) -> PathBuf {
 }
 
 /// Makes it, and makes sure of it: in a folder for everybody somebody else may have been faster.
-pub(super) fn make(folder: &Path) -> io::Result<()> {
+pub(super) fn create_private(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}

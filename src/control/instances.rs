@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{PATIENCE, STATUS};
+use super::{IO_TIMEOUT, STATUS};
 
 /// One that answered the door.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ impl Instance {
     /// Asks it. Blocking.
     pub fn status(&self) -> io::Result<Value> {
         let mut stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(IO_TIMEOUT))?;
+        stream.set_write_timeout(Some(IO_TIMEOUT))?;
         stream.write_all(format!("{STATUS}\n").as_bytes())?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;

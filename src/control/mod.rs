@@ -20,7 +20,7 @@ pub use instances::{Instance, instances};
 /// What is asked, in one line; nothing else can be asked.
 const STATUS: &str = "status";
 /// Nobody needs longer for a line on a socket of this machine.
-const PATIENCE: Duration = Duration::from_secs(5);
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Makes the answer anew for everybody who asks.
 pub type Answer = Arc<dyn Fn() -> Value + Send + Sync>;
@@ -34,7 +34,7 @@ pub struct Control {
 impl Control {
     /// Listens in this folder under the process's own number.
     pub fn listen(folder: &std::path::Path, answer: Answer) -> io::Result<Self> {
-        folder::make(folder)?;
+        folder::create_private(folder)?;
         // What processes that were killed have left.
         instances(folder);
         let path = folder.join(format!("{}.sock", std::process::id()));
@@ -59,8 +59,8 @@ async fn serve(listener: UnixListener, answer: Answer) {
             Ok((stream, _)) => {
                 let answer = Arc::clone(&answer);
                 tokio::spawn(async move {
-                    let told = tokio::time::timeout(PATIENCE, tell(stream, &answer)).await;
-                    if let Ok(Err(error)) = told {
+                    let responded = tokio::time::timeout(IO_TIMEOUT, respond(stream, &answer)).await;
+                    if let Ok(Err(error)) = responded {
                         tracing::debug!(%error, "somebody who asked for the status got no answer");
                     }
                 });
@@ -68,15 +68,15 @@ async fn serve(listener: UnixListener, answer: Answer) {
             Err(error) => {
                 tracing::debug!(%error, "the control socket");
                 // Too many open files, most likely: trying at once would only burn time.
-                tokio::time::sleep(PATIENCE).await;
+                tokio::time::sleep(IO_TIMEOUT).await;
             }
         }
     }
 }
 
-async fn tell(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
-    let asker = stream.peer_cred()?.uid();
-    if asker != rustix::process::getuid().as_raw() && asker != 0 {
+async fn respond(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
+    let peer = stream.peer_cred()?.uid();
+    if peer != rustix::process::getuid().as_raw() && peer != 0 {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let (read, mut write) = stream.split();
@@ -122,7 +122,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("proxy-control-open-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
-        let error = folder::make(&folder).unwrap_err();
+        let error = folder::create_private(&folder).unwrap_err();
         assert!(error.to_string().contains("others can reach"), "{error}");
         std::fs::remove_dir(folder).unwrap();
     }

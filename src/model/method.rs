@@ -36,28 +36,28 @@ fn family(method: &str) -> &str {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodPattern {
     text: String,
-    open: bool,
+    is_prefix: bool,
 }
 
 impl MethodPattern {
     /// Reads `vendor/search` or `vendor/*`; otherwise what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (stem, open) = text.strip_suffix('*').map_or((text, false), |stem| (stem, true));
+        let (stem, is_prefix) = text.strip_suffix('*').map_or((text, false), |stem| (stem, true));
         if stem.is_empty() || !stem.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("expected the name of a method, such as `vendor/search` or `vendor/*`".to_owned());
         }
-        if stem.contains('*') || (open && !stem.ends_with('/')) {
+        if stem.contains('*') || (is_prefix && !stem.ends_with('/')) {
             return Err("`*` stands at the end only, behind a `/`".to_owned());
         }
         if stem == "notifications/" || is_protocol_method(stem.trim_end_matches('/')) {
             return Err("this belongs to the protocol itself and cannot be given to a server".to_owned());
         }
-        Ok(MethodPattern { text: stem.to_owned(), open })
+        Ok(MethodPattern { text: stem.to_owned(), is_prefix })
     }
 
     /// How well it fits: the longer, the better. `None` if it does not.
     pub fn fit(&self, method: &str) -> Option<usize> {
-        match self.open {
+        match self.is_prefix {
             true => (method.len() > self.text.len() && method.starts_with(&self.text)).then_some(self.text.len()),
             false => (method == self.text).then_some(usize::MAX),
         }
@@ -66,7 +66,7 @@ impl MethodPattern {
 
 impl std::fmt::Display for MethodPattern {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}{}", self.text, if self.open { "*" } else { "" })
+        write!(formatter, "{}{}", self.text, if self.is_prefix { "*" } else { "" })
     }
 }
 

@@ -89,7 +89,7 @@ fn more_buckets_than_there_is_room_for_are_an_error() {
         made += 1;
     };
     assert!(made > 10_000, "{made}");
-    assert_eq!(error.to_string(), "the store is full: rate limits may take 64 MiB together in memory");
+    assert_eq!(error.to_string(), "the store is full: rate limits are limited to 64 MiB in memory");
     timed.pass(Duration::from_secs(3600));
     assert_eq!(timed.take(&[("new", 1, 60)]), (true, 0));
 }
@@ -115,7 +115,7 @@ fn journals_have_room_for_64_mib_together() {
     let error = block_on(timed.store.put_journal("one more", large.clone(), SECOND)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the store is full: the journals of calls that wait for an answer may take 64 MiB together in memory"
+        "the store is full: journals of calls that wait for an answer are limited to 64 MiB in memory"
     );
     block_on(timed.store.take_journal("3")).unwrap();
     block_on(timed.store.put_journal("one more", large.clone(), SECOND)).unwrap();
@@ -150,7 +150,7 @@ fn all_owners_together_have_a_limit_too() {
         owners += 1;
     };
     assert_eq!(owners, 17);
-    assert_eq!(error.to_string(), "the store is full: the values of all owners may take 256 MiB together in memory");
+    assert_eq!(error.to_string(), "the store is full: the values of scripts are limited to 256 MiB in memory");
     block_on(timed.store.forget(&Holder::Session(3))).unwrap();
     let space = Space::new(Holder::Session(99), "policy");
     block_on(timed.store.set(&space, "k", value, None)).unwrap();
