@@ -1,11 +1,11 @@
-//! What a path really names: every link on the way to it can be changed too.
+//! Resolves symbolic links, each of which has to be watched too.
 
 use std::path::{Component, Path, PathBuf};
 
-/// More than the system follows itself.
+/// Maximum number of links to follow, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// The links that lie on the way to a path, each by its own path, and last the path that is really meant.
+/// The paths of all symbolic links on the way to a path, followed by the resolved path.
 pub(super) fn resolve(path: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut path = path.to_owned();
@@ -22,7 +22,7 @@ pub(super) fn resolve(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The first link of a path, and the same path behind it.
+/// The first symbolic link in a path, and the path with that link resolved.
 fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut prefix = PathBuf::new();
     let mut components = path.components();
@@ -35,7 +35,7 @@ fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
     None
 }
 
-/// Without `.` and `..`: everything before them is no link.
+/// Removes `.` and `..`. That is correct because the components before them are not links.
 fn normalize(path: &Path) -> PathBuf {
     let mut normalized = PathBuf::new();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! Files on disk, and when they change: the events of one save are one change, however an editor saves.
+//! Watches files for changes. All events of one save are one change, however the editor saves.
 
 mod links;
 mod wanted;
@@ -16,28 +16,28 @@ use tokio::time::Instant;
 
 pub use wanted::Wanted;
 
-/// A save is over when nothing has happened for so long.
+/// A save is complete when no event has arrived for this long.
 const DEBOUNCE: Duration = Duration::from_millis(40);
-/// A file that is suddenly empty or gone is about to be written.
+/// Delay if a file has become empty or vanished, which means that an editor is about to write it.
 const PARTIAL_SAVE_DELAY: Duration = Duration::from_millis(200);
-/// Nobody saves longer than that: what is there then is looked at, and again when the rest has come.
+/// Maximum delay of a change. If a save takes longer, its end is another change.
 const MAX_DELAY: Duration = Duration::from_millis(250);
-/// Between two looks, where the system tells nothing.
+/// Interval of polling on systems without change notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A folder's device and number: one that was made again is another one.
+/// Device and inode of a folder. A folder that was deleted and created again has another identity.
 type FolderIdentity = (u64, u64);
 
-/// Looks at folders, because a file that is replaced is another file.
+/// A watcher of files. It watches their folders, because a file that is replaced by a rename has another inode.
 pub struct Watcher {
-    /// None where the system has no way to tell, or no room for another watcher.
+    /// `None` if the system has no change notifications, or no capacity for another watcher.
     system: Option<RecommendedWatcher>,
     watched: BTreeMap<PathBuf, FolderIdentity>,
     wanted: Arc<ArcSwap<Wanted>>,
     events: Arc<Notify>,
-    /// When a change began that nobody has been told of yet.
+    /// Time of the first event of a change that has not been reported yet.
     pending_since: Option<Instant>,
-    /// The files that had something in them when they were last looked at.
+    /// The files that were not empty when they were last checked.
     non_empty_files: BTreeSet<PathBuf>,
 }
 
@@ -50,7 +50,9 @@ impl Default for Watcher {
                 notify.notify_one();
             }
         });
-        let system = system.inspect_err(|error| tracing::warn!(%error, "changes of files are found by looking only"));
+        let system = system.inspect_err(
+            |error| tracing::warn!(%error, "no change notifications from the system; polling files instead"),
+        );
         Watcher {
             system: system.ok(),
             watched: BTreeMap::new(),
@@ -62,7 +64,7 @@ impl Default for Watcher {
     }
 }
 
-/// Reading is no change, and neither is what happens to other files in the same folder.
+/// Ignores read accesses and events of other files in the same folders.
 fn is_relevant(event: &Event, wanted: &Wanted) -> bool {
     let write = notify::event::AccessKind::Close(notify::event::AccessMode::Write);
     match event.kind {
@@ -72,8 +74,8 @@ fn is_relevant(event: &Event, wanted: &Wanted) -> bool {
 }
 
 impl Watcher {
-    /// Looks at these from now on. Whether it looks somewhere it did not look before: what happened there meanwhile was
-    /// not seen, so the caller looks once more.
+    /// Watches these paths from now on. Returns true if it watches a new folder: a change before that was missed, so the
+    /// caller has to check the files once more.
     pub fn look_at(&mut self, wanted: Wanted) -> bool {
         let wanted = wanted.with_links();
         self.non_empty_files = wanted.files().filter(|file| !is_empty(file)).map(Path::to_owned).collect();
@@ -91,7 +93,7 @@ impl Watcher {
             if self.watched.get(&folder) == Some(&identity) {
                 continue;
             }
-            // It may have been another folder of this name; then that one is watched no longer.
+            // If another folder had this path before, remove its watch.
             let _ = system.unwatch(&folder);
             match system.watch(&folder, RecursiveMode::NonRecursive) {
                 Ok(()) => {
@@ -100,14 +102,14 @@ impl Watcher {
                 }
                 Err(error) => {
                     self.watched.remove(&folder);
-                    tracing::warn!(folder = %folder.display(), %error, "cannot watch a folder: changes in it are not seen");
+                    tracing::warn!(folder = %folder.display(), %error, "cannot watch a folder; changes in it will be missed");
                 }
             }
         }
         added
     }
 
-    /// Ends when something has changed and the save is over. Whoever stops waiting can wait again and misses nothing.
+    /// Waits for a change and for the end of the save. Cancel-safe: a dropped wait loses no change.
     pub async fn changed(&mut self) {
         if self.system.is_none() {
             return tokio::time::sleep(POLL_INTERVAL).await;

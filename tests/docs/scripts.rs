@@ -10,7 +10,7 @@ use starlark_mcp_proxy::extension;
 use starlark_mcp_proxy::host_io::Reach;
 use starlark_mcp_proxy::json::raw;
 use starlark_mcp_proxy::model::Snapshot;
-use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, Visitor};
+use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, SurfaceKey};
 use starlark_mcp_proxy::script::{Limits, Source};
 
 use super::blocks;
@@ -75,7 +75,7 @@ pub fn run(source: &Source) -> Result<Plan, Diagnostic> {
         Path::new(super::root()),
         snapshot(),
         settings(),
-        Visitor::anonymous(),
+        SurfaceKey::anonymous(),
         &Limits::SESSION_SCRIPT,
     )
 }
