@@ -1,5 +1,5 @@
-//! What we tell a person: a message, a place in a file, notes and a hint. Rendered here and nowhere else, so that
-//! script, config and extension errors look alike.
+//! Diagnostics for people: a message with a source location, notes and a hint. All rendering is done here, so that errors
+//! of scripts, configs and extensions look alike.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 pub enum Severity {
     Error,
     Warning,
-    /// Worth knowing; nothing is wrong.
+    /// Information, not a problem.
     Note,
 }
 
@@ -25,7 +25,7 @@ impl Severity {
     }
 }
 
-/// A stretch of a file, with the text of the file so that the line can be shown.
+/// A source location, with the text of the file so that the line can be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub file: String,
@@ -42,18 +42,18 @@ impl Place {
         Place { file: file.into(), source, span: start..end }
     }
 
-    /// The line the place begins on, counted from 1.
+    /// The first line of the location, counted from 1.
     pub fn line(&self) -> usize {
         self.before().matches('\n').count() + 1
     }
 
-    /// The column the place begins on, in characters, counted from 1.
+    /// The first column of the location, in characters, counted from 1.
     pub fn column(&self) -> usize {
         let before = self.before();
         before[before.rfind('\n').map_or(0, |newline| newline + 1)..].chars().count() + 1
     }
 
-    /// `name.star:12`, without the folder: what a client may see.
+    /// The location as `name.star:12`. Without the folder, which clients must not see.
     pub fn short(&self) -> String {
         let name = self.file.rsplit(['/', '\\']).next().unwrap_or(&self.file);
         format!("{name}:{}", self.line())
@@ -67,11 +67,11 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,
-    /// The name of the rule that it comes from, where it can be silenced by that name.
+    /// The name of the rule that reported it, if the rule can be disabled by that name.
     pub rule: Option<&'static str>,
     pub message: String,
     pub place: Option<Place>,
-    /// The way here, outermost first: `file:line in function`.
+    /// The call stack, outermost frame first: `file:line in function`.
     pub trace: Vec<String>,
     pub notes: Vec<String>,
     pub hint: Option<String>,
@@ -160,7 +160,7 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// The known word nearest to a misspelt one, if any is near enough to be meant.
+/// The known word most similar to a misspelt one, if it is similar enough for a suggestion.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

@@ -1,5 +1,5 @@
-//! Handles for clients that only this process, or those that share its keys, can read: cursors, tickets and task ids hold what the proxy must find
-//! again, and no client can look into one, change one or use another's.
+//! Encrypted handles for clients: cursors, tickets and task IDs contain state of the proxy. Only this process, or processes
+//! with the same keys, can read them; a client cannot read, modify or exchange them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,7 +7,7 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
 
-/// What a handle is for: one made for another purpose does not open.
+/// The purpose of a handle. A handle cannot be opened for another purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Cursor,
@@ -27,14 +27,14 @@ impl Purpose {
     }
 }
 
-/// The form of a handle, so that it can change while older handles are still about.
-const FORM: u8 = 1;
-const NONCE: usize = 24;
+/// The version of the handle format, so that it can change while older handles are in use.
+const FORMAT_VERSION: u8 = 1;
+const NONCE_BYTES: usize = 24;
 
 #[derive(Clone)]
 pub struct Sealer {
     newest: XChaCha20Poly1305,
-    /// Keys of earlier days, for handles that are still about.
+    /// Earlier keys, for handles that are still in use.
     older: Vec<XChaCha20Poly1305>,
 }
 
@@ -45,24 +45,23 @@ impl std::fmt::Debug for Sealer {
 }
 
 impl Sealer {
-    /// A key that lives as long as the process.
+    /// A sealer with a random key, which is lost when the process exits.
     ///
     /// # Errors
-    /// If the system has no randomness to give.
+    /// If the system's random number generator fails.
     pub fn new() -> Result<Self, getrandom::Error> {
         let mut key = [0; 32];
         getrandom::fill(&mut key)?;
         Ok(Sealer { newest: XChaCha20Poly1305::new(&key.into()), older: Vec::new() })
     }
 
-    /// With keys that others have too: the first seals, all of them open. Without any, one that lives as long as the
-    /// process.
+    /// A sealer with shared keys: the first encrypts, all decrypt. Without any key, like [`Sealer::new`].
     ///
     /// # Errors
-    /// If the system has no randomness to give.
+    /// If the system's random number generator fails.
     pub fn with_keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<Self, getrandom::Error> {
         let mut ciphers = keys.into_iter().map(|key| {
-            // Whatever its length and alphabet, all of its randomness counts.
+            // Hashing uses the whole entropy of a key, whatever its length and alphabet.
             let digest = Sha256::digest([b"proxy state key\n", key.as_bytes()].concat());
             XChaCha20Poly1305::new(&digest)
         });
@@ -72,52 +71,53 @@ impl Sealer {
         }
     }
 
-    /// Seals `content` for one purpose and one owner.
+    /// Encrypts `content` for one purpose and one owner, as URL-safe text.
     ///
     /// # Errors
-    /// If the system has no randomness to give.
+    /// If the system's random number generator fails.
     pub fn seal(&self, purpose: Purpose, owner: &str, content: &[u8]) -> Result<String, getrandom::Error> {
         Ok(URL_SAFE_NO_PAD.encode(self.seal_bytes(purpose, owner, content)?))
     }
 
-    /// The same for what no client carries.
+    /// Encrypts `content` for one purpose and one owner, as bytes for the store.
     ///
     /// # Errors
-    /// If the system has no randomness to give.
+    /// If the system's random number generator fails.
     pub fn seal_bytes(&self, purpose: Purpose, owner: &str, content: &[u8]) -> Result<Vec<u8>, getrandom::Error> {
-        let mut sealed = vec![FORM];
-        let mut nonce = [0; NONCE];
+        let mut sealed = vec![FORMAT_VERSION];
+        let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce)?;
         sealed.extend(nonce);
-        let bound = bound_to(purpose, owner);
-        let payload = Payload { msg: content, aad: &bound };
-        // Fails only for messages of hundreds of gigabytes.
+        let associated = associated_data(purpose, owner);
+        let payload = Payload { msg: content, aad: &associated };
+        // Encryption fails only for messages of hundreds of gigabytes.
         let text = self.newest.encrypt(XNonce::from_slice(&nonce), payload).unwrap_or_default();
         sealed.extend(text);
         Ok(sealed)
     }
 
-    /// What was sealed for this purpose and owner; none for anything else, whatever is wrong with it.
+    /// Decrypts the text of [`Sealer::seal`]. `None` if it is invalid, or was sealed for another purpose or owner.
     pub fn open(&self, purpose: Purpose, owner: &str, sealed: &str) -> Option<Vec<u8>> {
         self.open_bytes(purpose, owner, &URL_SAFE_NO_PAD.decode(sealed).ok()?)
     }
 
-    /// The same for what no client carries.
+    /// Decrypts the bytes of [`Sealer::seal_bytes`]. `None` if they are invalid, or were sealed for another purpose or
+    /// owner.
     pub fn open_bytes(&self, purpose: Purpose, owner: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-        let (form, rest) = sealed.split_first()?;
-        if *form != FORM || rest.len() < NONCE {
+        let (version, rest) = sealed.split_first()?;
+        if *version != FORMAT_VERSION || rest.len() < NONCE_BYTES {
             return None;
         }
-        let (nonce, text) = rest.split_at(NONCE);
-        let bound = bound_to(purpose, owner);
+        let (nonce, text) = rest.split_at(NONCE_BYTES);
+        let associated = associated_data(purpose, owner);
         let open = |cipher: &XChaCha20Poly1305| {
-            cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: text, aad: &bound }).ok()
+            cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: text, aad: &associated }).ok()
         };
         open(&self.newest).or_else(|| self.older.iter().find_map(open))
     }
 }
 
-fn bound_to(purpose: Purpose, owner: &str) -> Vec<u8> {
+fn associated_data(purpose: Purpose, owner: &str) -> Vec<u8> {
     format!("{}\n{owner}", purpose.as_str()).into_bytes()
 }
 

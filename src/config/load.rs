@@ -161,8 +161,8 @@ mod tests {
             [
                 "5:12 `mcpServers.a.env.KEY`: the environment variable `NONE` is not set (set it, or give a default: \
                  `${NONE:-default}`)",
-                "5:12 `mcpServers.a.env.KEY`: `${input:my-key}` is a prompt of VS Code; the proxy cannot prompt for values (put \
-                 the value into an environment variable and write `${MY_KEY}`)",
+                "5:12 `mcpServers.a.env.KEY`: `${input:my-key}` is a prompt of VS Code; the proxy cannot prompt for values (set \
+                 an environment variable instead and write `${MY_KEY}`)",
             ]
         );
     }

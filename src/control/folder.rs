@@ -1,4 +1,4 @@
-//! Where the sockets are: a folder that is the user's alone.
+//! The folder of the control sockets, which only the user can access.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "starlark-mcp-proxy";
 
-/// Below the user's runtime folder, or, without one, below the folder for temporary files.
+/// The folder of the sockets: in the user's runtime folder, or else in the folder for temporary files.
 pub fn folder(runtime: Option<&Path>, temporary: &Path) -> PathBuf {
     match runtime {
         Some(runtime) => runtime.join(NAME),
@@ -15,8 +15,8 @@ pub fn folder(runtime: Option<&Path>, temporary: &Path) -> PathBuf {
     }
 }
 
-/// Makes it, and makes sure of it: in a folder for everybody somebody else may have been faster.
-pub(super) fn make(folder: &Path) -> io::Result<()> {
+/// Creates the folder and checks its owner and mode: in a shared folder another user may have created it first.
+pub(super) fn create_private(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
@@ -26,6 +26,6 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     if ours && data.mode() & 0o077 == 0 {
         return Ok(());
     }
-    let reason = format!("others can reach the folder `{}`", folder.display());
+    let reason = format!("other users can access the folder `{}`", folder.display());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }

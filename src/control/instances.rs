@@ -1,4 +1,4 @@
-//! The proxies that run now, by their sockets.
+//! Finds the running proxies by their control sockets.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{PATIENCE, STATUS};
+use super::{IO_TIMEOUT, STATUS};
 
-/// One that answered the door.
+/// A running proxy.
 #[derive(Debug)]
 pub struct Instance {
     pub pid: u32,
@@ -16,11 +16,11 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Asks it. Blocking.
+    /// Requests the status. Blocking.
     pub fn status(&self) -> io::Result<Value> {
         let mut stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(IO_TIMEOUT))?;
+        stream.set_write_timeout(Some(IO_TIMEOUT))?;
         stream.write_all(format!("{STATUS}\n").as_bytes())?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
@@ -28,7 +28,7 @@ impl Instance {
     }
 }
 
-/// All that run, by number. Sockets of those that are gone are removed. Blocking.
+/// All running proxies, by process ID. Removes the sockets of proxies that have exited. Blocking.
 pub fn instances(folder: &Path) -> Vec<Instance> {
     let entries = std::fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     let mut found: Vec<Instance> = Vec::new();

@@ -1,4 +1,4 @@
-//! The way to ask a running proxy how it is: a socket of its own for each, which only the same user can reach.
+//! The control socket of a running proxy, for `proxy status`. Only the same user can access it.
 
 mod folder;
 mod instances;
@@ -17,28 +17,28 @@ use tokio::task::JoinHandle;
 pub use folder::folder;
 pub use instances::{Instance, instances};
 
-/// What is asked, in one line; nothing else can be asked.
+/// The only request: a line with this word.
 const STATUS: &str = "status";
-/// Nobody needs longer for a line on a socket of this machine.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for a request and its response.
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Makes the answer anew for everybody who asks.
+/// Creates the response to a request.
 pub type Answer = Arc<dyn Fn() -> Value + Send + Sync>;
 
-/// An open socket; it is gone when this is dropped.
+/// A listening control socket. Dropping it removes the socket.
 pub struct Control {
     path: PathBuf,
     serving: JoinHandle<()>,
 }
 
 impl Control {
-    /// Listens in this folder under the process's own number.
+    /// Listens on a socket in this folder that is named after the process ID.
     pub fn listen(folder: &std::path::Path, answer: Answer) -> io::Result<Self> {
-        folder::make(folder)?;
-        // What processes that were killed have left.
+        folder::create_private(folder)?;
+        // Removes the sockets of proxies that were killed.
         instances(folder);
         let path = folder.join(format!("{}.sock", std::process::id()));
-        // A process of the same number may have been here before.
+        // An earlier process may have had the same ID.
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
@@ -59,24 +59,24 @@ async fn serve(listener: UnixListener, answer: Answer) {
             Ok((stream, _)) => {
                 let answer = Arc::clone(&answer);
                 tokio::spawn(async move {
-                    let told = tokio::time::timeout(PATIENCE, tell(stream, &answer)).await;
-                    if let Ok(Err(error)) = told {
-                        tracing::debug!(%error, "somebody who asked for the status got no answer");
+                    let responded = tokio::time::timeout(IO_TIMEOUT, respond(stream, &answer)).await;
+                    if let Ok(Err(error)) = responded {
+                        tracing::debug!(%error, "a status request failed");
                     }
                 });
             }
             Err(error) => {
-                tracing::debug!(%error, "the control socket");
-                // Too many open files, most likely: trying at once would only burn time.
-                tokio::time::sleep(PATIENCE).await;
+                tracing::debug!(%error, "the control socket cannot accept a connection");
+                // Most likely too many open files: an immediate retry would busy-loop.
+                tokio::time::sleep(IO_TIMEOUT).await;
             }
         }
     }
 }
 
-async fn tell(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
-    let asker = stream.peer_cred()?.uid();
-    if asker != rustix::process::getuid().as_raw() && asker != 0 {
+async fn respond(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
+    let peer = stream.peer_cred()?.uid();
+    if peer != rustix::process::getuid().as_raw() && peer != 0 {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let (read, mut write) = stream.split();
@@ -84,7 +84,7 @@ async fn tell(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
     BufReader::new(read).take(64).read_line(&mut line).await?;
     let text = match line.trim() {
         STATUS => answer().to_string(),
-        _ => serde_json::json!({"error": format!("only `{STATUS}` can be asked")}).to_string(),
+        _ => serde_json::json!({"error": format!("unknown request; the only request is `{STATUS}`")}).to_string(),
     };
     write.write_all(text.as_bytes()).await?;
     write.shutdown().await
@@ -97,13 +97,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_asks_is_answered_and_nothing_is_left_behind() {
+    async fn a_status_request_is_answered_and_stale_sockets_are_removed() {
         let folder = std::env::temp_dir().join(format!("proxy-control-{}", std::process::id()));
         let control = Control::listen(&folder, Arc::new(|| json!({"how": "well"}))).unwrap();
         let socket = control.path.clone();
         assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
-        // One that nobody listens on any more.
+        // A socket without a listener.
         drop(std::os::unix::net::UnixListener::bind(folder.join("4194304.sock")).unwrap());
         let asked = folder.clone();
         let answers = tokio::task::spawn_blocking(move || {
@@ -122,8 +122,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("proxy-control-open-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
-        let error = folder::make(&folder).unwrap_err();
-        assert!(error.to_string().contains("others can reach"), "{error}");
+        let error = folder::create_private(&folder).unwrap_err();
+        assert!(error.to_string().contains("other users can access"), "{error}");
         std::fs::remove_dir(folder).unwrap();
     }
 }

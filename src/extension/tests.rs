@@ -164,7 +164,7 @@ fn what_is_wrong_is_said() {
     assert!(text.contains("describe_extension() in `x.star` must return Extension(...), not a `dict`"), "{text}");
     for (argument, expected) in [
         ("allowed_exec = 'ls'", "`allowed_exec` of Extension() must be a list of strings"),
-        ("allowed_hosts = ['http://x']", "`http://x` in `allowed_hosts` is no host"),
+        ("allowed_hosts = ['http://x']", "`http://x` in `allowed_hosts` is not a host"),
         ("allowed_paths = [1]", "`allowed_paths` of Extension() must be a list of strings"),
         ("prompts = [1]", "`prompts` must hold Prompt(...) only, not a `int`"),
         ("tools = [Prompt(name = 'p', handler = len)]", "`tools` must hold Tool(...) only, not a `prompt`"),
@@ -244,11 +244,11 @@ fn wrong_arguments_of_modules_are_said() {
         ("http.get('https://x.test', auth = 'x')", "`auth` must be `(user, password)`"),
         ("http.post('https://x.test', body = 'a', json_body = 1)", "a request has one body"),
         ("http.get('https://x.test', headers = {'a': []})", "`headers` must be a dict of strings; `a` is not one"),
-        ("http.get('nonsense')", "this is no URL"),
+        ("http.get('nonsense')", "invalid URL"),
         ("http.get('http://127.0.0.1/')", "is not a public address"),
         ("data.load_text('/etc/passwd')", "outside of the folder"),
         ("sqlite.query('x.db', 'SELECT 1')", "outside of the folder"),
-        ("postgres.query('nonsense', 'SELECT 1')", "the connection string cannot be read"),
+        ("postgres.query('nonsense', 'SELECT 1')", "invalid connection string"),
     ] {
         let text = format!(
             "def run(params):\n    return {call}\ndef describe_extension():\n    return Extension(name = 'x', version = '1', tools = [Tool(name = 't', description = '', handler = run)])\n"

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 
-use super::catalog::Members;
+use super::catalog::BackendMembers;
 use crate::backend::{Backend, Handle};
 use crate::calls::Calls;
 use crate::store::Store;
 
 pub(super) struct BackendSet {
-    members: Arc<ArcSwap<Members>>,
+    members: Arc<ArcSwap<BackendMembers>>,
     calls: ArcSwap<Calls>,
     /// Removed from the catalog, but still named by surfaces in use.
     removed: Mutex<Vec<Arc<dyn Backend>>>,
@@ -34,7 +34,7 @@ impl BackendSet {
     }
 
     /// The backends that the catalog shows.
-    pub(super) fn members(&self) -> &Arc<ArcSwap<Members>> {
+    pub(super) fn members(&self) -> &Arc<ArcSwap<BackendMembers>> {
         &self.members
     }
 
@@ -62,7 +62,7 @@ impl BackendSet {
         removed.extend(old.backends.iter().filter(|backend| !stays(backend)).cloned());
         // Of two backends with one name the dispatcher takes the later, so a new backend goes before a removed one.
         self.dispatch_to(removed.iter().chain(&backends));
-        self.members.store(Arc::new(Members { generation: old.generation + 1, backends }));
+        self.members.store(Arc::new(BackendMembers { generation: old.generation + 1, backends }));
         self.changes.notify_one();
     }
 

@@ -10,7 +10,7 @@ use crate::model::Snapshot;
 
 /// The backends of one moment, in config order.
 #[derive(Default)]
-pub(super) struct Members {
+pub(super) struct BackendMembers {
     /// Increases whenever the set of backends is replaced.
     pub(super) generation: u64,
     pub(super) backends: Vec<Arc<dyn Backend>>,
@@ -18,7 +18,7 @@ pub(super) struct Members {
 
 /// Publishes snapshots until every receiver has been dropped. `changes` must be notified whenever a backend's view changes
 /// or `members` is replaced.
-pub(super) fn follow(members: Arc<ArcSwap<Members>>, changes: Arc<Notify>) -> watch::Receiver<Arc<Snapshot>> {
+pub(super) fn follow(members: Arc<ArcSwap<BackendMembers>>, changes: Arc<Notify>) -> watch::Receiver<Arc<Snapshot>> {
     let (sender, receiver) = watch::channel(Arc::new(take_snapshot(&members.load(), 1)));
     tokio::spawn(async move {
         let mut version = 1;
@@ -41,7 +41,7 @@ pub(super) fn follow(members: Arc<ArcSwap<Members>>, changes: Arc<Notify>) -> wa
     receiver
 }
 
-fn take_snapshot(members: &Members, version: u64) -> Snapshot {
+fn take_snapshot(members: &BackendMembers, version: u64) -> Snapshot {
     let backends = members.backends.iter().map(|backend| backend.view()).collect();
     Snapshot { version, generation: members.generation, backends }
 }

@@ -1,9 +1,9 @@
-//! Which addresses belong to the public internet, and which to this machine, its network, or nobody.
+//! Distinguishes public IP addresses from local, private and reserved ones.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where a cloud answers its machines from an address that looks like any other.
-const METADATA: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+/// The metadata service of Azure, which has a public-looking address.
+const AZURE_METADATA: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
@@ -14,7 +14,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
-    let inward = address.is_private() || address.is_loopback() || address.is_link_local() || address == METADATA;
+    let inward = address.is_private() || address.is_loopback() || address.is_link_local() || address == AZURE_METADATA;
     let shared = a == 100 && (64..128).contains(&b);
     let special = a == 0
         || a >= 224
@@ -31,14 +31,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         return is_public_v4(inner);
     }
     let [first, second, ..] = address.segments();
-    // Only 2000::/3 is given out; within it tunnels (2001::/23) and documentation are nobody's.
-    let given_out = first & 0xe000 == 0x2000;
+    // Only 2000::/3 is allocated; within it, tunnels (2001::/23) and documentation ranges are not public.
+    let allocated = first & 0xe000 == 0x2000;
     let tunnel = first == 0x2001 && second < 0x0200;
     let documentation = (first == 0x2001 && second == 0x0db8) || (first == 0x3fff && second < 0x1000);
-    given_out && !tunnel && !documentation
+    allocated && !tunnel && !documentation
 }
 
-/// The IPv4 address that an IPv6 one stands for: mapped, compatible, translated (NAT64) or tunnelled (6to4).
+/// The IPv4 address embedded in an IPv6 address: mapped, compatible, translated (NAT64) or tunnelled (6to4).
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     let v4 = |high: u16, low: u16| {

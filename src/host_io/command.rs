@@ -1,5 +1,5 @@
-//! Commands of extensions: only those they declare, never through a shell, bounded in time and output, gone without a
-//! trace when they are ended.
+//! Commands of extensions: only declared ones, without a shell, with limits on time and output. A command is always
+//! stopped together with its descendants.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -13,14 +13,14 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use super::{Folder, Reach};
 use crate::process::{Child, DESCENDANT_MARK, Launch, base_environment, watchdog};
 
-/// How long a command has between the request to end and its end.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long output may still come once the command itself is gone.
-const REST: Duration = Duration::from_millis(500);
-/// What is kept of each of its streams.
+/// Time between `SIGTERM` and `SIGKILL`.
+const TERMINATION_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long output is still read after the command has exited.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+/// Maximum number of bytes that are kept of each output stream.
 pub const MAX_OUTPUT: usize = 1 << 20;
 
-/// What a script asks for.
+/// A command as the script requested it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Command {
     pub command: String,
@@ -32,7 +32,7 @@ pub struct Command {
     pub timeout: f64,
 }
 
-/// Whether an extension may run a command; if not, why and what to do.
+/// Checks whether an extension may run a command.
 pub fn check(command: &str, allowed: &[String]) -> Result<(), String> {
     if allowed.iter().any(|known| known == command) {
         return Ok(());
@@ -49,12 +49,12 @@ pub fn check(command: &str, allowed: &[String]) -> Result<(), String> {
     ))
 }
 
-/// Runs a command to its end, or to the end of its time; what came out as the dict that scripts get.
+/// Runs a command until it exits or its timeout expires, and returns the dict for the script.
 pub async fn run(reach: &Reach, allowed: &[String], folder: &Folder, command: &Command) -> Result<Value, String> {
     check(&command.command, allowed)?;
     let timeout = Duration::try_from_secs_f64(command.timeout).map_err(|_| "`timeout` must be above 0".to_owned())?;
     let program = find(&command.command, reach.variable("PATH").unwrap_or_default(), folder)
-        .ok_or_else(|| format!("there is no command `{}`", command.command))?;
+        .ok_or_else(|| format!("command `{}` not found", command.command))?;
     let mut environment = base_environment(reach.variables.iter().cloned());
     environment.retain(|(name, _)| command.env.iter().all(|(own, _)| own != name));
     environment.extend(command.env.iter().cloned());
@@ -64,26 +64,26 @@ pub async fn run(reach: &Reach, allowed: &[String], folder: &Folder, command: &C
     if let Some(executable) = &reach.executable
         && let Err(error) = watchdog::start(executable)
     {
-        tracing::warn!(%error, "no watchdog: commands may stay if the proxy is killed");
+        tracing::warn!(%error, "the watchdog did not start: commands may keep running if the proxy is killed");
     }
-    let (child, stdin, stdout, stderr) = Child::start(&launch)
-        .map_err(|error| format!("the command `{}` cannot be started: {error}", command.command))?;
-    let streams = Streams { stdin, stdout, stderr, input: command.stdin.clone() };
-    Ok(finish(Running(Some(child)), streams, timeout).await)
+    let (child, stdin, stdout, stderr) =
+        Child::start(&launch).map_err(|error| format!("command `{}` cannot be started: {error}", command.command))?;
+    let streams = CommandStreams { stdin, stdout, stderr, input: command.stdin.clone() };
+    Ok(finish(RunningCommand(Some(child)), streams, timeout).await)
 }
 
-struct Streams {
+struct CommandStreams {
     stdin: ChildStdin,
     stdout: ChildStdout,
     stderr: ChildStderr,
     input: Option<String>,
 }
 
-async fn finish(mut running: Running, streams: Streams, timeout: Duration) -> Value {
+async fn finish(mut running: RunningCommand, streams: CommandStreams, timeout: Duration) -> Value {
     let (mut out, mut err) = (Capture::default(), Capture::default());
     let status = {
-        let Streams { stdin, stdout, stderr, input } = streams;
-        let flow = async { tokio::join!(feed(stdin, input), out.read(stdout), err.read(stderr)) };
+        let CommandStreams { stdin, stdout, stderr, input } = streams;
+        let flow = async { tokio::join!(write_input(stdin, input), out.read(stdout), err.read(stderr)) };
         let deadline = tokio::time::sleep(timeout);
         tokio::pin!(flow, deadline);
         let mut drained = false;
@@ -104,9 +104,9 @@ async fn finish(mut running: Running, streams: Streams, timeout: Duration) -> Va
                 }
             }
         }
-        // Somebody whom the command left behind may hold its output open.
+        // A descendant of the command may still hold its output open.
         if !drained {
-            let _ = tokio::time::timeout(REST, &mut flow).await;
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut flow).await;
         }
         status
     };
@@ -120,11 +120,11 @@ async fn finish(mut running: Running, streams: Streams, timeout: Duration) -> Va
     })
 }
 
-/// A command under way: whoever drops it ends it, politely first.
-struct Running(Option<Child>);
+/// A running command. Dropping it terminates the command, first with `SIGTERM`.
+struct RunningCommand(Option<Child>);
 
-impl Running {
-    /// Nothing if it cannot be known how it ended.
+impl RunningCommand {
+    /// Waits for the command to exit; `None` if its status is unknown.
     async fn wait(&mut self) -> Option<ExitStatus> {
         match &mut self.0 {
             Some(child) => child.wait().await.ok(),
@@ -134,31 +134,31 @@ impl Running {
 
     async fn end(&mut self) {
         if let Some(child) = self.0.take() {
-            child.terminate(PATIENCE).await;
+            child.terminate(TERMINATION_TIMEOUT).await;
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
-        // Without a runtime the child's own drop kills it.
+        // Without a runtime, dropping the child kills it.
         if let (Some(child), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current())
             && child.id().is_some()
         {
-            runtime.spawn(child.terminate(PATIENCE));
+            runtime.spawn(child.terminate(TERMINATION_TIMEOUT));
         }
     }
 }
 
-/// The number a command ended with; for one that a signal ended, that signal below zero.
+/// The exit code of a command, or the negated number of the signal that killed it.
 fn code(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
     status.code().or_else(|| status.signal().map(|signal| -signal)).unwrap_or(-1)
 }
 
-async fn feed(mut stdin: ChildStdin, input: Option<String>) {
+async fn write_input(mut stdin: ChildStdin, input: Option<String>) {
     if let Some(input) = input {
-        // A command that does not read to the end is its own affair.
+        // A command that exits without reading all of its input is no error.
         let _ = stdin.write_all(input.as_bytes()).await;
     }
 }
@@ -171,7 +171,7 @@ struct Capture {
 }
 
 impl Capture {
-    /// Reads to the end, so that the writer is never held up, and keeps what fits.
+    /// Reads to the end, so that the command never blocks on a full pipe, and keeps the beginning.
     async fn read(&mut self, mut stream: impl AsyncRead + Unpin) {
         let mut buffer = vec![0; 16 << 10];
         while let Ok(count @ 1..) = stream.read(&mut buffer).await {
@@ -186,7 +186,7 @@ impl Capture {
     }
 }
 
-/// The program, found with the proxy's own `PATH`: a variable that a script sets must not change what a name means.
+/// Finds a program in the `PATH` of the proxy. A `PATH` that the script sets must not change which program runs.
 fn find(command: &str, path: &str, folder: &Folder) -> Option<PathBuf> {
     if command.contains('/') {
         return Some(folder.path().map_or_else(|| PathBuf::from(command), |own| own.join(command)));

@@ -116,5 +116,5 @@ fn the_two_refusals_say_what_to_do() {
 async fn a_command_that_is_not_there_says_so() {
     let command = Command { command: "no-such-command".into(), timeout: 1.0, ..Command::default() };
     let text = run(&reach(), &["no-such-command".to_owned()], &Folder::default(), &command).await.unwrap_err();
-    assert_eq!(text, "there is no command `no-such-command`");
+    assert_eq!(text, "command `no-such-command` not found");
 }

@@ -1,38 +1,38 @@
-//! The files an extension may use: below its own folder, and below those it names.
+//! The files that an extension may access: in its own folder, and in folders that it declares.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Where an extension lies, and the further folders it has declared.
+/// The folder of an extension, and the additional folders it declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folder {
-    /// None for one that is no file on disk.
+    /// `None` for an extension that is not a file on disk.
     own: Option<PathBuf>,
-    further: Vec<PathBuf>,
+    additional: Vec<PathBuf>,
 }
 
 impl Folder {
-    /// Links are followed now, because what is checked against these is free of them.
+    /// Resolves symbolic links, because the paths to check are resolved too.
     pub fn new(own: Option<&Path>) -> Self {
         let real = |path: &Path| {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
             path.canonicalize().unwrap_or_else(|_| path.to_owned())
         };
-        Folder { own: own.map(real), further: Vec::new() }
+        Folder { own: own.map(real), additional: Vec::new() }
     }
 
     pub fn path(&self) -> Option<&Path> {
         self.own.as_deref()
     }
 
-    /// The same with what `allowed_paths` names, relative to the extension's own folder.
-    pub fn with(mut self, further: &[String]) -> Result<Self, String> {
-        for text in further {
+    /// Adds the folders in `allowed_paths`, which may be relative to the folder of the extension.
+    pub fn with(mut self, additional: &[String]) -> Result<Self, String> {
+        for text in additional {
             let path = match self.at(text) {
                 path if path.is_absolute() => path,
                 _ => return Err(format!("`{text}` in `allowed_paths` is relative, and the extension has no folder")),
             };
-            self.further.push(path.canonicalize().unwrap_or(path));
+            self.additional.push(path.canonicalize().unwrap_or(path));
         }
         Ok(self)
     }
@@ -47,14 +47,14 @@ impl Folder {
     /// The real path of a file that exists, if the extension may use it.
     pub fn existing(&self, text: &str) -> Result<PathBuf, String> {
         let path = self.at(text);
-        // What is outside is refused whether it exists or not: nobody can find out by asking.
+        // Check first, so that the error does not reveal whether a file outside exists.
         self.check(&normalized(&path), text)?;
         let real = path.canonicalize().map_err(|error| reason(text, &error))?;
         self.check(&real, text)?;
         Ok(real)
     }
 
-    /// The same for a file that may have to be made; its folder must exist.
+    /// The real path of a file that may have to be created, if the extension may use it. Its folder must exist.
     pub fn to_write(&self, text: &str) -> Result<PathBuf, String> {
         let path = self.at(text);
         self.check(&normalized(&path), text)?;
@@ -62,7 +62,7 @@ impl Folder {
             return self.existing(text);
         }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(format!("`{text}` names no file"));
+            return Err(format!("`{text}` is not the path of a file"));
         };
         let real = parent.canonicalize().map_err(|error| reason(text, &error))?.join(name);
         self.check(&real, text)?;
@@ -70,16 +70,16 @@ impl Folder {
     }
 
     fn check(&self, real: &Path, text: &str) -> Result<(), String> {
-        if self.own.iter().chain(&self.further).any(|allowed| real.starts_with(allowed)) {
+        if self.own.iter().chain(&self.additional).any(|allowed| real.starts_with(allowed)) {
             return Ok(());
         }
         Err(format!(
-            "`{text}` is outside of the folder of the extension; `allowed_paths` of Extension() names further folders"
+            "`{text}` is outside of the folder of the extension; list additional folders in `allowed_paths` of Extension()"
         ))
     }
 }
 
-/// Without `.` and `..`, by the words alone.
+/// Removes `.` and `..` lexically, without access to the file system.
 fn normalized(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for component in path.components() {
@@ -96,7 +96,7 @@ fn normalized(path: &Path) -> PathBuf {
 
 fn reason(text: &str, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => format!("there is no file `{text}`"),
+        io::ErrorKind::NotFound => format!("file `{text}` not found"),
         _ => format!("`{text}` cannot be used: {error}"),
     }
 }
@@ -107,15 +107,15 @@ mod tests {
 
     use super::*;
 
-    struct Place(PathBuf);
+    struct TempFolder(PathBuf);
 
-    impl Drop for Place {
+    impl Drop for TempFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
     }
 
-    fn place(name: &str) -> Place {
+    fn place(name: &str) -> TempFolder {
         let path = std::env::temp_dir().join(format!("folder-{}-{name}", std::process::id()));
         fs::create_dir_all(path.join("own/below")).unwrap();
         fs::create_dir_all(path.join("other")).unwrap();
@@ -124,7 +124,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("../other", path.join("own/link")).unwrap();
         std::os::unix::fs::symlink("../other/new.db", path.join("own/dangling.db")).unwrap();
-        Place(path)
+        TempFolder(path)
     }
 
     #[test]

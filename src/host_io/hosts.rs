@@ -1,8 +1,8 @@
-//! Which hosts an extension may talk to.
+//! The hosts that an extension may connect to (`allowed_hosts`).
 
 use std::net::IpAddr;
 
-/// Without a list: every host of the public internet. With one: only the hosts it names, wherever they are.
+/// Without a list, every host with a public address is allowed. With a list, only its hosts are, whatever their address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts(Option<Vec<Pattern>>);
 
@@ -14,22 +14,22 @@ struct Pattern {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Name {
-    /// `*`: every host of the public internet.
+    /// `*`: every host with a public address.
     Public,
-    /// `*.example.com`: with its dot.
-    Below(String),
-    /// A host name or an address.
+    /// `*.example.com`, stored with the leading dot.
+    Subdomain(String),
+    /// A host name or an IP address.
     Exact(String),
 }
 
-/// What the list says of a host.
+/// Whether a host may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Named: whatever its addresses are.
+pub enum HostAccess {
+    /// The list names the host, so any address is allowed.
     Named,
-    /// Only at addresses of the public internet.
+    /// Only public addresses are allowed.
     PublicOnly,
-    Refused,
+    Denied,
 }
 
 impl Hosts {
@@ -38,39 +38,41 @@ impl Hosts {
         Ok(Hosts(patterns.transpose()?))
     }
 
-    /// Whether there is a list at all.
+    /// Whether there is no list.
     pub fn is_open(&self) -> bool {
         self.0.is_none()
     }
 
-    /// `host` as a URL has it: lower case, an IPv6 address without brackets.
-    pub fn verdict(&self, host: &str, port: u16) -> Verdict {
-        let Some(patterns) = &self.0 else { return Verdict::PublicOnly };
+    /// The access to a host, given in lower case as in a URL, an IPv6 address without brackets.
+    pub fn access(&self, host: &str, port: u16) -> HostAccess {
+        let Some(patterns) = &self.0 else { return HostAccess::PublicOnly };
         let host = host.trim_end_matches('.');
-        let fitting = patterns.iter().filter(|pattern| pattern.port.is_none_or(|own| own == port));
-        let mut verdict = Verdict::Refused;
-        for pattern in fitting {
+        let matching = patterns.iter().filter(|pattern| pattern.port.is_none_or(|own| own == port));
+        let mut access = HostAccess::Denied;
+        for pattern in matching {
             match &pattern.name {
-                Name::Exact(name) if name == host => return Verdict::Named,
-                Name::Below(end) if host.ends_with(end.as_str()) && host.len() > end.len() => return Verdict::Named,
-                Name::Public => verdict = Verdict::PublicOnly,
+                Name::Exact(name) if name == host => return HostAccess::Named,
+                Name::Subdomain(end) if host.ends_with(end.as_str()) && host.len() > end.len() => {
+                    return HostAccess::Named;
+                }
+                Name::Public => access = HostAccess::PublicOnly,
                 _ => {}
             }
         }
-        verdict
+        access
     }
 
-    /// The list, for an error.
-    pub fn shown(&self) -> String {
-        let shown = |pattern: &Pattern| {
+    /// The list for an error message.
+    pub fn rendered(&self) -> String {
+        let rendered = |pattern: &Pattern| {
             let name = match &pattern.name {
                 Name::Public => "*".to_owned(),
-                Name::Below(end) => format!("*{end}"),
+                Name::Subdomain(end) => format!("*{end}"),
                 Name::Exact(name) => name.clone(),
             };
             pattern.port.map_or_else(|| format!("\"{name}\""), |port| format!("\"{name}:{port}\""))
         };
-        self.0.iter().flatten().map(shown).collect::<Vec<_>>().join(", ")
+        self.0.iter().flatten().map(rendered).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -78,7 +80,7 @@ impl Pattern {
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             Err(format!(
-                "`{text}` in `allowed_hosts` is no host; write `api.example.com`, `*.example.com`, `localhost:8080` or an address"
+                "`{text}` in `allowed_hosts` is not a host; write `api.example.com`, `*.example.com`, `localhost:8080` or an address"
             ))
         };
         let (name, port) = split(text);
@@ -87,23 +89,23 @@ impl Pattern {
             return Ok(Pattern { name: Name::Public, port });
         }
         let name = name.trim_end_matches('.').to_lowercase();
-        let (below, bare) = match name.strip_prefix("*.") {
+        let (is_subdomain, bare) = match name.strip_prefix("*.") {
             Some(bare) => (true, bare),
             None => (false, name.as_str()),
         };
-        if let (false, Ok(address)) = (below, bare.parse::<IpAddr>()) {
+        if let (false, Ok(address)) = (is_subdomain, bare.parse::<IpAddr>()) {
             return Ok(Pattern { name: Name::Exact(address.to_string()), port });
         }
         let plain = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '.' || letter == '_';
         if bare.is_empty() || !bare.chars().all(plain) {
             return wrong();
         }
-        let name = if below { Name::Below(format!(".{bare}")) } else { Name::Exact(bare.to_owned()) };
+        let name = if is_subdomain { Name::Subdomain(format!(".{bare}")) } else { Name::Exact(bare.to_owned()) };
         Ok(Pattern { name, port })
     }
 }
 
-/// Name and port; an IPv6 address has a port only behind brackets.
+/// Splits name and port. An IPv6 address with a port must be in brackets.
 fn split(text: &str) -> (&str, Option<&str>) {
     if let Some(rest) = text.strip_prefix('[')
         && let Some((address, port)) = rest.split_once(']')
@@ -127,33 +129,33 @@ mod tests {
 
     #[test]
     fn without_a_list_the_public_internet_is_open() {
-        assert_eq!(Hosts::default().verdict("example.com", 443), Verdict::PublicOnly);
+        assert_eq!(Hosts::default().access("example.com", 443), HostAccess::PublicOnly);
         assert_eq!(Hosts::parse(None).unwrap(), Hosts::default());
     }
 
     #[test]
     fn a_list_names_hosts_ports_and_domains() {
         let list = hosts(&["API.example.com", "*.corp.test", "localhost:8080", "[::1]:9", "10.0.0.1"]);
-        for (host, port, verdict) in [
-            ("api.example.com", 443, Verdict::Named),
-            ("api.example.com.", 443, Verdict::Named),
-            ("example.com", 443, Verdict::Refused),
-            ("evil-api.example.com", 443, Verdict::Refused),
-            ("a.b.corp.test", 1, Verdict::Named),
-            ("corp.test", 1, Verdict::Refused),
-            ("evilcorp.test", 1, Verdict::Refused),
-            ("localhost", 8080, Verdict::Named),
-            ("localhost", 8081, Verdict::Refused),
-            ("::1", 9, Verdict::Named),
-            ("10.0.0.1", 80, Verdict::Named),
-            ("10.0.0.2", 80, Verdict::Refused),
+        for (host, port, access) in [
+            ("api.example.com", 443, HostAccess::Named),
+            ("api.example.com.", 443, HostAccess::Named),
+            ("example.com", 443, HostAccess::Denied),
+            ("evil-api.example.com", 443, HostAccess::Denied),
+            ("a.b.corp.test", 1, HostAccess::Named),
+            ("corp.test", 1, HostAccess::Denied),
+            ("evilcorp.test", 1, HostAccess::Denied),
+            ("localhost", 8080, HostAccess::Named),
+            ("localhost", 8081, HostAccess::Denied),
+            ("::1", 9, HostAccess::Named),
+            ("10.0.0.1", 80, HostAccess::Named),
+            ("10.0.0.2", 80, HostAccess::Denied),
         ] {
-            assert_eq!(list.verdict(host, port), verdict, "{host}:{port}");
+            assert_eq!(list.access(host, port), access, "{host}:{port}");
         }
-        assert_eq!(hosts(&[]).verdict("example.com", 443), Verdict::Refused);
+        assert_eq!(hosts(&[]).access("example.com", 443), HostAccess::Denied);
         let open = hosts(&["*", "localhost"]);
-        assert_eq!(open.verdict("example.com", 443), Verdict::PublicOnly);
-        assert_eq!(open.verdict("localhost", 1), Verdict::Named);
+        assert_eq!(open.access("example.com", 443), HostAccess::PublicOnly);
+        assert_eq!(open.access("localhost", 1), HostAccess::Named);
     }
 
     #[test]

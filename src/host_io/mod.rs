@@ -1,5 +1,5 @@
-//! What local tools do to the world: commands, requests, databases, files; each only within what its extension declares.
-//! Knows no Starlark: requests and results are plain data.
+//! I/O for local tools: commands, HTTP requests, databases and files, each within the permissions of the extension. It is
+//! independent of Starlark: requests and results are plain data.
 
 mod address;
 mod blob;
@@ -17,20 +17,20 @@ pub use folder::Folder;
 pub use hosts::Hosts;
 pub use statement::{Statement, Wants};
 
-/// What all extensions share: connections that are kept, and where the proxy itself runs.
+/// The I/O resources that all extensions share: pooled connections, and the environment of the proxy.
 #[derive(Debug)]
 pub struct Reach {
-    pub http: http::Clients,
+    pub http: http::HttpClients,
     pub postgres: postgres::Pools,
-    /// The proxy's own environment.
+    /// The environment variables of the proxy.
     pub variables: Vec<(String, String)>,
-    /// The proxy's own program, for the watchdog over commands; none where nobody starts any.
+    /// The executable of the proxy, which is also the watchdog of commands; `None` disables the watchdog.
     pub executable: Option<PathBuf>,
 }
 
 impl Reach {
     pub fn new(variables: Vec<(String, String)>, executable: Option<PathBuf>) -> Self {
-        Reach { http: http::Clients::default(), postgres: postgres::Pools::default(), variables, executable }
+        Reach { http: http::HttpClients::default(), postgres: postgres::Pools::default(), variables, executable }
     }
 
     pub fn variable(&self, name: &str) -> Option<&str> {

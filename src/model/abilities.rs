@@ -1,24 +1,24 @@
-//! What a client can be asked while it waits for an answer.
+//! The client capabilities that let servers ask for input: elicitation, sampling and roots.
 
 use serde_json::{Map, Value, json};
 
-/// As the client declared it. Plain flags: two clients with equal abilities may share a connection.
+/// The declared capabilities of a client as flags. Clients with equal abilities may share a connection to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Abilities {
-    /// It shows forms to its user.
+    /// Elicitation with forms.
     pub form: bool,
-    /// It sends its user to an address.
+    /// Elicitation with URLs.
     pub url: bool,
     pub sampling: bool,
     pub sampling_tools: bool,
     pub sampling_context: bool,
     pub roots: bool,
-    /// It says when its folders change.
+    /// Notifications about changed roots.
     pub roots_changes: bool,
 }
 
 impl Abilities {
-    /// Reads the capabilities a client declared.
+    /// Reads the capabilities that a client declared.
     pub fn read(capabilities: &Value) -> Self {
         let elicitation = capabilities.get("elicitation").filter(|value| value.is_object());
         let names = |mode: &str| elicitation.is_some_and(|modes| modes.get(mode).is_some());
@@ -26,7 +26,7 @@ impl Abilities {
         let has = |part: &str| sampling.is_some_and(|sampling| sampling.get(part).is_some());
         let roots = capabilities.get("roots").filter(|value| value.is_object());
         Abilities {
-            // Without modes it means forms: the first revision that had it knew nothing else.
+            // Without a mode it means forms, the only mode of the first revision with elicitation.
             form: elicitation.is_some() && (names("form") || !names("url")),
             url: names("url"),
             sampling: sampling.is_some(),
@@ -41,12 +41,12 @@ impl Abilities {
         self != Abilities::default()
     }
 
-    /// What may be said of a client on a connection that it shares with others: folders are one person's own.
+    /// The abilities to declare on a connection shared by several clients: all but roots, which are private to a user.
     pub fn shared(self) -> Self {
         Abilities { roots: false, roots_changes: false, ..self }
     }
 
-    /// What both can.
+    /// The abilities that both have.
     pub fn and(self, other: Self) -> Self {
         Abilities {
             form: self.form && other.form,
@@ -59,7 +59,7 @@ impl Abilities {
         }
     }
 
-    /// The capabilities a server is told.
+    /// The capabilities object to declare to a server.
     pub fn to_capabilities(self) -> Value {
         let mut capabilities = Map::new();
         let object = |parts: &[(&str, bool)]| -> Value {

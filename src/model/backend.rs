@@ -1,4 +1,4 @@
-//! What is known of a backend at one moment.
+//! The state of a backend at one moment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,9 +28,9 @@ impl BackendKind {
 pub enum Status {
     /// Connected and listed.
     Ready,
-    /// On its way, nothing known of it yet.
+    /// Connecting for the first time; its lists are unknown.
     Starting,
-    /// Not connected; what is shown is what it last offered.
+    /// Not connected; its last known lists are shown.
     Cached,
     /// Not connected, and the last attempt failed.
     Failed,
@@ -47,7 +47,7 @@ impl Status {
     }
 }
 
-/// What a server says of itself.
+/// The information that a server gives about itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerInfo {
     pub name: String,
@@ -60,8 +60,7 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
-    /// Whether its tools can be called as tasks in the way that one session-based revision has. A server may say so in
-    /// other revisions too, where it means nothing.
+    /// Whether its tools can be called as tasks of revision 2025-11-25. In other revisions this capability has no meaning.
     pub fn has_session_tasks(&self) -> bool {
         self.protocol_version == "2025-11-25" && self.capabilities["tasks"]["requests"]["tools"].is_object()
     }
@@ -102,18 +101,18 @@ pub struct BackendView {
     pub name: Arc<str>,
     pub kind: BackendKind,
     pub status: Status,
-    /// Why it is not ready; empty if there is nothing to say.
+    /// Why it is not ready; empty if there is no error.
     pub error: String,
     pub info: Arc<ServerInfo>,
     pub lists: Arc<Lists>,
-    /// How long it took from the attempt to connect until its lists were there.
+    /// Time from the attempt to connect until the lists had arrived.
     pub start_time: Option<Duration>,
-    /// What was left out of the lists, and why.
+    /// Items that were omitted from the lists, with the reasons.
     pub reports: Arc<Vec<String>>,
 }
 
 impl BackendView {
-    /// In the form that commands print.
+    /// The JSON form that commands print.
     pub fn to_json(&self) -> Value {
         let (info, lists) = (&self.info, &self.lists);
         json!({
@@ -134,7 +133,7 @@ impl BackendView {
     }
 }
 
-/// Something a backend offers, by its original key: the name of a tool or prompt, the URI of a resource or template.
+/// An item of a backend by its original key: the name of a tool or prompt, or the URI of a resource or template.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ItemRef {
     pub kind: ItemKind,

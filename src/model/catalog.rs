@@ -1,14 +1,14 @@
-//! The snapshot itself.
+//! A snapshot of all backends.
 
 use std::sync::Arc;
 
 use super::{BackendView, Status};
 
-/// Every backend in config order. Never changed: a change makes a new snapshot.
+/// All backends in config order. Immutable: every change makes a new snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub version: u64,
-    /// Which set of backends it shows.
+    /// The generation of the set of backends.
     pub generation: u64,
     pub backends: Vec<Arc<BackendView>>,
 }
@@ -18,7 +18,7 @@ impl Snapshot {
         self.backends.iter().find(|backend| backend.name.as_ref() == name)
     }
 
-    /// Whether something is known of every backend: it is there, it failed, or its last lists are kept.
+    /// Whether every backend is ready, has failed, or is known from the cache.
     pub fn is_settled(&self) -> bool {
         self.backends.iter().all(|backend| backend.status != Status::Starting)
     }

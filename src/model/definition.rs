@@ -1,10 +1,10 @@
-//! A tool, resource, template or prompt as its server defined it: one JSON object, kept as it came.
+//! The definition of a tool, resource, resource template or prompt: one JSON object, kept byte for byte.
 
 use serde_json::Value;
 
 use crate::json::{Object, Raw, RawRef};
 
-/// The four kinds of thing a server lists, and where each kind keeps its key.
+/// The four kinds of items that a server lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItemKind {
     Tool,
@@ -25,7 +25,7 @@ impl ItemKind {
         }
     }
 
-    /// The member of a list result that holds the items.
+    /// The member of a list result that contains the items.
     pub fn list_member(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
@@ -44,7 +44,7 @@ impl ItemKind {
         }
     }
 
-    /// The member of that method's params that names the item.
+    /// The member of the params of [`ItemKind::use_method`] that names the item.
     pub fn use_member(self) -> &'static str {
         match self {
             ItemKind::Tool | ItemKind::Prompt => "name",
@@ -52,7 +52,7 @@ impl ItemKind {
         }
     }
 
-    /// What a person calls it.
+    /// The name of the kind in messages.
     pub fn noun(self) -> &'static str {
         match self {
             ItemKind::Tool => "tool",
@@ -62,7 +62,7 @@ impl ItemKind {
         }
     }
 
-    /// The server capability that promises this list.
+    /// The server capability that announces this list.
     pub fn capability(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
@@ -91,7 +91,7 @@ pub enum DefinitionError {
     NoSchema(String),
 }
 
-/// One item. Members the proxy does not know survive: every edit is a splice into the original text.
+/// The definition of one item. An edit replaces parts of the original text, so unknown members are preserved.
 #[derive(Clone, Debug)]
 pub struct Definition {
     key: String,
@@ -135,7 +135,7 @@ impl Definition {
         }
     }
 
-    /// A copy in which those members are replaced (or, for `None`, gone) and all others are the same bytes.
+    /// A copy with these members replaced, or removed for `None`. All other members keep their bytes.
     pub fn with(&self, kind: ItemKind, changes: &[(&str, Option<Raw>)]) -> Result<Self, DefinitionError> {
         let raw = {
             let object = Object::of(&self.raw).map_err(|error| DefinitionError::NotAnObject(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Forms: what a person can be asked to fill in, and whether an answer fits.
+//! Elicitation forms: validation of schemas and answers.
 
 use serde_json::{Map, Value, json};
 
@@ -6,8 +6,8 @@ use crate::json::{Object, Raw, RawRef, Schema};
 
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 
-/// The schema of a form as clients take it: a flat object of simple fields. `{}` is a form without fields. Otherwise what
-/// is wrong with it.
+/// Checks and normalizes the schema of a form: a flat object of simple fields, as clients require. `{}` is a form without
+/// fields. Fails with a description of the problem.
 pub fn checked_form(schema: Map<String, Value>) -> Result<Value, String> {
     if schema.is_empty() {
         return Ok(json!({"type": "object", "properties": {}}));
@@ -57,7 +57,7 @@ fn check_field(field: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Several of some choices.
+/// Checks a multiple-choice field.
 fn check_choices(members: &Map<String, Value>) -> Result<(), String> {
     only(members, &["items", "minItems", "maxItems"])?;
     let items = members.get("items").and_then(Value::as_object);
@@ -74,7 +74,7 @@ fn only(members: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
     }
 }
 
-/// An answer to a form, as scripts get it: `action` and `content`. Otherwise why it is none.
+/// Checks an answer to a form, and returns it as scripts get it, with `action` and `content`. Fails with the reason.
 pub fn checked_answer(schema: &RawRef, answer: &RawRef) -> Result<Raw, String> {
     let object = Object::of(answer).map_err(|error| error.to_string())?;
     let action = object.string("action").ok_or("it has no `action`")?;

@@ -1,6 +1,6 @@
-//! Names of methods: which belong to the protocol itself, and patterns for all others.
+//! Method names: those of MCP itself, and patterns for vendor methods.
 
-/// The first part of every method the protocol defines or may come to define.
+/// The first segment of all methods that MCP defines or reserves.
 const FAMILIES: [&str; 12] = [
     "server",
     "tools",
@@ -16,11 +16,10 @@ const FAMILIES: [&str; 12] = [
     "rpc",
 ];
 
-/// The notifications of the protocol that belong to no family.
+/// The notifications of MCP without such a segment.
 const NOTIFICATIONS: [&str; 4] = ["cancelled", "initialized", "progress", "message"];
 
-/// Whether a method is the protocol's own. Such a one is answered by the proxy or by nobody: it is never passed on
-/// unread.
+/// Whether a method belongs to MCP itself. The proxy handles such methods and never forwards them unread.
 pub fn is_protocol_method(method: &str) -> bool {
     if let Some(rest) = method.strip_prefix("notifications/") {
         return NOTIFICATIONS.contains(&rest) || FAMILIES.contains(&family(rest));
@@ -32,32 +31,32 @@ fn family(method: &str) -> &str {
     method.split('/').next().unwrap_or_default()
 }
 
-/// A method, or all methods that begin alike: `vendor/*`.
+/// A method (`vendor/search`), or all methods with a prefix (`vendor/*`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodPattern {
     text: String,
-    open: bool,
+    is_prefix: bool,
 }
 
 impl MethodPattern {
-    /// Reads `vendor/search` or `vendor/*`; otherwise what is wrong with it.
+    /// Parses a pattern. Fails with a description of the problem.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (stem, open) = text.strip_suffix('*').map_or((text, false), |stem| (stem, true));
+        let (stem, is_prefix) = text.strip_suffix('*').map_or((text, false), |stem| (stem, true));
         if stem.is_empty() || !stem.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("expected the name of a method, such as `vendor/search` or `vendor/*`".to_owned());
         }
-        if stem.contains('*') || (open && !stem.ends_with('/')) {
-            return Err("`*` stands at the end only, behind a `/`".to_owned());
+        if stem.contains('*') || (is_prefix && !stem.ends_with('/')) {
+            return Err("`*` is only allowed at the end, behind a `/`".to_owned());
         }
         if stem == "notifications/" || is_protocol_method(stem.trim_end_matches('/')) {
-            return Err("this belongs to the protocol itself and cannot be given to a server".to_owned());
+            return Err("this method belongs to the protocol itself and cannot be assigned to a server".to_owned());
         }
-        Ok(MethodPattern { text: stem.to_owned(), open })
+        Ok(MethodPattern { text: stem.to_owned(), is_prefix })
     }
 
-    /// How well it fits: the longer, the better. `None` if it does not.
+    /// The specificity of a match: the length of the prefix, or the maximum for an exact name. `None` without a match.
     pub fn fit(&self, method: &str) -> Option<usize> {
-        match self.open {
+        match self.is_prefix {
             true => (method.len() > self.text.len() && method.starts_with(&self.text)).then_some(self.text.len()),
             false => (method == self.text).then_some(usize::MAX),
         }
@@ -66,7 +65,7 @@ impl MethodPattern {
 
 impl std::fmt::Display for MethodPattern {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}{}", self.text, if self.open { "*" } else { "" })
+        write!(formatter, "{}{}", self.text, if self.is_prefix { "*" } else { "" })
     }
 }
 

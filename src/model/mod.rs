@@ -1,4 +1,4 @@
-//! Plain data that every layer speaks: what servers offer, who asks. No input or output, no Starlark.
+//! Plain data that all layers share: definitions, backends, clients and users. No I/O, no Starlark.
 
 mod catalog;
 mod abilities;

@@ -1,16 +1,17 @@
-//! What a script handler returned, as an MCP result.
+//! Conversion of a handler's return value to an MCP result.
 
 use serde_json::{Map, Value, json};
 
 use crate::json::{Raw, quote};
 
-/// A tool result that says what went wrong.
+/// A tool result with `isError` and this text.
 pub fn error_result(text: &str) -> Raw {
     let text = format!("{{\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true}}", quote(text));
     crate::json::valid(text).unwrap_or_else(|_| crate::json::RawRef::NULL.to_owned())
 }
 
-/// Shapes a returned value. `objects_only`: the client's revision has no other structured content.
+/// The tool result for a returned value. With `objects_only`, the client's revision requires structured content to be an
+/// object.
 pub fn shaped(value: Value, objects_only: bool) -> Map<String, Value> {
     match value {
         Value::Object(result) if is_result(&result) => with_content(result),
@@ -24,7 +25,7 @@ pub fn shaped(value: Value, objects_only: bool) -> Map<String, Value> {
     }
 }
 
-/// A dict is a result when it says so: by `isError`, by `structuredContent`, or by a list of content blocks.
+/// Whether a dict is a complete result: it has `isError`, `structuredContent`, or a list of content blocks.
 fn is_result(value: &Map<String, Value>) -> bool {
     let blocks = value.get("content").and_then(Value::as_array);
     let typed = blocks.is_some_and(|blocks| blocks.iter().all(|block| block.get("type").is_some()));
@@ -50,12 +51,12 @@ fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What the result of a tool holds: its structured content (a lone `{"result": v}` gives `v`), else its text read as JSON,
-/// else its text. Of an error result the reason.
+/// The value of a tool result: its structured content (`v` for a lone `{"result": v}`), or else its text parsed as JSON,
+/// or else its text. Fails with the text of an error result.
 pub fn payload(mut result: Map<String, Value>) -> Result<Value, String> {
     let text = text_of(&result);
     if result.get("isError") == Some(&Value::Bool(true)) {
-        return Err(if text.is_empty() { "the tool failed without saying why".to_owned() } else { text });
+        return Err(if text.is_empty() { "the tool failed without an error message".to_owned() } else { text });
     }
     match result.remove("structuredContent") {
         None | Some(Value::Null) => {}
@@ -74,7 +75,7 @@ fn text_of(result: &Map<String, Value>) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// What a resource handler returned, as the result of a read: text stands for the whole content.
+/// The result of `resources/read` for a returned value; a string is the whole content.
 pub fn shaped_contents(value: Value, uri: &str) -> Result<Map<String, Value>, String> {
     match value {
         Value::Object(result) if result.get("contents").is_some_and(Value::is_array) => Ok(result),
@@ -84,7 +85,7 @@ pub fn shaped_contents(value: Value, uri: &str) -> Result<Map<String, Value>, St
     }
 }
 
-/// What a prompt handler returned, as a prompt: text stands for one message of the user.
+/// The result of `prompts/get` for a returned value; a string is one user message.
 pub fn shaped_messages(value: Value) -> Result<Map<String, Value>, String> {
     match value {
         Value::Object(result) if result.get("messages").is_some_and(Value::is_array) => Ok(result),
@@ -94,10 +95,10 @@ pub fn shaped_messages(value: Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The reason an error result gives.
+/// The text of an error result.
 fn first_text(result: &Map<String, Value>) -> String {
     let text = result.get("content").and_then(|content| content[0]["text"].as_str());
-    text.unwrap_or("the handler failed and gave no reason").to_owned()
+    text.unwrap_or("the handler failed without an error message").to_owned()
 }
 
 fn kind_of(value: &Value) -> &'static str {

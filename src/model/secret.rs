@@ -1,8 +1,8 @@
-//! Text that must not be shown.
+//! Secret text that must not be shown.
 
 use std::fmt;
 
-/// A secret: printing it in any way shows dots.
+/// A secret. Its debug output shows only dots.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Secret(String);
 
@@ -11,7 +11,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The text itself, for the one place that sends it.
+    /// The text itself, to be used only where it is sent.
     pub fn reveal(&self) -> &str {
         &self.0
     }

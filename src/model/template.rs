@@ -1,4 +1,4 @@
-//! URI templates, as far as a proxy needs them: does a URI fit, and what stands for each variable.
+//! URI templates: matching of URIs and extraction of variables.
 
 use regex::{Regex, escape};
 
@@ -10,7 +10,7 @@ pub struct UriTemplate {
 }
 
 impl UriTemplate {
-    /// `None` for text that is no template, such as one with an unclosed brace.
+    /// Compiles a template; `None` if it is invalid, for example because of an unclosed brace.
     pub fn parse(template: &str) -> Option<Self> {
         let (mut pattern, mut names) = ("^".to_owned(), Vec::new());
         let mut rest = template;
@@ -34,7 +34,7 @@ impl UriTemplate {
         Some(UriTemplate { pattern: Regex::new(&pattern).ok()?, names })
     }
 
-    /// What the variables stand for in a URI that fits.
+    /// The variables with their values, if the URI matches.
     pub fn variables(&self, uri: &str) -> Option<Vec<(&str, String)>> {
         let found = self.pattern.captures(uri)?;
         let values = found.iter().skip(1).map(|value| value.map_or("", |value| value.as_str()).to_owned());

@@ -110,7 +110,7 @@ impl Child {
     }
 
     /// The descendants, by parentage and by the mark.
-    fn descendants(&self, group: Pid) -> Vec<tree::Process> {
+    fn descendants(&self, group: Pid) -> Vec<tree::ProcessEntry> {
         let mut descendants = tree::descendants(group);
         descendants.extend(self.mark.iter().flat_map(|mark| tree::marked(mark)));
         descendants
@@ -128,7 +128,7 @@ impl Child {
         }
     }
 
-    async fn terminate_then_kill(&mut self, group: Pid, descendants: &[tree::Process], timeout: Duration) {
+    async fn terminate_then_kill(&mut self, group: Pid, descendants: &[tree::ProcessEntry], timeout: Duration) {
         signal(group, Signal::TERM);
         tree::signal(descendants, Signal::TERM);
         if tokio::time::timeout(timeout, self.inner.wait()).await.is_err() {

@@ -4,21 +4,25 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// A process. The start time distinguishes it from a later process with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process {
+pub(super) struct ProcessEntry {
     id: i32,
     parent: i32,
     pub(super) started: u64,
 }
 
 /// Every present descendant of `root`. Empty on systems without `/proc`.
-pub(super) fn descendants(root: Pid) -> Vec<Process> {
+pub(super) fn descendants(root: Pid) -> Vec<ProcessEntry> {
     running_descendants(&processes(), Some(root), &[])
 }
 
 /// The processes of `known` that still run, and all descendants in `all` of them and of `root`.
-pub(super) fn running_descendants(all: &[Process], root: Option<Pid>, known: &[Process]) -> Vec<Process> {
-    let is_known = |now: &&Process| known.iter().any(|then| then.id == now.id && then.started == now.started);
-    let mut running: Vec<Process> = all.iter().filter(is_known).copied().collect();
+pub(super) fn running_descendants(
+    all: &[ProcessEntry],
+    root: Option<Pid>,
+    known: &[ProcessEntry],
+) -> Vec<ProcessEntry> {
+    let is_known = |now: &&ProcessEntry| known.iter().any(|then| then.id == now.id && then.started == now.started);
+    let mut running: Vec<ProcessEntry> = all.iter().filter(is_known).copied().collect();
     let mut parents: Vec<i32> = running.iter().map(|process| process.id).collect();
     parents.extend(root.map(|root| root.as_raw_nonzero().get()));
     while let Some(parent) = parents.pop() {
@@ -33,7 +37,7 @@ pub(super) fn running_descendants(all: &[Process], root: Option<Pid>, known: &[P
 }
 
 /// Signals the processes, except those whose number another process has by now.
-pub(super) fn signal(running_descendants: &[Process], signal: Signal) {
+pub(super) fn signal(running_descendants: &[ProcessEntry], signal: Signal) {
     for process in running_descendants {
         if read(process.id).is_some_and(|now| now.started == process.started)
             && let Some(id) = Pid::from_raw(process.id)
@@ -45,22 +49,22 @@ pub(super) fn signal(running_descendants: &[Process], signal: Signal) {
 }
 
 /// Every process with this variable (`NAME=VALUE`) in its initial environment.
-pub(super) fn marked(variable: &str) -> Vec<Process> {
-    let has = |process: &Process| {
+pub(super) fn marked(variable: &str) -> Vec<ProcessEntry> {
+    let has = |process: &ProcessEntry| {
         let environment = std::fs::read(format!("/proc/{}/environ", process.id)).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
     };
     processes().into_iter().filter(has).collect()
 }
 
-pub(super) fn processes() -> Vec<Process> {
+pub(super) fn processes() -> Vec<ProcessEntry> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(read).collect()
 }
 
-pub(super) fn read(id: i32) -> Option<Process> {
+pub(super) fn read(id: i32) -> Option<ProcessEntry> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The command name in parentheses may contain spaces and parentheses; the other fields follow the last one.
     let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
-    Some(Process { id, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
+    Some(ProcessEntry { id, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
 }

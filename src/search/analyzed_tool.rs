@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::tool;
-use super::weights::{PAIR_PART_WEIGHTS, PART_COUNT, Part};
+use super::weights::{PAIR_PART_WEIGHTS, PART_COUNT, ToolPart};
 use super::word_analyzer::WordAnalyzer;
 use crate::model::Definition;
 
@@ -50,7 +50,7 @@ impl AnalyzedTool {
                 let frequency = &mut analyzed.words[at as usize].1[part];
                 *frequency = frequency.saturating_add(1);
                 analyzed.lengths[part] += 1;
-                if part == Part::Name as usize && !analyzed.name.contains(&at) {
+                if part == ToolPart::Name as usize && !analyzed.name.contains(&at) {
                     analyzed.name.push(at);
                 }
                 if let (Some(before), Some(weight)) = (before, pair) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::analyzed_tool::AnalyzedTool;
 use super::candidates::Candidates;
-use super::document::{Document, mean_lengths};
+use super::indexed_tool::{IndexedTool, mean_lengths};
 use super::names::nearest_names;
 use super::query::Query;
 use super::score::{matched, score};
@@ -28,7 +28,7 @@ pub struct Hit {
 
 pub struct Index {
     tools: Vec<Tool>,
-    documents: Vec<Document>,
+    documents: Vec<IndexedTool>,
     vocabulary: Vocabulary,
     /// `None` if tantivy failed, which is not expected in memory. Then every tool is a candidate.
     candidates: Option<Candidates>,
@@ -53,7 +53,7 @@ impl Index {
         for (tool, analyzed) in tools.iter().zip(analyzed) {
             let next = u32::try_from(servers.len()).unwrap_or(u32::MAX);
             let server = *servers.entry(tool.server.clone()).or_insert(next);
-            documents.push(Document::new(server, analyzed, &lengths, &vocabulary));
+            documents.push(IndexedTool::new(server, analyzed, &lengths, &vocabulary));
         }
         let candidates = Candidates::new(analyzed.iter().map(Arc::as_ref))
             .inspect_err(|error| tracing::warn!(%error, "the search index failed; every search scans all tools"))

@@ -4,7 +4,7 @@
 pub mod embedding;
 mod analyzed_tool;
 mod candidates;
-mod document;
+mod indexed_tool;
 mod index;
 mod semantic;
 mod typos;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::document::Document;
+use super::indexed_tool::IndexedTool;
 use super::query::{Query, QueryWord};
 use super::vocabulary::Vocabulary;
 use super::weights::{NAME_COVERAGE, PAIR_WEIGHT, SATURATION, SENTENCE_WEIGHT, SERVER_TOOLS, SERVER_WEIGHT};
@@ -18,7 +18,7 @@ pub(super) struct Scored {
 /// Scores the candidates, by decreasing score and then by position.
 pub(super) fn score(
     candidates: Vec<u32>,
-    documents: &[Document],
+    documents: &[IndexedTool],
     query: &Query,
     vocabulary: &Vocabulary,
 ) -> Vec<Scored> {
@@ -52,7 +52,7 @@ struct Pair {
 
 fn own_score(
     tool: u32,
-    document: &Document,
+    document: &IndexedTool,
     query: &Query,
     pairs: &[Pair],
     vocabulary: &Vocabulary,
@@ -89,7 +89,7 @@ fn own_score(
 }
 
 /// The words of the query that a tool contains, in the spelling of the query and by decreasing weight.
-pub(super) fn matched(document: &Document, query: &Query, vocabulary: &Vocabulary) -> Vec<String> {
+pub(super) fn matched(document: &IndexedTool, query: &Query, vocabulary: &Vocabulary) -> Vec<String> {
     let worth = |word: &QueryWord| {
         let weight = document.weight(word.number);
         word.weight * vocabulary.rarity(word.number) * weight / (weight + SATURATION)
@@ -108,7 +108,7 @@ pub(super) fn matched(document: &Document, query: &Query, vocabulary: &Vocabular
 
 /// Adds a share of the server's best scores to each of its tools: a server with several matching tools is more likely to
 /// be the right one.
-fn add_servers(scored: &mut [Scored], documents: &[Document]) {
+fn add_servers(scored: &mut [Scored], documents: &[IndexedTool]) {
     let mut best: HashMap<u32, [f32; SERVER_TOOLS]> = HashMap::new();
     for candidate in scored.iter() {
         let top = best.entry(documents[candidate.tool as usize].server).or_default();

@@ -17,7 +17,7 @@ pub struct Tool {
     pub definition: Arc<Definition>,
 }
 
-/// The text of each part, in the order of [`super::weights::Part`].
+/// The text of each part, in the order of [`super::weights::ToolPart`].
 pub(super) fn parts(server: &str, definition: &Definition) -> [String; PART_COUNT] {
     let object: Map<String, Value> = serde_json::from_str(definition.raw().get()).unwrap_or_default();
     let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or_default();

@@ -3,7 +3,7 @@
 
 /// The parts of a tool that are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ToolPart {
     Name,
     Description,
     ParameterDescriptions,
@@ -14,13 +14,13 @@ pub(super) enum Part {
 }
 
 /// The weight of a word in each part.
-pub(super) const PART_WEIGHTS: [(Part, f32); PART_COUNT] = [
-    (Part::Name, 2.2),
-    (Part::Description, 1.0),
-    (Part::ParameterDescriptions, 0.5),
-    (Part::Server, 0.8),
-    (Part::ParameterNames, 0.3),
-    (Part::Choices, 0.4),
+pub(super) const PART_WEIGHTS: [(ToolPart, f32); PART_COUNT] = [
+    (ToolPart::Name, 2.2),
+    (ToolPart::Description, 1.0),
+    (ToolPart::ParameterDescriptions, 0.5),
+    (ToolPart::Server, 0.8),
+    (ToolPart::ParameterNames, 0.3),
+    (ToolPart::Choices, 0.4),
 ];
 
 pub(super) const PART_COUNT: usize = 6;
@@ -39,8 +39,8 @@ pub(super) const SENTENCE_WEIGHT: f32 = 0.35;
 
 /// Bonus for two words that are adjacent in both the query and the tool, with a factor for each part with word order.
 pub(super) const PAIR_WEIGHT: f32 = 1.2;
-pub(super) const PAIR_PART_WEIGHTS: [(Part, f32); 3] =
-    [(Part::Name, 1.0), (Part::Description, 1.0), (Part::ParameterDescriptions, 0.5)];
+pub(super) const PAIR_PART_WEIGHTS: [(ToolPart, f32); 3] =
+    [(ToolPart::Name, 1.0), (ToolPart::Description, 1.0), (ToolPart::ParameterDescriptions, 0.5)];
 
 /// Bonus for a query that contains all words of the name.
 pub(super) const NAME_COVERAGE: f32 = 0.4;

@@ -58,23 +58,23 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
 #[derive(Clone)]
 struct Splitter;
 
-struct Pieces {
+struct WordStream {
     /// In reverse order.
     pieces: Vec<Token>,
     token: Token,
 }
 
 impl Tokenizer for Splitter {
-    type TokenStream<'a> = Pieces;
+    type TokenStream<'a> = WordStream;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Pieces {
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> WordStream {
         let mut pieces = split(text);
         pieces.reverse();
-        Pieces { pieces, token: Token::default() }
+        WordStream { pieces, token: Token::default() }
     }
 }
 
-impl TokenStream for Pieces {
+impl TokenStream for WordStream {
     fn advance(&mut self) -> bool {
         match self.pieces.pop() {
             Some(piece) => {

@@ -64,12 +64,12 @@ impl Store {
     /// # Errors
     /// If the address is invalid.
     pub fn redis(address: &str) -> Result<Self, StoreError> {
-        let driver = Arc::new(redis::Redis::new(address)?);
+        let driver = Arc::new(redis::RedisStore::new(address)?);
         Ok(Store { driver, cache: Arc::new(Cache::new(clock::clock())) })
     }
 
     fn with_clock(clock: Clock) -> Self {
-        Store { driver: Arc::new(memory::Memory::new(Arc::clone(&clock))), cache: Arc::new(Cache::new(clock)) }
+        Store { driver: Arc::new(memory::MemoryStore::new(Arc::clone(&clock))), cache: Arc::new(Cache::new(clock)) }
     }
 
     /// The cached results of handlers, always in this process.

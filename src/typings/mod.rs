@@ -1,4 +1,4 @@
-//! Tools as typed functions: what they take and give, read from their JSON Schemas and told in the words of a language.
+//! Type signatures of tools, generated from their JSON Schemas for several languages.
 
 mod names;
 mod schema;

@@ -1,16 +1,16 @@
-//! Names of tools as names of functions and types.
+//! Conversion of tool names to names of functions and types.
 
 use std::collections::{HashMap, HashSet};
 
-/// Words that Starlark keeps for itself, now or for later.
-const STARLARK_WORDS: [&str; 37] = [
+/// Keywords and reserved words of Starlark.
+const RESERVED_WORDS: [&str; 37] = [
     "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
     "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "load", "nonlocal", "not", "or", "pass",
     "raise", "return", "try", "while", "with", "yield", "None", "True", "False", "data",
 ];
 
-/// What code-mode scripts call so already.
-const TAKEN: [&str; 69] = [
+/// Names of built-in functions in code-mode scripts.
+const BUILT_IN_NAMES: [&str; 69] = [
     "abs",
     "all",
     "any",
@@ -82,40 +82,41 @@ const TAKEN: [&str; 69] = [
     "open",
 ];
 
-/// A name that can stand where Starlark wants one.
+/// Whether a name is a valid Starlark identifier.
 pub fn is_identifier(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-        && !STARLARK_WORDS.contains(&name)
+        && !RESERVED_WORDS.contains(&name)
 }
 
-/// The functions that tools of these names are, in the same order. Letters that no identifier has become `_`; a name that
-/// two would have, or that has a meaning already, is nobody's.
+/// The function names for these tools, in the same order. Invalid characters become `_`. `None` for a name that two tools
+/// would share, or that is already taken.
 pub fn identifiers<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Option<String>> {
-    let plain: Vec<String> = names.map(identifier).collect();
+    let sanitized: Vec<String> = names.map(identifier).collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();
-    plain.iter().for_each(|name| *uses.entry(name).or_default() += 1);
-    let free = |name: &String| uses[name.as_str()] == 1 && is_identifier(name) && !TAKEN.contains(&name.as_str());
-    plain.iter().map(|name| free(name).then(|| name.clone())).collect()
+    sanitized.iter().for_each(|name| *uses.entry(name).or_default() += 1);
+    let free =
+        |name: &String| uses[name.as_str()] == 1 && is_identifier(name) && !BUILT_IN_NAMES.contains(&name.as_str());
+    sanitized.iter().map(|name| free(name).then(|| name.clone())).collect()
 }
 
 fn identifier(name: &str) -> String {
     let letters = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
-    let plain: String = letters.collect();
-    if plain.starts_with(|first: char| first.is_ascii_digit()) { format!("_{plain}") } else { plain }
+    let sanitized: String = letters.collect();
+    if sanitized.starts_with(|first: char| first.is_ascii_digit()) { format!("_{sanitized}") } else { sanitized }
 }
 
-/// Names that are given once.
+/// A set of unique names.
 #[derive(Debug, Default)]
-pub(super) struct Unique(HashSet<String>);
+pub(super) struct UniqueNames(HashSet<String>);
 
-impl Unique {
+impl UniqueNames {
     pub(super) fn without(taken: &[&str]) -> Self {
-        Unique(taken.iter().map(|name| (*name).to_owned()).collect())
+        UniqueNames(taken.iter().map(|name| (*name).to_owned()).collect())
     }
 
-    /// The name, or with a number where it is somebody's already.
+    /// The name, with a number appended if it is already taken.
     pub(super) fn take(&mut self, wanted: &str) -> String {
         let numbered = (2..).map(|number| format!("{wanted}{number}"));
         let name = std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !self.0.contains(name));
@@ -129,7 +130,7 @@ impl Unique {
 pub(super) fn camel(name: &str) -> String {
     let pascal = pascal(name);
     let mut letters = pascal.chars();
-    // An abbreviation at the beginning goes down as a whole: `URLFetch` is `urlFetch`.
+    // A leading abbreviation becomes lower case as a whole: `URLFetch` is `urlFetch`.
     let capitals = pascal.chars().take_while(char::is_ascii_uppercase).count();
     let lowered = if capitals > 1 && capitals < pascal.len() { capitals - 1 } else { capitals };
     let head: String = letters.by_ref().take(lowered.max(1)).collect();

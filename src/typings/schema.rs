@@ -1,4 +1,4 @@
-//! Tools as JSON Schemas: what each takes and gives, by its name.
+//! Input and output schemas of tools by name.
 
 use serde_json::{Map, Value, json};
 

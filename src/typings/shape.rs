@@ -1,12 +1,12 @@
-//! A JSON Schema as a type: what can be said of it in any language.
+//! Converts a JSON Schema to a language-independent type.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-/// Deeper schemas are of anything.
-const DEEPEST: usize = 40;
-/// Schemas that refer to more parts than this are no help to anybody.
-const MOST_PARTS: usize = 500;
+/// Maximum depth of a schema; deeper parts become the type of any value.
+const MAX_DEPTH: usize = 40;
+/// Maximum number of referenced parts of a schema.
+const MAX_PARTS: usize = 500;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Type {
@@ -17,21 +17,21 @@ pub(super) enum Type {
     Integer,
     Number,
     Text,
-    /// Text, a number or a bool.
+    /// A literal string, number or Boolean.
     Literal(Value),
     List(Box<Type>),
-    /// Items of their own types, and what may follow them.
+    /// A tuple: the types of its items, and of further items.
     Tuple(Vec<Type>, Option<Box<Type>>),
-    /// Any keys.
+    /// An object with arbitrary keys.
     Map(Box<Type>),
-    Object(Vec<Field>, Rest),
+    Object(Vec<ObjectField>, Rest),
     Either(Vec<Type>),
     Both(Vec<Type>),
-    /// A part of the schema that has a name: the pointer to it.
+    /// A named part of the schema, by its JSON pointer.
     Part(String),
 }
 
-/// Whether an object has members beside the named ones.
+/// Whether an object may have members beside the named ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     Unsaid,
@@ -40,7 +40,7 @@ pub(super) enum Rest {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Field {
+pub(super) struct ObjectField {
     pub(super) name: String,
     pub(super) kind: Type,
     pub(super) required: bool,
@@ -48,7 +48,7 @@ pub(super) struct Field {
     pub(super) default: Option<Value>,
 }
 
-/// A schema that was read, with the parts it refers to.
+/// A converted schema, with the parts it refers to.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) kind: Type,
@@ -57,23 +57,23 @@ pub(super) struct Shape {
 
 impl Shape {
     pub(super) fn of(schema: &Value) -> Self {
-        let mut reader = Reader { root: schema, parts: IndexMap::new() };
+        let mut reader = SchemaReader { root: schema, parts: IndexMap::new() };
         let kind = reader.read(schema, 0);
         Shape { kind, parts: reader.parts }
     }
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     root: &'a Value,
     parts: IndexMap<String, Type>,
 }
 
-impl Reader<'_> {
+impl SchemaReader<'_> {
     fn read(&mut self, schema: &Value, depth: usize) -> Type {
         let Value::Object(members) = schema else {
             return if *schema == Value::Bool(false) { Type::Nothing } else { Type::Anything };
         };
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Type::Anything;
         }
         if let Some(pointer) = members.get("$ref").and_then(Value::as_str) {
@@ -92,7 +92,7 @@ impl Reader<'_> {
         if members.get("nullable") == Some(&Value::Bool(true)) { either(vec![kind, Type::Null]) } else { kind }
     }
 
-    /// What the schema itself says, apart from those it is made of.
+    /// The type of the schema itself, without the schemas it combines.
     fn own(&mut self, members: &Map<String, Value>, depth: usize) -> Type {
         if let Some(value) = members.get("const") {
             return literal(value);
@@ -126,7 +126,7 @@ impl Reader<'_> {
     }
 
     fn list(&mut self, members: &Map<String, Value>, depth: usize) -> Type {
-        // Older drafts write the items of a tuple as a list in `items`.
+        // Older drafts have the items of a tuple as a list in `items`.
         let (first, rest) = match (members.get("prefixItems"), members.get("items")) {
             (Some(Value::Array(first)), rest) => (first, rest),
             (_, Some(Value::Array(first))) => (first, members.get("additionalItems")),
@@ -148,9 +148,9 @@ impl Reader<'_> {
         let required: Vec<&str> =
             members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         let properties = members.get("properties").and_then(Value::as_object);
-        let mut fields: Vec<Field> = Vec::new();
+        let mut fields: Vec<ObjectField> = Vec::new();
         for (name, schema) in properties.into_iter().flatten() {
-            fields.push(Field {
+            fields.push(ObjectField {
                 name: name.clone(),
                 kind: self.read(schema, depth + 1),
                 required: required.contains(&name.as_str()),
@@ -181,10 +181,10 @@ impl Reader<'_> {
         }
         let decoded = pointer.strip_prefix('#').map(unescaped);
         let Some(schema) = decoded.and_then(|path| self.root.pointer(&path)) else { return Type::Anything };
-        if self.parts.len() >= MOST_PARTS {
+        if self.parts.len() >= MAX_PARTS {
             return Type::Anything;
         }
-        // In place before it is read: it may refer to itself.
+        // Registered before it is converted, because it may refer to itself.
         self.parts.insert(pointer.to_owned(), Type::Anything);
         let schema = schema.clone();
         let kind = self.read(&schema, depth + 1);
@@ -193,7 +193,7 @@ impl Reader<'_> {
     }
 }
 
-/// A pointer in a URI may have letters written as `%25`.
+/// Decodes a JSON pointer in a URI fragment, which may be percent-encoded.
 fn unescaped(pointer: &str) -> String {
     let bytes = pointer.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

@@ -1,19 +1,19 @@
-//! Tools as Starlark functions, in one line each: for the model that writes scripts over them.
+//! Signatures of tools as Starlark functions, one line each, for models that write scripts.
 
 use serde_json::{Value, json};
 
 use super::names::{identifiers, is_identifier};
-use super::shape::{Field, Rest, Shape, Type};
+use super::shape::{ObjectField, Rest, Shape, Type};
 use crate::model::Definition;
 
-/// Objects inside of objects are spelled out so far; below that they are a dict.
-const DEEPEST: usize = 3;
-/// More alternatives of text are told by their kind.
-const MOST_LITERALS: usize = 12;
-/// What is told of a tool beside its signature.
-const LONGEST_DESCRIPTION: usize = 200;
+/// Maximum nesting of object types; deeper objects are shown as `dict`.
+const MAX_DEPTH: usize = 3;
+/// Maximum number of literal alternatives; more are shown by their common type.
+const MAX_LITERALS: usize = 12;
+/// Maximum length of the description beside a signature.
+const MAX_DESCRIPTION: usize = 200;
 
-/// One line for each tool, with the beginning of its description.
+/// One line per tool, with the beginning of its description.
 pub fn signatures<'a>(tools: impl Iterator<Item = &'a Definition>) -> String {
     let tools: Vec<&Definition> = tools.collect();
     let functions = identifiers(tools.iter().map(|tool| tool.key()));
@@ -27,19 +27,19 @@ pub fn signatures<'a>(tools: impl Iterator<Item = &'a Definition>) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// `search(query: str, limit?: int) -> list[str]`; of a tool that is no function the call that reaches it.
+/// A signature such as `search(query: str, limit?: int) -> list[str]`, or a `call_tool()` for a tool without a function.
 pub fn signature(tool: &Definition, function: Option<&str>) -> String {
     let input = Shape::of(&tool.member("inputSchema").unwrap_or_default());
     let given = match function {
         Some(function) => format!("{function}({})", parameters(&input)),
-        None => format!("call_tool({}, {})", json!(tool.key()), Writer::new(&input).kind(&input.kind, 0)),
+        None => format!("call_tool({}, {})", json!(tool.key()), StarlarkWriter::new(&input).kind(&input.kind, 0)),
     };
     let Some(schema) = tool.member("outputSchema") else { return given };
     let output = Shape::of(&schema);
-    format!("{given} -> {}", Writer::new(&output).kind(unwrapped(&output.kind), 0))
+    format!("{given} -> {}", StarlarkWriter::new(&output).kind(unwrapped(&output.kind), 0))
 }
 
-/// A script gets the value of a lone `result` itself.
+/// The return type. For an object with only `result`, scripts get the value of `result`.
 fn unwrapped(kind: &Type) -> &Type {
     match kind {
         Type::Object(fields, _) if fields.len() == 1 && fields[0].name == "result" => &fields[0].kind,
@@ -48,30 +48,30 @@ fn unwrapped(kind: &Type) -> &Type {
 }
 
 fn parameters(shape: &Shape) -> String {
-    let mut writer = Writer::new(shape);
+    let mut writer = StarlarkWriter::new(shape);
     let fields = match &shape.kind {
         Type::Object(fields, _) => fields,
         Type::Map(_) => return "**arguments".to_owned(),
         other => return format!("**{}", writer.kind(other, 0)),
     };
-    // Those that must be given come first, as in any language.
-    let (required, optional): (Vec<&Field>, Vec<&Field>) = fields.iter().partition(|field| field.required);
+    // Required parameters come first.
+    let (required, optional): (Vec<&ObjectField>, Vec<&ObjectField>) = fields.iter().partition(|field| field.required);
     let parameters = required.into_iter().chain(optional).map(|field| writer.field(field, 0));
     parameters.collect::<Vec<_>>().join(", ")
 }
 
-struct Writer<'a> {
+struct StarlarkWriter<'a> {
     shape: &'a Shape,
-    /// The parts that are being written: one inside of itself is a dict.
+    /// The named parts being written; a recursive reference is written as `dict`.
     open: Vec<&'a str>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> StarlarkWriter<'a> {
     fn new(shape: &'a Shape) -> Self {
-        Writer { shape, open: Vec::new() }
+        StarlarkWriter { shape, open: Vec::new() }
     }
 
-    fn field(&mut self, field: &'a Field, depth: usize) -> String {
+    fn field(&mut self, field: &'a ObjectField, depth: usize) -> String {
         let name = if is_identifier(&field.name) { field.name.clone() } else { json!(field.name).to_string() };
         let kind = self.kind(&field.kind, depth);
         match (&field.default, field.required) {
@@ -104,8 +104,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn object(&mut self, fields: &'a [Field], rest: Rest, depth: usize) -> String {
-        if depth >= DEEPEST || fields.is_empty() {
+    fn object(&mut self, fields: &'a [ObjectField], rest: Rest, depth: usize) -> String {
+        if depth >= MAX_DEPTH || fields.is_empty() {
             return "dict".to_owned();
         }
         let mut members: Vec<String> = fields.iter().map(|field| self.field(field, depth + 1)).collect();
@@ -117,7 +117,7 @@ impl<'a> Writer<'a> {
 
     fn either(&mut self, kinds: &'a [Type], depth: usize) -> String {
         let is_text = |kind: &&Type| matches!(kind, Type::Literal(Value::String(_)));
-        if kinds.iter().filter(is_text).count() > MOST_LITERALS {
+        if kinds.iter().filter(is_text).count() > MAX_LITERALS {
             return "str".to_owned();
         }
         kinds.iter().map(|kind| self.kind(kind, depth)).collect::<Vec<_>>().join(" | ")
@@ -139,7 +139,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A value of JSON as Starlark writes it.
+/// A JSON value as a Starlark literal.
 fn value(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
@@ -154,6 +154,6 @@ fn first_sentence(description: &str) -> String {
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     let text = words.join(" ");
     let end = text.find(". ").map_or(text.len(), |end| end + 1);
-    let short: String = text[..end].chars().take(LONGEST_DESCRIPTION).collect();
+    let short: String = text[..end].chars().take(MAX_DESCRIPTION).collect();
     if short.len() < end { short + "…" } else { short }
 }

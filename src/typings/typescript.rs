@@ -1,15 +1,15 @@
-//! Tools as TypeScript: an interface for what each takes and gives, and a function.
+//! TypeScript declarations of tools: interfaces for input and output, and a function.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::names::{Unique, camel, pascal};
-use super::shape::{Field, Rest, Shape, Type};
+use super::names::{UniqueNames, camel, pascal};
+use super::shape::{ObjectField, Rest, Shape, Type};
 use crate::model::Definition;
 
-/// What cannot be the name of a function, in a module in strict mode.
+/// Reserved words that cannot name a function in a strict-mode module.
 const RESERVED: [&str; 51] = [
     "arguments",
     "async",
@@ -64,18 +64,18 @@ const RESERVED: [&str; 51] = [
     "with",
 ];
 
-/// Types that the signatures themselves use.
+/// Type names that the generated signatures use themselves.
 const BUILT_IN: [&str; 6] = ["Array", "Promise", "Record", "Object", "Symbol", "Function"];
 
-/// A module that declares them all.
+/// A module with declarations of all tools.
 pub fn typescript<'a>(tools: impl Iterator<Item = &'a Definition>) -> String {
-    let mut functions = Unique::without(&RESERVED);
-    let mut types = Unique::without(&BUILT_IN);
+    let mut functions = UniqueNames::without(&RESERVED);
+    let mut types = UniqueNames::without(&BUILT_IN);
     let declarations: Vec<String> = tools.map(|tool| declared(tool, &mut functions, &mut types)).collect();
     declarations.join("\n")
 }
 
-fn declared(tool: &Definition, functions: &mut Unique, types: &mut Unique) -> String {
+fn declared(tool: &Definition, functions: &mut UniqueNames, types: &mut UniqueNames) -> String {
     let base = pascal(tool.key());
     let function = functions.take(&camel(tool.key()));
     let input = tool.member("inputSchema").unwrap_or_default();
@@ -91,7 +91,7 @@ fn declared(tool: &Definition, functions: &mut Unique, types: &mut Unique) -> St
     words.push(&called);
     text.push_str(&comment(&words.join("\n\n"), ""));
     let mark = if is_optional(&Shape::of(&input).kind) { "?" } else { "" };
-    // Writing to a string cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(text, "export declare function {function}(args{mark}: {given}): Promise<{result}>;");
     text
 }
@@ -104,10 +104,10 @@ fn is_optional(kind: &Type) -> bool {
     }
 }
 
-/// Declares a type with the parts it is made of; the name it got.
-fn type_declared(wanted: &str, base: &str, shape: &Shape, types: &mut Unique, text: &mut String) -> String {
+/// Declares a type with its parts, and returns its name.
+fn type_declared(wanted: &str, base: &str, shape: &Shape, types: &mut UniqueNames, text: &mut String) -> String {
     let name = types.take(wanted);
-    let mut writer = Writer { parts: HashMap::new() };
+    let mut writer = TypeScriptWriter { parts: HashMap::new() };
     for pointer in shape.parts.keys() {
         let last = pointer.rsplit(['/', '#']).next().unwrap_or_default();
         let part = types.take(&format!("{base}{}", pascal(if last.is_empty() { "Self" } else { last })));
@@ -120,11 +120,11 @@ fn type_declared(wanted: &str, base: &str, shape: &Shape, types: &mut Unique, te
     name
 }
 
-struct Writer<'a> {
+struct TypeScriptWriter<'a> {
     parts: HashMap<&'a str, String>,
 }
 
-impl Writer<'_> {
+impl TypeScriptWriter<'_> {
     fn declaration(&self, name: &str, kind: &Type) -> String {
         match kind {
             Type::Object(fields, rest) if !fields.is_empty() => {
@@ -167,7 +167,7 @@ impl Writer<'_> {
         kinds.iter().map(of).collect::<Vec<_>>().join(by)
     }
 
-    fn object(&self, fields: &[Field], rest: Rest, indent: &str) -> String {
+    fn object(&self, fields: &[ObjectField], rest: Rest, indent: &str) -> String {
         let inner = format!("{indent}  ");
         let mut text = "{\n".to_owned();
         for field in fields {
@@ -182,7 +182,7 @@ impl Writer<'_> {
     }
 }
 
-fn described(field: &Field) -> String {
+fn described(field: &ObjectField) -> String {
     match &field.default {
         Some(default) => format!("{}\n\n@default {default}", field.description).trim().to_owned(),
         None => field.description.clone(),
@@ -196,12 +196,12 @@ fn property(name: &str) -> String {
     if plain { name.to_owned() } else { literal(&Value::from(name)) }
 }
 
-/// A string of JSON is one of TypeScript but for two line separators, which older compilers end a line at.
+/// A TypeScript string literal: a JSON string with U+2028 and U+2029 escaped, which older compilers treat as line breaks.
 fn literal(value: &Value) -> String {
     value.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// A doc comment that its text cannot end.
+/// A doc comment whose text cannot terminate it.
 fn comment(text: &str, indent: &str) -> String {
     let text = text.trim().replace("*/", "*\\/");
     if text.is_empty() {

@@ -1,15 +1,15 @@
-//! What a path really names: every link on the way to it can be changed too.
+//! Resolves symbolic links, each of which has to be watched too.
 
 use std::path::{Component, Path, PathBuf};
 
-/// More than the system follows itself.
-const MOST: usize = 40;
+/// Maximum number of links to follow, as in the kernel.
+const MAX_LINKS: usize = 40;
 
-/// The links that lie on the way to a path, each by its own path, and last the path that is really meant.
-pub(super) fn on_the_way(path: &Path) -> Vec<PathBuf> {
+/// The paths of all symbolic links on the way to a path, followed by the resolved path.
+pub(super) fn resolve(path: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut path = path.to_owned();
-    while found.len() < MOST {
+    while found.len() < MAX_LINKS {
         match first_link(&path) {
             Some((link, next)) => {
                 found.push(link);
@@ -22,30 +22,30 @@ pub(super) fn on_the_way(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The first link of a path, and the same path behind it.
+/// The first symbolic link in a path, and the path with that link resolved.
 fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
-    let mut so_far = PathBuf::new();
+    let mut prefix = PathBuf::new();
     let mut components = path.components();
     while let Some(component) = components.next() {
-        so_far.push(component);
-        let Ok(target) = std::fs::read_link(&so_far) else { continue };
-        let folder = so_far.parent().unwrap_or(Path::new("/"));
-        return Some((so_far.clone(), tidy(&folder.join(target).join(components.as_path()))));
+        prefix.push(component);
+        let Ok(target) = std::fs::read_link(&prefix) else { continue };
+        let folder = prefix.parent().unwrap_or(Path::new("/"));
+        return Some((prefix.clone(), normalize(&folder.join(target).join(components.as_path()))));
     }
     None
 }
 
-/// Without `.` and `..`: everything before them is no link.
-fn tidy(path: &Path) -> PathBuf {
-    let mut tidied = PathBuf::new();
+/// Removes `.` and `..`. That is correct because the components before them are not links.
+fn normalize(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
     for component in path.components() {
         match component {
             Component::CurDir => {}
             Component::ParentDir => {
-                tidied.pop();
+                normalized.pop();
             }
-            other => tidied.push(other),
+            other => normalized.push(other),
         }
     }
-    tidied
+    normalized
 }

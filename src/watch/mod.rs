@@ -1,4 +1,4 @@
-//! Files on disk, and when they change: the events of one save are one change, however an editor saves.
+//! Watches files for changes. All events of one save are one change, however the editor saves.
 
 mod links;
 mod wanted;
@@ -16,47 +16,56 @@ use tokio::time::Instant;
 
 pub use wanted::Wanted;
 
-/// A save is over when nothing has happened for so long.
-const QUIET: Duration = Duration::from_millis(40);
-/// A file that is suddenly empty or gone is about to be written.
-const HALF_SAVED: Duration = Duration::from_millis(200);
-/// Nobody saves longer than that: what is there then is looked at, and again when the rest has come.
-const LONGEST: Duration = Duration::from_millis(250);
-/// Between two looks, where the system tells nothing.
-const POLL: Duration = Duration::from_secs(1);
+/// A save is complete when no event has arrived for this long.
+const DEBOUNCE: Duration = Duration::from_millis(40);
+/// Delay if a file has become empty or vanished, which means that an editor is about to write it.
+const PARTIAL_SAVE_DELAY: Duration = Duration::from_millis(200);
+/// Maximum delay of a change. If a save takes longer, its end is another change.
+const MAX_DELAY: Duration = Duration::from_millis(250);
+/// Interval of polling on systems without change notifications.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A folder's device and number: one that was made again is another one.
-type Identity = (u64, u64);
+/// Device and inode of a folder. A folder that was deleted and created again has another identity.
+type FolderIdentity = (u64, u64);
 
-/// Looks at folders, because a file that is replaced is another file.
+/// A watcher of files. It watches their folders, because a file that is replaced by a rename has another inode.
 pub struct Watcher {
-    /// None where the system has no way to tell, or no room for another watcher.
+    /// `None` if the system has no change notifications, or no capacity for another watcher.
     system: Option<RecommendedWatcher>,
-    placed: BTreeMap<PathBuf, Identity>,
+    watched: BTreeMap<PathBuf, FolderIdentity>,
     wanted: Arc<ArcSwap<Wanted>>,
     events: Arc<Notify>,
-    /// When a change began that nobody has been told of yet.
-    began: Option<Instant>,
-    /// The files that had something in them when they were last looked at.
-    full: BTreeSet<PathBuf>,
+    /// Time of the first event of a change that has not been reported yet.
+    pending_since: Option<Instant>,
+    /// The files that were not empty when they were last checked.
+    non_empty_files: BTreeSet<PathBuf>,
 }
 
 impl Default for Watcher {
     fn default() -> Self {
         let (wanted, events) = (Arc::new(ArcSwap::<Wanted>::default()), Arc::new(Notify::new()));
-        let (interest, told) = (Arc::clone(&wanted), Arc::clone(&events));
+        let (interest, notify) = (Arc::clone(&wanted), Arc::clone(&events));
         let system = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.map_or(true, |event| matters(&event, &interest.load())) {
-                told.notify_one();
+            if event.map_or(true, |event| is_relevant(&event, &interest.load())) {
+                notify.notify_one();
             }
         });
-        let system = system.inspect_err(|error| tracing::warn!(%error, "changes of files are found by looking only"));
-        Watcher { system: system.ok(), placed: BTreeMap::new(), wanted, events, began: None, full: BTreeSet::new() }
+        let system = system.inspect_err(
+            |error| tracing::warn!(%error, "no change notifications from the system; polling files instead"),
+        );
+        Watcher {
+            system: system.ok(),
+            watched: BTreeMap::new(),
+            wanted,
+            events,
+            pending_since: None,
+            non_empty_files: BTreeSet::new(),
+        }
     }
 }
 
-/// Reading is no change, and neither is what happens to other files in the same folder.
-fn matters(event: &Event, wanted: &Wanted) -> bool {
+/// Ignores read accesses and events of other files in the same folders.
+fn is_relevant(event: &Event, wanted: &Wanted) -> bool {
     let write = notify::event::AccessKind::Close(notify::event::AccessMode::Write);
     match event.kind {
         EventKind::Access(kind) if kind != write => false,
@@ -65,62 +74,62 @@ fn matters(event: &Event, wanted: &Wanted) -> bool {
 }
 
 impl Watcher {
-    /// Looks at these from now on. Whether it looks somewhere it did not look before: what happened there meanwhile was
-    /// not seen, so the caller looks once more.
+    /// Watches these paths from now on. Returns true if it watches a new folder: a change before that was missed, so the
+    /// caller has to check the files once more.
     pub fn look_at(&mut self, wanted: Wanted) -> bool {
         let wanted = wanted.with_links();
-        self.full = wanted.files().filter(|file| !is_empty(file)).map(Path::to_owned).collect();
+        self.non_empty_files = wanted.files().filter(|file| !is_empty(file)).map(Path::to_owned).collect();
         let folders = wanted.folders();
         self.wanted.store(Arc::new(wanted));
         let Some(system) = &mut self.system else { return false };
-        let gone: Vec<PathBuf> = self.placed.keys().filter(|folder| !folders.contains(*folder)).cloned().collect();
+        let gone: Vec<PathBuf> = self.watched.keys().filter(|folder| !folders.contains(*folder)).cloned().collect();
         for folder in gone {
-            self.placed.remove(&folder);
+            self.watched.remove(&folder);
             let _ = system.unwatch(&folder);
         }
-        let mut news = false;
+        let mut added = false;
         for folder in folders {
             let Some(identity) = identity(&folder) else { continue };
-            if self.placed.get(&folder) == Some(&identity) {
+            if self.watched.get(&folder) == Some(&identity) {
                 continue;
             }
-            // It may have been another folder of this name; then that one is watched no longer.
+            // If another folder had this path before, remove its watch.
             let _ = system.unwatch(&folder);
             match system.watch(&folder, RecursiveMode::NonRecursive) {
                 Ok(()) => {
-                    self.placed.insert(folder, identity);
-                    news = true;
+                    self.watched.insert(folder, identity);
+                    added = true;
                 }
                 Err(error) => {
-                    self.placed.remove(&folder);
-                    tracing::warn!(folder = %folder.display(), %error, "cannot watch a folder: changes in it are not seen");
+                    self.watched.remove(&folder);
+                    tracing::warn!(folder = %folder.display(), %error, "cannot watch a folder; changes in it will be missed");
                 }
             }
         }
-        news
+        added
     }
 
-    /// Ends when something has changed and the save is over. Whoever stops waiting can wait again and misses nothing.
+    /// Waits for a change and for the end of the save. Cancel-safe: a dropped wait loses no change.
     pub async fn changed(&mut self) {
         if self.system.is_none() {
-            return tokio::time::sleep(POLL).await;
+            return tokio::time::sleep(POLL_INTERVAL).await;
         }
-        if self.began.is_none() {
+        if self.pending_since.is_none() {
             self.events.notified().await;
         }
-        let latest = *self.began.get_or_insert_with(Instant::now) + LONGEST;
+        let latest = *self.pending_since.get_or_insert_with(Instant::now) + MAX_DELAY;
         loop {
-            let patience = if self.is_half_saved() { HALF_SAVED } else { QUIET };
+            let delay = if self.is_partially_saved() { PARTIAL_SAVE_DELAY } else { DEBOUNCE };
             tokio::select! {
                 () = self.events.notified() => {}
-                () = tokio::time::sleep_until(latest.min(Instant::now() + patience)) => break,
+                () = tokio::time::sleep_until(latest.min(Instant::now() + delay)) => break,
             }
         }
-        self.began = None;
+        self.pending_since = None;
     }
 
-    fn is_half_saved(&self) -> bool {
-        self.full.iter().any(|file| is_empty(file))
+    fn is_partially_saved(&self) -> bool {
+        self.non_empty_files.iter().any(|file| is_empty(file))
     }
 }
 
@@ -128,7 +137,7 @@ fn is_empty(file: &Path) -> bool {
     std::fs::metadata(file).map_or(true, |data| data.is_file() && data.len() == 0)
 }
 
-fn identity(folder: &Path) -> Option<Identity> {
+fn identity(folder: &Path) -> Option<FolderIdentity> {
     let data = std::fs::metadata(folder).ok()?;
     data.is_dir().then(|| (data.dev(), data.ino()))
 }

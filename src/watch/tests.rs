@@ -101,7 +101,7 @@ async fn reading_and_other_files_are_no_change() {
     // Events come in order: had one of those counted, it would have been told before this one.
     fs::write(&file, "2").unwrap();
     watcher.changed().await;
-    assert!(tokio::time::timeout(QUIET * 3, watcher.changed()).await.is_err());
+    assert!(tokio::time::timeout(DEBOUNCE * 3, watcher.changed()).await.is_err());
     let mut whole = Wanted::default();
     whole.folder(&folder.0);
     assert!(sees(&mut watcher, &whole, || drop(folder.write("new.star", "3"))).await);
@@ -117,7 +117,7 @@ async fn a_file_that_is_empty_for_a_moment_is_waited_for() {
     let writer = {
         let file = file.clone();
         std::thread::spawn(move || {
-            std::thread::sleep(QUIET * 2);
+            std::thread::sleep(DEBOUNCE * 2);
             fs::write(&file, "2").unwrap();
         })
     };

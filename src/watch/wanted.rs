@@ -1,4 +1,4 @@
-//! What is looked at: single files, and whatever is directly in some folders.
+//! The set of paths to watch: single files, and all files directly in some folders.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use super::links;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     files: BTreeSet<PathBuf>,
-    /// Folders in which every file counts.
-    whole: BTreeSet<PathBuf>,
+    /// Folders in which every file is watched.
+    whole_folders: BTreeSet<PathBuf>,
 }
 
 impl Wanted {
@@ -18,21 +18,21 @@ impl Wanted {
     }
 
     pub fn folder(&mut self, path: &Path) {
-        self.whole.insert(absolute(path));
+        self.whole_folders.insert(absolute(path));
     }
 
-    /// The same with the links on the way to everything, and with what they lead to.
+    /// Adds the symbolic links on the way to each path, and their targets.
     pub(super) fn with_links(self) -> Self {
         let mut all = Wanted::default();
         for file in self.files {
-            all.files.extend(links::on_the_way(&file));
+            all.files.extend(links::resolve(&file));
             all.files.insert(file);
         }
-        for folder in self.whole {
-            let mut way = links::on_the_way(&folder);
-            all.whole.extend(way.pop());
-            all.files.extend(way);
-            all.whole.insert(folder);
+        for folder in self.whole_folders {
+            let mut links = links::resolve(&folder);
+            all.whole_folders.extend(links.pop());
+            all.files.extend(links);
+            all.whole_folders.insert(folder);
         }
         all
     }
@@ -41,25 +41,26 @@ impl Wanted {
         self.files.iter().map(PathBuf::as_path)
     }
 
-    /// The folders to watch: those that are meant, those of the files, and the ones above, in which they may vanish and
-    /// appear. Of a path that is not there, the nearest folder that is.
+    /// The folders to watch: the given ones, those of the files, and their parents, in which they may disappear and
+    /// reappear. For a missing folder, its nearest existing ancestor.
     pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
-        let direct = self.files.iter().filter_map(|file| file.parent()).chain(self.whole.iter().map(PathBuf::as_path));
+        let direct =
+            self.files.iter().filter_map(|file| file.parent()).chain(self.whole_folders.iter().map(PathBuf::as_path));
         let mut folders = BTreeSet::new();
         for folder in direct {
-            let mut there = folder.ancestors().skip_while(|ancestor| !ancestor.is_dir());
-            let Some(nearest) = there.next() else { continue };
+            let mut existing = folder.ancestors().skip_while(|ancestor| !ancestor.is_dir());
+            let Some(nearest) = existing.next() else { continue };
             folders.insert(nearest.to_owned());
-            folders.extend(there.next().map(Path::to_owned));
+            folders.extend(existing.next().map(Path::to_owned));
         }
         folders
     }
 
-    /// Whether a change of this path can be a change of something that is looked at.
+    /// Whether a change of this path may affect a watched path.
     pub(super) fn concerns(&self, path: &Path) -> bool {
         self.files.contains(path)
-            || path.parent().is_some_and(|folder| self.whole.contains(folder))
-            || self.files.iter().chain(&self.whole).any(|wanted| wanted.starts_with(path))
+            || path.parent().is_some_and(|folder| self.whole_folders.contains(folder))
+            || self.files.iter().chain(&self.whole_folders).any(|wanted| wanted.starts_with(path))
     }
 }
 

@@ -87,9 +87,9 @@ async fn a_body_without_end_and_silence_are_ended() {
     let body = "return http.get(params['url'], timeout = params['timeout'])";
     let mut proxy = serving(&[("one.star", &one_tool(body, "allowed_hosts = ['127.0.0.1'],"))]).await;
     let text = proxy.fault("run", json!({"url": format!("http://127.0.0.1:{endless}/"), "timeout": 60})).await;
-    assert!(text.contains("the answer is larger than 10485760 bytes"), "{text}");
+    assert!(text.contains("the response is larger than 10485760 bytes"), "{text}");
     let text = proxy.fault("run", json!({"url": format!("http://{address}/"), "timeout": 0.2})).await;
-    assert!(text.contains("no complete answer within 0.2 s"), "{text}");
+    assert!(text.contains("no complete response within 0.2 s"), "{text}");
     let text = proxy.fault("run", json!({"url": "http://127.0.0.1:1/?key=s3cret", "timeout": 5})).await;
     assert!(text.contains("cannot connect") && !text.contains("s3cret"), "{text}");
 }

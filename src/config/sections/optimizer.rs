@@ -126,10 +126,7 @@ mod tests {
         assert!(found[1].contains("`optimizer.maxToolsToReturn`"), "{}", found[1]);
         assert!(found.iter().any(|error| error.contains("did you mean `pinned`?")), "{found:?}");
         assert!(found.iter().any(|error| error.contains("expected one of `openai`, `tei`")), "{found:?}");
-        assert!(
-            found.iter().any(|error| error.contains("`optimizer.embedding.url`: expected an address")),
-            "{found:?}"
-        );
+        assert!(found.iter().any(|error| error.contains("`optimizer.embedding.url`: expected a URL")), "{found:?}");
         let found = errors("optimizer: {embedding: {provider: openai, url: 'http://h'}}");
         assert!(found[0].contains("missing key `model`"), "{}", found[0]);
     }

@@ -189,8 +189,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "3:5 `serve.stateKeys[0]`: the key must have at least 32 bytes (`openssl rand -base64 32` makes one; keep it in the \
-              environment: `${STATE_KEY}`)"
+                "3:5 `serve.stateKeys[0]`: the key must have at least 32 bytes (generate one with `openssl rand -base64 32` and keep \
+                 it in the environment: `${STATE_KEY}`)"
             ]
         );
     }

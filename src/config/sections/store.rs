@@ -50,8 +50,8 @@ mod tests {
     fn another_kind_of_store_is_refused_with_what_there_is() {
         assert_eq!(
             errors("store: {url: 'mysql://u:s3cret@h'}"),
-            ["1:14 `store.url`: unknown kind of store (`memory://`, or `redis://HOST:PORT` for one that several \
-              proxies share)"]
+            ["1:14 `store.url`: unknown kind of store (use `memory://`, or `redis://HOST:PORT` to share the \
+              store between proxies)"]
         );
         assert_eq!(errors("store: {}"), ["1:8 `store`: missing key `url` (`memory://` or `redis://HOST:PORT`)"]);
         assert_eq!(

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::local_tools::LocalTools;
 use super::prepare::Prepared;
 use super::routes::Routes;
-use super::servers::{ServerChanges, Servers};
+use super::servers::{RunningServers, ServerChanges};
 use crate::backend::{Environment, idle_view};
 use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
@@ -35,7 +35,7 @@ pub(crate) struct Installation {
 
 #[derive(Default)]
 struct Applied {
-    servers: Servers,
+    servers: RunningServers,
     local: Arc<LocalTools>,
     /// `None` before the first config.
     store: Option<StoreAddress>,

@@ -16,7 +16,7 @@ struct RunningServer {
 
 /// The running servers by name, in config order.
 #[derive(Default)]
-pub(super) struct Servers(IndexMap<String, RunningServer>);
+pub(super) struct RunningServers(IndexMap<String, RunningServer>);
 
 /// The names of the servers that a config has started, stopped or restarted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl ServerChanges {
     }
 }
 
-impl Servers {
+impl RunningServers {
     /// Whether a server with exactly this config entry is running.
     pub(crate) fn runs(&self, name: &str, entry: &ServerConfig) -> bool {
         self.0.get(name).is_some_and(|running| running.entry.is_same_as(entry))

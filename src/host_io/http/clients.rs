@@ -1,6 +1,6 @@
-//! The shared connections, and who may use which. There are two sets: one resolves names to public addresses only, the
-//! other is for hosts that an extension names. So a connection that one extension may have is never lent to another
-//! that may not, and a name that changes its address between the check and the connection gains nothing.
+//! The shared HTTP clients. There are two: one resolves names to public addresses only, the other is for hosts that an
+//! extension names. So extensions with different permissions never share a connection, and DNS rebinding between check
+//! and connection is impossible.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
@@ -10,71 +10,71 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Url};
 
 use crate::host_io::address::is_public;
-use crate::host_io::hosts::{Hosts, Verdict};
+use crate::host_io::hosts::{HostAccess, Hosts};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const AGENT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));
 
-/// Made when they are first needed: most proxies never do.
+/// HTTP clients, created on first use.
 #[derive(Debug, Default)]
-pub struct Clients {
+pub struct HttpClients {
     public: OnceLock<Client>,
     named: OnceLock<Client>,
 }
 
-impl Clients {
-    /// The client that may go to this URL, or why none may.
-    pub(super) fn towards(&self, url: &Url, hosts: &Hosts) -> Result<Client, String> {
-        match way_to(url, hosts)? {
-            Way::Named => made(&self.named, false),
-            Way::Public => made(&self.public, true),
+impl HttpClients {
+    /// The client for this URL, or an error if the URL is not allowed.
+    pub(super) fn client_for(&self, url: &Url, hosts: &Hosts) -> Result<Client, String> {
+        match scope_of(url, hosts)? {
+            AddressScope::Any => get_or_create(&self.named, false),
+            AddressScope::Public => get_or_create(&self.public, true),
         }
     }
 }
 
-/// How a URL may be reached.
-pub(super) enum Way {
-    /// Wherever its host is.
-    Named,
-    /// At public addresses only.
+/// The addresses that a host may resolve to.
+pub(super) enum AddressScope {
+    /// Any address: the extension names the host.
+    Any,
+    /// Public addresses only.
     Public,
 }
 
-/// How a URL may be reached, or why it may not.
-pub(super) fn way_to(url: &Url, hosts: &Hosts) -> Result<Way, String> {
+/// The addresses that the host of a URL may resolve to, or an error if the host is not allowed.
+pub(super) fn scope_of(url: &Url, hosts: &Hosts) -> Result<AddressScope, String> {
     let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     let port = url.port_or_known_default().unwrap_or_default();
-    match hosts.verdict(host, port) {
-        Verdict::Named => Ok(Way::Named),
-        Verdict::Refused => Err(format!(
-            "the host `{host}` (port {port}) is not in `allowed_hosts` of the extension: [{}]",
-            hosts.shown()
+    match hosts.access(host, port) {
+        HostAccess::Named => Ok(AddressScope::Any),
+        HostAccess::Denied => Err(format!(
+            "host `{host}` (port {port}) is not in `allowed_hosts` of the extension: [{}]",
+            hosts.rendered()
         )),
-        Verdict::PublicOnly => match host.parse::<IpAddr>() {
+        HostAccess::PublicOnly => match host.parse::<IpAddr>() {
             Ok(address) if !is_public(address) => Err(not_public(host)),
-            _ => Ok(Way::Public),
+            _ => Ok(AddressScope::Public),
         },
     }
 }
 
-fn made(slot: &OnceLock<Client>, public_only: bool) -> Result<Client, String> {
+fn get_or_create(slot: &OnceLock<Client>, public_only: bool) -> Result<Client, String> {
     if let Some(client) = slot.get() {
         return Ok(client.clone());
     }
     let builder = Client::builder()
-        // Followed by hand: each step is checked.
+        // Redirects are followed manually, because each target must be checked.
         .redirect(reqwest::redirect::Policy::none())
-        // A proxy would resolve names where nobody checks them.
+        // An HTTP proxy would resolve names without the check.
         .no_proxy()
         .referer(false)
         .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(AGENT);
     let builder = if public_only { builder.dns_resolver(PublicOnly) } else { builder };
-    let client = builder.build().map_err(|error| format!("HTTP cannot be used: {error}"))?;
+    let client = builder.build().map_err(|error| format!("cannot create an HTTP client: {error}"))?;
     Ok(slot.get_or_init(|| client).clone())
 }
 
-/// What is told of a host that is not of the public internet.
+/// The error for a host without a public address.
 fn not_public(host: &str) -> String {
     format!(
         "`{host}` is not a public address; an extension reaches it only if `allowed_hosts` of Extension() names the host"
@@ -96,7 +96,7 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// Found again in the chain of causes, to be told as it is.
+/// An error of the resolver, recognized by its type in the chain of causes.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct NotPublic(String);

@@ -1,4 +1,4 @@
-//! One request on the wire, and what a redirect makes of it.
+//! One HTTP request, and the next one after a redirect.
 
 use http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -7,8 +7,8 @@ use reqwest::{Client, Response, Url};
 use super::Request;
 use super::clients::NotPublic;
 
-/// What may go to another host than the one the script named: nothing that could be a credential.
-const HARMLESS: [HeaderName; 4] = [ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, USER_AGENT];
+/// Headers that are kept on a redirect to another origin. None of them can contain credentials.
+const SAFE_HEADERS: [HeaderName; 4] = [ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, USER_AGENT];
 
 #[derive(Debug)]
 pub(super) struct Hop {
@@ -22,13 +22,13 @@ pub(super) struct Hop {
 impl Hop {
     pub(super) fn first(request: &Request) -> Result<Self, String> {
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
-        let mut url = checked(Url::parse(&request.url).map_err(|error| format!("this is no URL: {error}"))?)?;
+        let mut url = check_scheme(Url::parse(&request.url).map_err(|error| format!("invalid URL: {error}"))?)?;
         if !request.params.is_empty() {
             url.query_pairs_mut().extend_pairs(&request.params);
         }
         let mut headers = HeaderMap::new();
         for (name, value) in &request.headers {
-            let wrong = || format!("the header `{name}` cannot be sent");
+            let wrong = || format!("invalid HTTP header `{name}`");
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
             headers.insert(name, HeaderValue::from_str(value).map_err(|_| wrong())?);
         }
@@ -38,8 +38,8 @@ impl Hop {
         {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
-        let auth = request.auth.clone().or_else(|| user_of(&url));
-        // Credentials have a place of their own; a URL is shown and logged.
+        let auth = request.auth.clone().or_else(|| credentials_of(&url));
+        // Remove the credentials from the URL, which scripts see and logs contain.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         Ok(Hop { method, url, headers, auth, body: encoded.map(|(text, _)| text) })
@@ -60,35 +60,36 @@ impl Hop {
         builder.send().await.map_err(|error| reason(&error))
     }
 
-    /// The next request, if this answer sends the client on.
+    /// The next request, if this response is a redirect.
     pub(super) fn after(&self, response: &Response) -> Result<Option<Hop>, String> {
         let status = response.status().as_u16();
         if !matches!(status, 301 | 302 | 303 | 307 | 308) {
             return Ok(None);
         }
         let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
-        let location = location.to_str().map_err(|_| "a redirect leads to what is no URL".to_owned())?;
-        let mut url = self.url.join(location).map_err(|error| format!("a redirect leads to no URL: {error}"))?;
+        let location = location.to_str().map_err(|_| "the target of a redirect is not a valid URL".to_owned())?;
+        let mut url =
+            self.url.join(location).map_err(|error| format!("the target of a redirect is not a valid URL: {error}"))?;
         let _ = url.set_username("");
         let _ = url.set_password(None);
-        let url = checked(url)?;
+        let url = check_scheme(url)?;
         let keeps_body = matches!(status, 307 | 308);
-        let elsewhere = url.origin() != self.url.origin();
-        if keeps_body && elsewhere && self.body.is_some() {
-            // What was meant for one host is not sent to another; the script sees the redirect and can decide.
+        let other_origin = url.origin() != self.url.origin();
+        if keeps_body && other_origin && self.body.is_some() {
+            // Do not send the body to another origin; the script gets the redirect and can decide.
             return Ok(None);
         }
-        Ok(Some(self.next(url, keeps_body, elsewhere, status)))
+        Ok(Some(self.next(url, keeps_body, other_origin, status)))
     }
 
-    fn next(&self, url: Url, keeps_body: bool, elsewhere: bool, status: u16) -> Hop {
+    fn next(&self, url: Url, keeps_body: bool, other_origin: bool, status: u16) -> Hop {
         let becomes_get = match status {
             303 => self.method != Method::HEAD,
             _ => !keeps_body && self.method == Method::POST,
         };
         let mut headers = self.headers.clone();
-        if elsewhere {
-            headers = self.headers.iter().filter(|(name, _)| HARMLESS.contains(*name)).map(owned).collect();
+        if other_origin {
+            headers = self.headers.iter().filter(|(name, _)| SAFE_HEADERS.contains(*name)).map(to_owned_pair).collect();
         }
         if becomes_get {
             headers.remove(CONTENT_TYPE);
@@ -97,17 +98,17 @@ impl Hop {
             method: if becomes_get { Method::GET } else { self.method.clone() },
             url,
             headers,
-            auth: self.auth.clone().filter(|_| !elsewhere),
+            auth: self.auth.clone().filter(|_| !other_origin),
             body: self.body.clone().filter(|_| !becomes_get),
         }
     }
 }
 
-fn owned((name, value): (&HeaderName, &HeaderValue)) -> (HeaderName, HeaderValue) {
+fn to_owned_pair((name, value): (&HeaderName, &HeaderValue)) -> (HeaderName, HeaderValue) {
     (name.clone(), value.clone())
 }
 
-fn checked(url: Url) -> Result<Url, String> {
+fn check_scheme(url: Url) -> Result<Url, String> {
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         other => Err(format!("only http and https URLs can be requested, not `{other}`")),
@@ -115,7 +116,7 @@ fn checked(url: Url) -> Result<Url, String> {
 }
 
 /// The credentials in `https://user:password@host/`.
-fn user_of(url: &Url) -> Option<(String, String)> {
+fn credentials_of(url: &Url) -> Option<(String, String)> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
     }
@@ -142,7 +143,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Why a request failed, without its URL: that may hold a key.
+/// The reason of a failed request, without the URL, which may contain an API key.
 pub(super) fn reason(error: &reqwest::Error) -> String {
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
     let mut last = None;

@@ -1,9 +1,9 @@
-//! What a script asks for.
+//! An HTTP request of a script.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// A request as the script made it, before anything is checked. Serialized it is what a test or a journal sees.
+/// A request as the script made it, before any check. Tests and journals see its serialized form.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Request {
     pub method: String,
@@ -12,7 +12,7 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     pub auth: Option<(String, String)>,
     pub body: Body,
-    /// In seconds, for all of it.
+    /// Timeout of the whole request in seconds.
     pub timeout: f64,
 }
 
@@ -27,7 +27,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// The bytes to send, and their content type where the kind of body implies one.
+    /// The text to send, and its content type if the kind of body implies one.
     pub(super) fn encoded(&self) -> Option<(String, Option<&'static str>)> {
         match self {
             Body::None => None,
@@ -39,7 +39,7 @@ impl Body {
 }
 
 fn form(pairs: &[(String, String)]) -> String {
-    // The query of a URL is written in the same way.
+    // A form has the encoding of a URL query.
     let Ok(mut url) = reqwest::Url::parse("form:///") else { return String::new() };
     url.query_pairs_mut().extend_pairs(pairs);
     url.query().unwrap_or_default().to_owned()

@@ -76,7 +76,7 @@ fn named(list: &[&str]) -> Hosts {
 }
 
 async fn fault(hosts: &Hosts, url: &str) -> String {
-    perform(&Clients::default(), hosts, &get(url)).await.unwrap_err()
+    perform(&HttpClients::default(), hosts, &get(url)).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn this_machine_is_out_of_reach_however_it_is_written() {
 async fn a_named_host_is_reached_and_no_other() {
     let server = Server::start(|_| ok("{\"a\": 1}")).await;
     let hosts = named(&["127.0.0.1"]);
-    let answer = perform(&Clients::default(), &hosts, &get(server.url("/x?a=1"))).await.unwrap();
+    let answer = perform(&HttpClients::default(), &hosts, &get(server.url("/x?a=1"))).await.unwrap();
     assert_eq!(
         (&answer["status_code"], &answer["json"], &answer["success"]),
         (&json!(200), &json!({"a": 1}), &json!(true))
@@ -154,12 +154,12 @@ async fn credentials_stay_with_the_host_they_are_for() {
         auth: Some(("ann".into(), "pw".into())),
         ..get(first.url("/"))
     };
-    let answer = perform(&Clients::default(), &named(&["127.0.0.1"]), &request).await.unwrap();
+    let answer = perform(&HttpClients::default(), &named(&["127.0.0.1"]), &request).await.unwrap();
     assert_eq!(answer["url"], other.url("/there"));
     let seen = other.seen()[0].to_lowercase();
     assert!(!seen.contains("k3y") && !seen.contains("authorization") && seen.contains("accept: text/plain"), "{seen}");
     let within = Request { url: first.url("/within"), ..request };
-    perform(&Clients::default(), &named(&["127.0.0.1"]), &within).await.unwrap();
+    perform(&HttpClients::default(), &named(&["127.0.0.1"]), &within).await.unwrap();
     let seen = first.seen().last().unwrap().to_lowercase();
     assert!(seen.contains("x-api-key: k3y") && seen.contains("authorization: basic yw5uonb3"), "{seen}");
 }
@@ -170,7 +170,7 @@ async fn a_body_is_not_carried_to_another_host() {
     let target = other.url("/");
     let first = Server::start(move |_| redirect(307, &target)).await;
     let post = Request { method: "POST".into(), body: Body::Text("secret".into()), ..get(first.url("/")) };
-    let answer = perform(&Clients::default(), &named(&["127.0.0.1"]), &post).await.unwrap();
+    let answer = perform(&HttpClients::default(), &named(&["127.0.0.1"]), &post).await.unwrap();
     assert_eq!(answer["status_code"], 307);
     assert!(other.seen().is_empty());
 }
@@ -179,7 +179,7 @@ async fn a_body_is_not_carried_to_another_host() {
 async fn bodies_params_and_forms_are_sent() {
     let server = Server::start(|_| ok("no json")).await;
     let hosts = named(&["127.0.0.1"]);
-    let clients = Clients::default();
+    let clients = HttpClients::default();
     for body in [Body::Json(json!({"a": [1]})), Body::Form(vec![("a b".into(), "c&d".into())]), Body::Text("t".into())]
     {
         let params = vec![("q".into(), "x y&z".into())];
@@ -201,11 +201,11 @@ async fn bodies_params_and_forms_are_sent() {
 async fn a_body_without_end_and_a_silent_server_are_ended() {
     let endless = Server::start(|_| "HTTP/1.1 200 OK\r\nx: endless\r\n\r\n".to_owned()).await;
     let hosts = named(&["127.0.0.1"]);
-    assert_eq!(fault(&hosts, &endless.url("/")).await, format!("the answer is larger than {MAX_BODY} bytes"));
+    assert_eq!(fault(&hosts, &endless.url("/")).await, format!("the response is larger than {MAX_BODY} bytes"));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let request = Request { timeout: 0.05, ..get(format!("http://{}/", listener.local_addr().unwrap())) };
-    let text = perform(&Clients::default(), &hosts, &request).await.unwrap_err();
-    assert_eq!(text, "no complete answer within 0.05 s");
+    let text = perform(&HttpClients::default(), &hosts, &request).await.unwrap_err();
+    assert_eq!(text, "no complete response within 0.05 s (timeout)");
     drop(listener);
     let text = tokio::time::timeout(Duration::from_secs(5), fault(&hosts, &request.url)).await.unwrap();
     assert!(text.starts_with("cannot connect") && !text.contains("http://"), "{text}");

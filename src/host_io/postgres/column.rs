@@ -1,4 +1,4 @@
-//! A value of a row as JSON.
+//! Decodes the values of a row from PostgreSQL's binary format to JSON.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -6,12 +6,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use serde_json::{Map, Value, json};
 use tokio_postgres::types::{Field, FromSql, Kind, Type};
 
-use super::{moment, number};
+use super::{datetime, number};
 use crate::host_io::blob;
 
 pub(super) struct Cell {
     pub(super) value: Value,
-    /// How many bytes it came as.
+    /// Size of the encoded value in bytes.
     pub(super) weight: usize,
 }
 
@@ -54,18 +54,18 @@ fn simple(kind: &Type, raw: &[u8]) -> Result<Value, String> {
         Type::JSONB => parsed(raw.get(1..).unwrap_or_default())?,
         Type::UUID => json!(uuid::Uuid::from_bytes(fixed(raw)?).to_string()),
         Type::BYTEA => blob::to_json(raw),
-        Type::DATE => moment::date(i32::from_be_bytes(fixed(raw)?))?,
-        Type::TIME => moment::time(i64::from_be_bytes(fixed(raw)?))?,
-        Type::TIMESTAMP => moment::timestamp(i64::from_be_bytes(fixed(raw)?), false)?,
-        Type::TIMESTAMPTZ => moment::timestamp(i64::from_be_bytes(fixed(raw)?), true)?,
-        Type::INTERVAL => moment::interval(fixed(raw)?),
+        Type::DATE => datetime::date(i32::from_be_bytes(fixed(raw)?))?,
+        Type::TIME => datetime::time(i64::from_be_bytes(fixed(raw)?))?,
+        Type::TIMESTAMP => datetime::timestamp(i64::from_be_bytes(fixed(raw)?), false)?,
+        Type::TIMESTAMPTZ => datetime::timestamp(i64::from_be_bytes(fixed(raw)?), true)?,
+        Type::INTERVAL => datetime::interval(fixed(raw)?),
         Type::INET | Type::CIDR => network(kind, raw)?,
         Type::VOID => Value::Null,
-        // Types of extensions that are text by another name.
+        // Extension types with a textual representation.
         _ if ["citext", "ltree", "lquery"].contains(&kind.name()) => text(raw),
         _ => {
             return Err(format!(
-                "its type `{0}` has no form in JSON; cast it in the statement, as in `x::text`",
+                "type `{0}` has no JSON representation; cast it in the statement, as in `x::text`",
                 kind.name()
             ));
         }
@@ -84,10 +84,10 @@ pub(super) fn fixed<const N: usize>(raw: &[u8]) -> Result<[u8; N], String> {
     raw.try_into().map_err(|_| format!("{} bytes instead of {N}", raw.len()))
 }
 
-/// Reads big-endian numbers and counted values one after the other.
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+/// Reads big-endian numbers and length-prefixed values.
+pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], String> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or("the value ends too early")?;
         self.0 = rest;
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         Ok(i32::from_be_bytes(fixed(self.take(4)?)?))
     }
 
-    /// A value behind its length; null if that is below zero.
+    /// A value with a length prefix; null if the length is negative.
     fn counted(&mut self, kind: &Type) -> Result<Value, String> {
         match usize::try_from(self.long()?) {
             Ok(length) => decode(kind, self.take(length)?),
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
 }
 
 fn array(inner: &Type, raw: &[u8]) -> Result<Value, String> {
-    let mut reader = Reader(raw);
+    let mut reader = ByteReader(raw);
     let dimensions = reader.long()?;
     reader.take(8)?;
     let mut lengths = Vec::new();
@@ -123,13 +123,13 @@ fn array(inner: &Type, raw: &[u8]) -> Result<Value, String> {
     if lengths.is_empty() { Ok(json!([])) } else { nested(inner, &lengths, &mut reader) }
 }
 
-fn nested(inner: &Type, lengths: &[usize], reader: &mut Reader<'_>) -> Result<Value, String> {
+fn nested(inner: &Type, lengths: &[usize], reader: &mut ByteReader<'_>) -> Result<Value, String> {
     let Some((length, further)) = lengths.split_first() else { return reader.counted(inner) };
     (0..*length).map(|_| nested(inner, further, reader)).collect()
 }
 
 fn composite(fields: &[Field], raw: &[u8]) -> Result<Value, String> {
-    let mut reader = Reader(raw);
+    let mut reader = ByteReader(raw);
     reader.long()?;
     let mut members = Map::new();
     for field in fields {
@@ -139,7 +139,7 @@ fn composite(fields: &[Field], raw: &[u8]) -> Result<Value, String> {
     Ok(Value::Object(members))
 }
 
-/// Family, bits of the prefix, whether it is a network, length, address.
+/// Decodes `inet` and `cidr`: family, prefix length, network flag, address length, address.
 fn network(kind: &Type, raw: &[u8]) -> Result<Value, String> {
     let (Some(bits), Some(address)) = (raw.get(1), raw.get(4..)) else {
         return Err("the value is too short".to_owned());

@@ -1,4 +1,4 @@
-//! A parameter, sent as text: the server reads it as whatever type the statement has there.
+//! A parameter of a statement. It is sent as text, and the server parses it as the type that the statement expects.
 
 use std::error::Error;
 
@@ -12,8 +12,8 @@ use crate::host_io::blob;
 pub(super) struct Literal(pub(super) Value);
 
 impl ToSql for Literal {
-    fn to_sql(&self, wanted: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        match text(wanted, &self.0)? {
+    fn to_sql(&self, expected: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match text(expected, &self.0)? {
             None => Ok(IsNull::Yes),
             Some(text) => {
                 out.extend_from_slice(text.as_bytes());
@@ -33,8 +33,8 @@ impl ToSql for Literal {
     to_sql_checked!();
 }
 
-fn text(wanted: &Type, value: &Value) -> Result<Option<String>, String> {
-    if let (Kind::Array(inner), Value::Array(items)) = (wanted.kind(), value) {
+fn text(expected: &Type, value: &Value) -> Result<Option<String>, String> {
+    if let (Kind::Array(inner), Value::Array(items)) = (expected.kind(), value) {
         return array(inner, items).map(Some);
     }
     Ok(Some(match value {
@@ -42,17 +42,17 @@ fn text(wanted: &Type, value: &Value) -> Result<Option<String>, String> {
         Value::Bool(value) => value.to_string(),
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
-        other => match blob::from_json(other).filter(|_| *wanted == Type::BYTEA) {
+        other => match blob::from_json(other).filter(|_| *expected == Type::BYTEA) {
             Some(bytes) => format!("\\x{}", crate::json::hex(&bytes?)),
             None => other.to_string(),
         },
     }))
 }
 
-/// `{1,2}`: every element in quotes, so that it means nothing but itself.
+/// An array literal such as `{"1","2"}`, with every element quoted.
 fn array(inner: &Type, items: &[Value]) -> Result<String, String> {
     let element = |item: &Value| match (item, text(inner, item)?) {
-        // An array of arrays has the inner type of all of them.
+        // PostgreSQL has one element type for all dimensions of an array.
         (Value::Array(items), _) if !is_json(inner) => array(inner, items),
         (_, None) => Ok("NULL".to_owned()),
         (_, Some(text)) => Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))),
@@ -61,8 +61,8 @@ fn array(inner: &Type, items: &[Value]) -> Result<String, String> {
     Ok(format!("{{{}}}", elements.join(",")))
 }
 
-fn is_json(wanted: &Type) -> bool {
-    *wanted == Type::JSON || *wanted == Type::JSONB
+fn is_json(expected: &Type) -> bool {
+    *expected == Type::JSON || *expected == Type::JSONB
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn values_are_written_as_the_server_reads_them() {
-        let written = |wanted: &Type, value: Value| text(wanted, &value).unwrap();
+        let written = |expected: &Type, value: Value| text(expected, &value).unwrap();
         assert_eq!(written(&Type::INT4, json!(null)), None);
         assert_eq!(written(&Type::BOOL, json!(true)).unwrap(), "true");
         assert_eq!(written(&Type::NUMERIC, json!(1.5)).unwrap(), "1.5");

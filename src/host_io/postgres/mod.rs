@@ -1,12 +1,13 @@
-//! PostgreSQL for extensions: pooled connections, statements with parameters, rows as JSON. No password is ever told.
+//! PostgreSQL for extensions: pooled connections, statements with parameters, rows as JSON. Errors never contain a
+//! password.
 
 mod column;
-mod fault;
+mod error_reporter;
 mod literal;
-mod moment;
+mod datetime;
 mod number;
 mod pools;
-mod target;
+mod connection_string;
 mod tls;
 
 use std::time::Duration;
@@ -19,13 +20,13 @@ use tokio_postgres::types::ToSql;
 use super::statement::check_size;
 use super::{Folder, Hosts, Statement, Wants};
 use column::Cell;
-use fault::Fault;
+use connection_string::ConnectionTarget;
+use error_reporter::ErrorReporter;
 use literal::Literal;
 use pools::Lease;
 pub use pools::Pools;
-use target::Target;
 
-/// How long a statement may take, waiting for a connection included.
+/// Timeout of a statement, including the wait for a connection.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 const TABLES: &str = "SELECT tablename::text, tablename::text AS name FROM pg_catalog.pg_tables WHERE schemaname = $1 ORDER BY tablename";
@@ -41,40 +42,40 @@ pub fn describe_table(connection: &str, table: &str, schema: &str) -> Statement 
     Statement::built_in(connection, COLUMNS, &[schema, table])
 }
 
-/// Runs a statement; rows as a list of dicts, or a number.
+/// Runs a statement, and returns its rows as a list of dicts, or the number of affected rows.
 pub async fn perform(pools: &Pools, hosts: &Hosts, folder: &Folder, statement: &Statement) -> Result<Value, String> {
-    // What is wrong whatever the database says is told without asking it.
-    given(&statement.params)?;
-    let mut target = Target::of(&statement.database, folder)?;
+    // Check the parameters before connecting.
+    parameters(&statement.params)?;
+    let mut target = ConnectionTarget::of(&statement.database, folder)?;
     pools::complete(&mut target.config);
     pools::check(&target.config, hosts).await?;
-    let fault = Fault::new(&target.config);
+    let errors = ErrorReporter::new(&target.config);
     let work = async {
-        let lease = pools.lease(&statement.database, target, &fault).await?;
-        let result = run(&lease, statement, &fault).await;
-        lease.done();
+        let lease = pools.lease(&statement.database, target, &errors).await?;
+        let result = run(&lease, statement, &errors).await;
+        lease.release();
         result
     };
     match tokio::time::timeout(TIME_LIMIT, work).await {
         Ok(result) => result,
-        Err(_) => Err(format!("the statement was ended: it took longer than {} s", TIME_LIMIT.as_secs())),
+        Err(_) => Err(format!("the statement was cancelled after {} s (timeout)", TIME_LIMIT.as_secs())),
     }
 }
 
-async fn run(lease: &Lease, statement: &Statement, fault: &Fault) -> Result<Value, String> {
-    let prepared = lease.prepare(&statement.sql).await.map_err(|error| fault.of(&error))?;
+async fn run(lease: &Lease, statement: &Statement, errors: &ErrorReporter) -> Result<Value, String> {
+    let prepared = lease.prepare(&statement.sql).await.map_err(|error| errors.of(&error))?;
     let literals = literals(&prepared, &statement.params)?;
     let params = literals.iter().map(|literal| literal as &(dyn ToSql + Sync));
     if statement.wants == Wants::Count {
-        return lease.execute_raw(&prepared, params).await.map(Value::from).map_err(|error| fault.of(&error));
+        return lease.execute_raw(&prepared, params).await.map(Value::from).map_err(|error| errors.of(&error));
     }
-    let rows = lease.query_raw(&prepared, params).await.map_err(|error| fault.of(&error))?;
+    let rows = lease.query_raw(&prepared, params).await.map_err(|error| errors.of(&error))?;
     futures::pin_mut!(rows);
     let (mut found, mut size) = (Vec::new(), 0);
-    while let Some(row) = rows.try_next().await.map_err(|error| fault.of(&error))? {
+    while let Some(row) = rows.try_next().await.map_err(|error| errors.of(&error))? {
         let mut members = Map::new();
         for (index, column) in row.columns().iter().enumerate() {
-            let cell: Cell = row.try_get(index).map_err(|error| fault.column(column.name(), &error))?;
+            let cell: Cell = row.try_get(index).map_err(|error| errors.column(column.name(), &error))?;
             size += cell.weight + column.name().len() + 8;
             members.insert(column.name().to_owned(), cell.value);
         }
@@ -85,15 +86,15 @@ async fn run(lease: &Lease, statement: &Statement, fault: &Fault) -> Result<Valu
 }
 
 fn literals(prepared: &Prepared, params: &Value) -> Result<Vec<Literal>, String> {
-    let wanted = prepared.params().len();
-    let given = given(params)?;
-    if given.len() != wanted {
-        return Err(format!("the statement has {wanted} parameters, but `params` has {}", given.len()));
+    let expected = prepared.params().len();
+    let parameters = parameters(params)?;
+    if parameters.len() != expected {
+        return Err(format!("the statement has {expected} parameters, but `params` has {}", parameters.len()));
     }
-    Ok(given.iter().cloned().map(Literal).collect())
+    Ok(parameters.iter().cloned().map(Literal).collect())
 }
 
-fn given(params: &Value) -> Result<&[Value], String> {
+fn parameters(params: &Value) -> Result<&[Value], String> {
     match params {
         Value::Null => Ok(&[]),
         Value::Array(values) => Ok(values),

@@ -1,17 +1,17 @@
-//! Numbers of any size and scale.
+//! Decodes numbers of any size and scale.
 
 use serde_json::Value;
 
-use super::column::Reader;
+use super::column::ByteReader;
 
-/// The number that digits stand for; what is none (`NaN`, infinity) stays text.
+/// A JSON number, or a string for values that JSON does not have (`NaN`, infinity).
 pub(super) fn shortest(digits: &str) -> Value {
     serde_json::from_str::<serde_json::Number>(digits).map_or_else(|_| digits.into(), Value::Number)
 }
 
-/// `numeric`: digits to the base of 10000, the weight of the first one, sign, and how many decimals are shown.
+/// Decodes `numeric`: base-10000 digits, weight of the first digit, sign, and number of decimals.
 pub(super) fn numeric(raw: &[u8]) -> Result<Value, String> {
-    let mut reader = Reader(raw);
+    let mut reader = ByteReader(raw);
     let (count, weight) = (reader.short()?, reader.short()?);
     let (sign, scale) = (reader.short()?.cast_unsigned(), reader.short()?);
     match sign {
@@ -32,7 +32,7 @@ pub(super) fn numeric(raw: &[u8]) -> Result<Value, String> {
     let whole = digits.trim_start_matches('0');
     let mut text = if whole.is_empty() { "0".to_owned() } else { whole.to_owned() };
     if let Ok(scale @ 1..) = usize::try_from(scale) {
-        let decimals: String = (1..=scale.div_ceil(4)).map(|place| format!("{:04}", group(-(place as i16)))).collect();
+        let decimals: String = (1..=scale.div_ceil(4)).map(|index| format!("{:04}", group(-(index as i16)))).collect();
         text = format!("{text}.{}", &decimals[..scale]);
     }
     let text = if sign == 0x4000 { format!("-{text}") } else { text };

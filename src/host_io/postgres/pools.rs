@@ -1,4 +1,4 @@
-//! Connections, kept by connection string.
+//! Connection pools by connection string.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,24 +11,24 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::fault::Fault;
-use super::target::Target;
+use super::connection_string::ConnectionTarget;
+use super::error_reporter::ErrorReporter;
 use super::tls::Trust;
 use crate::host_io::address::is_public;
-use crate::host_io::hosts::{Hosts, Verdict};
+use crate::host_io::hosts::{HostAccess, Hosts};
 
-/// Connections to one database at once; further calls wait for their turn.
-const CONNECTIONS: usize = 8;
-/// Databases that connections are kept for.
-const KEPT: usize = 32;
+/// Maximum number of connections to one database; further calls queue.
+const MAX_CONNECTIONS: usize = 8;
+/// Maximum number of pools.
+const MAX_POOLS: usize = 32;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Dropping a pool closes what is idle in it.
+/// The pools of all extensions. Dropping a pool closes its idle connections.
 #[derive(Default)]
-pub struct Pools(Mutex<HashMap<Key, Connections>>);
+pub struct Pools(Mutex<HashMap<PoolKey, Connections>>);
 
-/// The connection string, and what it means by its file of authorities: each extension has its own folder.
-type Key = (String, Trust);
+/// The connection string and its resolved CA file, because each extension resolves paths in its own folder.
+type PoolKey = (String, Trust);
 
 #[derive(Clone)]
 struct Connections {
@@ -37,51 +37,59 @@ struct Connections {
 }
 
 impl fmt::Debug for Pools {
-    /// Without its keys: they hold passwords.
+    /// Omits the keys, which contain passwords.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Pools")
     }
 }
 
 impl Pools {
-    pub(super) async fn lease(&self, connection: &str, target: Target, fault: &Fault) -> Result<Lease, String> {
+    pub(super) async fn lease(
+        &self,
+        connection: &str,
+        target: ConnectionTarget,
+        errors: &ErrorReporter,
+    ) -> Result<Lease, String> {
         let Connections { pool, tls } = self.connections(connection, target)?;
-        let connection = pool.get().await.map_err(|error| fault.pool(&error))?;
+        let connection = pool.get().await.map_err(|error| errors.pool(&error))?;
         Ok(Lease { connection: Some(connection), tls })
     }
 
-    fn connections(&self, connection: &str, target: Target) -> Result<Connections, String> {
+    fn connections(&self, connection: &str, target: ConnectionTarget) -> Result<Connections, String> {
         let key = (connection.to_owned(), target.trust);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.get(&key) {
+        let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = pools.get(&key) {
             return Ok(known.clone());
         }
         let tls = key.1.connector()?;
-        if kept.len() >= KEPT
-            && let Some(idle) = kept.iter().min_by_key(|(_, kept)| kept.pool.status().size).map(|(key, _)| key.clone())
+        if pools.len() >= MAX_POOLS
+            && let Some(idle) =
+                pools.iter().min_by_key(|(_, pools)| pools.pool.status().size).map(|(key, _)| key.clone())
         {
-            kept.remove(&idle);
+            pools.remove(&idle);
         }
         let settings = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let builder = Pool::builder(Manager::from_config(target.config, tls.clone(), settings)).max_size(CONNECTIONS);
+        let builder =
+            Pool::builder(Manager::from_config(target.config, tls.clone(), settings)).max_size(MAX_CONNECTIONS);
         let builder = builder.runtime(Runtime::Tokio1).create_timeout(Some(CONNECT_TIMEOUT));
-        // The only fault a builder knows is a timeout without a runtime, and there is one.
-        let Ok(pool) = builder.build() else { unreachable!("a runtime is given") };
+        // The builder fails only for a timeout without a runtime, and there is one.
+        let Ok(pool) = builder.build() else { unreachable!("the builder has a runtime") };
         let connections = Connections { pool, tls };
-        kept.insert(key, connections.clone());
+        pools.insert(key, connections.clone());
         Ok(connections)
     }
 }
 
 /// A connection in use. If the call is dropped in the middle, the statement is cancelled and the connection closed.
 pub(super) struct Lease {
-    /// There until it is done.
+    /// `None` after [`Lease::release`].
     connection: Option<Object>,
     tls: MakeRustlsConnect,
 }
 
 impl Lease {
-    pub(super) fn done(mut self) {
+    /// Returns the connection to the pool.
+    pub(super) fn release(mut self) {
         self.connection.take();
     }
 }
@@ -90,7 +98,7 @@ impl Deref for Lease {
     type Target = tokio_postgres::Client;
 
     fn deref(&self) -> &tokio_postgres::Client {
-        let Some(object) = &self.connection else { unreachable!("it is there until it is done") };
+        let Some(object) = &self.connection else { unreachable!("the lease has a connection until it is released") };
         object
     }
 }
@@ -102,14 +110,14 @@ impl Drop for Lease {
         drop(Object::take(object));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                // It may have ended by itself.
+                // The statement may have finished already.
                 let _ = token.cancel_query(tls).await;
             });
         }
     }
 }
 
-/// What the connection string does not say.
+/// Sets defaults for what the connection string omits.
 pub(super) fn complete(config: &mut Config) {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT_TIMEOUT);
@@ -119,30 +127,30 @@ pub(super) fn complete(config: &mut Config) {
     }
 }
 
-/// Databases are usually near, so they are open unless the extension names hosts at all.
+/// Checks the hosts of a connection. Databases usually have private addresses, so without `allowed_hosts` all are allowed.
 pub(super) async fn check(config: &Config, hosts: &Hosts) -> Result<(), String> {
     if hosts.is_open() {
         return Ok(());
     }
-    // A socket is this machine.
+    // A Unix socket counts as `localhost`.
     let named = config.get_hosts().iter().map(|host| match host {
         Host::Tcp(name) => name.clone(),
         Host::Unix(_) => "localhost".to_owned(),
     });
-    // An address beside a name is where the connection goes.
+    // If `hostaddr` is set, the connection goes to that address.
     let addresses = config.get_hostaddrs().iter().map(ToString::to_string);
     let numbered = named.enumerate().chain(addresses.enumerate());
     for (index, name) in numbered {
         let port = config.get_ports().get(index).or_else(|| config.get_ports().first()).copied().unwrap_or(5432);
-        let refused = match hosts.verdict(&name, port) {
-            Verdict::Named => false,
-            Verdict::Refused => true,
-            Verdict::PublicOnly => !resolves_to_public(&name, port).await,
+        let refused = match hosts.access(&name, port) {
+            HostAccess::Named => false,
+            HostAccess::Denied => true,
+            HostAccess::PublicOnly => !resolves_to_public(&name, port).await,
         };
         if refused {
             return Err(format!(
-                "the host `{name}` (port {port}) is not in `allowed_hosts` of the extension: [{}]",
-                hosts.shown()
+                "host `{name}` (port {port}) is not in `allowed_hosts` of the extension: [{}]",
+                hosts.rendered()
             ));
         }
     }

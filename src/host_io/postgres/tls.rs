@@ -1,4 +1,4 @@
-//! Connections that nobody can read, and whose certificate is good enough.
+//! TLS connections with the certificate checks of libpq.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Whose certificate is good enough. The file has the authorities; without one it is those that the system trusts.
+/// Which certificates are accepted. The file contains the CA certificates; `None` means those of the system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Trust {
-    /// Any: nobody listens who only listens.
-    Anybody,
-    /// One that an authority has signed, for whatever name.
+    /// Any certificate: protects against passive eavesdropping only.
+    Any,
+    /// A certificate signed by a CA, for any host name.
     Authority(Option<PathBuf>),
-    /// One that an authority has signed for this host.
+    /// A certificate signed by a CA for this host name.
     AuthorityAndName(Option<PathBuf>),
 }
 
 impl Trust {
-    /// What makes such connections. Blocking: it reads the authorities.
+    /// The TLS connector. Blocking: reads the CA certificates.
     pub(super) fn connector(&self) -> Result<MakeRustlsConnect, String> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let (authorities, any_name) = match self {
-            Trust::Anybody => (None, true),
+            Trust::Any => (None, true),
             Trust::Authority(file) => (Some(authorities(file.as_deref(), &provider)?), true),
             Trust::AuthorityAndName(file) => (Some(authorities(file.as_deref(), &provider)?), false),
         };
         let verifier = Verifier { authorities, any_name, provider: Arc::clone(&provider) };
         let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = versions.map_err(|error| format!("TLS cannot be used: {error}"))?;
+        let config = versions.map_err(|error| format!("cannot set up TLS: {error}"))?;
         let config = config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
         Ok(MakeRustlsConnect::new(config))
     }
@@ -44,11 +44,11 @@ fn authorities(file: Option<&Path>, provider: &Arc<CryptoProvider>) -> Result<Ar
     let Some(file) = file else {
         let system = rustls_platform_verifier::Verifier::new(provider);
         return system.map(|found| Arc::new(found) as _).map_err(|error| {
-            format!("the system's certificate authorities cannot be read: {error}; name a file with `sslrootcert`")
+            format!("cannot read the CA certificates of the system: {error}; set `sslrootcert` to a file")
         });
     };
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let wrong = |problem: String| format!("`{name}` of `sslrootcert` has no certificates that can be used: {problem}");
+    let wrong = |problem: String| format!("no usable certificates in `{name}` (`sslrootcert`): {problem}");
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(file).map_err(|error| wrong(error.to_string()))? {
         let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
@@ -60,7 +60,7 @@ fn authorities(file: Option<&Path>, provider: &Arc<CryptoProvider>) -> Result<Ar
 
 #[derive(Debug)]
 struct Verifier {
-    /// None: any certificate will do.
+    /// `None` accepts any certificate.
     authorities: Option<Arc<dyn ServerCertVerifier>>,
     any_name: bool,
     provider: Arc<CryptoProvider>,
@@ -77,11 +77,11 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
         match authorities.verify_server_cert(certificate, intermediates, server, ocsp, now) {
-            // Names are looked at last: all the rest is right.
+            // The name is checked last, so everything else is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.any_name => Ok(ServerCertVerified::assertion()),
-            verdict => verdict,
+            result => result,
         }
     }
 

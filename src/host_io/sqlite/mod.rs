@@ -1,4 +1,4 @@
-//! SQLite databases of extensions: files below their folders, one connection a call, on a thread that may block.
+//! SQLite for extensions: database files in their folders, one connection per call, on a blocking thread.
 
 mod guard;
 mod run;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{Folder, Statement, Wants};
 
-/// A database without a file, gone after the call.
+/// A database without a file, for one call only.
 const IN_MEMORY: &str = ":memory:";
 
 const TABLES: &str =
@@ -32,25 +32,26 @@ enum Database {
     File(PathBuf),
 }
 
-/// Runs a statement; rows as a list of dicts, or a number. One that only counts may make the file.
+/// Runs a statement, and returns its rows as a list of dicts, or the number of affected rows. A statement that returns a
+/// number may create the file.
 pub async fn perform(folder: &Folder, statement: &Statement) -> Result<Value, String> {
     let database = match (statement.database.as_str(), statement.wants) {
         (IN_MEMORY, _) => Database::InMemory,
         (path, Wants::Rows) => Database::File(folder.existing(path)?),
         (path, Wants::Count) => Database::File(folder.to_write(path)?),
     };
-    let stopped = Stopped(Arc::default());
+    let stopped = StopOnDrop(Arc::default());
     let (statement, flag) = (statement.clone(), Arc::clone(&stopped.0));
     let work = tokio::task::spawn_blocking(move || run::run(&database, &statement, &flag));
-    let result = work.await.map_err(|error| format!("the statement broke down: {error}"))?;
+    let result = work.await.map_err(|error| format!("the statement crashed: {error}"))?;
     drop(stopped);
     result
 }
 
-/// Dropped when nobody waits any more: the statement then ends as soon as it looks.
-struct Stopped(Arc<AtomicBool>);
+/// Interrupts the statement when the caller stops waiting.
+struct StopOnDrop(Arc<AtomicBool>);
 
-impl Drop for Stopped {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! One statement on one connection.
+//! Runs one statement on a new connection.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +21,7 @@ pub(super) fn run(database: &Database, statement: &Statement, stopped: &Arc<Atom
 }
 
 fn open(database: &Database, wants: Wants) -> rusqlite::Result<Connection> {
-    // Without SQLITE_OPEN_URI: a path is a path. Links have been followed, and none may have come since.
+    // No SQLITE_OPEN_URI: the string is a plain path. NOFOLLOW, because links have been resolved before the check.
     let mut flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     if wants == Wants::Count {
@@ -53,20 +53,20 @@ fn rows(prepared: &mut rusqlite::Statement<'_>) -> Result<Value, String> {
 
 fn count(prepared: &mut rusqlite::Statement<'_>) -> Result<Value, String> {
     if prepared.column_count() > 0 {
-        // It gives rows, such as `INSERT ... RETURNING`: they are counted.
+        // A statement with result rows, such as `INSERT ... RETURNING`: count them.
         return rows(prepared).map(|rows| rows.as_array().map_or(0, Vec::len).into());
     }
     prepared.raw_execute().map(Value::from).map_err(|error| reason(&error))
 }
 
-/// What went wrong, for the author of the statement.
+/// The error message for the author of the statement.
 fn reason(error: &rusqlite::Error) -> String {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => {
-            format!("the statement was ended: it ran longer than {} s", guard::TIME_LIMIT.as_secs())
+            format!("the statement was cancelled after {} s (timeout)", guard::TIME_LIMIT.as_secs())
         }
         Some(ErrorCode::AuthorizationForStatementDenied) => {
-            "the statement leaves its database: ATTACH, DETACH and load_extension() are not allowed".to_owned()
+            "a statement must not leave its database: ATTACH, DETACH and load_extension() are not allowed".to_owned()
         }
         _ => format!("SQLite: {error}"),
     }

@@ -7,19 +7,19 @@ use serde_json::json;
 
 use super::*;
 
-struct Place(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Drop for Place {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-impl Place {
+impl TempFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("sqlite-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Place(path)
+        TempFolder(path)
     }
 
     async fn perform(&self, path: &str, sql: &str, params: Value, wants: Wants) -> Result<Value, String> {
@@ -38,7 +38,7 @@ impl Place {
 
 #[tokio::test]
 async fn values_go_in_and_come_out() {
-    let place = Place::new("values");
+    let place = TempFolder::new("values");
     assert_eq!(place.execute("CREATE TABLE t (a, b, c, d, e)", Value::Null).await.unwrap(), 0);
     let values = json!([9007199254740993_i64, 1.5, "täxt", null, {"base64": "AAEC"}]);
     assert_eq!(place.execute("INSERT INTO t VALUES (?, ?, ?, ?, ?)", values).await.unwrap(), 1);
@@ -60,7 +60,7 @@ async fn values_go_in_and_come_out() {
 
 #[tokio::test]
 async fn what_is_wrong_with_a_statement_is_said() {
-    let place = Place::new("wrong");
+    let place = TempFolder::new("wrong");
     place.execute("CREATE TABLE t (a)", Value::Null).await.unwrap();
     for (sql, params, expected) in [
         ("SELEC 1", json!(null), "near \"SELEC\": syntax error"),
@@ -68,15 +68,15 @@ async fn what_is_wrong_with_a_statement_is_said() {
         ("SELECT ?", json!(null), "has 1 parameters, but no `params` are given"),
         ("SELECT ?", json!([1, 2]), "has 1 parameters, but `params` has 2"),
         ("SELECT :a", json!({"b": 1}), "`params` has no `a`"),
-        ("SELECT ?", json!({"b": 1}), "parameters without a name"),
+        ("SELECT ?", json!({"b": 1}), "unnamed parameters"),
         ("SELECT ?", json!([[1]]), "parameter 1: lists and dicts cannot be stored"),
         ("SELECT ?", json!([1e300]), "[]"),
         ("SELECT 1; DROP TABLE t", json!(null), "Multiple statements"),
-        ("ATTACH 'other.db' AS other", json!(null), "leaves its database"),
-        ("ATTACH ? AS other", json!(["other.db"]), "leaves its database"),
+        ("ATTACH 'other.db' AS other", json!(null), "must not leave its database"),
+        ("ATTACH ? AS other", json!(["other.db"]), "must not leave its database"),
         ("SELECT load_extension('x')", json!(null), "not authorized"),
-        ("VACUUM INTO '/tmp/stolen.db'", json!(null), "leaves its database"),
-        ("PRAGMA temp_store_directory = '/tmp'", json!(null), "leaves its database"),
+        ("VACUUM INTO '/tmp/stolen.db'", json!(null), "must not leave its database"),
+        ("PRAGMA temp_store_directory = '/tmp'", json!(null), "must not leave its database"),
     ] {
         match place.query(sql, params).await {
             Ok(_) => assert_eq!(expected, "[]", "{sql}"),
@@ -88,10 +88,10 @@ async fn what_is_wrong_with_a_statement_is_said() {
 
 #[tokio::test]
 async fn files_outside_and_files_that_are_not_there() {
-    let place = Place::new("outside");
+    let place = TempFolder::new("outside");
     assert!(place.perform("../x.db", "SELECT 1", Value::Null, Wants::Count).await.unwrap_err().contains("outside"));
     assert!(place.perform("file:x.db?mode=rwc", "SELECT 1", Value::Null, Wants::Rows).await.is_err());
-    assert_eq!(place.query("SELECT 1", Value::Null).await.unwrap_err(), "there is no file `x.db`");
+    assert_eq!(place.query("SELECT 1", Value::Null).await.unwrap_err(), "file `x.db` not found");
     std::fs::write(place.0.join("x.db"), "no database at all, but text of some length").unwrap();
     assert!(place.query("SELECT * FROM t", Value::Null).await.unwrap_err().contains("not a database"));
     assert_eq!(place.perform(":memory:", "SELECT 1 AS a", Value::Null, Wants::Rows).await.unwrap(), json!([{"a": 1}]));
@@ -99,7 +99,7 @@ async fn files_outside_and_files_that_are_not_there() {
 
 #[tokio::test]
 async fn a_statement_that_nobody_waits_for_ends_and_a_huge_result_is_refused() {
-    let place = Place::new("endless");
+    let place = TempFolder::new("endless");
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT";
     let flag: Arc<AtomicBool> = Arc::default();
     let statement = Statement {
@@ -112,10 +112,10 @@ async fn a_statement_that_nobody_waits_for_ends_and_a_huge_result_is_refused() {
     let start = Instant::now();
     let work = tokio::task::spawn_blocking(move || run::run(&Database::InMemory, &statement, &stopping));
     flag.store(true, Ordering::Relaxed);
-    assert!(work.await.unwrap().unwrap_err().contains("the statement was ended"));
+    assert!(work.await.unwrap().unwrap_err().contains("the statement was cancelled"));
     assert!(start.elapsed() < Duration::from_secs(20));
     let text = place
         .perform(":memory:", &format!("{endless} hex(zeroblob(100000)) AS t FROM n"), Value::Null, Wants::Rows)
         .await;
-    assert!(text.unwrap_err().contains("ask for less with LIMIT"));
+    assert!(text.unwrap_err().contains("use LIMIT to reduce it"));
 }

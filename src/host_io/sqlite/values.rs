@@ -1,4 +1,4 @@
-//! Values of JSON and of SQLite.
+//! Conversion between JSON and SQLite values.
 
 use rusqlite::Statement;
 use rusqlite::types::{ToSqlOutput, Value as Stored, ValueRef};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::host_io::blob;
 
-/// Binds a list to `?`, a dict to `:name`, `@name` or `$name`. Too few or too many are an error.
+/// Binds a list to `?`, or a dict to `:name`, `@name` or `$name`. The number of parameters must match.
 pub(super) fn bind(statement: &mut Statement<'_>, params: &Value) -> Result<(), String> {
-    let wanted = statement.parameter_count();
+    let expected = statement.parameter_count();
     match params {
-        Value::Null if wanted == 0 => Ok(()),
-        Value::Null => Err(format!("the statement has {wanted} parameters, but no `params` are given")),
-        Value::Array(values) if values.len() != wanted => {
-            Err(format!("the statement has {wanted} parameters, but `params` has {}", values.len()))
+        Value::Null if expected == 0 => Ok(()),
+        Value::Null => Err(format!("the statement has {expected} parameters, but no `params` are given")),
+        Value::Array(values) if values.len() != expected => {
+            Err(format!("the statement has {expected} parameters, but `params` has {}", values.len()))
         }
         Value::Array(values) => {
             for (index, value) in values.iter().enumerate() {
@@ -22,9 +22,9 @@ pub(super) fn bind(statement: &mut Statement<'_>, params: &Value) -> Result<(), 
             Ok(())
         }
         Value::Object(values) => {
-            for index in 1..=wanted {
+            for index in 1..=expected {
                 let Some(name) = statement.parameter_name(index).map(str::to_owned) else {
-                    return Err("the statement has parameters without a name; give a list".to_owned());
+                    return Err("the statement has unnamed parameters; pass a list as `params`".to_owned());
                 };
                 let value = values.get(&name[1..]).or_else(|| values.get(&name));
                 let value = value.ok_or_else(|| format!("`params` has no `{}`", &name[1..]))?;
@@ -48,7 +48,7 @@ fn to_stored(value: &Value) -> Result<Stored, String> {
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(integer), _) => Ok(Stored::Integer(integer)),
             (None, Some(real)) if number.to_string().contains(['.', 'e', 'E']) => Ok(Stored::Real(real)),
-            _ => Err(format!("{number} is too large for an integer of SQLite")),
+            _ => Err(format!("{number} exceeds the range of SQLite integers")),
         },
         Value::String(text) => Ok(Stored::Text(text.clone())),
         other => match blob::from_json(other) {
@@ -60,7 +60,7 @@ fn to_stored(value: &Value) -> Result<Stored, String> {
     }
 }
 
-/// With what it weighs, about.
+/// The JSON value, and its approximate size in bytes.
 pub(super) fn to_json(value: ValueRef<'_>) -> (Value, usize) {
     match value {
         ValueRef::Null => (Value::Null, 8),

@@ -3,7 +3,7 @@
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use crate::process::tree;
-use crate::process::tree::Process;
+use crate::process::tree::ProcessEntry;
 
 #[derive(Debug)]
 pub(super) struct WatchedGroup {
@@ -13,7 +13,7 @@ pub(super) struct WatchedGroup {
     /// The group has been seen empty. From then on the kernel may reuse its number.
     ended: bool,
     /// Descendants seen so far. Some leave the group and cannot be found once their parents have exited.
-    descendants: Vec<Process>,
+    descendants: Vec<ProcessEntry>,
 }
 
 impl WatchedGroup {
@@ -22,7 +22,7 @@ impl WatchedGroup {
     }
 
     /// Updates the descendants, and returns whether any process is left to watch.
-    pub(super) fn refresh(&mut self, all: &[Process]) -> bool {
+    pub(super) fn refresh(&mut self, all: &[ProcessEntry]) -> bool {
         self.ended = !self.is_same_group();
         // If another process has the leader's number now, its children are not descendants of this group.
         let leader = start_time(self.leader).filter(|now| Some(*now) == self.started).map(|_| self.leader);

@@ -46,7 +46,7 @@ pub(super) fn send(socket: &UnixStream, number: i32) {
 
 /// An event on the watchdog's end of the socket.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum WatchdogEvent {
     Record(i32),
     /// No complete record arrived in time.
     Timeout,
@@ -67,24 +67,24 @@ impl Receiver {
     }
 
     /// Waits for the next event, at most for `timeout`.
-    pub(super) fn next(&mut self, timeout: Option<Duration>) -> Event {
+    pub(super) fn next(&mut self, timeout: Option<Duration>) -> WatchdogEvent {
         // `set_read_timeout` rejects zero.
         let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
         // If the timeout cannot be set, the descendants are not refreshed between records.
         let _ = self.socket.set_read_timeout(timeout);
         loop {
             match self.socket.read(&mut self.record[self.filled..]) {
-                Ok(0) => return Event::Closed,
+                Ok(0) => return WatchdogEvent::Closed,
                 Ok(count) => self.filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    return Event::Timeout;
+                    return WatchdogEvent::Timeout;
                 }
-                Err(_) => return Event::Closed,
+                Err(_) => return WatchdogEvent::Closed,
             }
             if self.filled == self.record.len() {
                 self.filled = 0;
-                return Event::Record(i32::from_le_bytes(self.record));
+                return WatchdogEvent::Record(i32::from_le_bytes(self.record));
             }
         }
     }
@@ -101,10 +101,10 @@ mod tests {
         let mut receiver = Receiver::new(theirs);
         let bytes = (-70_000i32).to_le_bytes();
         ours.write_all(&bytes[..3]).unwrap();
-        assert_eq!(receiver.next(Some(Duration::ZERO)), Event::Timeout);
+        assert_eq!(receiver.next(Some(Duration::ZERO)), WatchdogEvent::Timeout);
         ours.write_all(&bytes[3..]).unwrap();
-        assert_eq!(receiver.next(None), Event::Record(-70_000));
+        assert_eq!(receiver.next(None), WatchdogEvent::Record(-70_000));
         drop(ours);
-        assert_eq!(receiver.next(None), Event::Closed);
+        assert_eq!(receiver.next(None), WatchdogEvent::Closed);
     }
 }

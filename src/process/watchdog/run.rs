@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 
 use super::group::WatchedGroup;
-use super::protocol::{self, Event, Receiver};
+use super::protocol::{self, Receiver, WatchdogEvent};
 use crate::process::tree;
 
 /// How often the descendants are refreshed: each refresh reads all of `/proc`.
@@ -52,10 +52,10 @@ impl WatchedGroups {
             let timeout =
                 (!self.by_leader.is_empty()).then(|| self.next_refresh.saturating_duration_since(Instant::now()));
             match receiver.next(timeout) {
-                Event::Record(protocol::END) => return ProxyExit::Orderly,
-                Event::Record(number) => self.record(number),
-                Event::Timeout => {}
-                Event::Closed => return ProxyExit::Crash,
+                WatchdogEvent::Record(protocol::END) => return ProxyExit::Orderly,
+                WatchdogEvent::Record(number) => self.record(number),
+                WatchdogEvent::Timeout => {}
+                WatchdogEvent::Closed => return ProxyExit::Crash,
             }
             if !self.by_leader.is_empty() && self.next_refresh <= Instant::now() {
                 self.refresh();

@@ -22,7 +22,7 @@ const MAX_BUCKETS_MIB: usize = 64;
 /// Approximate size of a bucket beside its name, in bytes.
 const BUCKET_OVERHEAD: usize = 160;
 
-pub(super) struct Memory {
+pub(super) struct MemoryStore {
     clock: Clock,
     state: Mutex<MemoryState>,
 }
@@ -34,9 +34,9 @@ struct MemoryState {
     values: Values,
 }
 
-impl Memory {
+impl MemoryStore {
     pub(super) fn new(clock: Clock) -> Self {
-        Memory { clock, state: Mutex::default() }
+        MemoryStore { clock, state: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, MemoryState> {
@@ -50,7 +50,7 @@ impl Memory {
     }
 }
 
-impl StoreDriver for Memory {
+impl StoreDriver for MemoryStore {
     fn name(&self) -> &str {
         "memory://"
     }

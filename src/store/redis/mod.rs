@@ -19,7 +19,7 @@ const SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Expiry of a request's values after their last use, for requests whose end was not recorded.
 const REQUEST_TTL: Duration = Duration::from_secs(3600);
 
-pub(super) struct Redis {
+pub(super) struct RedisStore {
     connection: RedisConnection,
     prefix: &'static str,
     /// Distinguishes the sessions of this process from those of others.
@@ -50,10 +50,10 @@ impl Scripts {
     }
 }
 
-impl Redis {
+impl RedisStore {
     pub(super) fn new(address: &str) -> Outcome<Self> {
         let process_id = uuid::Uuid::new_v4().simple().to_string();
-        Ok(Redis {
+        Ok(RedisStore {
             connection: RedisConnection::new(address)?,
             prefix: "mcp-proxy",
             process_id,
@@ -110,7 +110,7 @@ impl Redis {
     }
 }
 
-impl StoreDriver for Redis {
+impl StoreDriver for RedisStore {
     fn name(&self) -> &str {
         self.connection.name()
     }

@@ -154,7 +154,7 @@ mod tests {
             "aggregation:\n  conflictResolution: priority\n  conflictResolutionConfig: {prefixFormat: x_}\n  defaultToolVisibility: no\n",
         );
         assert!(
-            found[0].starts_with("2:23 `aggregation.conflictResolution`: `priority` needs an order"),
+            found[0].starts_with("2:23 `aggregation.conflictResolution`: `priority` requires an order"),
             "{}",
             found[0]
         );

@@ -1,4 +1,4 @@
-//! An answer as the dict that scripts get.
+//! Converts a response to the dict for scripts.
 
 use reqwest::Response;
 use serde_json::{Map, Value, json};
@@ -7,29 +7,29 @@ use super::hop::reason;
 
 pub(super) async fn read(mut response: Response, limit: usize) -> Result<Value, String> {
     let status = response.status();
-    let mut answer = Map::new();
-    answer.insert("url".into(), response.url().as_str().into());
-    answer.insert("status_code".into(), status.as_u16().into());
-    answer.insert("status".into(), status.as_u16().into());
-    answer.insert("success".into(), status.is_success().into());
-    answer.insert("headers".into(), headers(&response));
+    let mut result = Map::new();
+    result.insert("url".into(), response.url().as_str().into());
+    result.insert("status_code".into(), status.as_u16().into());
+    result.insert("status".into(), status.as_u16().into());
+    result.insert("success".into(), status.is_success().into());
+    result.insert("headers".into(), headers(&response));
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| reason(&error))? {
         if bytes.len() + chunk.len() > limit {
-            return Err(format!("the answer is larger than {limit} bytes"));
+            return Err(format!("the response is larger than {limit} bytes"));
         }
         bytes.extend_from_slice(&chunk);
     }
     let text = String::from_utf8_lossy(&bytes);
     let parsed = serde_json::from_slice::<Value>(&bytes).ok();
-    answer.insert("body".into(), text.as_ref().into());
+    result.insert("body".into(), text.as_ref().into());
     if let Some(parsed) = parsed {
-        answer.insert("json".into(), parsed);
+        result.insert("json".into(), parsed);
     }
-    Ok(Value::Object(answer))
+    Ok(Value::Object(result))
 }
 
-/// By lower-case name; what came several times is joined as HTTP says.
+/// Headers by lower-case name. Repeated headers are joined with a comma, as HTTP defines.
 fn headers(response: &Response) -> Value {
     let mut members: Map<String, Value> = Map::new();
     for (name, value) in response.headers() {

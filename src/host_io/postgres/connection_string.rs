@@ -1,5 +1,5 @@
-//! A connection string taken apart: what the driver reads of it, and what it says about certificates, which the driver
-//! does not know.
+//! Parses a connection string. The driver does not know all TLS options of libpq, so `sslmode` and `sslrootcert` are split
+//! off and handled here.
 
 use std::path::PathBuf;
 
@@ -9,40 +9,41 @@ use tokio_postgres::config::SslMode;
 use super::tls::Trust;
 use crate::host_io::Folder;
 
-/// Words of libpq for how the server's certificate is checked.
+/// The TLS options of libpq.
 const MODE: &str = "sslmode";
 const ROOTS: &str = "sslrootcert";
 
-/// Where to connect, and how sure of it to be.
-pub(super) struct Target {
+/// The server to connect to, and how its certificate is verified.
+pub(super) struct ConnectionTarget {
     pub(super) config: Config,
     pub(super) trust: Trust,
 }
 
-impl Target {
-    /// Files are looked for in the folders of the extension. No error quotes any part of the string but these words.
+impl ConnectionTarget {
+    /// Parses a connection string. Files must be in the folders of the extension. Errors quote nothing of the string but
+    /// the names of these options, because it may contain a password.
     pub(super) fn of(connection: &str, folder: &Folder) -> Result<Self, String> {
         let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| connection.starts_with(scheme));
-        let taken = if is_url { take_from_url(connection) } else { take_from_words(connection) };
-        let mut config: Config = taken.rest.parse().map_err(|_| {
-            "the connection string cannot be read; write `postgresql://user:password@host:5432/database`".to_owned()
+        let split = if is_url { take_from_url(connection) } else { take_from_words(connection) };
+        let mut config: Config = split.rest.parse().map_err(|_| {
+            "invalid connection string; write `postgresql://user:password@host:5432/database`".to_owned()
         })?;
-        let roots = match taken.roots.as_deref() {
+        let roots = match split.roots.as_deref() {
             None | Some("system") => None,
             Some(path) => Some(folder.existing(path).map_err(|problem| format!("`{ROOTS}`: {problem}"))?),
         };
-        let (mode, trust) = strictness(taken.mode.as_deref(), roots)?;
+        let (mode, trust) = strictness(split.mode.as_deref(), roots)?;
         config.ssl_mode(mode);
-        Ok(Target { config, trust })
+        Ok(ConnectionTarget { config, trust })
     }
 }
 
-/// As libpq has it: an authority that is named is asked for, also where the mode alone would take any certificate.
+/// The TLS mode and certificate verification, as in libpq: with `sslrootcert`, `require` also verifies the CA.
 fn strictness(mode: Option<&str>, roots: Option<PathBuf>) -> Result<(SslMode, Trust), String> {
     Ok(match (mode.unwrap_or("prefer"), roots) {
-        ("disable", _) => (SslMode::Disable, Trust::Anybody),
-        ("prefer" | "allow", _) => (SslMode::Prefer, Trust::Anybody),
-        ("require", None) => (SslMode::Require, Trust::Anybody),
+        ("disable", _) => (SslMode::Disable, Trust::Any),
+        ("prefer" | "allow", _) => (SslMode::Prefer, Trust::Any),
+        ("require", None) => (SslMode::Require, Trust::Any),
         ("require" | "verify-ca", roots) => (SslMode::Require, Trust::Authority(roots)),
         ("verify-full", roots) => (SslMode::Require, Trust::AuthorityAndName(roots)),
         _ => {
@@ -54,14 +55,14 @@ fn strictness(mode: Option<&str>, roots: Option<PathBuf>) -> Result<(SslMode, Tr
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Taken {
+struct SplitString {
     rest: String,
     mode: Option<String>,
     roots: Option<String>,
 }
 
-impl Taken {
-    /// Whether it was one of the words.
+impl SplitString {
+    /// Stores a TLS option, and returns whether it was one.
     fn take(&mut self, key: &str, value: String) -> bool {
         match key {
             MODE => self.mode = Some(value),
@@ -72,44 +73,44 @@ impl Taken {
     }
 }
 
-/// `postgresql://user:password@host/database?key=value&...`. A password may have a `?` in it.
-fn take_from_url(connection: &str) -> Taken {
+/// Splits `postgresql://user:password@host/database?key=value&...`. The password may contain a `?`.
+fn take_from_url(connection: &str) -> SplitString {
     let credentials = connection.find('@').unwrap_or(0);
     let Some(query) = connection[credentials..].find('?').map(|at| credentials + at) else {
-        return Taken { rest: connection.to_owned(), ..Taken::default() };
+        return SplitString { rest: connection.to_owned(), ..SplitString::default() };
     };
-    let mut taken = Taken::default();
+    let mut split = SplitString::default();
     let mut left = Vec::new();
     for pair in connection[query + 1..].split('&') {
         let decoded = url::form_urlencoded::parse(pair.as_bytes()).next();
-        if !decoded.is_some_and(|(key, value)| taken.take(&key, value.into_owned())) {
+        if !decoded.is_some_and(|(key, value)| split.take(&key, value.into_owned())) {
             left.push(pair);
         }
     }
     let mark = if left.is_empty() { "" } else { "?" };
-    taken.rest = format!("{}{mark}{}", &connection[..query], left.join("&"));
-    taken
+    split.rest = format!("{}{mark}{}", &connection[..query], left.join("&"));
+    split
 }
 
-/// `key=value key='a value'`. What cannot be read stays for the driver to complain of.
-fn take_from_words(connection: &str) -> Taken {
-    let mut taken = Taken::default();
+/// Splits `key=value key='a value'`. Invalid parts are left to the driver, which reports them.
+fn take_from_words(connection: &str) -> SplitString {
+    let mut split = SplitString::default();
     let mut rest = connection;
     loop {
         let trimmed = rest.trim_start();
         let Some((key, after)) = trimmed.split_once('=') else { break };
         let (value, after) = value(after.trim_start());
-        if !taken.take(key.trim_end(), value) {
-            taken.rest.push_str(&trimmed[..trimmed.len() - after.len()]);
-            taken.rest.push(' ');
+        if !split.take(key.trim_end(), value) {
+            split.rest.push_str(&trimmed[..trimmed.len() - after.len()]);
+            split.rest.push(' ');
         }
         rest = after;
     }
-    taken.rest.push_str(rest);
-    taken
+    split.rest.push_str(rest);
+    split
 }
 
-/// The value that a text begins with, and what follows it.
+/// The value at the beginning of a text, and the rest.
 fn value(text: &str) -> (String, &str) {
     let quoted = text.starts_with('\'');
     let mut letters = text.char_indices().skip(usize::from(quoted));
@@ -129,30 +130,30 @@ fn value(text: &str) -> (String, &str) {
 mod tests {
     use super::*;
 
-    fn taken(rest: &str, mode: Option<&str>, roots: Option<&str>) -> Taken {
-        Taken { rest: rest.to_owned(), mode: mode.map(str::to_owned), roots: roots.map(str::to_owned) }
+    fn split(rest: &str, mode: Option<&str>, roots: Option<&str>) -> SplitString {
+        SplitString { rest: rest.to_owned(), mode: mode.map(str::to_owned), roots: roots.map(str::to_owned) }
     }
 
     #[test]
     fn the_words_about_certificates_are_taken_out_of_both_forms() {
         for (given, expected) in [
-            ("postgres://a:b@h/d", taken("postgres://a:b@h/d", None, None)),
-            ("postgres://a:b@h/d?sslmode=verify-full", taken("postgres://a:b@h/d", Some("verify-full"), None)),
+            ("postgres://a:b@h/d", split("postgres://a:b@h/d", None, None)),
+            ("postgres://a:b@h/d?sslmode=verify-full", split("postgres://a:b@h/d", Some("verify-full"), None)),
             (
                 "postgres://a:b?sslmode=x@h/d?options=-c&sslrootcert=my%20ca.pem&connect_timeout=3",
-                taken("postgres://a:b?sslmode=x@h/d?options=-c&connect_timeout=3", None, Some("my ca.pem")),
+                split("postgres://a:b?sslmode=x@h/d?options=-c&connect_timeout=3", None, Some("my ca.pem")),
             ),
         ] {
             assert_eq!(take_from_url(given), expected, "{given}");
         }
         for (given, expected) in [
-            ("host=h sslmode=require user=u", taken("host=h user=u ", Some("require"), None)),
+            ("host=h sslmode=require user=u", split("host=h user=u ", Some("require"), None)),
             (
                 r"password='it\'s sslmode=disable' sslrootcert = 'a b.pem'",
-                taken(r"password='it\'s sslmode=disable' ", None, Some("a b.pem")),
+                split(r"password='it\'s sslmode=disable' ", None, Some("a b.pem")),
             ),
-            ("nonsense", taken("nonsense", None, None)),
-            ("password='open", taken("password='open ", None, None)),
+            ("nonsense", split("nonsense", None, None)),
+            ("password='open", split("password='open ", None, None)),
         ] {
             assert_eq!(take_from_words(given), expected, "{given}");
         }
@@ -162,9 +163,9 @@ mod tests {
     fn what_a_mode_asks_for_is_what_libpq_does() {
         let root = || Some(PathBuf::from("ca.pem"));
         for (mode, roots, expected) in [
-            (None, None, (SslMode::Prefer, Trust::Anybody)),
-            (Some("disable"), root(), (SslMode::Disable, Trust::Anybody)),
-            (Some("require"), None, (SslMode::Require, Trust::Anybody)),
+            (None, None, (SslMode::Prefer, Trust::Any)),
+            (Some("disable"), root(), (SslMode::Disable, Trust::Any)),
+            (Some("require"), None, (SslMode::Require, Trust::Any)),
             (Some("require"), root(), (SslMode::Require, Trust::Authority(root()))),
             (Some("verify-ca"), None, (SslMode::Require, Trust::Authority(None))),
             (Some("verify-full"), root(), (SslMode::Require, Trust::AuthorityAndName(root()))),

@@ -1,4 +1,4 @@
-//! Dates and times in the notation of ISO 8601. The server counts from the year 2000.
+//! Dates and times in ISO 8601. The epoch of PostgreSQL is the year 2000.
 
 use jiff::civil::{Date, Time};
 use jiff::{Span, Timestamp};
@@ -6,44 +6,44 @@ use serde_json::{Value, json};
 
 const EPOCH: Date = Date::constant(2000, 1, 1);
 
-/// What lies beyond all dates.
-fn endless(most: bool) -> Value {
-    if most { "infinity".into() } else { "-infinity".into() }
+/// PostgreSQL's special values beyond all dates.
+fn infinity(positive: bool) -> Value {
+    if positive { "infinity".into() } else { "-infinity".into() }
 }
 
-fn beyond(error: jiff::Error) -> String {
-    format!("the moment cannot be shown: {error}; cast it in the statement, as in `x::text`")
+fn out_of_range(error: jiff::Error) -> String {
+    format!("date or time out of range: {error}; cast it in the statement, as in `x::text`")
 }
 
 pub(super) fn date(days: i32) -> Result<Value, String> {
     if days == i32::MAX || days == i32::MIN {
-        return Ok(endless(days > 0));
+        return Ok(infinity(days > 0));
     }
-    let span = Span::new().try_days(days).map_err(beyond)?;
-    EPOCH.checked_add(span).map(|date| json!(date.to_string())).map_err(beyond)
+    let span = Span::new().try_days(days).map_err(out_of_range)?;
+    EPOCH.checked_add(span).map(|date| json!(date.to_string())).map_err(out_of_range)
 }
 
 pub(super) fn time(microseconds: i64) -> Result<Value, String> {
     if microseconds == 86_400_000_000 {
         return Ok("24:00:00".into());
     }
-    let span = Span::new().try_microseconds(microseconds).map_err(beyond)?;
-    Time::midnight().checked_add(span).map(|time| json!(time.to_string())).map_err(beyond)
+    let span = Span::new().try_microseconds(microseconds).map_err(out_of_range)?;
+    Time::midnight().checked_add(span).map(|time| json!(time.to_string())).map_err(out_of_range)
 }
 
-/// `zoned`: a moment in time, told in UTC; otherwise what a calendar and a clock show.
+/// A timestamp, in UTC if `zoned`, or else without a time zone.
 pub(super) fn timestamp(microseconds: i64, zoned: bool) -> Result<Value, String> {
     const SECONDS_TO_EPOCH: i64 = 946_684_800;
     if microseconds == i64::MAX || microseconds == i64::MIN {
-        return Ok(endless(microseconds > 0));
+        return Ok(infinity(microseconds > 0));
     }
     let since_1970 = microseconds.checked_add(SECONDS_TO_EPOCH * 1_000_000).unwrap_or(i64::MAX);
-    let moment = Timestamp::from_microsecond(since_1970).map_err(beyond)?;
+    let moment = Timestamp::from_microsecond(since_1970).map_err(out_of_range)?;
     let text = moment.to_string();
     Ok(if zoned { text.into() } else { text.trim_end_matches('Z').into() })
 }
 
-/// Microseconds, days and months, none of which can be told in terms of another.
+/// An interval of microseconds, days and months, which cannot be converted into each other.
 pub(super) fn interval(raw: [u8; 16]) -> Value {
     let [microseconds, days, months] = {
         let (first, rest) = raw.split_at(8);

@@ -7,7 +7,7 @@ use super::vocabulary::Vocabulary;
 use super::weights::{LENGTH_NORM, PART_COUNT, PART_WEIGHTS};
 
 /// A tool with its words as numbers of the vocabulary.
-pub(super) struct Document {
+pub(super) struct IndexedTool {
     /// The number of the server within the index.
     pub server: u32,
     /// Word numbers with their weights, in the order of the numbers.
@@ -19,7 +19,7 @@ pub(super) struct Document {
     pub name_mass: f32,
 }
 
-impl Document {
+impl IndexedTool {
     pub(super) fn new(
         server: u32,
         tool: &AnalyzedTool,
@@ -42,7 +42,7 @@ impl Document {
         pairs.sort_by_key(|(pair, _)| *pair);
         let name: Vec<u32> = tool.name.iter().map(|position| at(*position)).collect();
         let name_mass = name.iter().map(|number| vocabulary.rarity(*number)).sum();
-        Document { server, words, pairs, name, name_mass }
+        IndexedTool { server, words, pairs, name, name_mass }
     }
 
     /// The weight of a word in this tool; 0 if the tool does not contain it.

@@ -1,19 +1,19 @@
-//! What went wrong, without the password.
+//! Error messages without the password.
 
 use std::error::Error as _;
 
 use deadpool_postgres::PoolError;
 use tokio_postgres::{Config, Error};
 
-/// Knows what must not be said.
-pub(super) struct Fault {
+/// Formats errors of one connection, and removes its password from them.
+pub(super) struct ErrorReporter {
     password: Option<String>,
 }
 
-impl Fault {
+impl ErrorReporter {
     pub(super) fn new(config: &Config) -> Self {
         let password = config.get_password().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        Fault { password: password.filter(|password| !password.is_empty()) }
+        ErrorReporter { password: password.filter(|password| !password.is_empty()) }
     }
 
     pub(super) fn of(&self, error: &Error) -> String {
@@ -34,15 +34,15 @@ impl Fault {
     pub(super) fn pool(&self, error: &PoolError) -> String {
         match error {
             PoolError::Backend(error) => self.of(error),
-            PoolError::Timeout(_) => "PostgreSQL: the server did not answer in time".to_owned(),
+            PoolError::Timeout(_) => "PostgreSQL: the server did not respond in time".to_owned(),
             other => self.without_password(format!("PostgreSQL: {other}")),
         }
     }
 
-    /// About a value that cannot become JSON.
+    /// The error for a value that cannot be converted to JSON.
     pub(super) fn column(&self, name: &str, error: &Error) -> String {
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        self.without_password(format!("the column `{name}`: {reason}"))
+        self.without_password(format!("column `{name}`: {reason}"))
     }
 
     fn without_password(&self, text: String) -> String {
@@ -53,12 +53,12 @@ impl Fault {
     }
 }
 
-/// What to do about a connection that was not made.
+/// A hint for a failed connection.
 fn advice(cause: &str) -> &'static str {
     if cause.contains("invalid peer certificate") && !cause.contains("not valid for name") {
-        " (`sslrootcert=FILE` in the connection string names the authority of the server's certificate)"
+        " (set `sslrootcert=FILE` in the connection string to the CA of the server's certificate)"
     } else if cause.contains("server does not support TLS") {
-        " (`sslmode=prefer` or `disable` do without)"
+        " (use `sslmode=prefer` or `sslmode=disable` to connect without TLS)"
     } else {
         ""
     }
