@@ -1,7 +1,8 @@
 //! How often each backend was called, and how often in vain: in all, and within the last minute.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::backend::{Answer, CallError};
@@ -59,8 +60,8 @@ impl CallStats {
         self.lock().last_minute(self.started.elapsed().as_secs())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Book> {
+        self.book.lock()
     }
 }
 
@@ -93,7 +94,7 @@ pub(super) struct StatsByBackend(Mutex<HashMap<Arc<str>, Arc<CallStats>>>);
 
 impl StatsByBackend {
     pub(super) fn of(&self, backend: &Arc<str>) -> Arc<CallStats> {
-        let mut stats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stats = self.0.lock();
         Arc::clone(stats.entry(Arc::clone(backend)).or_default())
     }
 }

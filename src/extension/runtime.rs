@@ -1,9 +1,10 @@
 //! What the built-ins of one extension share: its folder, its permissions, and the I/O of the proxy.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use starlark::eval::Evaluator;
 
@@ -106,7 +107,7 @@ impl ExtensionRuntime {
     }
 
     fn top_level(&self) -> MutexGuard<'_, TopLevelUses> {
-        self.top_level.lock().unwrap_or_else(PoisonError::into_inner)
+        self.top_level.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Worker threads that run many fibers each, behind a limit on the number of jobs.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
@@ -76,7 +77,7 @@ impl Pool {
     }
 
     pub(super) fn workers(&self) -> MutexGuard<'_, Vec<PoolWorker>> {
-        self.0.workers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.workers.lock()
     }
 
     fn has_workers(&self) -> bool {

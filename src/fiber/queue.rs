@@ -1,7 +1,7 @@
 //! The jobs of a pool that no worker has started yet.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
@@ -11,7 +11,7 @@ pub(super) struct JobQueue(Mutex<VecDeque<Job>>);
 
 impl JobQueue {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Job>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(super) fn push(&self, job: Job) {

@@ -1,7 +1,8 @@
 //! The set of backends in use. A call keeps the set it began with; a backend that was removed from the set stops when the
 //! last call that may use it has finished.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
@@ -100,5 +101,5 @@ impl BackendSet {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -1,6 +1,6 @@
 //! The outcome of the last reloads, for `proxy status`.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use crate::diagnostic::Diagnostic;
@@ -21,6 +21,6 @@ pub(super) struct SharedReloadStatus(Mutex<ReloadStatus>);
 
 impl SharedReloadStatus {
     pub(super) fn lock(&self) -> MutexGuard<'_, ReloadStatus> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -1,8 +1,9 @@
 //! The surface of each client. If the script does not ask whom it runs for, all clients share one surface; otherwise each
 //! [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one changes; until then the old one serves.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, watch};
@@ -62,7 +63,7 @@ impl SurfaceHandle {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl SurfaceSlot {

@@ -1,7 +1,8 @@
 //! The immutable search index of one set of tools.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::analyzed_tool::AnalyzedTool;
@@ -108,7 +109,7 @@ impl Index {
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<WordAnalyzer>> {
-        self.analyzers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Vec<WordAnalyzer>> {
+        self.analyzers.lock()
     }
 }

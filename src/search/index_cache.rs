@@ -1,8 +1,9 @@
 //! The search indexes of this process: one per distinct set of tools, shared by all surfaces and built in the background.
 //! A new set reuses the analysis of the tools that have not changed.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 use sha2::{Digest, Sha256};
 
@@ -143,5 +144,5 @@ fn digest_of(tool: &Tool) -> Digest256 {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

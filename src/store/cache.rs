@@ -1,8 +1,9 @@
 //! Cached results of handlers, always in the memory of this process. They can be computed again, so results are evicted
 //! when the cache is full.
 
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::clock::{Clock, after};
@@ -53,7 +54,7 @@ impl Cache {
     /// The results that have not expired, and the present time.
     fn unexpired(&self) -> (MutexGuard<'_, Results>, u64) {
         let now = (self.clock)();
-        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut results = self.results.lock();
         results.sweep(now, |_, _| {});
         (results, now)
     }

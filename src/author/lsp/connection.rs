@@ -1,7 +1,8 @@
 //! Reads and writes messages. `lsp_server::Connection` is not used because it ends at the first malformed message.
 
+use parking_lot::Mutex;
 use std::io::{self, BufRead, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use lsp_server::{ErrorCode, Message};
 use serde_json::json;
@@ -54,7 +55,7 @@ impl ClientOutput {
 
     /// Ignores errors: when the client has closed its end, reading the input ends the server.
     fn write(&self, write: impl FnOnce(&mut Box<dyn Write + Send>) -> io::Result<()>) {
-        let _ = write(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let _ = write(&mut self.0.lock());
     }
 }
 

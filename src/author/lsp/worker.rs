@@ -1,10 +1,11 @@
 //! Checks documents on a separate thread, so that a check never delays requests. Only the newest text of a document is
 //! checked.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lsp_server::Notification;
 use lsp_types::notification::{Notification as _, PublishDiagnostics};
@@ -76,7 +77,7 @@ impl Drop for CheckWorker {
 
 impl WorkerShared {
     fn queue(&self) -> MutexGuard<'_, CheckQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 
     fn workspace_state(&self) -> WorkspaceState {
@@ -113,7 +114,7 @@ impl WorkerShared {
             if let Some(document) = first.and_then(|uri| queue.documents.remove(&uri)) {
                 return Some((document, queue.workspace.clone()));
             }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut queue);
         }
     }
 }

@@ -2,8 +2,9 @@
 
 mod statements;
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
@@ -41,13 +42,13 @@ pub struct Interrupt(Arc<Mutex<CancellationToken>>);
 
 impl Interrupt {
     pub fn stop(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+        self.0.lock().cancel();
     }
 
     /// A new token for the next statement.
     fn new_token(&self) -> CancellationToken {
         let token = CancellationToken::new();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token.clone();
+        *self.0.lock() = token.clone();
         token
     }
 }

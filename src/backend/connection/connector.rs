@@ -1,8 +1,9 @@
 //! Makes new connections: starts the server's process or reaches its URL, and negotiates the protocol revision.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use indexmap::IndexMap;
@@ -123,7 +124,7 @@ impl Connector {
         variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
-        self.last_stderr_line.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.last_stderr_line.lock().clear();
         StdioTransport::start(
             &self.name,
             &launch,
@@ -207,8 +208,8 @@ impl Connector {
         }
     }
 
-    fn era_flapping(&self) -> std::sync::MutexGuard<'_, EraFlapping> {
-        self.era_flapping.lock().unwrap_or_else(PoisonError::into_inner)
+    fn era_flapping(&self) -> parking_lot::MutexGuard<'_, EraFlapping> {
+        self.era_flapping.lock()
     }
 
     /// Warns once if servers of different eras answer at this URL in turn.

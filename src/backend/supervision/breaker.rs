@@ -1,6 +1,7 @@
 //! The circuit breaker: after several consecutive failures of a server, calls fail at once for a while.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::backend::call::{Answer, CallError};
@@ -88,7 +89,7 @@ impl Breaker {
     }
 
     fn lock(&self) -> MutexGuard<'_, Circuit> {
-        self.circuit.lock().unwrap_or_else(PoisonError::into_inner)
+        self.circuit.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tracks how old the lists of a server are, compared to the TTL that the server declared.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -37,7 +37,7 @@ pub(crate) struct Freshness {
 
 impl Freshness {
     fn lock(&self) -> MutexGuard<'_, HashMap<ItemKind, ListAge>> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lists.lock()
     }
 
     /// Records a listing. Without a hint, or after a failure, the list must not be cached.

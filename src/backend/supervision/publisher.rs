@@ -1,6 +1,6 @@
 //! Publishes the view of a server: its status, its last error and its lists.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
@@ -107,7 +107,7 @@ impl Publisher {
         let has_lists = self.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.config.grace;
         let status = if has_lists && in_grace { Status::Cached } else { Status::Failed };
-        let stderr = self.last_stderr_line.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let stderr = self.last_stderr_line.lock().clone();
         let error =
             if stderr.is_empty() { reason.to_owned() } else { format!("{reason}; last line of stderr: {stderr}") };
         self.publish(status, error, None);

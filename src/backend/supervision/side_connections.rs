@@ -1,8 +1,9 @@
 //! Connections beside the main one. A session-based server learns the abilities of its client in the handshake, so clients
 //! with different abilities cannot share a connection. With `scope: session` every client has its own.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -60,11 +61,11 @@ impl SideConnection {
     }
 
     fn touch(&self) {
-        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.last_used.lock() = Instant::now();
     }
 
     fn idle_time(&self) -> Duration {
-        self.last_used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.last_used.lock().elapsed()
     }
 
     fn is_busy(&self) -> bool {
@@ -105,14 +106,14 @@ impl SideConnections {
 
     /// The subscriptions on the connection for this key.
     pub(crate) fn subscriptions(&self, key: &SideKey) -> Arc<ServerSubscriptions> {
-        let mut subscriptions = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut subscriptions = self.subscriptions.lock();
         // Drops those that neither a connection nor a subscription refers to.
         subscriptions.retain(|_, unused| Arc::strong_count(unused) > 1);
         Arc::clone(subscriptions.entry(key.clone()).or_default())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SideKey, Arc<SideConnection>>> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections.lock()
     }
 
     /// The connection for this key, opened if there is none. Concurrent callers wait for the same attempt, which goes on if

@@ -1,6 +1,7 @@
 //! Measures how long a request has been silent, for its timeouts.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often a paused request is checked. The idle timeout starts anew after a pause, so a coarse interval suffices.
@@ -31,7 +32,7 @@ impl Activity {
     }
 
     fn lock(&self) -> MutexGuard<'_, ActivityClock> {
-        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.clock.lock()
     }
 
     /// Restarts the idle timeout.

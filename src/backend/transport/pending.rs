@@ -1,7 +1,8 @@
 //! The requests in flight on a connection, and the dispatch of what the server sends meanwhile.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -368,10 +369,10 @@ impl PendingRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, PendingRequest>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock()
     }
 
     fn lock_abandoned(&self) -> MutexGuard<'_, VecDeque<AbandonedRequest>> {
-        self.abandoned.lock().unwrap_or_else(PoisonError::into_inner)
+        self.abandoned.lock()
     }
 }

@@ -1,9 +1,10 @@
 //! Notifications of a server that concern the proxy itself: changed lists, updated resources, and the state of
 //! `subscriptions/listen` requests.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
@@ -63,7 +64,7 @@ impl Signals {
     /// Receives the resource URIs that the server acknowledges for the listen request with this id.
     pub(crate) fn acknowledgment(&self, id: u64) -> oneshot::Receiver<Vec<String>> {
         let (sender, receiver) = oneshot::channel();
-        let mut waiting = self.acknowledgments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.acknowledgments.lock();
         waiting.retain(|_, sender| !sender.is_closed());
         waiting.insert(id, sender);
         receiver
@@ -73,7 +74,7 @@ impl Signals {
         let params = Object::of(params).ok()?;
         let meta = Object::of(params.get(key::META)?).ok()?;
         let id = Id::parse(meta.get(key::SUBSCRIPTION_ID)?.get())?.as_number()?;
-        let waiting = self.acknowledgments.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)?;
+        let waiting = self.acknowledgments.lock().remove(&id)?;
         let acknowledged = Object::of(params.get("notifications")?).ok()?;
         let uris = acknowledged.get("resourceSubscriptions").and_then(|uris| serde_json::from_str(uris.get()).ok());
         waiting.send(uris.unwrap_or_default()).ok()
@@ -83,7 +84,7 @@ impl Signals {
     /// way or with a response.
     pub(crate) fn listen_ended(&self, id: u64) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
-        let mut waiting = self.listen_ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.listen_ends.lock();
         waiting.retain(|_, sender| !sender.is_closed());
         waiting.insert(id, sender);
         receiver
@@ -91,7 +92,7 @@ impl Signals {
 
     fn end_listen(&self, params: &RawRef) -> Option<()> {
         let id = Id::parse(Object::of(params).ok()?.get("requestId")?.get())?.as_number()?;
-        self.listen_ends.lock().unwrap_or_else(PoisonError::into_inner).remove(&id)?.send(()).ok()
+        self.listen_ends.lock().remove(&id)?.send(()).ok()
     }
 
     /// Treats all subscribed resources as updated, because update notifications may have been missed.

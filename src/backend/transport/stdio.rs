@@ -1,9 +1,10 @@
 //! The stdio transport: a child process that reads and writes one message per line.
 
+use parking_lot::Mutex;
 use std::io;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::process::{ChildStderr, ChildStdout};
@@ -168,8 +169,7 @@ async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize
         match line {
             InputLine::Text(text) => {
                 let text = String::from_utf8_lossy(text);
-                *last_line.lock().unwrap_or_else(PoisonError::into_inner) =
-                    text.chars().take(MAX_STDERR_LINE).collect();
+                *last_line.lock() = text.chars().take(MAX_STDERR_LINE).collect();
                 tracing::info!(target: "server", server = %server, "{text}");
             }
             InputLine::TooLong { length, .. } => {

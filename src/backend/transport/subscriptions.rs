@@ -1,9 +1,10 @@
 //! The resources of a server that clients are subscribed to. The server gets one subscription per resource, however many
 //! clients subscribe.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
@@ -66,7 +67,7 @@ impl fmt::Debug for ServerSubscriptions {
 
 impl ServerSubscriptions {
     fn lock(&self) -> MutexGuard<'_, SubscriptionTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// Adds a listener for `uri`. The receiver shows whether the server has accepted the subscription.
@@ -243,7 +244,7 @@ mod tests {
     fn subscribe(subscriptions: &Arc<ServerSubscriptions>, uri: &str) -> (Subscription, Arc<Mutex<Vec<String>>>) {
         let updates = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&updates);
-        let listener: Listener = Arc::new(move |uri: &str| sink.lock().unwrap().push(uri.to_owned()));
+        let listener: Listener = Arc::new(move |uri: &str| sink.lock().push(uri.to_owned()));
         let (subscription, _) = subscriptions.add(uri, listener).unwrap();
         (subscription, updates)
     }
@@ -268,7 +269,7 @@ mod tests {
         let subscriptions = Arc::new(ServerSubscriptions::default());
         let uris = ["a://dir", "a://dir/", "a://dir/file", "a://di", "a://dir/file/deeper"];
         let subscribed: Vec<_> = uris.iter().map(|uri| subscribe(&subscriptions, uri)).collect();
-        let counts = || -> Vec<usize> { subscribed.iter().map(|(_, updates)| updates.lock().unwrap().len()).collect() };
+        let counts = || -> Vec<usize> { subscribed.iter().map(|(_, updates)| updates.lock().len()).collect() };
         subscriptions.notify("a://dir/file");
         assert_eq!(counts(), [1, 1, 1, 0, 0]);
         subscriptions.notify("a://dir?query");
@@ -280,9 +281,9 @@ mod tests {
         let subscriptions = Arc::new(ServerSubscriptions::default());
         let (_subscription, updates) = subscribe(&subscriptions, "a://x");
         subscriptions.settle("a://x", Ok(()));
-        assert!(updates.lock().unwrap().is_empty());
+        assert!(updates.lock().is_empty());
         subscriptions.suspend();
         subscriptions.settle("a://x", Ok(()));
-        assert_eq!(*updates.lock().unwrap(), ["a://x"]);
+        assert_eq!(*updates.lock(), ["a://x"]);
     }
 }

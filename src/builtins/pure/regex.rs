@@ -1,7 +1,8 @@
 //! The Starlark module `re`: regular expressions with linear running time, and globs.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use regex::{Captures, Regex};
 use starlark::environment::GlobalsBuilder;
@@ -86,7 +87,7 @@ fn match_struct<'v>(regex: &Regex, captures: &Captures<'_>, heap: Heap<'v>) -> V
 fn compiled(pattern: &str) -> Result<Arc<Regex>, ScriptError> {
     const MAX_CACHED: usize = 256;
     static CACHE: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
-    let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut cache = CACHE.lock();
     if let Some(regex) = cache.get(pattern) {
         return Ok(regex.clone());
     }

@@ -1,8 +1,9 @@
 //! `config()`: the settings that scripts may read. Records which sections were read.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use allocative::Allocative;
 use serde::{Serialize, Serializer};
@@ -29,7 +30,7 @@ starlark_simple_value!(Config);
 
 impl Config {
     fn record_read(&self, key: &str) {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self.notes.lock();
         notes.sections_read.insert(key.to_owned());
     }
 

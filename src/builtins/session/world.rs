@@ -1,7 +1,8 @@
 //! The state that the built-ins of one run of a session script share: their inputs, and what they record.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use starlark::eval::Evaluator;
 use starlark::values::OwnedFrozenValue;
@@ -52,7 +53,7 @@ impl World {
     }
 
     pub fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.notes.lock()
     }
 
     /// For Starlark values that record how scripts use them.

@@ -19,10 +19,10 @@ publish(meta, loud(call))
         result,
         json!({"content": [{"type": "text", "text": r#"{"Q":"X","N":12345678901234567890123,"LIMIT":10}"#}]})
     );
-    let calls = host.calls.lock().unwrap();
+    let calls = host.calls.lock();
     assert_eq!(calls[0].0, ItemRef { kind: ItemKind::Tool, backend: "github".into(), name: "search".into() });
     assert_eq!(calls[0].2, Some(Duration::from_millis(1500)));
-    assert_eq!(host.logged.lock().unwrap()[0], r#"info called {"tool":"search"}"#);
+    assert_eq!(host.logged.lock()[0], r#"info called {"tool":"search"}"#);
 }
 
 #[test]

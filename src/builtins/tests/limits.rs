@@ -73,7 +73,7 @@ fn a_deadline_ends_a_computing_handler() {
     let stopper = host.clone();
     let thread = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(50));
-        *stopper.stop.lock().unwrap() = Some(Stop::Deadline);
+        *stopper.stop.lock() = Some(Stop::Deadline);
     });
     let limits = Limits { steps: u64::MAX, ..Limits::HANDLER };
     let failure = call(&plan, "spin", "{}", &host, &limits).unwrap_err();

@@ -12,9 +12,10 @@ mod pure;
 mod redaction;
 mod replay;
 
+use parking_lot::Mutex;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -121,10 +122,10 @@ impl Effects for Recorder {
         _: Option<JournalCursor>,
     ) -> Result<Raw, Stop> {
         std::thread::sleep(self.delay);
-        if let Some(stop) = *self.stop.lock().unwrap() {
+        if let Some(stop) = *self.stop.lock() {
             return Err(stop);
         }
-        self.calls.lock().unwrap().push((target.clone(), arguments.get().to_owned(), timeout));
+        self.calls.lock().push((target.clone(), arguments.get().to_owned(), timeout));
         let answer = match self.answer {
             Some(text) => text.to_owned(),
             None => json!({"content": [{"type": "text", "text": arguments.get()}]}).to_string(),
@@ -133,7 +134,7 @@ impl Effects for Recorder {
     }
 
     fn stopped(&self) -> Option<Stop> {
-        *self.stop.lock().unwrap()
+        *self.stop.lock()
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {
@@ -144,7 +145,7 @@ impl Effects for Recorder {
 
 impl Output for Recorder {
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>) {
-        self.logged.lock().unwrap().push(format!("{} {message} {}", level.as_str(), Value::from(fields.clone())));
+        self.logged.lock().push(format!("{} {message} {}", level.as_str(), Value::from(fields.clone())));
     }
 
     fn print(&self, text: &str) {
@@ -156,7 +157,7 @@ impl Output for Recorder {
 
 impl Questions for Recorder {
     fn cursor(&self) -> Option<JournalCursor> {
-        self.cursor.lock().unwrap().clone()
+        self.cursor.lock().clone()
     }
 
     fn can_ask(&self, _: &Question) -> bool {

@@ -236,7 +236,7 @@ publish(metadata('p', '', {}, {}), make(backends()['wiki'].prompts()[0][1]))
     for name in ["r", "t", "p"] {
         call(&plan, name, r#"{"uri":"notes://b"}"#, &host, &Limits::HANDLER).unwrap();
     }
-    let calls = host.calls.lock().unwrap();
+    let calls = host.calls.lock();
     let targets: Vec<(ItemKind, &str)> = calls.iter().map(|(target, ..)| (target.kind, target.name.as_ref())).collect();
     assert_eq!(
         targets,

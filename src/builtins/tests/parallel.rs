@@ -29,7 +29,7 @@ fn a_stop_ends_all_of_them() {
                     publish(metadata('x', '', {}, {}), handler)\n")
     .unwrap_or_else(|error| panic!("{error}"));
     let host = Arc::new(Recorder::default());
-    *host.stop.lock().unwrap() = Some(Stop::Cancelled);
+    *host.stop.lock() = Some(Stop::Cancelled);
     let failure = call(&plan, "x", "{}", &host, &Limits::HANDLER).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Stopped(Stop::Cancelled));
 }

@@ -33,7 +33,7 @@ impl Rounds {
     /// Runs the handler once, with the journal of the earlier runs.
     fn run(&mut self, plan: &Plan) -> Result<Value, Failure> {
         let cursor = JournalCursor::first(Journal::of(std::mem::take(&mut self.snapshot)));
-        *self.host.cursor.lock().unwrap() = Some(cursor.clone());
+        *self.host.cursor.lock() = Some(cursor.clone());
         let outcome = call(plan, "x", "{}", &self.host, &Limits::HANDLER);
         if outcome.is_ok() {
             assert!(cursor.journal().is_replayed(), "the journal has entries that were not replayed");
@@ -59,7 +59,7 @@ impl Rounds {
     }
 
     fn calls(&self) -> usize {
-        self.host.calls.lock().unwrap().len()
+        self.host.calls.lock().len()
     }
 }
 
@@ -75,7 +75,7 @@ fn what_was_done_before_a_question_is_not_done_again() {
     rounds.accept();
     assert_eq!(rounds.run(&plan).unwrap(), json!([{"n": 1}, "accept", {"n": 2}]));
     assert_eq!(rounds.calls(), 2);
-    assert_eq!(rounds.host.logged.lock().unwrap().len(), 1);
+    assert_eq!(rounds.host.logged.lock().len(), 1);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn branches_ask_together_and_each_effect_happens_once() {
     }
     assert_eq!(rounds.run(&plan).unwrap(), json!(["none", "accept", "none", "accept", "none", "accept"]));
     assert_eq!(rounds.calls(), 12);
-    let mut done: Vec<String> = rounds.host.calls.lock().unwrap().iter().map(|call| call.1.clone()).collect();
+    let mut done: Vec<String> = rounds.host.calls.lock().iter().map(|call| call.1.clone()).collect();
     done.sort();
     done.dedup();
     assert_eq!(done.len(), 12);
@@ -220,7 +220,7 @@ fn a_handler_with_fewer_effects_than_before_leaves_journal_entries() {
     rounds.asks(&before);
     rounds.accept();
     let cursor = JournalCursor::first(Journal::of(std::mem::take(&mut rounds.snapshot)));
-    *rounds.host.cursor.lock().unwrap() = Some(cursor.clone());
+    *rounds.host.cursor.lock() = Some(cursor.clone());
     call(&after, "x", "{}", &rounds.host, &Limits::HANDLER).unwrap();
     assert!(!cursor.journal().is_replayed());
 }

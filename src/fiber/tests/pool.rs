@@ -1,8 +1,9 @@
 //! Fibers of a pool.
 
+use parking_lot::Mutex;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -134,7 +135,7 @@ async fn a_handler_stuck_in_one_operation_does_not_hold_up_new_ones() {
         .map(|_| {
             let (pool, held) = (pool.clone(), held.clone());
             // A wait that blocks its thread stands for an operation that cannot be suspended.
-            tokio::spawn(async move { pool.run(move || held.lock().unwrap().recv().is_ok()).await.unwrap() })
+            tokio::spawn(async move { pool.run(move || held.lock().recv().is_ok()).await.unwrap() })
         })
         .collect();
     for number in 0..100 {
@@ -174,7 +175,7 @@ async fn fibers_of_a_stuck_worker_are_not_lost() {
             let (pool, held, blocked) = (pool.clone(), held.clone(), blocked.clone());
             let job = move || {
                 blocked.fetch_add(1, Ordering::SeqCst);
-                held.lock().unwrap().recv().unwrap();
+                held.lock().recv().unwrap();
             };
             tokio::spawn(async move { pool.run(job).await.unwrap() })
         })

@@ -1,6 +1,7 @@
 //! Applies a prepared config: at the start, and again after every change.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
@@ -61,7 +62,7 @@ impl Installation {
     }
 
     fn lock(&self) -> MutexGuard<'_, Applied> {
-        self.applied.lock().unwrap_or_else(PoisonError::into_inner)
+        self.applied.lock()
     }
 
     pub(crate) fn local(&self) -> Arc<LocalTools> {

@@ -1,6 +1,7 @@
 //! Against a small server on this machine: what is refused, what is followed, what is sent where.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -26,7 +27,7 @@ impl Server {
                 let (answer, kept) = (Arc::clone(&answer), Arc::clone(&kept));
                 tokio::spawn(async move {
                     let text = request(&mut stream).await;
-                    kept.lock().unwrap().push(text.clone());
+                    kept.lock().push(text.clone());
                     let reply = answer(&text);
                     let _ = stream.write_all(reply.as_bytes()).await;
                     while reply.contains("endless") && stream.write_all(&[b'x'; 65536]).await.is_ok() {}
@@ -41,7 +42,7 @@ impl Server {
     }
 
     fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
+        self.seen.lock().clone()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Connection pools by connection string.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
@@ -57,7 +57,7 @@ impl Pools {
 
     fn connections(&self, connection: &str, target: ConnectionTarget) -> Result<Connections, String> {
         let key = (connection.to_owned(), target.trust);
-        let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.0.lock();
         if let Some(known) = pools.get(&key) {
             return Ok(known.clone());
         }

@@ -5,12 +5,13 @@ mod run;
 mod protocol;
 mod group;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rustix::process::Pid;
 
@@ -108,5 +109,5 @@ impl Watchdog {
 }
 
 fn lock() -> MutexGuard<'static, Option<Watchdog>> {
-    WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner)
+    WATCHDOG.lock()
 }

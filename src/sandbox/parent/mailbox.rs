@@ -1,7 +1,7 @@
 //! What a worker has sent and nobody has read yet, sorted by branch: each branch of the script is served on its own.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -38,7 +38,7 @@ struct MailboxContents {
 
 impl Mailbox {
     fn lock(&self) -> MutexGuard<'_, MailboxContents> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+        self.contents.lock()
     }
 
     pub(super) fn add(&self, branch: &str, event: ScriptEvent) {

@@ -1,7 +1,8 @@
 //! Limits how many scripts run at once, in total and per owner, so that an owner with many scripts delays only their own.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -39,7 +40,7 @@ impl ScriptPermits {
     }
 
     fn of(&self, owner: &Owner) -> Arc<Semaphore> {
-        let mut by_owner = self.by_owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_owner = self.by_owner.lock();
         if let Some(known) = by_owner.get(owner).and_then(Weak::upgrade) {
             return known;
         }
@@ -83,6 +84,6 @@ mod tests {
         assert!(permits.acquire(Some(&Owner::new_session())).now_or_never().is_none());
         drop(acquired);
         assert!(permits.acquire(Some(&owners[0])).now_or_never().is_some());
-        assert_eq!(permits.by_owner.lock().unwrap().len(), 1);
+        assert_eq!(permits.by_owner.lock().len(), 1);
     }
 }

@@ -1,7 +1,8 @@
 //! All sandbox workers of this proxy: how many may run, and a spare one that waits for the next script.
 
+use parking_lot::Mutex;
 use std::io;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
@@ -31,7 +32,7 @@ impl Workers {
 
     /// Requests a spare worker if there is none, so that the next script does not wait for a fork.
     pub fn warm_up(&self) {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = self.spare.lock();
         if let (None, Ok(zygote)) = (&*spare, &self.zygote) {
             *spare = Some(zygote.request_worker());
         }
@@ -58,7 +59,7 @@ impl Workers {
     /// The spare worker, or a new one if there is none or it has died. Requests the next spare.
     async fn worker(&self) -> io::Result<(WorkerProcess, UnixStream)> {
         let zygote = self.zygote.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let spare = self.spare.lock().take();
         let spare = match spare {
             Some(spare) => spare.await.ok().and_then(Result::ok),
             None => None,

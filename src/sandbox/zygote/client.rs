@@ -1,6 +1,7 @@
 //! The proxy's handle to the zygote: requests workers, and has them killed. A zygote that dies takes its workers with it;
 //! the next request starts another.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::Shutdown;
@@ -9,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
@@ -67,7 +68,7 @@ impl Zygote {
     }
 
     fn lock(&self) -> MutexGuard<'_, ZygoteState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Requests a worker.
@@ -103,7 +104,7 @@ impl Zygote {
     /// Starts the zygote process whenever workers are requested and there is none.
     fn supervise(self: &Arc<Self>) {
         loop {
-            drop(self.requested.wait_while(self.lock(), |state| state.requested.is_empty()));
+            self.requested.wait_while(&mut self.lock(), |state| state.requested.is_empty());
             let lost = match start() {
                 Ok((mut child, connection)) => {
                     self.receive_reports(&connection);

@@ -1,6 +1,6 @@
 //! The journal of one request while the request is being handled.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::JournalSnapshot;
 use super::record::{Record, count, size};
@@ -37,7 +37,7 @@ impl Journal {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, JournalState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Whether this run has replayed everything that earlier runs recorded.

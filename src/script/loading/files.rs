@@ -1,9 +1,9 @@
 //! The files that one version of a script loads. Each is read once, so every run of that version sees the same texts
 //! even if the files change meanwhile.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::source::Source;
 use crate::script::ScriptError;
@@ -14,7 +14,7 @@ pub struct Files(Mutex<BTreeMap<PathBuf, Option<Source>>>);
 
 impl Files {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Option<Source>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The file, read on first use.

@@ -1,8 +1,8 @@
 //! The HTTP client of an embedding server.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -78,13 +78,13 @@ impl EmbeddingClient {
     }
 
     fn is_cooling_down(&self) -> bool {
-        let last_failure = *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_failure = *self.last_failure.lock();
         last_failure.is_some_and(|since| since.elapsed() < COOLDOWN)
     }
 
     fn record(&self, last_failure: bool) {
         let now = last_failure.then(Instant::now);
-        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.last_failure.lock() = now;
     }
 }
 

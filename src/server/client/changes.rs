@@ -1,7 +1,8 @@
 //! When what a client sees has really changed.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
@@ -57,7 +58,7 @@ pub(crate) struct Seen(Mutex<Option<Arc<Surface>>>);
 impl Seen {
     /// It sees this, if it has not seen anything yet.
     pub(crate) fn first(&self, surface: &Arc<Surface>) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.0.lock();
         if seen.is_none() {
             *seen = Some(Arc::clone(surface));
         }
@@ -65,7 +66,7 @@ impl Seen {
 
     /// From now on it sees this: the notifications that say what is different. The first lists are no change.
     pub(crate) fn turn_to(&self, now: &Arc<Surface>, known: &mut Compared) -> Vec<&'static str> {
-        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(now));
+        let before = self.0.lock().replace(Arc::clone(now));
         before.map(|before| known.differences(before, now)).unwrap_or_default()
     }
 }

@@ -1,7 +1,8 @@
 //! The resources one client follows, and the updates it has not been told of yet.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use indexmap::IndexMap;
 use tokio::sync::Notify;
@@ -34,7 +35,7 @@ pub(crate) struct Followed {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Followed {

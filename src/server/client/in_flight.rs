@@ -1,7 +1,8 @@
 //! Requests of one client that are being worked on, by the client's own ids.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +17,7 @@ pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, CancellationToken>>>);
 
 impl InFlight {
     fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Takes a request in. Two at once under one id could not be told apart.

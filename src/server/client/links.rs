@@ -1,7 +1,8 @@
 //! Resources that a client knows from a link in a result: nobody lists them, so what is remembered is who gave the link.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::json::{Object, RawRef};
 use crate::model::Principal;
@@ -25,7 +26,7 @@ struct Known {
 
 impl Links {
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Remembers the links in a result.
@@ -80,7 +81,7 @@ impl LinkTable {
         if principal.anonymous {
             return None;
         }
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         if let Some(links) = table.get(principal) {
             return Some(Arc::clone(links));
         }

@@ -1,7 +1,8 @@
 //! The requesting client as the rest of the proxy sees it while its request runs: progress, log messages, questions.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -95,7 +96,7 @@ impl ClientPeer {
     }
 
     fn round(&self) -> MutexGuard<'_, Round> {
-        self.round.lock().unwrap_or_else(PoisonError::into_inner)
+        self.round.lock()
     }
 
     fn sink_and_token(&self) -> (MessageSink, Option<Raw>) {

@@ -1,8 +1,9 @@
 //! Requests of the proxy to a session-based client, and the answers to them.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
@@ -20,7 +21,7 @@ pub(crate) struct Questions {
 
 impl Questions {
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answer>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Asks the client where its call is answered. Dropping the future takes the question back.

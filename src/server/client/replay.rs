@@ -1,9 +1,10 @@
 //! What all streams together keep for clients that come back. Each session has a bound of its own, but there may be
 //! thousands of them; beyond this one, the streams that were finished first are forgotten first.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use super::stream::State;
 
@@ -38,7 +39,7 @@ impl Replay {
 
     /// A stream is finished: from now on it may be forgotten. Its lock must not be held.
     pub(crate) fn finished(&self, stream: &Arc<Mutex<State>>) {
-        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut finished = self.finished.lock();
         finished.push_back(Arc::downgrade(stream));
         while finished.front().is_some_and(|oldest| oldest.strong_count() == 0) {
             finished.pop_front();
@@ -46,7 +47,7 @@ impl Replay {
         while self.bytes.load(Ordering::Relaxed) > self.limit {
             let Some(oldest) = finished.pop_front() else { return };
             if let Some(stream) = oldest.upgrade() {
-                stream.lock().unwrap_or_else(PoisonError::into_inner).forget();
+                stream.lock().forget();
             }
         }
     }

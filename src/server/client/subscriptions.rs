@@ -1,6 +1,7 @@
 //! The resources that the client of a session subscribed to.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
@@ -27,7 +28,7 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(notifier) = self.notifier.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(notifier) = self.notifier.lock().take() {
             notifier.abort();
         }
     }
@@ -54,7 +55,7 @@ impl Subscriptions {
 
     /// Starts the task that sends update notifications; clients without subscriptions have none.
     pub(crate) fn start_notifying(&self, server: &Server, view: &Arc<SurfaceHandle>) {
-        let mut notifier = self.0.notifier.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notifier = self.0.notifier.lock();
         if notifier.is_none() {
             let task = notify(server.clone(), Arc::clone(view), Arc::clone(&self.0.followed), self.0.sink.clone());
             *notifier = Some(tokio::spawn(task).abort_handle());

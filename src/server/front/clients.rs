@@ -1,6 +1,7 @@
 //! Who is connected, for whoever asks how the proxy is.
 
-use std::sync::{Mutex, PoisonError, Weak};
+use parking_lot::Mutex;
+use std::sync::Weak;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ pub(crate) struct Clients(Mutex<Vec<(Weak<Client>, Instant)>>);
 
 impl Clients {
     pub(crate) fn add(&self, client: Weak<Client>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         // Now and then is enough.
         if all.len() == all.capacity() {
             all.retain(|(client, _)| client.strong_count() > 0);
@@ -26,7 +27,7 @@ impl Clients {
 impl Server {
     /// Those with a session, oldest first. A stateless client is known only while it asks something.
     pub fn clients(&self) -> Vec<Value> {
-        let all = self.clients.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.clients.0.lock();
         let there = all.iter().filter_map(|(client, since)| Some((client.upgrade()?, since)));
         let shown = there.map(|(client, since)| {
             json!({

@@ -1,8 +1,9 @@
 //! A session of an HTTP client.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::server::client::client::Client;
@@ -60,12 +61,12 @@ impl Session {
     }
 
     pub(crate) fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.used.lock() = Instant::now();
     }
 
     /// Whether nobody has used it for so long. An open stream or a running call is use.
     pub(crate) fn is_idle(&self, limit: Duration) -> bool {
-        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = *self.used.lock();
         self.in_flight.is_empty() && !self.standalone.has_reader() && used.elapsed() >= limit
     }
 
@@ -74,7 +75,7 @@ impl Session {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
         let stream = Arc::new(Stream::new(number, &self.replay));
         let frames = stream.attach(0, self.primes());
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.lock();
         forget_old(&mut streams);
         streams.insert(number, Arc::clone(&stream));
         (stream, frames)
@@ -91,7 +92,7 @@ impl Session {
         if number == 0 {
             return Some(self.listen_behind(seen).await);
         }
-        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams = self.streams.lock();
         Some(streams.get(&number)?.attach(seen, false))
     }
 
@@ -102,7 +103,7 @@ impl Session {
 
     async fn listen_behind(&self, seen: u64) -> Frames {
         let frames = self.standalone.attach(seen, false);
-        let untold = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+        let untold = std::mem::take(&mut *self.untold.lock());
         for change in untold {
             self.tell(change).await;
         }
@@ -115,7 +116,7 @@ impl Session {
             self.standalone.push(&encode::notification(change, None)).await;
             return;
         }
-        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut untold = self.untold.lock();
         if !untold.contains(&change) {
             untold.push(change);
         }
@@ -123,7 +124,7 @@ impl Session {
 
     /// Lets go of what no client will come back for.
     pub(crate) fn forget_delivered(&self) {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.lock();
         streams.retain(|_, stream| stream.finished_for().is_none_or(|age| age < KEPT_FOR));
     }
 
@@ -137,7 +138,7 @@ impl Session {
         self.in_flight.cancel_all();
         self.client.end();
         self.standalone.finish();
-        for stream in self.streams.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        for stream in self.streams.lock().values() {
             stream.finish();
         }
     }

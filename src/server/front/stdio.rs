@@ -1,6 +1,7 @@
 //! The stdio front: one client on a pipe, in either era or both.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -99,11 +100,11 @@ async fn announce(front: Arc<Front>) {
 
 impl Front {
     fn session(&self) -> Option<Arc<Client>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.session.lock().clone()
     }
 
     fn revision(&self) -> Option<Revision> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|client| client.revision)
+        self.session.lock().as_ref().map(|client| client.revision)
     }
 
     async fn send(&self, line: String) {
@@ -205,7 +206,7 @@ impl Front {
                 let client = Arc::new(client.with_sink(MessageSink::Queue(self.lines.clone())));
                 self.server.clients.add(Arc::downgrade(&client));
                 let new = Arc::clone(&client);
-                let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(new);
+                let old = self.session.lock().replace(new);
                 if let Some(old) = old {
                     old.end();
                 }

@@ -1,10 +1,11 @@
 //! A call of a stateless client in which the client is asked something: its request ends with the questions, the call
 //! waits, and the next request brings the answers.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
@@ -160,7 +161,7 @@ impl std::fmt::Debug for Conversation {
 
 impl Conversations {
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, WaitingCall>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// A number for a call that is about to wait.

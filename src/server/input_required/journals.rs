@@ -1,8 +1,9 @@
 //! Questions of scripts to stateless clients: the request ends with the questions, the handler's journal is kept in the
 //! store, and the ticket in `requestState` leads back to it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub(crate) struct SuspendedSurfaces(Mutex<HashMap<String, (Instant, Arc<Surface>
 
 impl SuspendedSurfaces {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Arc<Surface>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn keep(&self, id: &str, surface: &Arc<Surface>) {

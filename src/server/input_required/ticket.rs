@@ -1,8 +1,8 @@
 //! Tickets: the `requestState` with which a stateless client comes back to a question. Sealed, for one person and one
 //! request, good once and for a while.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ impl Tickets {
         if left == 0 {
             return Err(refuse("has expired: make the request again without it"));
         }
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         let today = Instant::now();
         if used.len() > 1000 {
             used.retain(|_, until| *until > today);

@@ -1,7 +1,7 @@
 //! The connection to Redis: opened by the first operation, reopened after a loss, with a timeout for every operation.
 
+use parking_lot::Mutex;
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
@@ -80,7 +80,7 @@ impl RedisConnection {
     }
 
     fn manager(&self) -> RedisResult<ConnectionManager> {
-        let mut manager_slot = self.manager.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut manager_slot = self.manager.lock();
         if let Some(manager) = manager_slot.as_ref() {
             return Ok(manager.clone());
         }
@@ -95,7 +95,7 @@ impl RedisConnection {
 
     /// Makes the next operation open a new connection: a half-open one would never deliver a reply.
     fn forget_connection(&self) {
-        self.manager.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.manager.lock().take();
     }
 
     fn problem(&self, error: &RedisError) -> StoreError {

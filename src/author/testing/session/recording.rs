@@ -1,6 +1,7 @@
 //! A shared list of JSON values that grows during a test, for example the calls that reached a server.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ pub(crate) struct Recording(Arc<Mutex<Vec<Value>>>);
 
 impl Recording {
     fn lock(&self) -> MutexGuard<'_, Vec<Value>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn push(&self, value: Value) {

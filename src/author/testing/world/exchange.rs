@@ -4,11 +4,11 @@
 //! server that is a function of the test sends a message here. The test's thread serves these messages while it waits
 //! for the handler.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use serde_json::Value as Json;
@@ -52,7 +52,7 @@ impl Exchange {
     }
 
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inbox.lock()
     }
 
     /// Calls a function of the test on the test's thread. Returns None if the test has ended.

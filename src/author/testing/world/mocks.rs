@@ -1,7 +1,7 @@
 //! Mocks of the network and of commands: replies to requests by the rules that a test registered.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 
@@ -133,7 +133,7 @@ struct MocksState {
 
 impl Mocks {
     fn state(&self) -> MutexGuard<'_, MocksState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Mocks an effect from now on, by these rules and the rules added before.

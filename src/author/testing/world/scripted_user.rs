@@ -1,7 +1,8 @@
 //! The user behind the client of a tested session. Answers elicitations with the `answers` of the test, in order.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -36,7 +37,7 @@ impl ScriptedUser {
     }
 
     fn dialogue(&self) -> MutexGuard<'_, Dialogue> {
-        self.dialogue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.dialogue.lock()
     }
 
     /// The questions so far: objects with `message` and `schema`.

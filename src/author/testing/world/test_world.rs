@@ -1,6 +1,7 @@
 //! Everything a test can observe or change, in one value that the test, its sessions and its mocks share.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -54,7 +55,7 @@ impl TestWorld {
     }
 
     fn output(&self) -> MutexGuard<'_, TestOutput> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+        self.output.lock()
     }
 
     pub(crate) fn print(&self, line: String) {

@@ -1,7 +1,8 @@
 //! The transport's public face: requests, notifications and the task that reads the standalone stream.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -87,7 +88,7 @@ impl HttpTransport {
         let exchange = Arc::clone(&self.exchange);
         let (opened, is_open) = oneshot::channel();
         let task = tokio::spawn(async move { listener::listen(&exchange, opened).await });
-        if let Some(old) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).replace(task) {
+        if let Some(old) = self.listener.lock().replace(task) {
             old.abort();
         }
         let _ = is_open.await;
@@ -115,7 +116,7 @@ impl HttpTransport {
     }
 
     fn stop_listening(&self) {
-        if let Some(listener) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(listener) = self.listener.lock().take() {
             listener.abort();
         }
     }

@@ -1,8 +1,9 @@
 //! Reads the lines of the prompt from a terminal, with editing, history and completion.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -67,7 +68,7 @@ fn create_history(folder: PathBuf) -> std::io::Result<PathBuf> {
 
 impl PromptUi for TerminalInput {
     fn next(&mut self, names: &[String]) -> Option<String> {
-        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names.to_vec();
+        *self.names.lock() = names.to_vec();
         loop {
             if let Some(ready) = self.ready.pop_front() {
                 return Some(ready);
@@ -101,7 +102,7 @@ impl Completer for PromptHelper {
     type Candidate = String;
 
     fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.lock();
         Ok(completions(&line[..position], &self.gateway, &self.root, &names))
     }
 }

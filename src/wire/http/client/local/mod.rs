@@ -3,7 +3,8 @@
 mod connection;
 mod response;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -80,7 +81,7 @@ impl LocalServer {
     }
 
     fn lock(&self) -> MutexGuard<'_, IdleConnections> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock()
     }
 
     /// The connection used last: the server is the least likely to have closed that one.
