@@ -11,7 +11,7 @@ use crate::extension::{self, ExtensionBackend, bundled};
 use crate::fiber::Pool;
 use crate::host_io::Reach;
 use crate::script::Source;
-use crate::watch::Wanted;
+use crate::watch::WatchedPaths;
 
 #[derive(Clone)]
 struct LocalFile {
@@ -156,20 +156,20 @@ impl LocalTools {
     }
 
     /// Adds the files and folders to watch for changes.
-    pub(crate) fn watch(&self, config: &Config, wanted: &mut Wanted) {
+    pub(crate) fn watch(&self, config: &Config, paths: &mut WatchedPaths) {
         for path in &config.extensions {
             let (base, is_pattern) = fixed_part(&path.path);
             if is_pattern || !base.is_file() {
-                wanted.folder(&base);
+                paths.folder(&base);
             }
         }
         for file in &self.files {
             for path in file.source.paths() {
-                wanted.file(&path);
+                paths.file(&path);
             }
             // A pattern may match a new file in this folder later.
             if let Some(folder) = file.source.path.as_deref().and_then(Path::parent) {
-                wanted.folder(folder);
+                paths.folder(folder);
             }
         }
     }
