@@ -1,5 +1,5 @@
-//! Diagnostics for people: a message with a source location, notes and a hint. All rendering is done here, so that errors
-//! of scripts, configs and extensions look alike.
+//! Diagnostics for people: a message with a source location, notes and a hint. All rendering is done here, so that
+//! errors of scripts, configs and extensions look alike.
 
 use std::fmt;
 use std::ops::Range;

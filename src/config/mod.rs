@@ -1,5 +1,5 @@
-//! Loads a config file and environment variables into a validated [`Config`]. Reports every error at once, each with its
-//! line and key path.
+//! Loads a config file and environment variables into a validated [`Config`]. Reports every error at once, each with
+//! its line and key path.
 
 mod find;
 pub mod import;

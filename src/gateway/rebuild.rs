@@ -1,5 +1,5 @@
-//! Rebuilds the shared surface whenever the catalog or the script changes. After a failed run the last script that worked
-//! keeps serving.
+//! Rebuilds the shared surface whenever the catalog or the script changes. After a failed run the last script that
+//! worked keeps serving.
 
 use std::sync::Arc;
 use std::time::Duration;

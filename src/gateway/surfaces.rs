@@ -1,5 +1,6 @@
-//! The surface of each client. If the script does not ask whom it runs for, all clients share one surface; otherwise each
-//! [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one changes; until then the old one serves.
+//! The surface of each client. If the script does not ask whom it runs for, all clients share one surface; otherwise
+//! each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one changes; until then the old one
+//! serves.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -163,8 +164,8 @@ impl Surfaces {
         }
     }
 
-    /// Drops surfaces without a handle: every idle one, and the least recently used beyond the maximum. Leaves space for
-    /// `reserve` new ones.
+    /// Drops surfaces without a handle: every idle one, and the least recently used beyond the maximum. Leaves space
+    /// for `reserve` new ones.
     fn evict(&self, reserve: usize) {
         let mut slots = lock(&self.slots);
         let is_unheld = |slot: &Arc<SurfaceSlot>| Arc::strong_count(slot) == 1;

@@ -1,5 +1,5 @@
-//! I/O for local tools: commands, HTTP requests, databases and files, each within the permissions of the extension. It is
-//! independent of Starlark: requests and results are plain data.
+//! I/O for local tools: commands, HTTP requests, databases and files, each within the permissions of the extension. It
+//! is independent of Starlark: requests and results are plain data.
 
 mod address;
 mod blob;

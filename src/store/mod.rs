@@ -1,5 +1,5 @@
-//! State that outlives a request: rate limits, journals of calls that wait for a person, and the values of scripts. It is
-//! kept in the memory of this process or in a Redis that several proxies share.
+//! State that outlives a request: rate limits, journals of calls that wait for a person, and the values of scripts. It
+//! is kept in the memory of this process or in a Redis that several proxies share.
 
 mod bucket;
 mod cache;

@@ -74,8 +74,8 @@ fn is_relevant(event: &Event, paths: &WatchedPaths) -> bool {
 }
 
 impl Watcher {
-    /// Watches these paths from now on. Returns true if it watches a new folder: a change before that was missed, so the
-    /// caller has to check the files once more.
+    /// Watches these paths from now on. Returns true if it watches a new folder: a change before that was missed, so
+    /// the caller has to check the files once more.
     pub fn look_at(&mut self, paths: WatchedPaths) -> bool {
         let paths = paths.with_links();
         self.non_empty_files = paths.files().filter(|file| !is_empty(file)).map(Path::to_owned).collect();

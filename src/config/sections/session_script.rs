@@ -27,7 +27,8 @@ pub struct InlineScript {
     pub text: String,
     /// The location of its key.
     pub place: Place,
-    /// The position of its lines in the file. `None` for a quoted string, whose line breaks differ from those of the file.
+    /// The position of its lines in the file. `None` for a quoted string, whose line breaks differ from those of the
+    /// file.
     pub position: Option<BlockPosition>,
 }
 

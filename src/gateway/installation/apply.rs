@@ -89,8 +89,8 @@ impl Installation {
         Snapshot { backends: servers.chain(local).collect(), ..now.clone() }
     }
 
-    /// Applies a config. Returns the changes of servers and the number of the script edition; surfaces are rebuilt later,
-    /// and carry that number.
+    /// Applies a config. Returns the changes of servers and the number of the script edition; surfaces are rebuilt
+    /// later, and carry that number.
     pub(crate) fn apply(&self, config: &Config, prepared: Prepared) -> (ServerChanges, u64) {
         let mut applied = self.lock();
         let changes = applied.servers.apply(config, &self.environment, &self.backend_set);

@@ -1,5 +1,5 @@
-//! Local tools: the extension files of a config. A file that no longer loads keeps serving its last good version. Of two
-//! extensions with one name, the one that was loaded first stays.
+//! Local tools: the extension files of a config. A file that no longer loads keeps serving its last good version. Of
+//! two extensions with one name, the one that was loaded first stays.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -98,7 +98,8 @@ impl LocalTools {
         }
     }
 
-    /// Resolves name clashes: a server wins over an extension, and an extension that had the name before over a new one.
+    /// Resolves name clashes: a server wins over an extension, and an extension that had the name before over a new
+    /// one.
     fn choose(&mut self, before: &[Arc<ExtensionBackend>], config: &Config) {
         let had_name = |extension: &ExtensionBackend| {
             let same = |old: &&Arc<ExtensionBackend>| {

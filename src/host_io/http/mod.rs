@@ -1,5 +1,5 @@
-//! HTTP requests of extensions, only to allowed hosts. The check covers the address of the connection and every redirect.
-//! Time and size are limited.
+//! HTTP requests of extensions, only to allowed hosts. The check covers the address of the connection and every
+//! redirect. Time and size are limited.
 
 mod response;
 mod clients;
