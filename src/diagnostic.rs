@@ -1,5 +1,5 @@
-//! Diagnostics for people: a message with a source location, notes and a hint. All rendering is done here, so that errors
-//! of scripts, configs and extensions look alike.
+//! Diagnostics for people: a message with a source location, notes and a hint. All rendering is done here, so that
+//! errors of scripts, configs and extensions look alike.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,19 +27,19 @@ impl Severity {
 
 /// A source location, with the text of the file so that the line can be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     pub file: String,
     pub source: Arc<str>,
     /// Byte offsets into `source`.
     pub span: Range<usize>,
 }
 
-impl Place {
+impl Location {
     pub fn new(file: impl Into<String>, source: impl Into<Arc<str>>, span: Range<usize>) -> Self {
         let source = source.into();
         let end = span.end.min(source.len());
         let start = span.start.min(end);
-        Place { file: file.into(), source, span: start..end }
+        Location { file: file.into(), source, span: start..end }
     }
 
     /// The first line of the location, counted from 1.
@@ -70,7 +70,7 @@ pub struct Diagnostic {
     /// The name of the rule that reported it, if the rule can be disabled by that name.
     pub rule: Option<&'static str>,
     pub message: String,
-    pub place: Option<Place>,
+    pub place: Option<Location>,
     /// The call stack, outermost frame first: `file:line in function`.
     pub trace: Vec<String>,
     pub notes: Vec<String>,
@@ -94,7 +94,7 @@ impl Diagnostic {
         Diagnostic { severity, rule: None, message, place: None, trace: Vec::new(), notes: Vec::new(), hint: None }
     }
 
-    pub fn at(mut self, place: Place) -> Self {
+    pub fn at(mut self, place: Location) -> Self {
         self.place = Some(place);
         self
     }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_diagnostic_shows_file_line_caret_and_hint() {
-        let place = Place::new("proxy.yaml", "serve:\n  htp: 1\n", 9..12);
+        let place = Location::new("proxy.yaml", "serve:\n  htp: 1\n", 9..12);
         let text = Diagnostic::error("unknown key `htp`").at(place).hint("did you mean `http`?").render(false);
         assert!(text.contains("error: unknown key `htp`"), "{text}");
         assert!(text.contains("proxy.yaml:2:3"), "{text}");

@@ -1,5 +1,5 @@
-//! Encrypted handles for clients: cursors, tickets and task IDs contain state of the proxy. Only this process, or processes
-//! with the same keys, can read them; a client cannot read, modify or exchange them.
+//! Encrypted handles for clients: cursors, tickets and task IDs contain state of the proxy. Only this process, or
+//! processes with the same keys, can read them; a client cannot read, modify or exchange them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use starlark_mcp_proxy::extension::{candidates, open, read};
 use starlark_mcp_proxy::fiber::Pool;
-use starlark_mcp_proxy::host_io::Reach;
+use starlark_mcp_proxy::host_io::HostIo;
 
 /// One with a tool that does nothing but answer.
 pub const TRIVIAL: &str = r#"
@@ -31,12 +31,12 @@ pub fn loading(folder: &Path, count: usize) -> f64 {
             text.replace("name = \"text\",\n        version", &format!("name = \"text{number}\",\n        version"));
         fs::write(folder.join(format!("text{number}.star")), own).unwrap();
     }
-    let reach = Arc::new(Reach::new(Vec::new(), None));
+    let host_io = Arc::new(HostIo::new(Vec::new(), None));
     let load = || {
         let started = Instant::now();
         let pool = Pool::new(1);
         let files = candidates(&folder).unwrap();
-        let loaded = files.iter().filter_map(|file| open(&read(file).unwrap(), &pool, &reach).unwrap());
+        let loaded = files.iter().filter_map(|file| open(&read(file).unwrap(), &pool, &host_io).unwrap());
         assert_eq!(loaded.count(), count);
         started.elapsed().as_secs_f64() * 1e3
     };

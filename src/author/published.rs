@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::config::Config;
-use crate::gateway::Current;
+use crate::gateway::SharedSurface;
 use crate::json::Raw;
 use crate::model::ItemKind;
 use crate::process::atomic_file;
@@ -67,7 +67,7 @@ impl PublishedFile {
     }
 
     /// Saves every new surface, until the sender is dropped.
-    pub async fn follow(self, mut current: watch::Receiver<Current>) {
+    pub async fn follow(self, mut current: watch::Receiver<SharedSurface>) {
         loop {
             let surface = current.borrow_and_update().surface.clone();
             if let Some(surface) = surface {

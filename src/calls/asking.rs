@@ -55,14 +55,14 @@ pub fn take_answer(past: &mut JournalSnapshot, key: &str, answer: Option<&crate:
 pub struct WaitingRoom(Arc<AtomicUsize>);
 
 /// Given back when it is dropped.
-struct Place {
+struct Location {
     room: WaitingRoom,
     bytes: usize,
 }
 
 impl WaitingRoom {
-    fn take(&self, bytes: usize) -> Result<Place, String> {
-        let place = Place { room: self.clone(), bytes };
+    fn take(&self, bytes: usize) -> Result<Location, String> {
+        let place = Location { room: self.clone(), bytes };
         if self.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST_WAITING {
             return Err(format!("too many calls wait for answers: they may take {} MiB together", MOST_WAITING >> 20));
         }
@@ -70,7 +70,7 @@ impl WaitingRoom {
     }
 }
 
-impl Drop for Place {
+impl Drop for Location {
     fn drop(&mut self) {
         self.room.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! Loads a config file and environment variables into a validated [`Config`]. Reports every error at once, each with its
-//! line and key path.
+//! Loads a config file and environment variables into a validated [`Config`]. Reports every error at once, each with
+//! its line and key path.
 
 mod find;
 pub mod import;
@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 use serde_json::{Map, Value};
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 
 pub use find::find;
 pub use load::{load, load_text};
@@ -67,7 +67,7 @@ pub struct ExtensionPath {
     pub written: String,
     /// The path joined to the folder of the config; may contain `*` and `?`.
     pub path: PathBuf,
-    pub place: Option<Place>,
+    pub place: Option<Location>,
 }
 
 /// A section that has no effect unless the script reads it.
@@ -75,7 +75,7 @@ pub struct ExtensionPath {
 pub struct SetSection {
     /// The key under which a script reads it: `config()["aggregation"]`.
     pub name: &'static str,
-    pub place: Place,
+    pub place: Location,
 }
 
 impl Config {

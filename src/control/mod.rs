@@ -23,7 +23,7 @@ const STATUS: &str = "status";
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Creates the response to a request.
-pub type Answer = Arc<dyn Fn() -> Value + Send + Sync>;
+pub type StatusProvider = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// A listening control socket. Dropping it removes the socket.
 pub struct Control {
@@ -33,7 +33,7 @@ pub struct Control {
 
 impl Control {
     /// Listens on a socket in this folder that is named after the process ID.
-    pub fn listen(folder: &std::path::Path, answer: Answer) -> io::Result<Self> {
+    pub fn listen(folder: &std::path::Path, status: StatusProvider) -> io::Result<Self> {
         folder::create_private(folder)?;
         // Removes the sockets of proxies that were killed.
         instances(folder);
@@ -42,7 +42,7 @@ impl Control {
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Control { path, serving: tokio::spawn(serve(listener, answer)) })
+        Ok(Control { path, serving: tokio::spawn(serve(listener, status)) })
     }
 }
 
@@ -53,13 +53,13 @@ impl Drop for Control {
     }
 }
 
-async fn serve(listener: UnixListener, answer: Answer) {
+async fn serve(listener: UnixListener, status: StatusProvider) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let answer = Arc::clone(&answer);
+                let status = Arc::clone(&status);
                 tokio::spawn(async move {
-                    let responded = tokio::time::timeout(IO_TIMEOUT, respond(stream, &answer)).await;
+                    let responded = tokio::time::timeout(IO_TIMEOUT, respond(stream, &status)).await;
                     if let Ok(Err(error)) = responded {
                         tracing::debug!(%error, "a status request failed");
                     }
@@ -74,7 +74,7 @@ async fn serve(listener: UnixListener, answer: Answer) {
     }
 }
 
-async fn respond(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
+async fn respond(mut stream: UnixStream, status: &StatusProvider) -> io::Result<()> {
     let peer = stream.peer_cred()?.uid();
     if peer != rustix::process::getuid().as_raw() && peer != 0 {
         return Err(io::ErrorKind::PermissionDenied.into());
@@ -83,7 +83,7 @@ async fn respond(mut stream: UnixStream, answer: &Answer) -> io::Result<()> {
     let mut line = String::new();
     BufReader::new(read).take(64).read_line(&mut line).await?;
     let text = match line.trim() {
-        STATUS => answer().to_string(),
+        STATUS => status().to_string(),
         _ => serde_json::json!({"error": format!("unknown request; the only request is `{STATUS}`")}).to_string(),
     };
     write.write_all(text.as_bytes()).await?;

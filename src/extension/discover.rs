@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{ExtensionBackend, load};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::script::{Limits, Source};
 
 /// Reads the file of an extension.
@@ -19,8 +19,8 @@ pub fn read(file: &Path) -> Result<Source, Diagnostic> {
 }
 
 /// Loads an extension as a backend. None if the file does not define `describe_extension()`: it is a library.
-pub fn open(source: &Source, pool: &Pool, reach: &Arc<Reach>) -> Result<Option<ExtensionBackend>, Diagnostic> {
-    let extension = load(source, &Limits::SESSION_SCRIPT, reach)?;
+pub fn open(source: &Source, pool: &Pool, host_io: &Arc<HostIo>) -> Result<Option<ExtensionBackend>, Diagnostic> {
+    let extension = load(source, &Limits::SESSION_SCRIPT, host_io)?;
     for line in extension.iter().flat_map(|extension| &extension.log) {
         line.level.record(&line.message, &line.fields);
     }

@@ -12,7 +12,7 @@ use super::types::{self, ExtensionData, FrozenDescribed, FrozenItem, ItemData};
 use super::{Extension, ExtensionItem, modules};
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::script::{
     Context, Failure, Function, Limits, Paths, Program, Source, evaluate, evaluate_and_call, on_big_stack,
 };
@@ -33,8 +33,8 @@ pub fn globals() -> &'static Globals {
 }
 
 /// Loads an extension. None if the file does not define `describe_extension()`: it is a library for other files.
-pub fn load(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Option<Extension>, Diagnostic> {
-    let loaded = on_big_stack(|| run(source, limits, reach)).and_then(|result| result);
+pub fn load(source: &Source, limits: &Limits, host_io: &Arc<HostIo>) -> Result<Option<Extension>, Diagnostic> {
+    let loaded = on_big_stack(|| run(source, limits, host_io)).and_then(|result| result);
     loaded.map(|loaded| loaded.map(|(extension, _)| extension)).map_err(|failure| *failure.diagnostic)
 }
 
@@ -42,19 +42,19 @@ pub fn load(source: &Source, limits: &Limits, reach: &Arc<Reach>) -> Result<Opti
 pub fn load_runtime(
     source: &Source,
     limits: &Limits,
-    reach: &Arc<Reach>,
+    host_io: &Arc<HostIo>,
 ) -> Result<Option<Arc<ExtensionRuntime>>, Diagnostic> {
-    let loaded = on_big_stack(|| run(source, limits, reach)).and_then(|result| result);
+    let loaded = on_big_stack(|| run(source, limits, host_io)).and_then(|result| result);
     loaded.map(|loaded| loaded.map(|(_, runtime)| runtime)).map_err(|failure| *failure.diagnostic)
 }
 
 fn run(
     source: &Source,
     limits: &Limits,
-    reach: &Arc<Reach>,
+    host_io: &Arc<HostIo>,
 ) -> Result<Option<(Extension, Arc<ExtensionRuntime>)>, Failure> {
     let folder = source.path.as_deref().map(|path| path.parent().unwrap_or(Path::new(".")));
-    let runtime = Arc::new(ExtensionRuntime::new(Arc::clone(reach), folder));
+    let runtime = Arc::new(ExtensionRuntime::new(Arc::clone(host_io), folder));
     let context = Context::top(runtime.clone(), limits).with_top_level_hint(IN_A_HANDLER);
     let evaluated = evaluate(&Program {
         source,

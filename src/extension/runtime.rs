@@ -9,12 +9,12 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use starlark::eval::Evaluator;
 
 use super::Permissions;
-use crate::host_io::{Folder, Reach};
+use crate::host_io::{Folder, HostIo};
 use crate::script::{Context, ScriptError, script_error};
 
 /// The shared state of an extension's built-ins.
 pub struct ExtensionRuntime {
-    pub reach: Arc<Reach>,
+    pub host_io: Arc<HostIo>,
     own_folder: Folder,
     /// Set once the extension has described itself.
     granted: OnceLock<Granted>,
@@ -41,9 +41,9 @@ impl fmt::Debug for ExtensionRuntime {
 
 impl ExtensionRuntime {
     /// For an extension in this folder; None for one that is embedded in the binary.
-    pub fn new(reach: Arc<Reach>, folder: Option<&Path>) -> Self {
+    pub fn new(host_io: Arc<HostIo>, folder: Option<&Path>) -> Self {
         ExtensionRuntime {
-            reach,
+            host_io,
             own_folder: Folder::new(folder),
             granted: OnceLock::new(),
             top_level: Mutex::default(),
@@ -91,7 +91,7 @@ impl ExtensionRuntime {
                 self.top_level().variables.insert(name.to_owned());
             }
         }
-        Ok(self.reach.variable(name))
+        Ok(self.host_io.variable(name))
     }
 
     /// Records a file that was read at the top level, so that the extension is reloaded when the file changes.

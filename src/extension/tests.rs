@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Extension, ExtensionCallError, bundled::BUNDLED, load};
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, ItemRef};
 use crate::script::{Effects, Host, JournalCursor, Limits, Source, Stop};
@@ -29,18 +29,18 @@ impl Effects for NoServers {
     }
 }
 
-fn reach() -> Arc<Reach> {
-    Arc::new(Reach::new(vec![("HOME".into(), "/home/ann".into()), ("KEY".into(), "k".into())], None))
+fn host_io() -> Arc<HostIo> {
+    Arc::new(HostIo::new(vec![("HOME".into(), "/home/ann".into()), ("KEY".into(), "k".into())], None))
 }
 
 fn extension(text: &str) -> Extension {
-    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT, &reach())
+    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT, &host_io())
         .unwrap_or_else(|error| panic!("{error}"))
         .unwrap()
 }
 
 fn fault(text: &str) -> String {
-    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT, &reach()).unwrap_err().to_string()
+    load(&Source::new("x.star", text), &Limits::SESSION_SCRIPT, &host_io()).unwrap_err().to_string()
 }
 
 fn call(extension: &Extension, tool: &str, arguments: Value) -> Result<Value, ExtensionCallError> {
@@ -58,7 +58,7 @@ fn with_tool(tool: &str) -> String {
 fn the_bundled_extensions_work() {
     let loaded: Vec<Extension> = BUNDLED
         .iter()
-        .map(|bundled| load(&bundled.script(), &Limits::SESSION_SCRIPT, &reach()).unwrap().unwrap())
+        .map(|bundled| load(&bundled.script(), &Limits::SESSION_SCRIPT, &host_io()).unwrap().unwrap())
         .collect();
     assert_eq!(loaded.iter().map(|extension| extension.name.as_str()).collect::<Vec<_>>(), ["hello", "text"]);
     let [hello, text] = &loaded[..] else { panic!("two") };
@@ -119,7 +119,7 @@ fn handlers_may_be_closures_and_lambdas() {
 #[test]
 fn a_file_without_description_is_no_extension() {
     assert!(
-        load(&Source::new("lib.star", "def helper():\n    pass\n"), &Limits::SESSION_SCRIPT, &reach())
+        load(&Source::new("lib.star", "def helper():\n    pass\n"), &Limits::SESSION_SCRIPT, &host_io())
             .unwrap()
             .is_none()
     );
@@ -199,7 +199,7 @@ fn extensions_load_files_beside_them_by_short_names() {
     std::fs::write(folder.join("lib/x.star"), "y = 1\n").unwrap();
     let text = "load('facts', 'fact')\nload('facts.star', same = 'fact')\nload('./lib/x.star', 'y')\ndef describe_extension():\n    return Extension(name = 'x', version = '1', description = fact)\n";
     let source = Source::at("x.star", text, folder.join("x.star"));
-    let extension = load(&source, &Limits::SESSION_SCRIPT, &reach()).unwrap().unwrap();
+    let extension = load(&source, &Limits::SESSION_SCRIPT, &host_io()).unwrap().unwrap();
     assert_eq!((extension.description.as_str(), extension.files.len()), ("cats sleep", 2));
     std::fs::remove_dir_all(&folder).unwrap();
 }

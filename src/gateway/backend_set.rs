@@ -1,5 +1,5 @@
-//! The set of backends in use. A call keeps the set it began with; a backend that was removed from the set stops when the
-//! last call that may use it has finished.
+//! The set of backends in use. A call keeps the set it began with; a backend that was removed from the set stops when
+//! the last call that may use it has finished.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;

@@ -16,8 +16,8 @@ pub(super) struct BackendMembers {
     pub(super) backends: Vec<Arc<dyn Backend>>,
 }
 
-/// Publishes snapshots until every receiver has been dropped. `changes` must be notified whenever a backend's view changes
-/// or `members` is replaced.
+/// Publishes snapshots until every receiver has been dropped. `changes` must be notified whenever a backend's view
+/// changes or `members` is replaced.
 pub(super) fn follow(members: Arc<ArcSwap<BackendMembers>>, changes: Arc<Notify>) -> watch::Receiver<Arc<Snapshot>> {
     let (sender, receiver) = watch::channel(Arc::new(take_snapshot(&members.load(), 1)));
     tokio::spawn(async move {

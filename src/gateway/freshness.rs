@@ -1,5 +1,5 @@
-//! Freshness of lists. A list request refreshes the lists of servers that are older than the server's TTL, and the cache
-//! hint of a published list combines those of all servers that contribute to it.
+//! Freshness of lists. A list request refreshes the lists of servers that are older than the server's TTL, and the
+//! cache hint of a published list combines those of all servers that contribute to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,8 @@ impl Gateway {
         let _ = current.wait_for(|now| now.snapshot >= version).await;
     }
 
-    /// How long and for whom a client may cache a list: the strictest hint of all servers that contribute to it or could.
+    /// How long and for whom a client may cache a list: the strictest hint of all servers that contribute to it or
+    /// could.
     pub fn cache_hint(&self, surface: &Surface, kind: ItemKind) -> CacheHint {
         let has_own_items = surface.origins(kind).any(|origin| origin.is_none());
         let members = self.installed.backend_set.members().load();

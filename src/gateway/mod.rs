@@ -18,7 +18,7 @@ mod surfaces;
 pub use installation::script_source;
 pub use offline::Offline;
 pub use options::GatewayOptions;
-pub use rebuild::Current;
+pub use rebuild::SharedSurface;
 pub use reload::Reread;
 pub use start::Gateway;
 pub use surfaces::SurfaceHandle;

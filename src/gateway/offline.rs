@@ -23,7 +23,7 @@ impl Offline {
     pub fn look(config: &Config, options: &GatewayOptions) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let script_source = script_source(config, None).map_err(|problem| problems.push(problem)).ok();
-        let local = LocalTools::default().reload(config, options.bundled, &Pool::new(1), &options.reach());
+        let local = LocalTools::default().reload(config, options.bundled, &Pool::new(1), &options.host_io());
         problems.extend(local.missing.iter().cloned());
         problems.extend(store(config).err());
         let (Some(script_source), true) = (script_source, problems.is_empty()) else { return Err(problems) };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 
 /// The environment of a gateway: paths, environment variables and built-in extensions.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct GatewayOptions {
 
 impl GatewayOptions {
     /// The I/O that local tools may do.
-    pub(super) fn reach(&self) -> Arc<Reach> {
-        Arc::new(Reach::new(self.variables.clone(), Some(self.executable.clone())))
+    pub(super) fn host_io(&self) -> Arc<HostIo> {
+        Arc::new(HostIo::new(self.variables.clone(), Some(self.executable.clone())))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{Current, Gateway, SurfaceHandle};
+use super::{Gateway, SharedSurface, SurfaceHandle};
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, Snapshot, Status};
 use crate::surface::{BuildError, Surface};
@@ -15,7 +15,7 @@ impl Gateway {
     }
 
     /// The state of the shared surface, with every later change.
-    pub fn watch(&self) -> watch::Receiver<Current> {
+    pub fn watch(&self) -> watch::Receiver<SharedSurface> {
         self.current.clone()
     }
 

@@ -1,5 +1,5 @@
-//! Rebuilds the shared surface whenever the catalog or the script changes. After a failed run the last script that worked
-//! keeps serving.
+//! Rebuilds the shared surface whenever the catalog or the script changes. After a failed run the last script that
+//! worked keeps serving.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(super) struct Edition {
 
 /// The shared surface and the outcome of the last run of the script.
 #[derive(Clone, Debug, Default)]
-pub struct Current {
+pub struct SharedSurface {
     /// The last surface that was built without an error.
     pub surface: Option<Arc<Surface>>,
     /// The error of the last run, if it failed.
@@ -44,7 +44,7 @@ pub struct Current {
 pub(super) async fn rebuild_on_change(
     mut editions: watch::Receiver<Edition>,
     mut catalog: watch::Receiver<Arc<Snapshot>>,
-    current: watch::Sender<Current>,
+    current: watch::Sender<SharedSurface>,
 ) {
     let deadline = tokio::time::sleep(FIRST_RUN_TIMEOUT);
     tokio::pin!(deadline);
@@ -81,7 +81,7 @@ pub(super) async fn rebuild_on_change(
 }
 
 struct SurfaceBuilder {
-    current: watch::Sender<Current>,
+    current: watch::Sender<SharedSurface>,
     /// The last script that ran without an error.
     last_good: Option<Arc<ScriptSource>>,
 }
@@ -91,7 +91,7 @@ impl SurfaceBuilder {
     /// failure is not published.
     async fn run(&mut self, edition: Edition, snapshot: Arc<Snapshot>, awaited: bool) -> bool {
         let Some(script_source) = edition.script_source else { return false };
-        let outcome = |surface, error| Current {
+        let outcome = |surface, error| SharedSurface {
             surface,
             error,
             snapshot: snapshot.version,

@@ -11,7 +11,7 @@ use super::backend_set::BackendSet;
 use super::catalog;
 use super::installation::{Installation, LocalTools, Prepared};
 use super::options::GatewayOptions;
-use super::rebuild::{self, Current};
+use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
 use crate::backend::{Cache, Environment};
@@ -35,7 +35,7 @@ pub struct Gateway {
     /// The servers with `required: true`, without which the proxy does not start.
     pub(super) required: Vec<String>,
     pub(super) catalog: watch::Receiver<Arc<Snapshot>>,
-    pub(super) current: watch::Receiver<Current>,
+    pub(super) current: watch::Receiver<SharedSurface>,
     pub(super) surfaces: Arc<Surfaces>,
     pub(super) reload_status: SharedReloadStatus,
     pub(super) config_path: Option<PathBuf>,
@@ -58,8 +58,8 @@ impl Gateway {
         }
         let http = http::Pool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
         let pool = Pool::new(MAX_HANDLERS);
-        let reach = options.reach();
-        let prepared = Prepared::of(config, options, &http, &pool, &reach, &LocalTools::default())?;
+        let host_io = options.host_io();
+        let prepared = Prepared::of(config, options, &http, &pool, &host_io, &LocalTools::default())?;
         let changes = Arc::new(Notify::new());
         let environment = Environment {
             pool: http,
@@ -80,10 +80,10 @@ impl Gateway {
             test_overrides: None,
         };
         let backend_set = BackendSet::new(calls, Arc::clone(&changes));
-        let installed = Installation::new(options.clone(), environment, backend_set, reach);
+        let installed = Installation::new(options.clone(), environment, backend_set, host_io);
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.backend_set.members()), changes);
-        let (sender, current) = watch::channel(Current::default());
+        let (sender, current) = watch::channel(SharedSurface::default());
         tokio::spawn(rebuild::rebuild_on_change(installed.editions.subscribe(), catalog.clone(), sender));
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
@@ -141,7 +141,7 @@ impl Gateway {
 }
 
 /// Releases removed backends as soon as the surface has been rebuilt without them.
-async fn release_removed(backend_set: Arc<BackendSet>, mut current: watch::Receiver<Current>) {
+async fn release_removed(backend_set: Arc<BackendSet>, mut current: watch::Receiver<SharedSurface>) {
     while current.changed().await.is_ok() {
         let is_rebuilt = {
             let now = current.borrow_and_update();

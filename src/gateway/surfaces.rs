@@ -1,5 +1,6 @@
-//! The surface of each client. If the script does not ask whom it runs for, all clients share one surface; otherwise each
-//! [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one changes; until then the old one serves.
+//! The surface of each client. If the script does not ask whom it runs for, all clients share one surface; otherwise
+//! each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one changes; until then the old one
+//! serves.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, watch};
 
-use super::rebuild::Current;
+use super::rebuild::SharedSurface;
 use crate::diagnostic::Diagnostic;
 use crate::model::{SurfaceCacheKey, SurfaceKey};
 use crate::surface::{BuildError, Surface};
@@ -22,7 +23,7 @@ const MAX_CONCURRENT_RUNS: usize = 4;
 
 /// The surfaces of all clients.
 pub(super) struct Surfaces {
-    current: watch::Receiver<Current>,
+    current: watch::Receiver<SharedSurface>,
     slots: Mutex<HashMap<SurfaceCacheKey, Arc<SurfaceSlot>>>,
     /// Increases whenever any surface may have changed.
     changes: watch::Sender<u64>,
@@ -126,7 +127,7 @@ impl SurfaceSlot {
 
 impl Surfaces {
     /// Derives the surfaces from the shared one, and rebuilds them with it until its sender is dropped.
-    pub(super) fn follow(current: watch::Receiver<Current>) -> Arc<Self> {
+    pub(super) fn follow(current: watch::Receiver<SharedSurface>) -> Arc<Self> {
         let surfaces = Arc::new(Surfaces {
             current,
             slots: Mutex::default(),
@@ -164,8 +165,8 @@ impl Surfaces {
         }
     }
 
-    /// Drops surfaces without a handle: every idle one, and the least recently used beyond the maximum. Leaves space for
-    /// `reserve` new ones.
+    /// Drops surfaces without a handle: every idle one, and the least recently used beyond the maximum. Leaves space
+    /// for `reserve` new ones.
     fn evict(&self, reserve: usize) {
         let mut slots = lock(&self.slots);
         let is_unheld = |slot: &Arc<SurfaceSlot>| Arc::strong_count(slot) == 1;

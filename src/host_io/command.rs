@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::{Folder, Reach};
+use super::{Folder, HostIo};
 use crate::process::{Child, DESCENDANT_MARK, Launch, base_environment, watchdog};
 
 /// Time between `SIGTERM` and `SIGKILL`.
@@ -50,7 +50,7 @@ pub fn check(command: &str, allowed: &[String]) -> Result<(), String> {
 }
 
 /// Runs a command until it exits or its timeout expires, and returns the dict for the script.
-pub async fn run(reach: &Reach, allowed: &[String], folder: &Folder, command: &Command) -> Result<Value, String> {
+pub async fn run(reach: &HostIo, allowed: &[String], folder: &Folder, command: &Command) -> Result<Value, String> {
     check(&command.command, allowed)?;
     let timeout = Duration::try_from_secs_f64(command.timeout).map_err(|_| "`timeout` must be above 0".to_owned())?;
     let program = find(&command.command, reach.variable("PATH").unwrap_or_default(), folder)

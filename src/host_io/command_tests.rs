@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::*;
 
-fn reach() -> Reach {
-    Reach::new(std::env::vars().chain([("AWS_SECRET".to_owned(), "s3cret".to_owned())]).collect(), None)
+fn reach() -> HostIo {
+    HostIo::new(std::env::vars().chain([("AWS_SECRET".to_owned(), "s3cret".to_owned())]).collect(), None)
 }
 
 async fn sh(script: &str, timeout: f64) -> Value {

@@ -149,7 +149,7 @@ mod tests {
         }
         assert!(folder.to_write("link/new.db").unwrap_err().contains("outside"));
         assert!(folder.to_write("dangling.db").is_err());
-        assert_eq!(folder.existing("none.txt").unwrap_err(), "there is no file `none.txt`");
+        assert_eq!(folder.existing("none.txt").unwrap_err(), "file `none.txt` not found");
     }
 
     #[test]

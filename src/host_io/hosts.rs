@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-/// Without a list, every host with a public address is allowed. With a list, only its hosts are, whatever their address.
+/// Without a list, every host with a public address is allowed. With a list, only its hosts are, whatever their
+/// address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts(Option<Vec<Pattern>>);
 

@@ -1,5 +1,5 @@
-//! I/O for local tools: commands, HTTP requests, databases and files, each within the permissions of the extension. It is
-//! independent of Starlark: requests and results are plain data.
+//! I/O for local tools: commands, HTTP requests, databases and files, each within the permissions of the extension. It
+//! is independent of Starlark: requests and results are plain data.
 
 mod address;
 mod blob;
@@ -19,7 +19,7 @@ pub use statement::{Statement, Wants};
 
 /// The I/O resources that all extensions share: pooled connections, and the environment of the proxy.
 #[derive(Debug)]
-pub struct Reach {
+pub struct HostIo {
     pub http: http::HttpClients,
     pub postgres: postgres::Pools,
     /// The environment variables of the proxy.
@@ -28,9 +28,9 @@ pub struct Reach {
     pub executable: Option<PathBuf>,
 }
 
-impl Reach {
+impl HostIo {
     pub fn new(variables: Vec<(String, String)>, executable: Option<PathBuf>) -> Self {
-        Reach { http: http::HttpClients::default(), postgres: postgres::Pools::default(), variables, executable }
+        HostIo { http: http::HttpClients::default(), postgres: postgres::Pools::default(), variables, executable }
     }
 
     pub fn variable(&self, name: &str) -> Option<&str> {

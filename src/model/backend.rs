@@ -60,7 +60,8 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
-    /// Whether its tools can be called as tasks of revision 2025-11-25. In other revisions this capability has no meaning.
+    /// Whether its tools can be called as tasks of revision 2025-11-25. In other revisions this capability has no
+    /// meaning.
     pub fn has_session_tasks(&self) -> bool {
         self.protocol_version == "2025-11-25" && self.capabilities["tasks"]["requests"]["tools"].is_object()
     }

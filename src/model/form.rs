@@ -6,8 +6,8 @@ use crate::json::{Object, Raw, RawRef, Schema};
 
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 
-/// Checks and normalizes the schema of a form: a flat object of simple fields, as clients require. `{}` is a form without
-/// fields. Fails with a description of the problem.
+/// Checks and normalizes the schema of a form: a flat object of simple fields, as clients require. `{}` is a form
+/// without fields. Fails with a description of the problem.
 pub fn checked_form(schema: Map<String, Value>) -> Result<Value, String> {
     if schema.is_empty() {
         return Ok(json!({"type": "object", "properties": {}}));

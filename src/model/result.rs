@@ -10,8 +10,8 @@ pub fn error_result(text: &str) -> Raw {
     crate::json::valid(text).unwrap_or_else(|_| crate::json::RawRef::NULL.to_owned())
 }
 
-/// The tool result for a returned value. With `objects_only`, the client's revision requires structured content to be an
-/// object.
+/// The tool result for a returned value. With `objects_only`, the client's revision requires structured content to be
+/// an object.
 pub fn shaped(value: Value, objects_only: bool) -> Map<String, Value> {
     match value {
         Value::Object(result) if is_result(&result) => with_content(result),
@@ -51,8 +51,8 @@ fn members<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The value of a tool result: its structured content (`v` for a lone `{"result": v}`), or else its text parsed as JSON,
-/// or else its text. Fails with the text of an error result.
+/// The value of a tool result: its structured content (`v` for a lone `{"result": v}`), or else its text parsed as
+/// JSON, or else its text. Fails with the text of an error result.
 pub fn payload(mut result: Map<String, Value>) -> Result<Value, String> {
     let text = text_of(&result);
     if result.get("isError") == Some(&Value::Bool(true)) {

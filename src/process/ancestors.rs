@@ -1,5 +1,5 @@
-//! Recursion guard: the configs that the ancestors of this process serve. A proxy whose config starts the same proxy as a
-//! server would otherwise spawn processes without end.
+//! Recursion guard: the configs that the ancestors of this process serve. A proxy whose config starts the same proxy as
+//! a server would otherwise spawn processes without end.
 
 use std::path::Path;
 

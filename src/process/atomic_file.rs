@@ -1,4 +1,5 @@
-//! Atomic replacement of files that only the user may read: other processes see the old or the new content, never a part.
+//! Atomic replacement of files that only the user may read: other processes see the old or the new content, never a
+//! part.
 
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;

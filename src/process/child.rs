@@ -10,7 +10,8 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::{tree, watchdog};
 
-/// Maximum number of passes over the marked processes. A program that forks faster than this cannot be stopped by signals.
+/// Maximum number of passes over the marked processes. A program that forks faster than this cannot be stopped by
+/// signals.
 const MAX_KILL_PASSES: usize = 10;
 
 /// A program to start.

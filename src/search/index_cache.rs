@@ -1,5 +1,5 @@
-//! The search indexes of this process: one per distinct set of tools, shared by all surfaces and built in the background.
-//! A new set reuses the analysis of the tools that have not changed.
+//! The search indexes of this process: one per distinct set of tools, shared by all surfaces and built in the
+//! background. A new set reuses the analysis of the tools that have not changed.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;

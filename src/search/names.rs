@@ -1,6 +1,7 @@
 //! Suggestions for unknown tool names.
 
-/// Names with a similar spelling, most similar first, followed by the tools that a search for the words of the name found.
+/// Names with a similar spelling, most similar first, followed by the tools that a search for the words of the name
+/// found.
 pub(super) fn nearest_names<'a>(name: &str, known: &[&'a str], found: &[&'a str], limit: usize) -> Vec<&'a str> {
     let wanted = normalized(name);
     let mut alike: Vec<(f64, &str)> = known

@@ -1,5 +1,5 @@
-//! The exact score of candidates: BM25F over the parts of a tool, with bonuses for adjacent words, for the coverage of the
-//! name, and for servers with several matching tools.
+//! The exact score of candidates: BM25F over the parts of a tool, with bonuses for adjacent words, for the coverage of
+//! the name, and for servers with several matching tools.
 
 use std::collections::HashMap;
 
@@ -106,8 +106,8 @@ pub(super) fn matched(document: &IndexedTool, query: &Query, vocabulary: &Vocabu
     as_written
 }
 
-/// Adds a share of the server's best scores to each of its tools: a server with several matching tools is more likely to
-/// be the right one.
+/// Adds a share of the server's best scores to each of its tools: a server with several matching tools is more likely
+/// to be the right one.
 fn add_servers(scored: &mut [Scored], documents: &[IndexedTool]) {
     let mut best: HashMap<u32, [f32; SERVER_TOOLS]> = HashMap::new();
     for candidate in scored.iter() {

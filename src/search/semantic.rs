@@ -1,5 +1,5 @@
-//! Semantic search: embedding vectors in addition to words. They come from an [`Embedder`]; until they have arrived, and
-//! whenever the embedder fails, only the words count.
+//! Semantic search: embedding vectors in addition to words. They come from an [`Embedder`]; until they have arrived,
+//! and whenever the embedder fails, only the words count.
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};

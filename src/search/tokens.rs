@@ -1,6 +1,6 @@
-//! Estimates the number of tokens of a text. It is an estimate because tokenizers differ and their vocabularies are larger
-//! than the proxy. The rules approximate how tokenizers split English and JSON: a short word is one token, a long word
-//! several, digits form groups of three and punctuation marks pairs.
+//! Estimates the number of tokens of a text. It is an estimate because tokenizers differ and their vocabularies are
+//! larger than the proxy. The rules approximate how tokenizers split English and JSON: a short word is one token, a
+//! long word several, digits form groups of three and punctuation marks pairs.
 
 const LETTERS_PER_TOKEN: usize = 7;
 const DIGITS_PER_TOKEN: usize = 3;

@@ -1,5 +1,5 @@
-//! State that outlives a request: rate limits, journals of calls that wait for a person, and the values of scripts. It is
-//! kept in the memory of this process or in a Redis that several proxies share.
+//! State that outlives a request: rate limits, journals of calls that wait for a person, and the values of scripts. It
+//! is kept in the memory of this process or in a Redis that several proxies share.
 
 mod bucket;
 mod cache;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use bucket::{Limit, LimitError, TokenDecision};
-pub use cache::Cache;
+pub use cache::ResultCache;
 pub use error::StoreError;
 pub use space::Space;
 
@@ -39,7 +39,7 @@ pub const MAX_JOURNAL: usize = 8 << 20;
 #[derive(Clone)]
 pub struct Store {
     driver: Arc<dyn StoreDriver>,
-    cache: Arc<Cache>,
+    cache: Arc<ResultCache>,
 }
 
 impl std::fmt::Debug for Store {
@@ -65,15 +65,18 @@ impl Store {
     /// If the address is invalid.
     pub fn redis(address: &str) -> Result<Self, StoreError> {
         let driver = Arc::new(redis::RedisStore::new(address)?);
-        Ok(Store { driver, cache: Arc::new(Cache::new(clock::clock())) })
+        Ok(Store { driver, cache: Arc::new(ResultCache::new(clock::clock())) })
     }
 
     fn with_clock(clock: Clock) -> Self {
-        Store { driver: Arc::new(memory::MemoryStore::new(Arc::clone(&clock))), cache: Arc::new(Cache::new(clock)) }
+        Store {
+            driver: Arc::new(memory::MemoryStore::new(Arc::clone(&clock))),
+            cache: Arc::new(ResultCache::new(clock)),
+        }
     }
 
     /// The cached results of handlers, always in this process.
-    pub fn cache(&self) -> &Cache {
+    pub fn cache(&self) -> &ResultCache {
         &self.cache
     }
 

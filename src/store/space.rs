@@ -23,7 +23,8 @@ impl Space {
     }
 }
 
-/// The size of a value as counted against its owner's limit. The overhead per entry bounds the number of tiny values too.
+/// The size of a value as counted against its owner's limit. The overhead per entry bounds the number of tiny values
+/// too.
 pub(super) fn cost(field: &str, value: &[u8]) -> usize {
     field.len() + value.len() + ENTRY_OVERHEAD
 }

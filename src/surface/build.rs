@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::builtins::{Plan, Settings, run_session_script};
-use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::model::Snapshot;
 use crate::model::SurfaceKey;
 use crate::script::{Limits, LogLevel, LogLine, Source};
@@ -21,7 +21,7 @@ pub struct ScriptSource {
     pub root: PathBuf,
     pub settings: Arc<Settings>,
     /// Sections the config file sets, and where: each must be read by the script.
-    pub sections_set: Vec<(String, Place)>,
+    pub sections_set: Vec<(String, Location)>,
     /// Whether one that is not read is only worth a warning: the script was named beside the config, for once.
     pub lenient: bool,
 }

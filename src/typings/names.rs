@@ -90,8 +90,8 @@ pub fn is_identifier(name: &str) -> bool {
         && !RESERVED_WORDS.contains(&name)
 }
 
-/// The function names for these tools, in the same order. Invalid characters become `_`. `None` for a name that two tools
-/// would share, or that is already taken.
+/// The function names for these tools, in the same order. Invalid characters become `_`. `None` for a name that two
+/// tools would share, or that is already taken.
 pub fn identifiers<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Option<String>> {
     let sanitized: Vec<String> = names.map(identifier).collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();

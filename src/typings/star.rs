@@ -27,7 +27,8 @@ pub fn signatures<'a>(tools: impl Iterator<Item = &'a Definition>) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A signature such as `search(query: str, limit?: int) -> list[str]`, or a `call_tool()` for a tool without a function.
+/// A signature such as `search(query: str, limit?: int) -> list[str]`, or a `call_tool()` for a tool without a
+/// function.
 pub fn signature(tool: &Definition, function: Option<&str>) -> String {
     let input = Shape::of(&tool.member("inputSchema").unwrap_or_default());
     let given = match function {

@@ -196,7 +196,8 @@ fn property(name: &str) -> String {
     if plain { name.to_owned() } else { literal(&Value::from(name)) }
 }
 
-/// A TypeScript string literal: a JSON string with U+2028 and U+2029 escaped, which older compilers treat as line breaks.
+/// A TypeScript string literal: a JSON string with U+2028 and U+2029 escaped, which older compilers treat as line
+/// breaks.
 fn literal(value: &Value) -> String {
     value.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

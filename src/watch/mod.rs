@@ -1,7 +1,7 @@
 //! Watches files for changes. All events of one save are one change, however the editor saves.
 
 mod links;
-mod wanted;
+mod watched_paths;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +14,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub use wanted::Wanted;
+pub use watched_paths::WatchedPaths;
 
 /// A save is complete when no event has arrived for this long.
 const DEBOUNCE: Duration = Duration::from_millis(40);
@@ -33,7 +33,7 @@ pub struct Watcher {
     /// `None` if the system has no change notifications, or no capacity for another watcher.
     system: Option<RecommendedWatcher>,
     watched: BTreeMap<PathBuf, FolderIdentity>,
-    wanted: Arc<ArcSwap<Wanted>>,
+    paths: Arc<ArcSwap<WatchedPaths>>,
     events: Arc<Notify>,
     /// Time of the first event of a change that has not been reported yet.
     pending_since: Option<Instant>,
@@ -43,8 +43,8 @@ pub struct Watcher {
 
 impl Default for Watcher {
     fn default() -> Self {
-        let (wanted, events) = (Arc::new(ArcSwap::<Wanted>::default()), Arc::new(Notify::new()));
-        let (interest, notify) = (Arc::clone(&wanted), Arc::clone(&events));
+        let (paths, events) = (Arc::new(ArcSwap::<WatchedPaths>::default()), Arc::new(Notify::new()));
+        let (interest, notify) = (Arc::clone(&paths), Arc::clone(&events));
         let system = notify::recommended_watcher(move |event: notify::Result<Event>| {
             if event.map_or(true, |event| is_relevant(&event, &interest.load())) {
                 notify.notify_one();
@@ -56,7 +56,7 @@ impl Default for Watcher {
         Watcher {
             system: system.ok(),
             watched: BTreeMap::new(),
-            wanted,
+            paths,
             events,
             pending_since: None,
             non_empty_files: BTreeSet::new(),
@@ -65,22 +65,22 @@ impl Default for Watcher {
 }
 
 /// Ignores read accesses and events of other files in the same folders.
-fn is_relevant(event: &Event, wanted: &Wanted) -> bool {
+fn is_relevant(event: &Event, paths: &WatchedPaths) -> bool {
     let write = notify::event::AccessKind::Close(notify::event::AccessMode::Write);
     match event.kind {
         EventKind::Access(kind) if kind != write => false,
-        _ => event.need_rescan() || event.paths.iter().any(|path| wanted.concerns(path)),
+        _ => event.need_rescan() || event.paths.iter().any(|path| paths.concerns(path)),
     }
 }
 
 impl Watcher {
-    /// Watches these paths from now on. Returns true if it watches a new folder: a change before that was missed, so the
-    /// caller has to check the files once more.
-    pub fn look_at(&mut self, wanted: Wanted) -> bool {
-        let wanted = wanted.with_links();
-        self.non_empty_files = wanted.files().filter(|file| !is_empty(file)).map(Path::to_owned).collect();
-        let folders = wanted.folders();
-        self.wanted.store(Arc::new(wanted));
+    /// Watches these paths from now on. Returns true if it watches a new folder: a change before that was missed, so
+    /// the caller has to check the files once more.
+    pub fn look_at(&mut self, paths: WatchedPaths) -> bool {
+        let paths = paths.with_links();
+        self.non_empty_files = paths.files().filter(|file| !is_empty(file)).map(Path::to_owned).collect();
+        let folders = paths.folders();
+        self.paths.store(Arc::new(paths));
         let Some(system) = &mut self.system else { return false };
         let gone: Vec<PathBuf> = self.watched.keys().filter(|folder| !folders.contains(*folder)).cloned().collect();
         for folder in gone {

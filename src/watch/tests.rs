@@ -30,17 +30,17 @@ impl Drop for Folder {
     }
 }
 
-fn files(paths: &[&Path]) -> Wanted {
-    let mut wanted = Wanted::default();
+fn files(paths: &[&Path]) -> WatchedPaths {
+    let mut watched = WatchedPaths::default();
     for path in paths {
-        wanted.file(path);
+        watched.file(path);
     }
-    wanted
+    watched
 }
 
 /// Looks, acts, and says whether the action was seen.
-async fn sees(watcher: &mut Watcher, wanted: &Wanted, act: impl FnOnce()) -> bool {
-    while watcher.look_at(wanted.clone()) {}
+async fn sees(watcher: &mut Watcher, paths: &WatchedPaths, act: impl FnOnce()) -> bool {
+    while watcher.look_at(paths.clone()) {}
     act();
     tokio::time::timeout(Duration::from_secs(5), watcher.changed()).await.is_ok()
 }
@@ -49,25 +49,25 @@ async fn sees(watcher: &mut Watcher, wanted: &Wanted, act: impl FnOnce()) -> boo
 async fn a_file_is_followed_through_every_way_of_saving_it() {
     let folder = Folder::new("saves");
     let file = folder.write("deep/x.star", "1");
-    let wanted = files(&[&file]);
+    let paths = files(&[&file]);
     let mut watcher = Watcher::default();
-    assert!(sees(&mut watcher, &wanted, || fs::write(&file, "2").unwrap()).await, "written");
+    assert!(sees(&mut watcher, &paths, || fs::write(&file, "2").unwrap()).await, "written");
     let other = folder.write("deep/x.star~", "3");
-    assert!(sees(&mut watcher, &wanted, || fs::rename(&other, &file).unwrap()).await, "replaced");
-    assert!(sees(&mut watcher, &wanted, || fs::remove_file(&file).unwrap()).await, "removed");
-    assert!(sees(&mut watcher, &wanted, || fs::write(&file, "4").unwrap()).await, "made again");
+    assert!(sees(&mut watcher, &paths, || fs::rename(&other, &file).unwrap()).await, "replaced");
+    assert!(sees(&mut watcher, &paths, || fs::remove_file(&file).unwrap()).await, "removed");
+    assert!(sees(&mut watcher, &paths, || fs::write(&file, "4").unwrap()).await, "made again");
     let deep = folder.0.join("deep");
-    assert!(sees(&mut watcher, &wanted, || fs::remove_dir_all(&deep).unwrap()).await, "folder removed");
-    assert!(sees(&mut watcher, &wanted, || fs::create_dir(&deep).unwrap()).await, "folder made again");
-    assert!(sees(&mut watcher, &wanted, || fs::write(&file, "5").unwrap()).await, "file in the new folder");
+    assert!(sees(&mut watcher, &paths, || fs::remove_dir_all(&deep).unwrap()).await, "folder removed");
+    assert!(sees(&mut watcher, &paths, || fs::create_dir(&deep).unwrap()).await, "folder made again");
+    assert!(sees(&mut watcher, &paths, || fs::write(&file, "5").unwrap()).await, "file in the new folder");
     let aside = folder.0.join("aside");
-    assert!(sees(&mut watcher, &wanted, || fs::rename(&deep, &aside).unwrap()).await, "folder moved away");
+    assert!(sees(&mut watcher, &paths, || fs::rename(&deep, &aside).unwrap()).await, "folder moved away");
     folder.write("new/x.star", "6");
     assert!(
-        sees(&mut watcher, &wanted, || fs::rename(folder.0.join("new"), &deep).unwrap()).await,
+        sees(&mut watcher, &paths, || fs::rename(folder.0.join("new"), &deep).unwrap()).await,
         "another in its place"
     );
-    assert!(sees(&mut watcher, &wanted, || fs::write(&file, "7").unwrap()).await, "and its file written");
+    assert!(sees(&mut watcher, &paths, || fs::write(&file, "7").unwrap()).await, "and its file written");
 }
 
 #[tokio::test]
@@ -79,22 +79,22 @@ async fn links_are_followed_to_what_they_name_and_when_they_name_another() {
     let shown = folder.0.join("shown").join("x.star");
     fs::create_dir(folder.0.join("shown")).unwrap();
     std::os::unix::fs::symlink("../data/x.star", &shown).unwrap();
-    let wanted = files(&[&shown]);
+    let paths = files(&[&shown]);
     let mut watcher = Watcher::default();
-    assert!(sees(&mut watcher, &wanted, || fs::write(&first, "11").unwrap()).await, "what it names");
+    assert!(sees(&mut watcher, &paths, || fs::write(&first, "11").unwrap()).await, "what it names");
     let swapped = folder.0.join("swapped");
     std::os::unix::fs::symlink("v2", &swapped).unwrap();
-    assert!(sees(&mut watcher, &wanted, || fs::rename(&swapped, &data).unwrap()).await, "a folder link in the middle");
-    assert!(sees(&mut watcher, &wanted, || fs::write(&second, "22").unwrap()).await, "what it names now");
+    assert!(sees(&mut watcher, &paths, || fs::rename(&swapped, &data).unwrap()).await, "a folder link in the middle");
+    assert!(sees(&mut watcher, &paths, || fs::write(&second, "22").unwrap()).await, "what it names now");
 }
 
 #[tokio::test]
 async fn reading_and_other_files_are_no_change() {
     let folder = Folder::new("others");
     let file = folder.write("x.star", "1");
-    let wanted = files(&[&file]);
+    let paths = files(&[&file]);
     let mut watcher = Watcher::default();
-    while watcher.look_at(wanted.clone()) {}
+    while watcher.look_at(paths.clone()) {}
     fs::read(&file).unwrap();
     folder.write("log.txt", "busy");
     folder.write("x.star.swp", "busy");
@@ -102,7 +102,7 @@ async fn reading_and_other_files_are_no_change() {
     fs::write(&file, "2").unwrap();
     watcher.changed().await;
     assert!(tokio::time::timeout(DEBOUNCE * 3, watcher.changed()).await.is_err());
-    let mut whole = Wanted::default();
+    let mut whole = WatchedPaths::default();
     whole.folder(&folder.0);
     assert!(sees(&mut watcher, &whole, || drop(folder.write("new.star", "3"))).await);
 }

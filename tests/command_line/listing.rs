@@ -169,7 +169,7 @@ async fn two_servers_with_one_method_are_told_with_the_rest() {
         "mcpServers:\n  a: { command: x, methods: [v/one] }\n  b: { command: x, methods: [v/one] }\nserv: {}\n",
     );
     let checked = proxy.run(["check"]).await.expect(2);
-    assert!(checked.stderr.contains("the method `v/one` is given to the server `b` and to `a`"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("method `v/one` is assigned to two servers: `b` and `a`"), "{}", checked.stderr);
     assert!(checked.stderr.contains("unknown key `serv`"), "{}", checked.stderr);
 }
 

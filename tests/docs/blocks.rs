@@ -69,7 +69,7 @@ fn every_example_extension_loads() {
         }
         let text = std::fs::read_to_string(&path).expect("it is text");
         let source = script::Source::at(&name, text, &path);
-        match extension::load(&source, &script::Limits::SESSION_SCRIPT, &super::scripts::reach()) {
+        match extension::load(&source, &script::Limits::SESSION_SCRIPT, &super::scripts::host_io()) {
             Ok(Some(extension)) => {
                 assert_eq!(Some(extension.name.as_str()), Path::new(&name).file_stem().and_then(|stem| stem.to_str()))
             }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use starlark_mcp_proxy::builtins::{Plan, Settings, run_session_script};
 use starlark_mcp_proxy::diagnostic::Diagnostic;
 use starlark_mcp_proxy::extension;
-use starlark_mcp_proxy::host_io::Reach;
+use starlark_mcp_proxy::host_io::HostIo;
 use starlark_mcp_proxy::json::raw;
 use starlark_mcp_proxy::model::Snapshot;
 use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, Lists, Status, SurfaceKey};
@@ -54,8 +54,8 @@ fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
 }
 
 /// What extensions of the documents can reach while they are loaded: nothing.
-pub fn reach() -> Arc<Reach> {
-    Arc::new(Reach::new(Vec::new(), None))
+pub fn host_io() -> Arc<HostIo> {
+    Arc::new(HostIo::new(Vec::new(), None))
 }
 
 fn settings() -> Arc<Settings> {
@@ -90,7 +90,7 @@ fn every_script_runs_and_publishes_something() {
         let source = Source::new(block.place.clone(), block.text.as_str());
         if block.text.contains("def describe_extension") {
             let loaded =
-                extension::load(&source, &Limits::SESSION_SCRIPT, &reach()).unwrap_or_else(|error| panic!("{error}"));
+                extension::load(&source, &Limits::SESSION_SCRIPT, &host_io()).unwrap_or_else(|error| panic!("{error}"));
             assert!(loaded.is_some_and(|extension| !extension.items.is_empty()), "{}: no tools", block.place);
             continue;
         }

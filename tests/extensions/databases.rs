@@ -195,11 +195,11 @@ async fn a_postgres_that_demands_tls_gets_it_and_its_certificate_is_checked_as_f
     }
     for (connection, expected) in [
         (format!("{by_address}?sslmode=disable"), "no encryption"),
-        (format!("{by_name}?sslmode=verify-full"), "UnknownIssuer (`sslrootcert=FILE` in the connection string"),
+        (format!("{by_name}?sslmode=verify-full"), "UnknownIssuer (set `sslrootcert=FILE` in the connection string"),
         (format!("{by_address}?sslmode=verify-full&sslrootcert=db.pem"), "certificate not valid for name"),
         (format!("{by_address}?sslmode=verify-full&sslrootcert=none.pem"), "`sslrootcert`: file"),
         (format!("{by_address}?sslmode=verify-full&sslrootcert=../elsewhere.pem"), "outside of the folder"),
-        (format!("{by_address}?sslmode=require&sslrootcert=one.star"), "`one.star` of `sslrootcert` has no cert"),
+        (format!("{by_address}?sslmode=require&sslrootcert=one.star"), "no usable certificates in `one.star`"),
         (format!("{by_address}?sslmode=full"), "must be disable, prefer, require, verify-ca or verify-full"),
     ] {
         let text = proxy.fault("run", json!({"connection": connection})).await;
@@ -213,7 +213,7 @@ async fn tls_that_is_required_is_not_done_without() {
     let body = "return {'rows': postgres.query(params['connection'], 'SELECT 1 AS one')}";
     let mut proxy = serving(&[("one.star", &one_tool(body, ""))]).await;
     let text = proxy.fault("run", json!({"connection": postgres.url() + "?sslmode=require"})).await;
-    assert!(text.contains("server does not support TLS (`sslmode=prefer`"), "{text}");
+    assert!(text.contains("server does not support TLS (use `sslmode=prefer`"), "{text}");
     let told = proxy.data("run", json!({"connection": postgres.url() + "?sslmode=prefer"})).await;
     assert_eq!(told, json!({"rows": [{"one": 1}]}));
 }

@@ -73,7 +73,7 @@ async fn an_invalid_config_changes_nothing_and_is_shown_until_it_is_mended() {
     let before = (pid(&mut proxy, "a").await, pid(&mut proxy, "b").await);
     for (text, expected) in [
         ("mcpServers: { a: { comand: x } }\n".to_owned(), "unknown key `mcpServers.a.comand`"),
-        ("mcpServers: [\n".to_owned(), "this is not valid YAML"),
+        ("mcpServers: [\n".to_owned(), "invalid YAML"),
         // The config is well formed, but its script does not work: the servers stay as well.
         (servers(&["a"]).section("sessionInit: { script: 'fail(\"no such luck\")' }").text(), "no such luck"),
         (servers(&["a"]).section("extensions: { paths: [nowhere.star] }").text(), "there is no extension at"),

@@ -73,7 +73,7 @@ async fn a_wrong_password_is_told_without_it() {
     let Some(redis) = Redis::start_with(Some("right")).await else { return };
     let store = Store::redis(&redis.url().replace("right", "wr0ng")).unwrap();
     let error = store.get(&space(), "k").await.unwrap_err().to_string();
-    assert!(error.starts_with(&format!("the store `{}` ", redis.name())), "{error}");
+    assert!(error.starts_with(&format!("store `{}` ", redis.name())), "{error}");
     assert!(!error.contains("wr0ng") && error.contains("WRONGPASS"), "{error}");
 }
 

@@ -106,7 +106,10 @@ async fn what_does_not_fit_is_an_error_that_says_why() {
     for (arguments, error) in [
         (json!({"do": "set", "key": long, "value": 1}), "the key is too long: 257 characters (maximum 256)"),
         (json!({"do": "get", "key": ""}), "the key is empty"),
-        (json!({"do": "set", "key": "k", "value": "x".repeat(1 << 20)}), "the value of `k` takes 1048578 bytes"),
+        (
+            json!({"do": "set", "key": "k", "value": "x".repeat(1 << 20)}),
+            "the value of `k` is too large: 1048578 bytes",
+        ),
         (json!({"do": "set", "key": "k", "value": 1, "ttl": 0}), "`ttl` must be a number of seconds above 0"),
     ] {
         let text = proxy.client.call("act", &arguments.to_string()).await.text();

@@ -5,7 +5,7 @@ use starlark::syntax::AstModule;
 use starlark::syntax::ast::{AssignTarget, AstStmt, Stmt};
 
 use super::Role;
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 use crate::script::Source;
 
 const RULE: &str = "shadowed-builtin";
@@ -22,7 +22,7 @@ fn problem(name: &str, span: Span, source: &Source) -> Diagnostic {
     let span = span.begin().get() as usize..span.end().get() as usize;
     Diagnostic::warning(format!("`{name}` shadows the built-in of the same name"))
         .rule(RULE)
-        .at(Place::new(&source.name, source.text.clone(), span))
+        .at(Location::new(&source.name, source.text.clone(), span))
         .hint("rename it")
 }
 

@@ -5,7 +5,7 @@ use starlark::syntax::AstModule;
 
 use super::Role;
 use crate::builtins::presets;
-use crate::diagnostic::{Diagnostic, Place, nearest};
+use crate::diagnostic::{Diagnostic, Location, nearest};
 use crate::script::place;
 
 pub(super) fn lint(module: &AstModule, role: Role) -> Vec<Diagnostic> {
@@ -75,7 +75,7 @@ fn library_of(name: &str) -> Option<&'static str> {
 }
 
 /// Marks only the first line of a block, so that the message remains visible.
-fn first_line(mut place: Place) -> Place {
+fn first_line(mut place: Location) -> Location {
     let text = place.source.get(place.span.clone()).unwrap_or_default();
     if let Some(end) = text.find('\n') {
         place.span.end = place.span.start + text[..end].trim_end().len();

@@ -13,7 +13,7 @@ use crate::config::SessionScript;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::extension;
 use crate::gateway::Offline;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::script::{Limits, Source};
 
 pub(super) fn diagnose(
@@ -31,8 +31,8 @@ pub(super) fn diagnose(
         match role {
             Role::Session => dry_run(&source, state, workspace, &mut report),
             Role::Extension => {
-                let reach = Arc::new(Reach::new(workspace.options.variables.clone(), None));
-                report.add(extension::load(&source, &Limits::SESSION_SCRIPT, &reach).err());
+                let host_io = Arc::new(HostIo::new(workspace.options.variables.clone(), None));
+                report.add(extension::load(&source, &Limits::SESSION_SCRIPT, &host_io).err());
             }
             Role::Test | Role::Library => {}
         }

@@ -22,7 +22,7 @@ use crate::script::{Context, script_error};
 pub struct WrapperGen<V: ValueLifetimeless> {
     /// The wrapped handler.
     handler: V,
-    /// For [`Behaviour::Bind`] the dict of bound arguments; for [`Behaviour::Cache`] the key function, or None.
+    /// For [`Behaviour::Bind`] the dict of bound arguments; for [`Behaviour::ResultCache`] the key function, or None.
     operand: V,
     #[freeze(identity)]
     behaviour: Behaviour,
@@ -34,7 +34,7 @@ pub(crate) enum Behaviour {
     /// Overrides arguments of the call with bound values.
     Bind,
     /// Returns remembered results.
-    Cache(ResultCache),
+    ResultCache(ResultCache),
 }
 
 starlark_complex_value!(pub Wrapper);
@@ -45,7 +45,7 @@ impl<'v> Wrapper<'v> {
     }
 
     pub(crate) fn cached(handler: Value<'v>, key: Value<'v>, cache: ResultCache) -> Self {
-        WrapperGen { handler, operand: key, behaviour: Behaviour::Cache(cache) }
+        WrapperGen { handler, operand: key, behaviour: Behaviour::ResultCache(cache) }
     }
 }
 
@@ -53,7 +53,7 @@ impl<V: ValueLifetimeless> fmt::Display for WrapperGen<V> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let adjective = match self.behaviour {
             Behaviour::Bind => "bound",
-            Behaviour::Cache(_) => "cached",
+            Behaviour::ResultCache(_) => "cached",
         };
         write!(formatter, "<{adjective} {}>", self.handler)
     }
@@ -67,7 +67,7 @@ where
     fn name_for_call_stack(&self, _me: Value<'v>) -> String {
         match self.behaviour {
             Behaviour::Bind => "bind".to_owned(),
-            Behaviour::Cache(_) => "cached".to_owned(),
+            Behaviour::ResultCache(_) => "cached".to_owned(),
         }
     }
 
@@ -85,7 +85,7 @@ where
                 let merged = eval.heap().alloc(merged);
                 call.forward(handler, merged, eval)
             }
-            Behaviour::Cache(cache) => {
+            Behaviour::ResultCache(cache) => {
                 let call = WrappedCall::of("a cached handler", arguments, eval)?;
                 let arguments = call.arguments;
                 cache.call(arguments, operand, eval, |eval| call.forward(handler, arguments, eval))

@@ -9,7 +9,7 @@ use crate::builtins::metadata::Metadata;
 use crate::builtins::metadata::kinds::{key_field, key_noun, lister, maker, noun, publisher};
 use crate::builtins::metadata::names::{NameVerdict, check_name};
 use crate::builtins::session::world::{Notes, PublishedAt};
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 use crate::json::Object;
 use crate::model::ItemKind;
 use crate::script::ScriptError;
@@ -85,7 +85,7 @@ pub(crate) fn check_schema(metadata: &Metadata) -> Result<(), ScriptError> {
 
 /// Checks the name or URI. One that the protocol does not recommend is an error if the script chose it, and a warning if a
 /// backend did.
-pub(crate) fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) -> Result<(), ScriptError> {
+pub(crate) fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&Location>) -> Result<(), ScriptError> {
     let (kind, key) = (metadata.kind, metadata.definition.key());
     let (noun, key_noun, field) = (noun(kind), key_noun(kind), key_field(kind));
     let subject = if key_noun == "name" { format!("{noun} name") } else { key_noun.to_owned() };
@@ -113,7 +113,11 @@ pub(crate) fn check_key(metadata: &Metadata, notes: &mut Notes, place: Option<&P
 }
 
 /// Checks that the name or URI is not published yet, and records it.
-pub(crate) fn check_unique(metadata: &Metadata, notes: &mut Notes, place: Option<&Place>) -> Result<(), ScriptError> {
+pub(crate) fn check_unique(
+    metadata: &Metadata,
+    notes: &mut Notes,
+    place: Option<&Location>,
+) -> Result<(), ScriptError> {
     let (kind, key) = (metadata.kind, metadata.definition.key());
     if let Some(earlier) = notes.published.get(&(kind, key.to_owned())) {
         let (key_noun, place) = (key_noun(kind), &earlier.place);
@@ -125,7 +129,7 @@ pub(crate) fn check_unique(metadata: &Metadata, notes: &mut Notes, place: Option
             .hint(format!("give one of them another {key_noun} with `meta.replace({} = ...)`", key_field(kind))));
     }
     let backend = metadata.origin.as_ref().map(|origin| origin.backend.clone());
-    let place = place.map(Place::short).unwrap_or_default();
+    let place = place.map(Location::short).unwrap_or_default();
     notes.published.insert((kind, key.to_owned()), PublishedAt { place, backend });
     Ok(())
 }

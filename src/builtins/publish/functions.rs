@@ -10,7 +10,7 @@ use starlark::values::none::NoneType;
 use super::checks::{check_handler, check_key, check_schema, check_unique, metadata_of};
 use crate::builtins::metadata::kinds::publisher;
 use crate::builtins::session::World;
-use crate::diagnostic::Place;
+use crate::diagnostic::Location;
 use crate::model::ItemKind;
 use crate::script::{Context, ScriptError, script_error};
 
@@ -108,10 +108,10 @@ fn publish_item<'v>(
 }
 
 /// The position in the script that is being evaluated.
-pub(crate) fn place(eval: &Evaluator<'_, '_, '_>) -> Option<Place> {
+pub(crate) fn place(eval: &Evaluator<'_, '_, '_>) -> Option<Location> {
     eval.call_stack_top_location().map(|span| {
         let range = span.span.begin().get() as usize..span.span.end().get() as usize;
-        Place::new(span.file.filename(), span.file.source(), range)
+        Location::new(span.file.filename(), span.file.source(), range)
     })
 }
 

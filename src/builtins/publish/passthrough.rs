@@ -14,7 +14,7 @@ use crate::builtins::metadata::Metadata;
 use crate::builtins::metadata::kinds::{key_field, key_noun, noun};
 use crate::builtins::session::World;
 use crate::builtins::session::world::PublishedAt;
-use crate::diagnostic::Place;
+use crate::diagnostic::Location;
 use crate::model::ItemKind;
 use crate::script::{Context, LogLevel};
 
@@ -53,7 +53,7 @@ fn pass<'v>(
     metadata: Metadata,
     handler: BackendHandler,
     world: &World,
-    place: Option<&Place>,
+    place: Option<&Location>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<()> {
     let key = (metadata.kind, metadata.definition.key().to_owned());

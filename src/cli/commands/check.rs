@@ -12,10 +12,10 @@ use crate::author::published::{PublishedChanges, PublishedFile};
 use crate::cli::failure::Failure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, table};
-use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::extension;
 use crate::gateway::Offline;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::model::ItemKind;
 use crate::script::{self, Limits};
 
@@ -107,8 +107,8 @@ fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut Check
 }
 
 fn check_extension(script: &script::Source, report: &mut CheckReport) -> Result<(), Failure> {
-    let reach = Arc::new(Reach::new(setup::variables(), None));
-    let loaded = extension::load(script, &Limits::SESSION_SCRIPT, &reach).map_err(Failure::failed)?;
+    let host_io = Arc::new(HostIo::new(setup::variables(), None));
+    let loaded = extension::load(script, &Limits::SESSION_SCRIPT, &host_io).map_err(Failure::failed)?;
     let Some(extension) = loaded else {
         report.add([Diagnostic::warning(format!("`{}` does not define an extension", script.name))]);
         return Ok(());
@@ -185,8 +185,8 @@ fn as_json(report: &CheckReport) -> Value {
                 "rule": problem.rule,
                 "message": problem.message,
                 "file": problem.place.as_ref().map(|place| place.file.clone()),
-                "line": problem.place.as_ref().map(Place::line),
-                "column": problem.place.as_ref().map(Place::column),
+                "line": problem.place.as_ref().map(Location::line),
+                "column": problem.place.as_ref().map(Location::column),
                 "hint": problem.hint,
             })
         })

@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::{output, setup, table};
 use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
@@ -45,8 +45,8 @@ pub(super) fn run(args: &TestArgs) -> Result<(), Failure> {
         let searched: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
         return Err(no_tests(format!("no `*_test.star` file in {}", searched.join(", "))));
     }
-    let reach = Arc::new(Reach::new(setup::variables(), Some(std::env::current_exe()?)));
-    let options = TestOptions { root, filter: args.filter.clone(), reach };
+    let host_io = Arc::new(HostIo::new(setup::variables(), Some(std::env::current_exe()?)));
+    let options = TestOptions { root, filter: args.filter.clone(), host_io };
     let colour = output::stdout_colour();
     let report = testing::run(&files, &options, |ran| {
         if !args.json {

@@ -7,7 +7,7 @@ mod variables;
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 use crate::model::Secret;
 
 use super::sections::server::MAX_NAME_LENGTH;
@@ -94,7 +94,7 @@ impl Importer<'_> {
         self.warnings.push(Diagnostic::warning(message).at(self.place(key)));
     }
 
-    fn place(&self, key: &NodeKey) -> Place {
+    fn place(&self, key: &NodeKey) -> Location {
         self.document.place(key.span.clone())
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 
 use crate::config::SetSection;
 use crate::config::syntax::reader::{BlockPosition, ValueReader};
@@ -14,7 +14,7 @@ pub enum SessionScript {
     /// A script shipped with the proxy: `default`, or `default@1` for a fixed version.
     Preset {
         name: String,
-        place: Option<Place>,
+        place: Option<Location>,
     },
     /// Contained in the config file.
     Inline(InlineScript),
@@ -26,8 +26,9 @@ pub struct InlineScript {
     /// As written, without substitution of `${...}`.
     pub text: String,
     /// The location of its key.
-    pub place: Place,
-    /// The position of its lines in the file. `None` for a quoted string, whose line breaks differ from those of the file.
+    pub place: Location,
+    /// The position of its lines in the file. `None` for a quoted string, whose line breaks differ from those of the
+    /// file.
     pub position: Option<BlockPosition>,
 }
 

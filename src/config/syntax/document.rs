@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 
 use super::mask::{mask_lines, mask_tree};
 use super::tree;
@@ -11,7 +11,7 @@ use super::tree::{Node, Span};
 
 pub(crate) struct ConfigDocument {
     file: String,
-    /// Masked, because diagnostics show this text and `Place`s keep it after loading.
+    /// Masked, because diagnostics show this text and `Location`s keep it after loading.
     source: Arc<str>,
     pub root: Node,
 }
@@ -24,13 +24,13 @@ impl ConfigDocument {
             Ok(root) => Ok(ConfigDocument { file, source: mask_tree(text, &root).into(), root }),
             Err(error) => {
                 let shown = mask_lines(text, &error.span);
-                Err(Diagnostic::error(error.message).at(Place::new(file, shown, error.span)))
+                Err(Diagnostic::error(error.message).at(Location::new(file, shown, error.span)))
             }
         }
     }
 
-    pub(crate) fn place(&self, span: Span) -> Place {
-        Place { file: self.file.clone(), source: self.source.clone(), span }
+    pub(crate) fn place(&self, span: Span) -> Location {
+        Location { file: self.file.clone(), source: self.source.clone(), span }
     }
 
     /// The text at a span, masked if it is secret.

@@ -1,5 +1,5 @@
-//! The syntax of config files: YAML or JSON as a tree with positions, variables, units, and a typed reader that collects
-//! every error.
+//! The syntax of config files: YAML or JSON as a tree with positions, variables, units, and a typed reader that
+//! collects every error.
 
 pub(super) mod document;
 pub(super) mod mask;

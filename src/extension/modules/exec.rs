@@ -51,7 +51,7 @@ pub fn members(builder: &mut GlobalsBuilder) {
         let recorded = request.clone();
         let allowed = |permissions: &Permissions| command::check(&recorded.command, &permissions.exec);
         perform_if("exec.run", &recorded, eval, allowed, |runtime| async move {
-            command::run(&runtime.reach, &runtime.permissions().exec, runtime.folder(), &request).await
+            command::run(&runtime.host_io, &runtime.permissions().exec, runtime.folder(), &request).await
         })
     }
 }

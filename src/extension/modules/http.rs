@@ -12,7 +12,7 @@ use starlark::values::none::NoneOr;
 use super::{pairs, perform_if, seconds};
 use crate::extension::Permissions;
 use crate::host_io::http;
-use crate::host_io::http::{Body, Request};
+use crate::host_io::http::{Request, RequestBody};
 use crate::script::{convert, script_error};
 
 /// HTTP requests. Public hosts are allowed. Loopback, private and link-local addresses are allowed only if `allowed_hosts` of
@@ -178,7 +178,7 @@ fn send<'v>(
     let recorded = request.clone();
     let allowed = |permissions: &Permissions| http::check(&permissions.hosts, &recorded);
     perform_if(kind, &recorded, eval, allowed, |runtime| async move {
-        http::perform(&runtime.reach.http, &runtime.permissions().hosts, &request).await
+        http::perform(&runtime.host_io.http, &runtime.permissions().hosts, &request).await
     })
 }
 
@@ -195,12 +195,12 @@ fn body<'v>(
     json: NoneOr<Value<'v>>,
     form: NoneOr<Value<'v>>,
     eval: &Evaluator<'v, '_, '_>,
-) -> starlark::Result<Body> {
+) -> starlark::Result<RequestBody> {
     match (text.into_option(), json.into_option(), form.into_option()) {
-        (None, None, None) => Ok(Body::None),
-        (Some(text), None, None) => Ok(Body::Text(text.to_owned())),
-        (None, Some(value), None) => Ok(Body::Json(convert::to_json(value, eval.heap())?)),
-        (None, None, Some(form)) => Ok(Body::Form(pairs("form_body", NoneOr::Other(form), eval.heap())?)),
+        (None, None, None) => Ok(RequestBody::None),
+        (Some(text), None, None) => Ok(RequestBody::Text(text.to_owned())),
+        (None, Some(value), None) => Ok(RequestBody::Json(convert::to_json(value, eval.heap())?)),
+        (None, None, Some(form)) => Ok(RequestBody::Form(pairs("form_body", NoneOr::Other(form), eval.heap())?)),
         _ => Err(script_error("a request has one body: `body`, `json_body` or `form_body`")),
     }
 }

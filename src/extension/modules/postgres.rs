@@ -62,6 +62,6 @@ pub fn members(builder: &mut GlobalsBuilder) {
 fn run<'v>(kind: &'static str, statement: Statement, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
     let recorded = statement.clone();
     perform(kind, &recorded, eval, |runtime| async move {
-        postgres::perform(&runtime.reach.postgres, &runtime.permissions().hosts, runtime.folder(), &statement).await
+        postgres::perform(&runtime.host_io.postgres, &runtime.permissions().hosts, runtime.folder(), &statement).await
     })
 }

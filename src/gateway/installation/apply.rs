@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
 use crate::gateway::options::GatewayOptions;
 use crate::gateway::rebuild::Edition;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::model::Snapshot;
 use crate::surface::ScriptSource;
 
@@ -25,7 +25,7 @@ pub(crate) struct Installation {
     pub(crate) options: GatewayOptions,
     pub(crate) environment: Environment,
     /// The I/O of local tools.
-    reach: Arc<Reach>,
+    host_io: Arc<HostIo>,
     pub(crate) backend_set: Arc<BackendSet>,
     pub(crate) editions: watch::Sender<Edition>,
     pub(crate) routes: ArcSwap<Routes>,
@@ -47,12 +47,12 @@ impl Installation {
         options: GatewayOptions,
         environment: Environment,
         backend_set: BackendSet,
-        reach: Arc<Reach>,
+        host_io: Arc<HostIo>,
     ) -> Self {
         Installation {
             options,
             environment,
-            reach,
+            host_io,
             backend_set: Arc::new(backend_set),
             editions: watch::channel(Edition::default()).0,
             routes: ArcSwap::default(),
@@ -75,13 +75,13 @@ impl Installation {
 
     /// Reads the local tools from disk again. Blocking.
     pub(crate) fn reload_local(&self, config: &Config) -> LocalTools {
-        self.local().reload(config, self.options.bundled, &self.backend_set.calls().pool, &self.reach)
+        self.local().reload(config, self.options.bundled, &self.backend_set.calls().pool, &self.host_io)
     }
 
     /// Checks a new config and reuses what has not changed. Blocking.
     pub(crate) fn prepare(&self, config: &Config) -> Result<Prepared, Vec<Diagnostic>> {
         let (local, calls) = (self.local(), self.backend_set.calls());
-        Prepared::of(config, &self.options, &self.environment.pool, &calls.pool, &self.reach, &local)
+        Prepared::of(config, &self.options, &self.environment.pool, &calls.pool, &self.host_io, &local)
     }
 
     /// The catalog as it would be right after this config was applied.
@@ -95,8 +95,8 @@ impl Installation {
         Snapshot { backends: servers.chain(local).collect(), ..now.clone() }
     }
 
-    /// Applies a config. Returns the changes of servers and the number of the script edition; surfaces are rebuilt later,
-    /// and carry that number.
+    /// Applies a config. Returns the changes of servers and the number of the script edition; surfaces are rebuilt
+    /// later, and carry that number.
     pub(crate) fn apply(&self, config: &Config, prepared: Prepared) -> (ServerChanges, u64) {
         let mut applied = self.lock();
         let changes = applied.servers.apply(config, &self.environment, &self.backend_set);

@@ -1,5 +1,5 @@
-//! Local tools: the extension files of a config. A file that no longer loads keeps serving its last good version. Of two
-//! extensions with one name, the one that was loaded first stays.
+//! Local tools: the extension files of a config. A file that no longer loads keeps serving its last good version. Of
+//! two extensions with one name, the one that was loaded first stays.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::extension::{self, ExtensionBackend, bundled};
 use crate::fiber::Pool;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::script::Source;
-use crate::watch::Wanted;
+use crate::watch::WatchedPaths;
 
 #[derive(Clone)]
 struct LocalFile {
@@ -35,10 +35,10 @@ pub(crate) struct LocalTools {
 
 impl LocalTools {
     /// Reads the files from disk and loads those that have changed since `self`. Blocking.
-    pub(crate) fn reload(&self, config: &Config, bundled: bool, pool: &Pool, reach: &Arc<Reach>) -> Self {
+    pub(crate) fn reload(&self, config: &Config, bundled: bool, pool: &Pool, host_io: &Arc<HostIo>) -> Self {
         let mut next = LocalTools::default();
         if bundled {
-            next.files.extend(bundled::BUNDLED.iter().map(|shipped| self.file(shipped.script(), pool, reach)));
+            next.files.extend(bundled::BUNDLED.iter().map(|shipped| self.file(shipped.script(), pool, host_io)));
         }
         for path in &config.extensions {
             match extension::candidates(&path.path) {
@@ -46,7 +46,7 @@ impl LocalTools {
                     for file in files {
                         // Two patterns may match the same file.
                         if next.known(&file.display().to_string()).is_none() {
-                            next.files.push(self.read(&file, pool, reach));
+                            next.files.push(self.read(&file, pool, host_io));
                         }
                     }
                 }
@@ -57,9 +57,9 @@ impl LocalTools {
         next
     }
 
-    fn read(&self, file: &Path, pool: &Pool, reach: &Arc<Reach>) -> LocalFile {
+    fn read(&self, file: &Path, pool: &Pool, host_io: &Arc<HostIo>) -> LocalFile {
         match extension::read(file) {
-            Ok(source) => self.file(source, pool, reach),
+            Ok(source) => self.file(source, pool, host_io),
             // An editor may be in the middle of saving the file; a watch event follows when it is complete.
             Err(problem) => {
                 let known = self.known(&file.display().to_string()).cloned();
@@ -77,7 +77,7 @@ impl LocalTools {
         self.files.iter().find(|file| file.source.name == name)
     }
 
-    fn file(&self, source: Source, pool: &Pool, reach: &Arc<Reach>) -> LocalFile {
+    fn file(&self, source: Source, pool: &Pool, host_io: &Arc<HostIo>) -> LocalFile {
         let known = self.known(&source.name);
         if let Some(known) = known
             && known.source.outdated().is_empty()
@@ -85,7 +85,7 @@ impl LocalTools {
         {
             return known.clone();
         }
-        match extension::open(&source, pool, reach) {
+        match extension::open(&source, pool, host_io) {
             Ok(extension) => LocalFile { source, extension: extension.map(Arc::new), problem: None },
             Err(problem) => {
                 let extension = known.and_then(|known| known.extension.clone());
@@ -98,7 +98,8 @@ impl LocalTools {
         }
     }
 
-    /// Resolves name clashes: a server wins over an extension, and an extension that had the name before over a new one.
+    /// Resolves name clashes: a server wins over an extension, and an extension that had the name before over a new
+    /// one.
     fn choose(&mut self, before: &[Arc<ExtensionBackend>], config: &Config) {
         let had_name = |extension: &ExtensionBackend| {
             let same = |old: &&Arc<ExtensionBackend>| {
@@ -156,20 +157,20 @@ impl LocalTools {
     }
 
     /// Adds the files and folders to watch for changes.
-    pub(crate) fn watch(&self, config: &Config, wanted: &mut Wanted) {
+    pub(crate) fn watch(&self, config: &Config, paths: &mut WatchedPaths) {
         for path in &config.extensions {
             let (base, is_pattern) = fixed_part(&path.path);
             if is_pattern || !base.is_file() {
-                wanted.folder(&base);
+                paths.folder(&base);
             }
         }
         for file in &self.files {
             for path in file.source.paths() {
-                wanted.file(&path);
+                paths.file(&path);
             }
             // A pattern may match a new file in this folder later.
             if let Some(folder) = file.source.path.as_deref().and_then(Path::parent) {
-                wanted.folder(folder);
+                paths.folder(folder);
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::config::{Config, StoreAddress};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
 use crate::gateway::options::GatewayOptions;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::search::Embedder;
 use crate::search::embedding;
 use crate::store::Store;
@@ -33,13 +33,13 @@ impl Prepared {
         options: &GatewayOptions,
         http: &http::Pool,
         pool: &Pool,
-        reach: &Arc<Reach>,
+        host_io: &Arc<HostIo>,
         before: &LocalTools,
     ) -> Result<Self, Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let embedder = embedder(config, options, http, &mut problems);
         let script_source = script_source(config, embedder).map_err(|problem| problems.push(problem)).ok();
-        let local = before.reload(config, options.bundled, pool, reach);
+        let local = before.reload(config, options.bundled, pool, host_io);
         problems.extend(local.missing.iter().cloned());
         let store = store(config).map_err(|problem| problems.push(problem)).ok();
         let (Some(script_source), Some(store), true) = (script_source, store, problems.is_empty()) else {

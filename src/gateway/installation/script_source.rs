@@ -32,8 +32,8 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
     })
 }
 
-/// The namespace of the script in the store. Proxies that share a store must agree on it, so it does not depend on where
-/// their config files are.
+/// The namespace of the script in the store. Proxies that share a store must agree on it, so it does not depend on
+/// where their config files are.
 fn namespace(config: &Config) -> String {
     match &config.session {
         SessionScript::Preset { name, .. } => format!("preset {}", name.split('@').next().unwrap_or_default()),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Reloader, report, run_blocking};
-use crate::gateway::Current;
+use crate::gateway::SharedSurface;
 
 impl Reloader {
     pub(super) async fn reload_extensions(&mut self) {
@@ -24,7 +24,7 @@ impl Reloader {
         let generation = self.gateway.installed.apply_local(new);
         if !changed.is_empty() {
             let names: Vec<String> = changed.iter().map(|name| self.shown(Path::new(name))).collect();
-            let reached = move |now: &Current| now.generation == generation;
+            let reached = move |now: &SharedSurface| now.generation == generation;
             report::when_built(&self.gateway, names.join(", "), String::new(), before, reached);
         }
     }

@@ -12,7 +12,7 @@ use super::Gateway;
 use super::installation::LocalTools;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
-use crate::watch::{Wanted, Watcher};
+use crate::watch::{WatchedPaths, Watcher};
 
 /// Reads the config again, with the command-line options of the start.
 pub type Reread = Arc<dyn Fn() -> Result<Config, Vec<Diagnostic>> + Send + Sync>;
@@ -59,19 +59,19 @@ impl Reloader {
         }
     }
 
-    fn watched_paths(&self) -> Wanted {
-        let mut wanted = Wanted::default();
+    fn watched_paths(&self) -> WatchedPaths {
+        let mut paths = WatchedPaths::default();
         if let Some(path) = &self.config.path {
-            wanted.file(path);
+            paths.file(path);
         }
         let edition = self.gateway.installed.editions.borrow();
         for path in edition.script_source.iter().flat_map(|script_source| script_source.source.paths()) {
-            wanted.file(&path);
+            paths.file(&path);
         }
         if self.config.watch_extensions {
-            self.gateway.installed.local().watch(&self.config, &mut wanted);
+            self.gateway.installed.local().watch(&self.config, &mut paths);
         }
-        wanted
+        paths
     }
 
     async fn reload(&mut self) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::gateway::installation::LocalTools;
-use crate::gateway::{Current, Gateway};
+use crate::gateway::{Gateway, SharedSurface};
 use crate::model::ItemKind;
 
 /// Longer than the first run of a script waits for new servers.
@@ -29,7 +29,7 @@ pub(super) fn when_built(
     what: String,
     more: String,
     before: usize,
-    reached: impl Fn(&Current) -> bool + Send + Sync + 'static,
+    reached: impl Fn(&SharedSurface) -> bool + Send + Sync + 'static,
 ) {
     let gateway = Arc::clone(gateway);
     tokio::spawn(async move {

@@ -1,5 +1,5 @@
-//! HTTP requests of extensions, only to allowed hosts. The check covers the address of the connection and every redirect.
-//! Time and size are limited.
+//! HTTP requests of extensions, only to allowed hosts. The check covers the address of the connection and every
+//! redirect. Time and size are limited.
 
 mod response;
 mod clients;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use clients::HttpClients;
-pub use request::{Body, Request};
+pub use request::{Request, RequestBody};
 
 use super::Hosts;
 use hop::Hop;

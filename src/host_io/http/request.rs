@@ -11,14 +11,14 @@ pub struct Request {
     pub params: Vec<(String, String)>,
     pub headers: Vec<(String, String)>,
     pub auth: Option<(String, String)>,
-    pub body: Body,
+    pub body: RequestBody,
     /// Timeout of the whole request in seconds.
     pub timeout: f64,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Body {
+pub enum RequestBody {
     #[default]
     None,
     Text(String),
@@ -26,14 +26,14 @@ pub enum Body {
     Form(Vec<(String, String)>),
 }
 
-impl Body {
+impl RequestBody {
     /// The text to send, and its content type if the kind of body implies one.
     pub(super) fn encoded(&self) -> Option<(String, Option<&'static str>)> {
         match self {
-            Body::None => None,
-            Body::Text(text) => Some((text.clone(), None)),
-            Body::Json(value) => Some((value.to_string(), Some("application/json"))),
-            Body::Form(pairs) => Some((form(pairs), Some("application/x-www-form-urlencoded"))),
+            RequestBody::None => None,
+            RequestBody::Text(text) => Some((text.clone(), None)),
+            RequestBody::Json(value) => Some((value.to_string(), Some("application/json"))),
+            RequestBody::Form(pairs) => Some((form(pairs), Some("application/x-www-form-urlencoded"))),
         }
     }
 }

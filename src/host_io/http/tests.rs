@@ -170,7 +170,7 @@ async fn a_body_is_not_carried_to_another_host() {
     let other = Server::start(|_| ok("fine")).await;
     let target = other.url("/");
     let first = Server::start(move |_| redirect(307, &target)).await;
-    let post = Request { method: "POST".into(), body: Body::Text("secret".into()), ..get(first.url("/")) };
+    let post = Request { method: "POST".into(), body: RequestBody::Text("secret".into()), ..get(first.url("/")) };
     let answer = perform(&HttpClients::default(), &named(&["127.0.0.1"]), &post).await.unwrap();
     assert_eq!(answer["status_code"], 307);
     assert!(other.seen().is_empty());
@@ -181,8 +181,11 @@ async fn bodies_params_and_forms_are_sent() {
     let server = Server::start(|_| ok("no json")).await;
     let hosts = named(&["127.0.0.1"]);
     let clients = HttpClients::default();
-    for body in [Body::Json(json!({"a": [1]})), Body::Form(vec![("a b".into(), "c&d".into())]), Body::Text("t".into())]
-    {
+    for body in [
+        RequestBody::Json(json!({"a": [1]})),
+        RequestBody::Form(vec![("a b".into(), "c&d".into())]),
+        RequestBody::Text("t".into()),
+    ] {
         let params = vec![("q".into(), "x y&z".into())];
         let request = Request { method: "PUT".into(), params, body, ..get(server.url("/p?a=1")) };
         let answer = perform(&clients, &hosts, &request).await.unwrap();

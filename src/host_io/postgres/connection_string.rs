@@ -1,5 +1,5 @@
-//! Parses a connection string. The driver does not know all TLS options of libpq, so `sslmode` and `sslrootcert` are split
-//! off and handled here.
+//! Parses a connection string. The driver does not know all TLS options of libpq, so `sslmode` and `sslrootcert` are
+//! split off and handled here.
 
 use std::path::PathBuf;
 
@@ -20,8 +20,8 @@ pub(super) struct ConnectionTarget {
 }
 
 impl ConnectionTarget {
-    /// Parses a connection string. Files must be in the folders of the extension. Errors quote nothing of the string but
-    /// the names of these options, because it may contain a password.
+    /// Parses a connection string. Files must be in the folders of the extension. Errors quote nothing of the string
+    /// but the names of these options, because it may contain a password.
     pub(super) fn of(connection: &str, folder: &Folder) -> Result<Self, String> {
         let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| connection.starts_with(scheme));
         let split = if is_url { take_from_url(connection) } else { take_from_words(connection) };

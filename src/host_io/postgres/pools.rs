@@ -127,7 +127,8 @@ pub(super) fn complete(config: &mut Config) {
     }
 }
 
-/// Checks the hosts of a connection. Databases usually have private addresses, so without `allowed_hosts` all are allowed.
+/// Checks the hosts of a connection. Databases usually have private addresses, so without `allowed_hosts` all are
+/// allowed.
 pub(super) async fn check(config: &Config, hosts: &Hosts) -> Result<(), String> {
     if hosts.is_open() {
         return Ok(());

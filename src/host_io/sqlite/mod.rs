@@ -32,8 +32,8 @@ enum Database {
     File(PathBuf),
 }
 
-/// Runs a statement, and returns its rows as a list of dicts, or the number of affected rows. A statement that returns a
-/// number may create the file.
+/// Runs a statement, and returns its rows as a list of dicts, or the number of affected rows. A statement that returns
+/// a number may create the file.
 pub async fn perform(folder: &Folder, statement: &Statement) -> Result<Value, String> {
     let database = match (statement.database.as_str(), statement.wants) {
         (IN_MEMORY, _) => Database::InMemory,

@@ -1,5 +1,5 @@
-//! The watchdog: a small process that survives the proxy and kills the process groups of the servers that are left. This
-//! file is the proxy's side.
+//! The watchdog: a small process that survives the proxy and kills the process groups of the servers that are left.
+//! This file is the proxy's side.
 
 mod run;
 mod protocol;

@@ -13,8 +13,8 @@ use rustix::net::SendFlags;
 
 pub(super) const END: i32 = 0;
 
-/// A lost record may leave an orphan, so writes wait for space in the socket buffer. The limit keeps a suspended watchdog
-/// from blocking the proxy.
+/// A lost record may leave an orphan, so writes wait for space in the socket buffer. The limit keeps a suspended
+/// watchdog from blocking the proxy.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Starts a watchdog at the other end of a new socket pair.
@@ -34,8 +34,8 @@ pub(super) fn launch(executable: &Path) -> io::Result<(Child, Arc<UnixStream>)> 
     Ok((process, Arc::new(ours)))
 }
 
-/// Sends one record; async-signal-safe, so allowed between fork and exec. Errors are ignored, and `SIGPIPE` is suppressed
-/// because it would kill a child before its exec.
+/// Sends one record; async-signal-safe, so allowed between fork and exec. Errors are ignored, and `SIGPIPE` is
+/// suppressed because it would kill a child before its exec.
 pub(super) fn send(socket: &UnixStream, number: i32) {
     #[cfg(target_vendor = "apple")]
     let flags = SendFlags::empty();

@@ -5,7 +5,7 @@ use starlark::{Error, ErrorKind};
 
 use super::hints::{self, FROZEN};
 use super::script_error::ScriptError;
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 
 pub fn diagnose(error: &Error) -> Diagnostic {
     let message = message(error);
@@ -33,9 +33,9 @@ pub fn message(error: &Error) -> String {
     if text == "Immutable" { FROZEN.to_owned() } else { text }
 }
 
-pub fn place(span: &FileSpan) -> Place {
+pub fn place(span: &FileSpan) -> Location {
     let range = span.span.begin().get() as usize..span.span.end().get() as usize;
-    Place::new(span.file.filename(), span.file.source(), range)
+    Location::new(span.file.filename(), span.file.source(), range)
 }
 
 /// The error of type `T` that a built-in raised, if this is one.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 
 /// What is wrong and, if known, how to fix it. A built-in raises it into the script; the engine adds the position.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl ScriptError {
     }
 
     /// This error as a diagnostic at a known position.
-    pub fn at(self, place: Place) -> Diagnostic {
+    pub fn at(self, place: Location) -> Diagnostic {
         let diagnostic = Diagnostic::error(self.message).at(place);
         match self.hint {
             Some(hint) => diagnostic.hint(hint),

@@ -9,7 +9,7 @@ use starlark::syntax::ast::{
     AssignTarget, AstExpr, AstParameter, AstStmt, Clause, Expr, ForClause, LambdaP, Parameter, Stmt,
 };
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 use crate::script::Source;
 
 /// Functions that call a lambda argument immediately, so it cannot see a later value.
@@ -81,7 +81,7 @@ impl LoopCapture {
         let span = self.span.begin().get() as usize..self.span.end().get() as usize;
         Diagnostic::error(message)
             .rule("loop-capture")
-            .at(Place::new(&source.name, source.text.clone(), span))
+            .at(Location::new(&source.name, source.text.clone(), span))
             .hint(hint)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 use crate::script::Source;
 
 /// People write a few dozen levels. The stacks that scripts are parsed on hold several times as many as this.
@@ -33,7 +33,7 @@ pub(in crate::script) fn check(source: &Source) -> Result<(), Diagnostic> {
             "write it as a string unless you compute with it",
         ),
     };
-    Err(Diagnostic::error(message).at(Place::new(&source.name, source.text.clone(), span)).hint(hint))
+    Err(Diagnostic::error(message).at(Location::new(&source.name, source.text.clone(), span)).hint(hint))
 }
 
 enum SourceProblem {

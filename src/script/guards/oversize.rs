@@ -5,7 +5,7 @@ use starlark::codemap::Span;
 use starlark::syntax::AstModule;
 use starlark::syntax::ast::{Argument, AstExpr, AstLiteral, BinOp, Expr};
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 use crate::script::{Limits, Source};
 
 /// The size of a reference in a list or tuple.
@@ -23,7 +23,7 @@ pub(in crate::script) fn check(module: &AstModule, source: &Source, limits: &Lim
         bytes >> 20,
         limits.memory >> 20
     );
-    Err(Diagnostic::error(message).at(Place::new(&source.name, source.text.clone(), range(span))))
+    Err(Diagnostic::error(message).at(Location::new(&source.name, source.text.clone(), range(span))))
 }
 
 /// What is known about a value without evaluating it.

@@ -1,5 +1,5 @@
-//! Embedding vectors from a remote server, cached on disk. Implements the trait [`Embedder`] of the search index; a model
-//! in this process would be another implementation.
+//! Embedding vectors from a remote server, cached on disk. Implements the trait [`Embedder`] of the search index; a
+//! model in this process would be another implementation.
 
 mod vector_cache;
 mod client;

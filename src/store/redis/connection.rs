@@ -110,7 +110,8 @@ impl RedisConnection {
     }
 }
 
-/// A refused connection may be the outcome of an earlier attempt, and nothing was sent over it, so it is always retried.
+/// A refused connection may be the outcome of an earlier attempt, and nothing was sent over it, so it is always
+/// retried.
 fn is_retryable(error: &RedisError, retry: RetryPolicy) -> bool {
     error.is_connection_refusal() || (retry == RetryPolicy::Always && error.is_connection_dropped())
 }

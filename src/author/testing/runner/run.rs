@@ -10,7 +10,7 @@ use super::report::{TestReport, TestResult, full_name};
 use super::run_test;
 use crate::author::testing::world::TestCase;
 use crate::diagnostic::Diagnostic;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::script::{MAX_SOURCE, Source};
 
 /// A test that is still running then is abandoned. Longer than the deadline of a test, at which the evaluator stops it:
@@ -24,7 +24,7 @@ pub struct TestOptions {
     /// Runs only tests whose `file::name` contains this text.
     pub filter: Option<String>,
     /// Real I/O, for extension tools whose effects a test does not mock.
-    pub reach: Arc<Reach>,
+    pub host_io: Arc<HostIo>,
 }
 
 /// Runs every test of these files. Calls `on_result` with each result in the order of the report, as early as possible.
@@ -101,7 +101,7 @@ fn tests_of(path: &Path, options: &TestOptions) -> Vec<Result<TestCase, TestResu
         Err(problem) => return vec![Err(load_failure(path, problem))],
     };
     let root: Arc<Path> = root_of(path, &options.root).into();
-    match run_test::tests_in(&source, &root, &options.reach) {
+    match run_test::tests_in(&source, &root, &options.host_io) {
         Ok(tests) => {
             let matches = |test: &TestCase| {
                 let full_name = full_name(&source.name, Some(&test.name));

@@ -12,7 +12,7 @@ use crate::author::testing::world::{TestCase, TestHost, TestWorld};
 use crate::builtins::presets;
 use crate::diagnostic::Diagnostic;
 use crate::extension;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::script::{Context, Limits, Paths, Program, Source, look, try_function};
 
 /// Functions with this prefix are tests.
@@ -28,19 +28,19 @@ const TOP_LEVEL_HINT: &str = "move this into a test function: `def test_it(): ..
 pub(super) fn tests_in(
     source: &Arc<Source>,
     root: &Arc<Path>,
-    reach: &Arc<Reach>,
+    host_io: &Arc<HostIo>,
 ) -> Result<Vec<TestCase>, (Diagnostic, Vec<String>)> {
     let folder = source.path.as_deref().and_then(Path::parent);
-    let no_extension = Arc::new(extension::ExtensionRuntime::new(Arc::clone(reach), folder));
+    let no_extension = Arc::new(extension::ExtensionRuntime::new(Arc::clone(host_io), folder));
     let context = Context::top(Arc::clone(&no_extension) as _, &LIMITS).with_top_level_hint(TOP_LEVEL_HINT);
     let found = look(&program(source, root, &context));
     let found = found.map_err(|failure| (*failure.diagnostic, printed(&context)))?;
-    let local = extension_of(source, found.files, reach).unwrap_or(no_extension);
+    let local = extension_of(source, found.files, host_io).unwrap_or(no_extension);
     let test = |name| TestCase {
         source: Arc::clone(source),
         root: Arc::clone(root),
         name,
-        reach: Arc::clone(reach),
+        host_io: Arc::clone(host_io),
         local: Arc::clone(&local),
     };
     Ok(found.functions.into_iter().filter(|name| name.starts_with(PREFIX)).map(test).collect())
@@ -51,7 +51,7 @@ pub(super) fn tests_in(
 fn extension_of(
     source: &Source,
     mut files: Vec<PathBuf>,
-    reach: &Arc<Reach>,
+    host_io: &Arc<HostIo>,
 ) -> Option<Arc<extension::ExtensionRuntime>> {
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let own_stem = source.path.as_deref().map(stem)?;
@@ -59,7 +59,7 @@ fn extension_of(
     files.into_iter().find_map(|path| {
         let source = extension::read(&path).ok()?;
         // An error in the extension is reported by the `load()` of the test.
-        extension::load_runtime(&source, &LIMITS, reach).ok().flatten()
+        extension::load_runtime(&source, &LIMITS, host_io).ok().flatten()
     })
 }
 

@@ -68,7 +68,7 @@ impl SessionBackends {
         for written in extensions {
             let path = resolve_path(written, world);
             let loaded = extension::read(&path)
-                .and_then(|source| extension::open(&source, pool, &world.test.reach))
+                .and_then(|source| extension::open(&source, pool, &world.test.host_io))
                 .map_err(|problem| as_script_error(&problem))?;
             let none =
                 || script_error(format!("`{written}` is not an extension: it does not define `describe_extension()`"));

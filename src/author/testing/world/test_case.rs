@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::extension;
-use crate::host_io::Reach;
+use crate::host_io::HostIo;
 use crate::script::Source;
 
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct TestCase {
     pub root: Arc<Path>,
     /// The name of the function.
     pub name: String,
-    pub reach: Arc<Reach>,
+    pub host_io: Arc<HostIo>,
     /// The permissions of handlers that the test calls directly, without a session.
     pub local: Arc<extension::ExtensionRuntime>,
 }

@@ -75,7 +75,8 @@ pub struct Override {
 }
 
 impl Aggregation {
-    /// The value of `config()["aggregation"]` in scripts. It contains every key, with `None` for those that are not set.
+    /// The value of `config()["aggregation"]` in scripts. It contains every key, with `None` for those that are not
+    /// set.
     pub fn to_json(&self) -> Value {
         json!({
             "conflictResolution": word(&ConflictResolution::ALL, self.conflict_resolution),

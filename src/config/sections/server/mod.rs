@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::Place;
+use crate::diagnostic::Location;
 use crate::model::{MethodPattern, Secret};
 
 pub(crate) use read::read_servers;
@@ -41,7 +41,7 @@ pub struct ServerConfig {
     /// Timeout for a person's answer to a question of the server.
     pub input_timeout: Duration,
     /// Its location in the config file; `None` for a server from the command line.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
 }
 
 impl ServerConfig {

@@ -35,8 +35,8 @@ struct TransportKeys<'a> {
     headers: Option<ValueReader<'a>>,
 }
 
-/// Reads the keys of both kinds of transport, so that all are known keys and report their errors, and then determines the
-/// kind.
+/// Reads the keys of both kinds of transport, so that all are known keys and report their errors, and then determines
+/// the kind.
 pub(super) fn read_transport(fields: &mut Fields, server: &ValueReader, folder: &Path) -> Option<TransportConfig> {
     let [command, args, env, cwd] = ["command", "args", "env", "cwd"].map(|key| fields.get(key));
     let [url, headers] = ["url", "headers"].map(|key| fields.get(key));
@@ -87,8 +87,8 @@ impl TransportKeys<'_> {
     }
 }
 
-/// Resolves a relative path against the folder of the config, independent of the current folder. A bare name is left for
-/// the search in `PATH`.
+/// Resolves a relative path against the folder of the config, independent of the current folder. A bare name is left
+/// for the search in `PATH`.
 fn resolve_command(folder: &Path, command: String) -> String {
     // A command that begins with a variable of another tool is not a path.
     let is_relative_path = command.contains('/') && Path::new(&command).is_relative() && !command.starts_with('$');

@@ -5,7 +5,7 @@ mod scalars;
 
 use std::cell::RefCell;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Location};
 
 use super::document::ConfigDocument;
 use super::substitute::Environment;
@@ -120,12 +120,12 @@ impl<'a> ValueReader<'a> {
     }
 
     /// The location of the key, or of the value if it has no key.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Location {
         self.key.map_or_else(|| self.value_place(), |key| self.context.document.place(key.span.clone()))
     }
 
     /// The location of the value if it fits on one line, or else of its key, so that diagnostics underline little text.
-    fn value_place(&self) -> Place {
+    fn value_place(&self) -> Location {
         let span = self.node.span.clone();
         let one_line = !span.is_empty() && !self.context.document.shown(&span).contains('\n');
         match self.key {

@@ -153,8 +153,8 @@ impl<'a> YamlBuilder<'a> {
     }
 }
 
-/// The end of a list or map. For block style the parser reports the begin of the next token, so the end of the last value
-/// is used.
+/// The end of a list or map. For block style the parser reports the begin of the next token, so the end of the last
+/// value is used.
 fn end_of(closing: &Span, last: Option<&Node>) -> usize {
     if closing.is_empty() { last.map_or(0, |node| node.span.end) } else { closing.end }
 }

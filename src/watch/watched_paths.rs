@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use super::links;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WatchedPaths {
     files: BTreeSet<PathBuf>,
     /// Folders in which every file is watched.
     whole_folders: BTreeSet<PathBuf>,
 }
 
-impl Wanted {
+impl WatchedPaths {
     pub fn file(&mut self, path: &Path) {
         self.files.insert(absolute(path));
     }
@@ -23,7 +23,7 @@ impl Wanted {
 
     /// Adds the symbolic links on the way to each path, and their targets.
     pub(super) fn with_links(self) -> Self {
-        let mut all = Wanted::default();
+        let mut all = WatchedPaths::default();
         for file in self.files {
             all.files.extend(links::resolve(&file));
             all.files.insert(file);
@@ -60,7 +60,7 @@ impl Wanted {
     pub(super) fn concerns(&self, path: &Path) -> bool {
         self.files.contains(path)
             || path.parent().is_some_and(|folder| self.whole_folders.contains(folder))
-            || self.files.iter().chain(&self.whole_folders).any(|wanted| wanted.starts_with(path))
+            || self.files.iter().chain(&self.whole_folders).any(|paths| paths.starts_with(path))
     }
 }
 
