@@ -48,7 +48,10 @@ fn bombs() -> Vec<(String, Vec<&'static str>)> {
         ("for i in range(100000):\n    for j in range(100000):\n        pass", vec![STEPS]),
         ("for i in range(20):\n    attempt(echo, n = i)", vec![CALLS]),
         ("parallel([lambda: echo() for i in range(20)])", vec![CALLS]),
-        ("def f(n):\n    return parallel([lambda: f(n + 1)] * 3)\nreturn f(0)", vec!["`parallel()` is nested more than 8 levels deep"]),
+        (
+            "def f(n):\n    return parallel([lambda: f(n + 1)] * 3)\nreturn f(0)",
+            vec!["`parallel()` is nested more than 8 levels deep"],
+        ),
         ("return parallel([lambda: 'a' * 2000000000 for i in range(100)])", vec![MEMORY]),
         ("return re.match('(a{1000}){1000}', 'a')", vec!["Compiled regex exceeds size limit"]),
         ("return json.decode('[' * 100000)", vec!["recursion limit exceeded"]),
