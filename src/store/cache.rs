@@ -18,14 +18,14 @@ const ENTRY_OVERHEAD: usize = 200;
 /// Results by cache number and key.
 type Results = ExpiringMap<(u64, String), Arc<str>>;
 
-pub struct ResultCache {
+pub struct StoredResults {
     clock: Clock,
     results: Mutex<Results>,
 }
 
-impl ResultCache {
+impl StoredResults {
     pub(super) fn new(clock: Clock) -> Self {
-        ResultCache { clock, results: Mutex::default() }
+        StoredResults { clock, results: Mutex::default() }
     }
 
     /// A number for a user of the cache. Users with different numbers do not see each other's results.
@@ -68,8 +68,8 @@ mod tests {
     fn results_end_and_belong_to_one_number() {
         let time = Arc::new(AtomicU64::new(0));
         let clock = Arc::clone(&time);
-        let cache = ResultCache::new(Arc::new(move || clock.load(Ordering::Relaxed)));
-        let (one, other) = (ResultCache::new_number(), ResultCache::new_number());
+        let cache = StoredResults::new(Arc::new(move || clock.load(Ordering::Relaxed)));
+        let (one, other) = (StoredResults::new_number(), StoredResults::new_number());
         cache.put(one, "k", "1", Duration::from_secs(1));
         assert_eq!(cache.get(one, "k").as_deref(), Some("1"));
         assert_eq!(cache.get(other, "k"), None);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_full_cache_evicts_what_expires_first() {
-        let cache = ResultCache::new(Arc::new(|| 0));
+        let cache = StoredResults::new(Arc::new(|| 0));
         let large = "x".repeat(1 << 20);
         for number in 0..100 {
             cache.put(1, &number.to_string(), &large, Duration::from_secs(100 + number));

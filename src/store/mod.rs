@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use bucket::{Limit, LimitError, TokenDecision};
-pub use cache::ResultCache;
+pub use cache::StoredResults;
 pub use error::StoreError;
 pub use space::Space;
 
@@ -39,7 +39,7 @@ pub const MAX_JOURNAL: usize = 8 << 20;
 #[derive(Clone)]
 pub struct Store {
     driver: Arc<dyn StoreDriver>,
-    cache: Arc<ResultCache>,
+    cache: Arc<StoredResults>,
 }
 
 impl std::fmt::Debug for Store {
@@ -65,18 +65,18 @@ impl Store {
     /// If the address is invalid.
     pub fn redis(address: &str) -> Result<Self, StoreError> {
         let driver = Arc::new(redis::RedisStore::new(address)?);
-        Ok(Store { driver, cache: Arc::new(ResultCache::new(clock::clock())) })
+        Ok(Store { driver, cache: Arc::new(StoredResults::new(clock::clock())) })
     }
 
     fn with_clock(clock: Clock) -> Self {
         Store {
             driver: Arc::new(memory::MemoryStore::new(Arc::clone(&clock))),
-            cache: Arc::new(ResultCache::new(clock)),
+            cache: Arc::new(StoredResults::new(clock)),
         }
     }
 
     /// The cached results of handlers, always in this process.
-    pub fn cache(&self) -> &ResultCache {
+    pub fn cache(&self) -> &StoredResults {
         &self.cache
     }
 

@@ -10,7 +10,7 @@ use starlark::values::{StarlarkPagable, Trace, Value};
 use super::store_access::owner;
 use crate::json::{Raw, digest, raw, valid};
 use crate::script::{Context, Host, convert, script_error};
-use crate::store::ResultCache;
+use crate::store::StoredResults;
 
 #[derive(Clone, Copy, Debug, Trace, StarlarkPagable, Allocative)]
 pub(crate) struct ResultCache {
@@ -22,7 +22,7 @@ pub(crate) struct ResultCache {
 impl ResultCache {
     pub(crate) fn new(ttl: Duration) -> Self {
         let ttl_micros = u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX);
-        ResultCache { number: ResultCache::new_number(), ttl_micros }
+        ResultCache { number: StoredResults::new_number(), ttl_micros }
     }
 
     /// The remembered result for these arguments, or that of `call`. `key_function` is None if the arguments themselves
