@@ -1,6 +1,7 @@
 //! The house rules of `src/` that the compiler does not know: which module may use which, who prints, how long a file is.
 
 mod circles;
+mod request_way;
 
 use std::fs;
 use std::path::{Path, PathBuf};
