@@ -184,7 +184,7 @@ async fn a_required_server_that_cannot_start_ends_the_proxy() {
         .server("fine", &legacy(&[]));
     let mut proxy = Proxy::new(&config).stdio();
     assert_eq!(proxy.client.program.exit().await.code(), Some(1));
-    let said = proxy.client.stderr().line("is required").await;
+    let said = proxy.client.stderr().line("required server").await;
     assert!(said.contains("`vital`") && said.contains("exit status: 3"), "{said}");
 }
 

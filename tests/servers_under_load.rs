@@ -173,7 +173,7 @@ async fn a_server_that_keeps_failing_is_left_alone_and_then_tried_again() {
     }
     works(client).await;
     for _ in 0..2 {
-        assert!(failure(&client.call("stall", "{}").await).contains("did not answer"));
+        assert!(failure(&client.call("stall", "{}").await).contains("did not respond"));
     }
     let text = failure(&client.call("echo", "{}").await);
     assert!(text.contains("`fake` is temporarily disabled after 2 consecutive failures"), "{text}");

@@ -289,7 +289,7 @@ async fn a_mistake_is_told_with_its_place_and_its_cure() {
             "load('lib.star', 'wrap')\nwrap()",
             "1:6",
             "cannot load `lib.star`: there is no such file",
-            "`x.star` one beside this file",
+            "`x.star` to the folder of this file",
         ),
         ("print(backends()['ome'])", "1:7", "Key `\"ome\"` was not found", "did you mean `one`?"),
         ("print(backends()['a quite other one'])", "1:7", "was not found", "there are `one`"),

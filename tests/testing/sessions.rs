@@ -193,7 +193,7 @@ def test_mistakes_are_told_as_in_the_file():
     testing.raises(lambda: testing.session(preset = \"passthrough\", backends = {\"two\": BACKENDS[\"two\"]}, config = {\"aggregation\": {}}), \"`aggregation` is set, but the session script\")
     testing.raises(lambda: testing.session(config = {\"mcpServers\": {}}), \"`config` of a session cannot have `mcpServers`\")
     testing.raises(lambda: testing.session(preset = \"defualt\"), \"unknown preset `defualt`\")
-    testing.raises(lambda: testing.session(script = \"//nowhere.star\"), \"cannot be read\")
+    testing.raises(lambda: testing.session(script = \"//nowhere.star\"), \"cannot read the session script\")
     testing.raises(lambda: testing.session(user = {\"name\": \"ann\"}), \"`user` needs a `sub`\")
     testing.raises(lambda: testing.session(client = {\"capabilites\": {}}), \"unknown key `capabilites` in `client`\")
     testing.raises(lambda: testing.session(answers = [{\"action\": \"maybe\"}]), \"unknown `action` `maybe`\")
