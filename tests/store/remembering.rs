@@ -168,6 +168,8 @@ async fn a_redis_keeps_nothing_of_those_who_left_but_what_is_a_person_s_stays() 
     assert_eq!(stays.call("count", "{}").await.text(), "own 2, shared 6");
     proxy.program.terminate();
     proxy.program.exit().await;
+    let of_the_pipe = redis.ask(&["KEYS", "*:process:*"]).await;
+    assert!(!of_the_pipe.contains("process:"), "whoever was on the pipe: {of_the_pipe}");
     let left = redis.ask(&["KEYS", "*:session:*"]).await;
     assert!(!left.contains("session:"), "who was still there when the proxy ended: {left}");
     assert_eq!(client_of(&known, "secret-a").modern_call("count", "{}").await.text(), "own 2, shared 7");

@@ -14,7 +14,7 @@ impl Server {
     /// What belongs to a known person stays.
     pub(crate) async fn forget_values_of(&self, principal: &Principal, owner: &Owner) {
         let owner = Owner::of_values(principal, Some(owner));
-        if !matches!(owner, Owner::Session(_)) {
+        if !matches!(owner, Owner::Session(_) | Owner::Process) {
             return;
         }
         if let Err(error) = self.gateway.calls().store.forget(&owner).await {

@@ -14,6 +14,7 @@ use crate::builtins::Handler;
 use crate::calls::{ItemCall, RequestContext};
 use crate::json::{Object, Raw, raw};
 use crate::server::Server;
+use crate::server::client::client::Client;
 use crate::server::client::peer::{AskBy, ClientPeer};
 use crate::server::client::question_channel::QuestionSender;
 use crate::surface::Surface;
@@ -61,17 +62,17 @@ async fn begin(
 ) -> Result<Raw, CallError> {
     if !peer.client().abilities.any() {
         let result = server.gateway.calls().item(request, call.clone()).await?;
-        return seal_server_state(server, request, &call, peer, result);
+        return seal_server_state(server, request, &call, peer.client(), result);
     }
     let (asking, questions) = QuestionSender::channel();
-    let peer = peer.asked_by(AskBy::Conversation(asking));
+    let (client, peer) = (Arc::clone(peer.client()), peer.asked_by(AskBy::Conversation(asking)));
     let cancel = CancellationToken::new();
     let context =
         RequestContext { peer: Some(Arc::clone(&peer) as Arc<dyn Peer>), cancel: cancel.clone(), ..request.clone() };
     let (calls, its_call) = (server.gateway.calls().clone(), call.clone());
     let work = Box::pin(async move { calls.item(&context, its_call).await });
     let conversation = Conversation::new(work, questions, peer, cancel);
-    Box::pin(run_until_asked(server, request, &call, conversation)).await
+    Box::pin(run_until_asked(server, &client, request, &call, conversation)).await
 }
 
 /// Continues a call that waits in this process.
@@ -88,22 +89,22 @@ async fn resume_conversation(
     let answers = object.get("inputResponses").and_then(|answers| Object::of(answers).ok());
     conversation.peer.continue_in(peer);
     conversation.take(answers.as_ref());
-    run_until_asked(server, request, call, conversation).await
+    run_until_asked(server, peer.client(), request, call, conversation).await
 }
 
 /// Runs a call until it has finished, or asks something: then the questions are the result, and the call waits.
 async fn run_until_asked(
     server: &Server,
+    client: &Client,
     request: &RequestContext,
     call: &ItemCall,
     conversation: Conversation,
 ) -> Result<Raw, CallError> {
-    let peer = Arc::clone(&conversation.peer);
     let conversation = match conversation.turn(&request.cancel).await {
         Turn::Done(Err(CallError::Asks(journal))) => {
             return journals::ask_in_result(server, &journal, request, call).await;
         }
-        Turn::Done(outcome) => return seal_server_state(server, request, call, &peer, outcome?),
+        Turn::Done(outcome) => return seal_server_state(server, request, call, client, outcome?),
         Turn::Left => return Err(CallError::Cancelled),
         Turn::Asks(conversation) => conversation,
     };
@@ -111,7 +112,7 @@ async fn run_until_asked(
     let fingerprint = CallFingerprint::of(call)?;
     let ticket = server.tickets.issue(&request.principal, fingerprint, Waiting::Call(number), lifetime)?;
     let result = conversation.input_required(&ticket);
-    server.conversations.keep(number, peer.client(), conversation, lifetime)?;
+    server.conversations.keep(number, client, conversation, lifetime)?;
     crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()).into())
 }
 
@@ -121,14 +122,14 @@ fn seal_server_state(
     server: &Server,
     request: &RequestContext,
     call: &ItemCall,
-    peer: &ClientPeer,
+    client: &Client,
     result: Raw,
 ) -> Result<Raw, CallError> {
     if !wants_more(&result) {
         return Ok(result);
     }
     let Some((backend, name)) = target(call, &request.surface) else { return Ok(result) };
-    if let Some(reason) = forbidden_input_request(&result, peer.client().abilities) {
+    if let Some(reason) = forbidden_input_request(&result, client.abilities) {
         return Err(CallError::InputUnavailable { backend, reason });
     }
     let Ok(object) = Object::of(&result) else { return Ok(result) };

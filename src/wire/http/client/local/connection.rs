@@ -18,6 +18,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use super::early_response::EarlyResponseStream;
 use crate::wire::http::HttpError;
 use crate::wire::http::client::error::root_cause;
 
@@ -26,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_HEAD: usize = 64 << 10;
 
 pub(super) type LocalRequest = Request<Full<Bytes>>;
-type ConnectionDriver = http1::Connection<TokioIo<TcpStream>, Full<Bytes>>;
+type ConnectionDriver = http1::Connection<TokioIo<EarlyResponseStream>, Full<Bytes>>;
 
 #[derive(Debug)]
 pub(super) struct LocalConnection {
@@ -54,7 +55,8 @@ impl LocalConnection {
             }
         };
         stream.set_nodelay(true).map_err(refused)?;
-        let handshake = http1::Builder::new().max_header_size(MAX_HEAD).handshake(TokioIo::new(stream)).await;
+        let stream = TokioIo::new(EarlyResponseStream::new(stream));
+        let handshake = http1::Builder::new().max_header_size(MAX_HEAD).handshake(stream).await;
         let (requests, driver) = handshake.map_err(|error| HttpError::Connect(error.to_string()))?;
         Ok(LocalConnection { requests, driver: Some(driver) })
     }

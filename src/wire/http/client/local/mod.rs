@@ -1,6 +1,7 @@
 //! Servers on this machine: plain HTTP/1.1 over connections that are kept open for the next request.
 
 mod connection;
+mod early_response;
 mod response;
 
 use parking_lot::{Mutex, MutexGuard};

@@ -179,6 +179,23 @@ async fn a_response_may_come_before_all_of_a_long_request_was_read() {
 }
 
 #[tokio::test]
+async fn a_response_arrives_although_the_server_closed_before_it_had_read_the_request() {
+    let (listener, server) = server().await;
+    let other_side = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        // Closing with unread data resets the connection.
+        answer(&mut stream, "HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 2\r\n\r\nno").await;
+    };
+    let asking = async {
+        let mut response = send(&server, vec![b'x'; 64 << 20]).await.unwrap();
+        (response.status(), response.chunk().await.unwrap().unwrap())
+    };
+    let ((), (status, body)) = tokio::join!(other_side, asking);
+    assert_eq!((status, &body[..]), (StatusCode::NOT_FOUND, &b"no"[..]));
+    assert!(server.take_idle().is_none());
+}
+
+#[tokio::test]
 async fn a_connection_with_an_unsolicited_response_is_not_reused() {
     let (listener, server) = server().await;
     let other_side = async {
