@@ -15,7 +15,7 @@ impl Backoff {
         Backoff { first, max, next: first.min(max) }
     }
 
-    /// The delay before the next attempt. Each call doubles the one after it.
+    /// The delay before the next attempt. Each call doubles the next delay.
     pub fn next_delay(&mut self) -> Duration {
         let delay = self.next;
         self.next = delay.saturating_mul(2).min(self.max);

@@ -4,49 +4,86 @@
 //! The modules, lowest layer first. A module uses lower layers only, and modules of one layer do not use each other.
 
 // Layer 0
+
+// Exponential backoff.
 pub mod backoff;
+// The local socket on which a running proxy reports its status.
 pub mod control;
+// Errors for people: message, location in a file, notes, hint; rendered here only.
 pub mod diagnostic;
+// Handlers as fibers on a few worker threads, and everything else that schedules them.
 pub mod fiber;
+// Raw values, edits of one member, canonical form, digest, schemas.
 pub mod json;
+// Child processes: groups, environment, watchdog; files replaced atomically.
 pub mod process;
+// Encrypted handles: cursors, tickets, task ids.
 pub mod seal;
+// Notices when files change.
 pub mod watch;
 
 // Layer 1
+
+// Plain data: definitions, backends, results, principals, owners, secrets.
 pub mod model;
 
 // Layer 2
+
+// Rate limits, journals and script state, in memory or in Redis.
 pub mod store;
+// I/O for local tools: commands, requests, databases, files; within declared permissions.
 pub mod host_io;
 
 // Layer 3
+
+// MCP on the wire: messages, stdio, HTTP, event streams, revisions, headers.
 pub mod wire;
+// The Starlark engine: load, evaluate, limit, convert, journal. Knows nothing of MCP.
 pub mod script;
+// Files and environment to a validated Config.
 pub mod config;
+// Tools as typed functions: TypeScript, Starlark, JSON Schema.
 pub mod typings;
 
 // Layer 4
+
+// The servers that the proxy calls: one supervised handle each, both eras behind one kind of call.
 pub mod backend;
+// Code mode: scripts written by a model, each in a process of its own.
 pub mod sandbox;
+// The index over tools: words, candidates, exact score, embeddings.
 pub mod search;
 
 // Layer 5
+
+// The functions of the script language, in folders by purpose, in one list (`globals.rs`).
 pub mod builtins;
 
 // Layer 6
+
+// Local tools in Starlark; a kind of backend.
 pub mod extension;
+// What one run of the session script publishes.
 pub mod surface;
 
 // Layer 7
+
+// A call of a published item: RequestContext, `on_request`, handlers, dispatch.
 pub mod calls;
 
 // Layer 8
+
+// A Config into a running proxy, and its reloads.
 pub mod gateway;
 
 // Layer 9
+
+// The MCP server that clients connect to.
 pub mod server;
+// Tools for script authors: lints, checks, tests, language server, prompt.
 pub mod author;
 
 // Layer 10
+
+// One file per subcommand; the only module that prints.
 pub mod cli;

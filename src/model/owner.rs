@@ -1,4 +1,4 @@
-//! Whose something is: a call under way, a value in the store, a handle that a client brings back.
+//! The owner of a call, of a value in the store, or of a sealed handle that a client sends back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,13 +8,13 @@ use super::Principal;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
     Everybody,
-    /// An authenticated person, over any number of requests.
+    /// An authenticated user, across requests and sessions.
     Person(Arc<str>),
     /// A session, or the client on a pipe. Numbered by each process.
     Session(u64),
-    /// Whoever runs this process: the client on its standard input and output, and commands.
+    /// The user who runs this process: the client on stdio, and commands.
     Process,
-    /// One anonymous request without a session: two of them need not come from the same person. Numbered by each
+    /// One anonymous request without a session. Two such requests may come from different users. Numbered by each
     /// process.
     Request(u64),
 }

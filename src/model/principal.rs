@@ -1,19 +1,19 @@
-//! Who makes a request.
+//! The user who makes a request.
 
 use std::sync::Arc;
 
-/// An identity. Two requests with equal principals are made by the same person as far as the proxy can know.
+/// The identity of a user. To the proxy, requests with equal principals come from the same user.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Principal {
     pub sub: Arc<str>,
     pub email: Arc<str>,
-    /// What they are called; empty where nobody says.
+    /// Display name; empty if unknown.
     pub name: Arc<str>,
     pub groups: Arc<[String]>,
-    /// What else is said of them: a JSON object, as text.
+    /// Further claims, as the text of a JSON object.
     pub claims: Arc<str>,
     pub anonymous: bool,
-    /// Speaks to the proxy through its own pipes: there is only one, and nobody had to prove anything.
+    /// The local user of stdio, who needs no authentication.
     pub local: bool,
 }
 

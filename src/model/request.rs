@@ -1,4 +1,4 @@
-//! What is known of the request that is being handled.
+//! The request that a handler serves, as scripts see it.
 
 use std::sync::Arc;
 
@@ -14,23 +14,24 @@ pub struct Request {
     /// The published name or URI.
     pub name: Arc<str>,
     pub principal: Principal,
-    /// Whose it is, and so whose state it sees; none for calls that the operator makes from a command line.
+    /// The owner of the request and of the state that it can use; `None` for calls from the command line.
     pub owner: Option<Owner>,
     pub client: Arc<ClientInfo>,
-    /// Those that the config lets scripts see.
+    /// The headers that the config makes visible to scripts.
     pub headers: Arc<[(String, String)]>,
 }
 
-/// More of a client's name or version is not looked at: it may be anything.
-const MOST_TEXT: usize = 256;
-const MOST_CAPABILITIES: usize = 16 << 10;
+/// Maximum length read of a client's name or version, in characters.
+const MAX_TEXT: usize = 256;
+/// Maximum size of a client's capabilities, in bytes. Larger capabilities are ignored.
+const MAX_CAPABILITIES: usize = 16 << 10;
 
-/// What a client says of itself, as it wrote it: read only when somebody wants to know.
+/// The information that a client gives about itself, as raw JSON that is parsed on demand.
 #[derive(Clone, Debug, Default)]
 pub struct ClientInfo {
-    /// The agreed revision; empty where there is no protocol in between.
+    /// The negotiated revision; empty for calls that do not arrive over the protocol.
     pub protocol_version: &'static str,
-    /// The object with its name and version.
+    /// The `clientInfo` object, with the client's name and version.
     pub implementation: Option<Raw>,
     pub capabilities: Option<Raw>,
 }
@@ -44,20 +45,20 @@ impl ClientInfo {
         self.text("version")
     }
 
-    /// What is far longer than any client's says nothing.
+    /// The declared capabilities; empty if they are missing, not an object, or too large.
     pub fn capabilities(&self) -> Value {
-        let told = self.capabilities.as_deref().filter(|raw| raw.get().len() <= MOST_CAPABILITIES);
-        let read = told.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        read.filter(Value::is_object).unwrap_or_else(|| Value::Object(serde_json::Map::new()))
+        let raw = self.capabilities.as_deref().filter(|raw| raw.get().len() <= MAX_CAPABILITIES);
+        let parsed = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        parsed.filter(Value::is_object).unwrap_or_else(|| Value::Object(serde_json::Map::new()))
     }
 
     fn text(&self, member: &str) -> String {
         let object = self.implementation.as_deref().and_then(|raw| Object::of(raw).ok());
         let text = object.and_then(|object| object.string(member)).unwrap_or_default();
-        text.chars().take(MOST_TEXT).collect()
+        text.chars().take(MAX_TEXT).collect()
     }
 
-    /// Nothing but what scripts see of it, to be kept for longer than a request.
+    /// A copy reduced to what scripts can read, small enough to be kept for longer than a request.
     pub fn seen(&self) -> Self {
         ClientInfo {
             protocol_version: self.protocol_version,

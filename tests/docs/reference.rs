@@ -30,6 +30,20 @@ fn every_built_in_is_documented() {
     }
 }
 
+#[test]
+fn the_documentation_says_when_a_built_in_can_be_called() {
+    let when = |name: &str| entries().iter().find(|entry| entry.name == name).map(|entry| entry.when);
+    for name in ["publish", "publish_resource", "publish_resource_template", "publish_prompt", "passthrough"] {
+        assert_eq!(when(name), Some(When::Top), "{name}");
+    }
+    // The sentence of `run_script` continues on a second line; the members of `state` are marked by their module.
+    let handlers = ["check_rate_limit", "check_rate_limits", "elicit", "parallel", "run_script", "search_index.call"];
+    for name in handlers.into_iter().chain(["sleep", "time.now", "time.sleep", "state.get", "http.get"]) {
+        assert_eq!(when(name), Some(When::Handler), "{name}");
+    }
+    assert_eq!(when("json.decode"), Some(When::Always));
+}
+
 /// What the examples speak of without making it.
 const PRELUDE: &str = "\
 load(\"@proxy//lib@1.star\", \"aggregate\")

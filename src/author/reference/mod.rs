@@ -51,25 +51,13 @@ pub enum When {
     Handler,
 }
 
-/// Built-ins of [`When::Top`].
-const TOP_LEVEL: [&str; 6] =
-    ["publish", "publish_resource", "publish_resource_template", "publish_prompt", "passthrough", "instructions"];
+/// The sentence in the doc comment of a built-in of [`When::Top`].
+const TOP_LEVEL_SENTENCE: &str = "Only at the top level";
 
-/// Built-ins of [`When::Handler`].
-const HANDLER: [&str; 10] = [
-    "elicit",
-    "check_rate_limit",
-    "parallel",
-    "run_script",
-    "progress",
-    "sleep",
-    "search_index.call",
-    "time.now",
-    "time.now_ms",
-    "time.sleep",
-];
+/// The sentence in the doc comment of a built-in of [`When::Handler`].
+const HANDLER_SENTENCE: &str = "Only while a call is handled";
 
-/// Modules whose members all have effects, and so belong to [`When::Handler`].
+/// Modules whose members all have effects. Their members are of [`When::Handler`] without the sentence.
 const EFFECT_MODULES: [&str; 7] = ["state", "shared_state", "http", "exec", "sqlite", "postgres", "uuid"];
 
 impl BuiltinEntry {
@@ -201,14 +189,18 @@ fn add_member(entries: &mut Vec<BuiltinEntry>, group: Group, name: &str, member:
         DocMember::Function(function) => (signature(name, function), &function.docs),
     };
     let text = docs.as_ref().map(text).unwrap_or_default();
-    entries.push(BuiltinEntry { name: name.to_owned(), signature, text, group, when: when(name) });
+    let when = when(name, &text);
+    entries.push(BuiltinEntry { name: name.to_owned(), signature, text, group, when });
 }
 
-fn when(name: &str) -> When {
+/// When a built-in can be called, according to its documentation.
+fn when(name: &str, text: &str) -> When {
     let module = name.split('.').next().unwrap_or_default();
-    if TOP_LEVEL.contains(&name) {
+    // A sentence may continue on the next line of the doc comment.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.contains(TOP_LEVEL_SENTENCE) {
         When::Top
-    } else if HANDLER.contains(&name) || EFFECT_MODULES.contains(&module) {
+    } else if text.contains(HANDLER_SENTENCE) || EFFECT_MODULES.contains(&module) {
         When::Handler
     } else {
         When::Always

@@ -1,5 +1,6 @@
 //! Publishes the view of a server: its status, its last error and its lists.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -113,8 +114,9 @@ impl Publisher {
         self.publish(status, error, None);
     }
 
-    /// Withdraws the lists when the grace period ends, while an attempt to reconnect may still be running. Never completes.
-    pub(super) fn end_grace(&self) -> impl Future<Output = ()> + Send + use<> {
+    /// Withdraws the lists when the grace period ends, while an attempt to reconnect may still be running. Never completes,
+    /// so that it can run beside the attempt in a `select!` without ending it.
+    pub(super) fn withdraw_lists_after_grace(&self) -> impl Future<Output = Infallible> + Send + use<> {
         let end = self.down_since + self.config.grace;
         let (view, changes) = (Arc::clone(&self.view), Arc::clone(&self.environment.changes));
         async move {

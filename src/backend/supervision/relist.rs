@@ -51,7 +51,7 @@ pub(super) async fn follow_lists(
     let (mut current, mut backoff) = (CurrentLists::default(), Backoff::new(FIRST_RETRY, MAX_RETRY));
     let mut kinds = ItemKind::ALL.to_vec();
     let reason = loop {
-        let end_grace = publisher.end_grace();
+        let withdrawal = publisher.withdraw_lists_after_grace();
         let was_listed = current.was_listed;
         let failed = tokio::select! {
             outcome = current.list(server, publisher, connection, &kinds) => match outcome {
@@ -60,7 +60,7 @@ pub(super) async fn follow_lists(
             },
             reason = connection.closed() => break reason,
             // A connection without a first listing does not extend the grace period of the cached lists.
-            () = end_grace, if !was_listed => break String::new(),
+            never = withdrawal, if !was_listed => match never {},
             () = stop.cancelled() => break String::new(),
         };
         let retry = if failed.is_empty() {

@@ -62,10 +62,10 @@ impl Supervisor {
         let mut backoff = Backoff::new(FIRST_DELAY, self.max_backoff);
         loop {
             self.publisher.last_attempt = Some(Instant::now());
-            let end_grace = self.publisher.end_grace();
+            let withdrawal = self.publisher.withdraw_lists_after_grace();
             let attempt = tokio::select! {
                 outcome = self.connect() => outcome,
-                () = end_grace => return,
+                never = withdrawal => match never {},
                 () = stop.cancelled() => return,
             };
             match attempt {
@@ -84,7 +84,7 @@ impl Supervisor {
             }
             tokio::select! {
                 () = self.pause(backoff.next_delay()) => {}
-                () = self.publisher.end_grace() => return,
+                never = self.publisher.withdraw_lists_after_grace() => match never {},
                 () = stop.cancelled() => return,
             }
         }

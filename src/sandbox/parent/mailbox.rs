@@ -1,4 +1,4 @@
-//! What a worker has sent and nobody has read yet, sorted by branch: each branch of the script is served on its own.
+//! The unread messages of a worker, by branch: each branch of the script is served on its own.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use super::exit_reason::ExitReason;
 use crate::sandbox::protocol::{ScriptResult, WorkerRequest};
 
-/// What a branch of a script does next.
+/// An event of one branch of a script.
 #[derive(Debug)]
 pub enum ScriptEvent {
     WorkerRequest {
@@ -29,10 +29,10 @@ pub(super) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct MailboxContents {
-    /// By branch.
+    /// Unread events of each branch.
     events: HashMap<String, VecDeque<ScriptEvent>>,
     exit_reason: Option<ExitReason>,
-    /// By all branches, in order of arrival.
+    /// Printed text of all branches, in order of arrival.
     printed: String,
 }
 
