@@ -176,15 +176,15 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
 
 /// Compares `Mcp-Param-*` headers with the arguments, by the schema that this client was shown.
 pub(crate) fn check_param_headers(request: &Request, sent: &HeaderMap, surface: &Surface) -> Result<(), Refusal> {
-    if !surface.has_marks() {
+    if !surface.has_param_headers() {
         return Ok(());
     }
     let Some(Ok(object)) = request.params.as_deref().map(Object::of) else { return Ok(()) };
     let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
-    if entry.marked().is_empty() {
+    if entry.param_headers().is_empty() {
         return Ok(());
     }
-    params::check(entry.marked(), object.get("arguments"), |name| {
+    params::check(entry.param_headers(), object.get("arguments"), |name| {
         sent.get_all(name).iter().map(|value| value.as_bytes()).collect()
     })
     .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))
