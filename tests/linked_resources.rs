@@ -154,9 +154,10 @@ async fn two_servers_with_one_interface_are_warned_of() {
     let config =
         Config::new().server("one", &fake_backend(["--tools", &one])).server("two", &fake_backend(["--tools", &two]));
     let checked = Proxy::new(&config).run(["check", "--live"]).await.expect(0);
-    let told = "the tool `two_board` of `two` shows itself with `ui://board/main`, which is a resource of `one` here";
+    let told = "the tool `two_board` of server `two` has the user interface `ui://board/main`, but that URI belongs to server `one`";
     assert!(checked.stderr.contains(told), "{}", checked.stderr);
-    let told = "the interfaces of `two` call its tool `two_board` by the name `board`, which is another tool here";
+    let told =
+        "the user interfaces of server `two` call the tool `two_board` as `board`, but that name is another tool";
     assert!(checked.stderr.contains(told), "{}", checked.stderr);
 }
 

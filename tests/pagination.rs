@@ -109,7 +109,7 @@ async fn a_cursor_behind_an_item_that_is_gone_is_unknown() {
     proxy.client.expect_notification("notifications/tools/list_changed").await;
     let page = list(&mut proxy, false, next(&first)).await;
     assert_eq!(page["error"]["code"], -32602, "{page}");
-    assert_eq!(page["error"]["message"], "unknown `cursor`: list from the start");
+    assert_eq!(page["error"]["message"], "invalid `cursor`: list again from the start");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
-//! A handler that asks: for a client that can be asked in the middle of its call, the proxy asks, and then runs the
-//! handler again with the answers. A client that makes its calls again by itself gets the questions instead.
+//! Elicitation on behalf of a handler. The proxy sends the handler's questions to a client that accepts requests during
+//! its call, and then runs the handler again with the answers. A client that retries with `inputResponses` receives the
+//! questions as the result of its request instead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,80 +17,86 @@ use crate::json::{Raw, raw};
 use crate::model::checked_answer;
 use crate::script::{JournalSnapshot, Question};
 
-/// How long a person may take; also how long a ticket is good.
+/// How long a person may take to answer. Tickets expire after the same time.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
-/// How often a question is asked again because the answer does not fit.
-const MOST_REMINDERS: u32 = 2;
-/// What journals of calls that wait in this process may take together, in bytes.
-const MOST_WAITING: usize = 64 << 20;
+/// How often a question is repeated after an answer that does not match its schema.
+const MAX_REMINDERS: u32 = 2;
+/// The maximum size of all journals of calls that wait in this process, in bytes.
+const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// The script's question as one of the protocol.
+/// Encodes a script's question as `elicitation/create`.
 pub fn as_request(question: &Question) -> backend::Question {
     let params = json!({"message": question.message, "requestedSchema": question.schema});
     backend::Question { method: "elicitation/create".to_owned(), params: raw(&params), patience: ANSWER_TIMEOUT }
 }
 
-/// Puts an answer into the journal if it fits its question. Otherwise the question stays; an error when that has happened
-/// too often.
-pub fn take_answer(past: &mut JournalSnapshot, key: &str, answer: Option<&crate::json::RawRef>) -> Result<(), String> {
+/// Puts an answer into the journal if it matches the question's schema. Otherwise the question stays open. Returns an
+/// error if the question has been repeated too often.
+pub fn take_answer(
+    journal: &mut JournalSnapshot,
+    key: &str,
+    answer: Option<&crate::json::RawRef>,
+) -> Result<(), String> {
     let schema =
-        past.questions().into_iter().find(|(known, _)| known == key).map(|(_, question)| question.schema.clone());
+        journal.questions().into_iter().find(|(open, _)| open == key).map(|(_, question)| question.schema.clone());
     let Some(schema) = schema else { return Ok(()) };
     let reason = match answer.map(|answer| checked_answer(&schema, answer)) {
         Some(Ok(answer)) => {
-            past.answer(key, answer);
+            journal.answer(key, answer);
             return Ok(());
         }
         Some(Err(reason)) => reason,
-        None => "there was none".to_owned(),
+        None => "the answer is missing".to_owned(),
     };
-    if past.remind(key) > MOST_REMINDERS {
-        return Err(format!("no answer came that fits the question; the last one: {reason}"));
+    if journal.remind(key) > MAX_REMINDERS {
+        return Err(format!("the client sent no valid answer to the question (last: {reason})"));
     }
-    tracing::debug!(reason, "a question is asked again");
+    tracing::debug!(reason, "invalid answer; repeating the question");
     Ok(())
 }
 
-/// The room that waiting calls take in this process.
+/// Counts the memory of the calls that wait for an answer in this process, and limits it.
 #[derive(Clone, Debug, Default)]
 pub struct WaitingRoom(Arc<AtomicUsize>);
 
-/// Given back when it is dropped.
-struct Location {
-    room: WaitingRoom,
+/// The memory reserved for one waiting call; released on drop.
+struct Reservation {
+    total: WaitingRoom,
     bytes: usize,
 }
 
 impl WaitingRoom {
-    fn take(&self, bytes: usize) -> Result<Location, String> {
-        let place = Location { room: self.clone(), bytes };
-        if self.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST_WAITING {
-            return Err(format!("too many calls wait for answers: they may take {} MiB together", MOST_WAITING >> 20));
+    fn reserve(&self, bytes: usize) -> Result<Reservation, String> {
+        // Counted before the check: dropping the reservation subtracts it again.
+        let reservation = Reservation { total: self.clone(), bytes };
+        if self.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_WAITING_BYTES {
+            let limit = MAX_WAITING_BYTES >> 20;
+            return Err(format!("too many calls wait for answers: the limit is {limit} MiB in total; try again later"));
         }
-        Ok(place)
+        Ok(reservation)
     }
 }
 
-impl Drop for Location {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.room.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.total.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-/// Asks until every question has an answer that fits.
+/// Asks the client until every open question in the journal has a valid answer.
 pub(super) async fn answered(
-    mut past: JournalSnapshot,
+    mut journal: JournalSnapshot,
     request: &RequestContext,
-    room: &WaitingRoom,
+    waiting: &WaitingRoom,
 ) -> Result<JournalSnapshot, CallError> {
     let failed = |message: String| CallError::Failed { message, data: None };
-    let Some(peer) = &request.peer else { return Err(failed("there is nobody to ask".to_owned())) };
-    let _place = room.take(past.bytes()).map_err(failed)?;
+    let Some(peer) = &request.peer else { return Err(failed("this call has no client to ask".to_owned())) };
+    let _reservation = waiting.reserve(journal.bytes()).map_err(failed)?;
     loop {
         let open: Vec<(String, backend::Question)> =
-            past.questions().into_iter().map(|(key, question)| (key, as_request(question))).collect();
+            journal.questions().into_iter().map(|(key, question)| (key, as_request(question))).collect();
         if open.is_empty() {
-            return Ok(past);
+            return Ok(journal);
         }
         let answers = join_all(open.into_iter().map(|(key, question)| ask(peer, key, question)));
         let answers = tokio::select! {
@@ -98,12 +105,12 @@ pub(super) async fn answered(
             answers = answers => answers,
         };
         for (key, answer) in answers {
-            take_answer(&mut past, &key, Some(&answer)).map_err(failed)?;
+            take_answer(&mut journal, &key, Some(&answer)).map_err(failed)?;
         }
     }
 }
 
-/// Whoever does not answer in time, or says that it cannot, has put the question away.
+/// Asks one question. A timeout and an error response both count as the answer `cancel`.
 async fn ask(peer: &Arc<dyn Peer>, key: String, question: backend::Question) -> (String, Raw) {
     let answer = tokio::time::timeout(ANSWER_TIMEOUT, peer.ask(question)).await;
     (key, answer.ok().and_then(Result::ok).unwrap_or_else(|| raw(&json!({"action": "cancel"}))))

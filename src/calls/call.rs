@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::asking::{self, WaitingRoom};
 use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
-use super::handler_run::{HandlerRun, Work, failed, malformed};
+use super::handler_run::{HandlerRun, HandlerWork, failed, malformed};
 use super::host::RequestHost;
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
@@ -25,7 +25,7 @@ use crate::store::Store;
 /// The error of a call whose answers arrive after the session script was replaced.
 pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
 
-/// A request to forward to a backend as it is.
+/// A request that is forwarded to a backend unchanged.
 pub struct Forward<'a> {
     pub backend: &'a Arc<str>,
     pub method: Cow<'static, str>,
@@ -41,7 +41,7 @@ pub struct Forward<'a> {
 pub struct Calls {
     pub dispatcher: Dispatcher,
     pub pool: Pool,
-    /// Holds rate limits, suspended calls and what scripts remember.
+    /// Holds rate limits, suspended calls and the values that scripts store.
     pub store: Store,
     /// Bounds the memory of calls that wait for an answer.
     pub waiting: WaitingRoom,
@@ -62,7 +62,7 @@ impl Calls {
                 if !is_in_process && let Some(answer) = self.admit(request, &call).await? {
                     return Ok(answer);
                 }
-                // A URI that matches a template is the server's own; every other item goes by its original key.
+                // A URI that matches a template is passed on as it is. Every other item has a key of its own on the server.
                 let is_template = entry.kind == ItemKind::ResourceTemplate;
                 let original = if is_template { call.key.as_str() } else { target.name.as_ref() };
                 let params = if original == call.key {
@@ -72,7 +72,7 @@ impl Calls {
                     object.edit().set(call.kind.use_member(), &raw(original)).finish_raw()
                 };
                 if is_in_process {
-                    let work = Work::Local(target.clone(), params.clone());
+                    let work = HandlerWork::Local(target.clone(), params.clone());
                     let run = HandlerRun::new(request, work, ItemCall { params, ..call });
                     return Box::pin(self.handle(request, run)).await?.ok_or_else(nothing_ran);
                 }
@@ -81,13 +81,13 @@ impl Calls {
                 self.forward(request, forward).await
             }
             Handler::Script(function) => {
-                let run = HandlerRun::new(request, Work::Script(function.clone()), call);
+                let run = HandlerRun::new(request, HandlerWork::Script(function.clone()), call);
                 self.handle(request, run).await?.ok_or_else(nothing_ran)
             }
         }
     }
 
-    /// Reads a resource that is not published itself, from the backend that gave the client a link to it.
+    /// Reads a resource that is not published, from the backend whose result linked to it.
     async fn unlisted(&self, request: &RequestContext, call: ItemCall, backend: &Arc<str>) -> Result<Raw, CallError> {
         if let Some(answer) = self.admit(request, &call).await? {
             return Ok(answer);
@@ -96,16 +96,17 @@ impl Calls {
         self.forward(request, Forward { backend, method, params: call.params, accepts_task, timeout: None }).await
     }
 
-    /// Runs the script's `on_request` for an item without a handler of the script's own; none to go on with the call.
+    /// Runs the script's `on_request` for an item that has no script handler. Returns `None` if the call may proceed, and
+    /// the result if `on_request` has answered the call itself.
     async fn admit(&self, request: &RequestContext, call: &ItemCall) -> Result<Option<Raw>, CallError> {
         if call.admitted || request.surface.on_request().is_none() {
             return Ok(None);
         }
-        let run = HandlerRun::new(request, Work::Hook, call.clone());
+        let run = HandlerRun::new(request, HandlerWork::Hook, call.clone());
         Box::pin(self.handle(request, run)).await
     }
 
-    /// Sends a request on to a backend.
+    /// Forwards a request to a backend.
     pub async fn forward(&self, request: &RequestContext, forward: Forward<'_>) -> Result<Raw, CallError> {
         let call = BackendCall {
             method: forward.method,
@@ -121,7 +122,8 @@ impl Calls {
         self.dispatcher.call(forward.backend, call).await.map(|answer| answer.result)
     }
 
-    /// Runs a handler, and runs it again with the answers for as long as it asks something.
+    /// Runs a handler. Each time the handler asks questions, the client is asked and the handler runs again with the
+    /// answers.
     async fn handle(&self, request: &RequestContext, mut run: HandlerRun) -> Result<Option<Raw>, CallError> {
         let mut journal = run.take_journal();
         let run = Arc::new(run);
@@ -142,7 +144,7 @@ impl Calls {
         }
     }
 
-    /// The effects of a handler where none runs: at a prompt.
+    /// A host outside of any client request, for the interactive prompt.
     pub fn host(&self, principal: Principal, cancel: CancellationToken, name: &str, runtime: Handle) -> Arc<Host> {
         let request = Request {
             method: ItemKind::Tool.use_method(),
@@ -186,11 +188,11 @@ impl Calls {
         journal: Option<JournalSnapshot>,
     ) -> Result<Option<Raw>, CallError> {
         let (kind, name): (ItemKind, Arc<str>) = (run.kind(), run.key().into());
-        // A journal is only needed where the client can be asked something.
-        let asks = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().form);
-        let cursor = asks.then(|| JournalCursor::first(Journal::of(journal.unwrap_or_default())));
+        // A handler needs a journal only if the client can be asked: only then may it run a second time.
+        let can_ask = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().form);
+        let cursor = can_ask.then(|| JournalCursor::first(Journal::of(journal.unwrap_or_default())));
         let namespace = Arc::clone(&request.surface.namespace);
-        let seen_by_script = Request {
+        let script_request = Request {
             method: kind.use_method(),
             name: Arc::clone(&name),
             principal: request.principal.clone(),
@@ -199,16 +201,16 @@ impl Calls {
             headers: Arc::clone(&request.headers),
         };
         let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
-        let host = self.request_host(seen_by_script, peer, cancel, Handle::current(), namespace, cursor);
+        let host = self.request_host(script_request, peer, cancel, Handle::current(), namespace, cursor);
         let (run, host) = (Arc::clone(run), Arc::new(host));
         let outcome = tokio::select! {
             biased;
-            // A handler that still queues for a worker is never started; a running one is stopped through its host.
+            // Cancels a handler that is still queued for a worker. A running handler is stopped through its host.
             () = request.cancel.cancelled() => return Err(CallError::Cancelled),
             outcome = self.pool.run(move || run.run(&host)) => outcome,
         };
         outcome.unwrap_or_else(|error| {
-            tracing::error!(item = %name, %error, "a handler did not finish");
+            tracing::error!(item = %name, %error, "the handler did not finish");
             failed(kind, format!("the handler of `{name}` did not finish: {error}"), None).map(Some)
         })
     }

@@ -1,4 +1,4 @@
-//! What is known about one client request while it is being worked on.
+//! The context of one client request, and the call of a published item that it carries.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use crate::script::JournalSnapshot;
 use crate::surface::Surface;
 use crate::wire::Revision;
 
-/// One client request: who makes it, what they see, and how they are reached. It is made once, where the request comes
-/// in, and passed by reference to everything that works on the request.
+/// One client request: the principal, the surface it uses, and the peer to notify and ask. It is created once, where the
+/// request arrives, and passed by reference to everything that handles the request.
 #[derive(Clone, Debug)]
 pub struct RequestContext {
     pub principal: Principal,
-    /// What the client says about itself.
+    /// The `clientInfo` and capabilities that the client sent.
     pub client: Arc<ClientInfo>,
-    /// The client's protocol revision; none for calls that no protocol carries, such as `proxy call`.
+    /// The client's protocol revision. `None` for calls made in this process, such as `proxy call`.
     pub revision: Option<Revision>,
-    /// Whether the client repeats its request with `inputResponses` when it is asked something.
+    /// Whether the client retries its request with `inputResponses` when the result is `input_required`.
     pub retries_with_input: bool,
-    /// The request headers that the config lets scripts see.
+    /// The request headers that the config exposes to scripts.
     pub headers: Arc<[(String, String)]>,
-    /// The published items, taken once: a reload in the middle of the request does not change them.
+    /// The published items. Taken once per request, so that a reload during the request does not change them.
     pub surface: Arc<Surface>,
-    /// Receives progress, log messages and questions; none where there is no client to notify or ask.
+    /// Receives progress, log messages and questions. `None` if there is no client to notify or ask.
     pub peer: Option<Arc<dyn Peer>>,
     pub cancel: CancellationToken,
-    /// Looks up the session script in force, which may change while a person is being asked; none where it cannot change.
+    /// Looks up the current session script, which may change while a question is open. `None` if it cannot change.
     pub policy: Option<PolicyNow>,
 }
 
 impl RequestContext {
-    /// A request that the operator makes in this process: from the command line, a prompt or a test.
+    /// A request that the operator makes in this process: from the command line, the prompt or a test.
     pub fn local(principal: Principal, surface: Arc<Surface>, peer: Option<Arc<dyn Peer>>) -> Self {
         RequestContext {
             principal,
@@ -49,7 +49,7 @@ impl RequestContext {
         }
     }
 
-    /// To whom the call belongs; none for calls that the operator makes from the command line.
+    /// The owner of the call. `None` if the call has no peer.
     pub fn owner(&self) -> Option<&Owner> {
         self.peer.as_ref().map(|peer| peer.owner())
     }
@@ -60,21 +60,21 @@ impl RequestContext {
     }
 }
 
-/// A tool called, a resource read or a prompt requested.
+/// The call of a published item: `tools/call`, `resources/read` or `prompts/get`.
 #[derive(Clone, Debug)]
 pub struct ItemCall {
     pub kind: ItemKind,
     /// The published name or URI.
     pub key: String,
-    /// As the client sent them, without reserved `_meta` keys.
+    /// The params as the client sent them, without reserved `_meta` keys.
     pub params: Raw,
-    /// The server of a resource that is not published itself: the client has its URI from a link.
+    /// The server of a resource that is not published: the client knows its URI from a link.
     pub unlisted_on: Option<Arc<str>>,
     /// Whether the client accepts a task in place of the result.
     pub accepts_task: bool,
-    /// Whether `on_request` has admitted this call already: it continues after a question of its server.
+    /// Whether `on_request` has already admitted this call: it continues after its server asked the client something.
     pub admitted: bool,
-    /// What the handler did before it asked, with the answers.
+    /// The effects that the handler recorded before it asked, and the answers.
     pub journal: Option<JournalSnapshot>,
 }
 
@@ -92,7 +92,7 @@ impl ItemCall {
     }
 }
 
-/// Looks up the digest of the session script that is in force; none if there is none any more.
+/// Looks up the digest of the current session script; `None` if there is no session script.
 #[derive(Clone)]
 pub struct PolicyNow(Arc<dyn Fn() -> Option<Arc<str>> + Send + Sync>);
 

@@ -1,5 +1,6 @@
-//! The one point through which every call reaches a backend, whoever made it. Limits and policy belong here, so that
-//! nothing can go around them.
+//! The only path to a backend: every call passes through [`Dispatcher`], whether a client, a handler or the command line
+//! makes it. The dispatcher looks up the backend and counts calls and failures. A check that must hold for every call of
+//! a backend belongs here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,14 +12,14 @@ use crate::backend::{Answer, Backend, BackendCall, CallError, Listener, Subscrib
 use crate::json::Raw;
 use crate::model::Owner;
 
-/// The backends of one moment, by name.
+/// The configured backends by name, with their call statistics. A reload creates a new dispatcher.
 #[derive(Clone)]
 pub struct Dispatcher {
-    backends: Arc<HashMap<Arc<str>, Entry>>,
+    backends: Arc<HashMap<Arc<str>, DispatchTarget>>,
     stats: Arc<StatsByBackend>,
 }
 
-struct Entry {
+struct DispatchTarget {
     backend: Arc<dyn Backend>,
     stats: Arc<CallStats>,
 }
@@ -28,67 +29,70 @@ impl Dispatcher {
         Dispatcher { backends: Arc::default(), stats: Arc::default() }.with(backends)
     }
 
-    /// The same for other backends. Of two with one name it is the later one.
+    /// A dispatcher for other backends that continues the statistics of this one. If two backends share a name, the last
+    /// one wins.
     pub fn with(&self, backends: &[Arc<dyn Backend>]) -> Self {
-        let entries = backends.iter().map(|backend| {
+        let targets = backends.iter().map(|backend| {
             let name = Arc::clone(&backend.view().name);
             let stats = self.stats.of(&name);
-            (name, Entry { backend: Arc::clone(backend), stats })
+            (name, DispatchTarget { backend: Arc::clone(backend), stats })
         });
-        Dispatcher { backends: Arc::new(entries.collect()), stats: Arc::clone(&self.stats) }
+        Dispatcher { backends: Arc::new(targets.collect()), stats: Arc::clone(&self.stats) }
     }
 
-    /// How often a backend was called so far.
+    /// The call statistics of a backend.
     pub fn stats(&self, backend: &Arc<str>) -> Arc<CallStats> {
         self.stats.of(backend)
     }
 
+    /// Calls a backend.
     pub async fn call(&self, backend: &Arc<str>, call: BackendCall) -> Result<Answer, CallError> {
-        let entry = self.find(backend)?;
-        let outcome = entry.backend.call(call).await;
-        entry.stats.note(&outcome);
+        let target = self.find(backend)?;
+        let outcome = target.backend.call(call).await;
+        target.stats.record(&outcome);
         outcome
     }
 
-    /// Follows a resource of a backend until the subscription is dropped.
+    /// Subscribes to a resource of a backend until the returned subscription is dropped.
     pub async fn subscribe(
         &self,
         backend: &Arc<str>,
         uri: &str,
-        follower: &Subscriber,
+        subscriber: &Subscriber,
         listener: Listener,
     ) -> Result<Subscription, CallError> {
-        self.find(backend)?.backend.subscribe(uri, follower, listener).await
+        self.find(backend)?.backend.subscribe(uri, subscriber, listener).await
     }
 
-    /// The same for a handler, which waits. Local tools run on its very stack.
+    /// Calls a backend from a handler and blocks the handler until the result arrives. Tools of extensions run on the
+    /// handler's own stack.
     pub fn call_blocking(&self, backend: &Arc<str>, call: BackendCall, runtime: &Handle) -> Result<Answer, CallError> {
-        let entry = self.find(backend)?;
-        let outcome = entry.backend.call_blocking(call, runtime);
-        entry.stats.note(&outcome);
+        let target = self.find(backend)?;
+        let outcome = target.backend.call_blocking(call, runtime);
+        target.stats.record(&outcome);
         outcome
     }
 
     /// Whether calls of a backend run in this process, as a part of the handler that makes them.
     pub fn is_in_process(&self, backend: &Arc<str>) -> bool {
-        self.find(backend).is_ok_and(|entry| entry.backend.is_in_process())
+        self.find(backend).is_ok_and(|target| target.backend.is_in_process())
     }
 
-    /// Tells a backend something that has no answer.
+    /// Sends a notification to a backend.
     pub async fn notify(&self, backend: &Arc<str>, method: String, params: Option<Raw>) {
-        if let Ok(entry) = self.find(backend) {
-            entry.backend.notify(method, params).await;
+        if let Ok(target) = self.find(backend) {
+            target.backend.notify(method, params).await;
         }
     }
 
-    /// Tells every backend that has a connection of this client's own that its folders have changed.
+    /// Sends `notifications/roots/list_changed` to every backend that has a connection of its own for this client.
     pub async fn roots_changed(&self, owner: &Owner) {
-        for entry in self.backends.values() {
-            entry.backend.roots_changed(owner).await;
+        for target in self.backends.values() {
+            target.backend.roots_changed(owner).await;
         }
     }
 
-    fn find(&self, backend: &Arc<str>) -> Result<&Entry, CallError> {
+    fn find(&self, backend: &Arc<str>) -> Result<&DispatchTarget, CallError> {
         self.backends.get(backend).ok_or_else(|| CallError::Down {
             backend: Arc::clone(backend),
             reason: "it is no longer configured".to_owned(),

@@ -1,5 +1,5 @@
-//! The client of a handler, as a server sees it that the handler calls: it can be asked, and it is told what was logged,
-//! but the progress of one of several calls is not the progress of the whole.
+//! The peer of a backend call that a handler makes. It passes questions and log messages on to the handler's client.
+//! Progress is not passed on: the progress of one of several calls is not the progress of the handler.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::wire::{RpcError, Severity};
 #[derive(Debug)]
 pub(super) struct HandlerPeer {
     pub(super) peer: Arc<dyn Peer>,
-    /// How often somebody was to be asked something.
+    /// The number of questions so far, by the handlers and the servers of the request.
     pub(super) asked: Arc<AtomicU64>,
 }
 
@@ -32,12 +32,12 @@ impl Peer for HandlerPeer {
         self.peer.askable()
     }
 
-    /// Only what the proxy itself can carry through a handler.
+    /// None: towards the server, the proxy declares only the capabilities that work through a handler.
     fn declared(&self) -> Option<&RawRef> {
         None
     }
 
-    /// Not to be told of it, but because it keeps the call alive.
+    /// Progress is requested although it is not passed on: it extends the timeout of the call.
     fn wants_progress(&self) -> bool {
         true
     }
@@ -46,7 +46,7 @@ impl Peer for HandlerPeer {
         self.peer.log_level()
     }
 
-    /// A handler cannot be called again by its client in the middle.
+    /// False: the client cannot retry a single call in the middle of a handler.
     fn understands_url_error(&self) -> bool {
         false
     }

@@ -12,29 +12,30 @@ use crate::model::{ItemKind, ItemRef, error_result, shaped, shaped_contents, sha
 use crate::script::{Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
 use crate::surface::{Entry, Surface, arguments_value};
 
-/// What a call ends with whose handler did less than before when it ran again after a question.
-const DIVERGED: &str = "after the question the handler took another way than before, so the call was ended";
+/// The error of a handler that ran again after a question and did not repeat all recorded effects.
+const DIVERGED: &str =
+    "the call was stopped: after the question, the handler did not repeat the calls it had made before";
 
-/// One run of a handler, with everything that must not be computed on the runtime's thread. It keeps the surface, which
-/// owns the handler's code, until it has finished.
+/// One run of a handler: checks the arguments, calls the function and shapes its result. All of this runs on a worker,
+/// not on the async runtime. The run holds the surface, which owns the handler's code.
 pub(super) struct HandlerRun {
     surface: Arc<Surface>,
     call: ItemCall,
-    work: Work,
+    work: HandlerWork,
     structured_objects_only: bool,
 }
 
-/// What is run behind `on_request`.
-pub(super) enum Work {
+/// What runs after `on_request` has admitted the call.
+pub(super) enum HandlerWork {
     Script(Function),
-    /// Something of an extension, published as it is, with the params by which the extension knows it.
+    /// An item of an extension that is published unchanged, with the params under the extension's own name for it.
     Local(ItemRef, Raw),
-    /// Nothing: `on_request` alone is asked.
+    /// Nothing: only `on_request` runs.
     Hook,
 }
 
 impl HandlerRun {
-    pub(super) fn new(request: &RequestContext, work: Work, call: ItemCall) -> Self {
+    pub(super) fn new(request: &RequestContext, work: HandlerWork, call: ItemCall) -> Self {
         let structured_objects_only = request.structured_objects_only();
         HandlerRun { surface: Arc::clone(&request.surface), call, work, structured_objects_only }
     }
@@ -51,12 +52,12 @@ impl HandlerRun {
         self.call.journal.take()
     }
 
-    /// None if `on_request` alone was asked, and lets it go on.
+    /// Runs the handler. Returns `None` if only `on_request` ran, and admitted the call.
     pub(super) fn run(&self, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallError> {
         let outcome = match &self.work {
-            Work::Script(function) => self.script(Some(function), host),
-            Work::Hook => self.script(None, host),
-            Work::Local(target, params) => match self.script(None, host) {
+            HandlerWork::Script(function) => self.script(Some(function), host),
+            HandlerWork::Hook => self.script(None, host),
+            HandlerWork::Local(target, params) => match self.script(None, host) {
                 Ok(None) => local(target, params, host).map(Some),
                 answered => answered,
             },
@@ -70,20 +71,21 @@ impl HandlerRun {
         }
     }
 
+    /// Runs `on_request`, if there is one, and then the function.
     fn script(&self, function: Option<&Function>, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallError> {
         let params = Object::of(&self.call.params).map_err(malformed)?;
-        let (entry, given) = (self.surface.find(self.call.kind, &self.call.key), params.get("arguments"));
+        let (entry, sent) = (self.surface.find(self.call.kind, &self.call.key), params.get("arguments"));
         let hook = self.surface.on_request();
         let checked = match (function, entry) {
             (Some(function), Some(entry)) => {
-                handler_arguments(entry, &self.call.key, given).map(|checked| Some((function, checked)))
+                handler_arguments(entry, &self.call.key, sent).map(|checked| Some((function, checked)))
             }
             _ => Ok(None),
         };
         let (function, arguments) = match (&checked, hook) {
             (Ok(Some((function, arguments))), None) => ((*function).clone(), arguments.clone()),
             (Ok(Some((function, arguments))), Some(hook)) => (hook.before((*function).clone()), arguments.clone()),
-            (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.named_arguments(given)),
+            (Ok(None) | Err(_), Some(hook)) => (hook.alone(), self.hook_arguments(sent)),
             (Ok(None), None) => return Ok(None),
             (Err(reason), None) => return failed(self.call.kind, reason.clone(), None).map(Some),
         };
@@ -97,10 +99,10 @@ impl HandlerRun {
         }
     }
 
-    /// What `on_request` sees of a use whose arguments nobody has looked at.
-    fn named_arguments(&self, given: Option<&RawRef>) -> Raw {
+    /// The arguments that `on_request` receives for an item without a handler, or with invalid arguments: as sent.
+    fn hook_arguments(&self, sent: Option<&RawRef>) -> Raw {
         match self.call.kind {
-            ItemKind::Tool | ItemKind::Prompt => given.unwrap_or(RawRef::EMPTY_OBJECT).to_owned(),
+            ItemKind::Tool | ItemKind::Prompt => sent.unwrap_or(RawRef::EMPTY_OBJECT).to_owned(),
             ItemKind::Resource | ItemKind::ResourceTemplate => crate::json::raw(&json!({ "uri": self.call.key })),
         }
     }
@@ -110,7 +112,7 @@ fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, Call
     host.dispatch(target, Raw::clone(params), None, host.cursor.clone()).map(|answer| answer.result)
 }
 
-/// What a script handler is called with.
+/// The arguments of a script handler.
 fn handler_arguments(entry: &Entry, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
     match entry.kind {
         ItemKind::Tool => checked_arguments(entry, arguments),
@@ -135,13 +137,13 @@ fn checked_arguments(entry: &Entry, arguments: Option<&RawRef>) -> Result<Raw, S
     if let Some(schema) = &entry.schemas().input {
         schema.check(&value).map_err(|mismatch| {
             let shape = entry.definition.member("inputSchema").map(|schema| shape(&schema)).unwrap_or_default();
-            format!("invalid arguments for `{tool}`: {mismatch}. It takes {shape}")
+            format!("invalid arguments for `{tool}`: {mismatch}. Expected {shape}")
         })?;
     }
     Ok(arguments.map_or_else(|| crate::json::raw(&value), RawRef::to_owned))
 }
 
-/// The arguments of a tool in short, for whoever got them wrong: `{"name": string, "limit"?: integer}`.
+/// A short form of a tool's input schema for error messages: `{"name": string, "limit"?: integer}`.
 fn shape(schema: &Value) -> String {
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema["properties"].as_object().into_iter().flatten();
@@ -152,7 +154,7 @@ fn shape(schema: &Value) -> String {
     format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
 }
 
-/// A failure as the client of such an item hears of it: of a tool in a result, which a model reads.
+/// A failure in the form that fits the kind of item. For a tool it is a result with `isError`, which a model reads.
 pub fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Raw, CallError> {
     match kind {
         ItemKind::Tool => Ok(error_result(&message)),
@@ -163,7 +165,7 @@ pub fn failed(kind: ItemKind, message: String, data: Option<Value>) -> Result<Ra
 fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallError> {
     let data = match &failure.kind {
         FailureKind::Stopped(Stop::Cancelled) => return Err(CallError::Cancelled),
-        // The journal is put in where it is at hand.
+        // `HandlerRun::run` puts the journal in.
         FailureKind::Stopped(Stop::Input) => return Err(CallError::Asks(JournalSnapshot::default())),
         FailureKind::Failed { data } => data.clone(),
         _ => None,
@@ -183,7 +185,7 @@ fn finished(
     match kind {
         ItemKind::Tool => {
             let result = shaped(returned, objects_only);
-            Ok(entry.map_or_else(|| crate::json::raw(&result), |entry| kept_promise(entry, result.clone())))
+            Ok(entry.map_or_else(|| crate::json::raw(&result), |entry| checked_output(entry, result.clone())))
         }
         ItemKind::Prompt => shaped_messages(returned).map(|result| crate::json::raw(&result)).map_err(fault),
         ItemKind::Resource | ItemKind::ResourceTemplate => {
@@ -192,8 +194,8 @@ fn finished(
     }
 }
 
-/// Checks a result against the tool's own promise.
-fn kept_promise(entry: &Entry, result: Map<String, Value>) -> Raw {
+/// Checks a result against the tool's output schema. A mismatch becomes an error result.
+fn checked_output(entry: &Entry, result: Map<String, Value>) -> Raw {
     let is_error = result.get("isError") == Some(&Value::Bool(true));
     if let (false, Some(schema)) = (is_error, &entry.schemas().output) {
         let tool = entry.definition.key();

@@ -1,4 +1,4 @@
-//! The host of the handlers of one request.
+//! The implementation of [`Host`] for the handlers of one client request.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -176,7 +176,7 @@ impl RequestScope for RequestHost {
 
     fn store(&self) -> Option<&Store> {
         if let Some(request_state) = &self.request_state {
-            request_state.use_store();
+            request_state.mark_used();
         }
         Some(&self.store)
     }

@@ -1,5 +1,5 @@
-//! A call of a published item: from its lookup in the surface, through `on_request` and the script's handler, to the
-//! one place that dispatches to a backend.
+//! Calls of published items: lookup in the surface, admission by `on_request`, the script's handler, and dispatch to a
+//! backend.
 
 mod asking;
 mod call;

@@ -1,4 +1,5 @@
-//! A request of nobody in particular: what its handler keeps belongs to that request alone, and goes with it.
+//! Deletes the values that a handler stored for a request of an anonymous client without a session. Such values belong to
+//! the request and are deleted when it ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +8,7 @@ use tokio::runtime::Handle;
 use crate::model::{Owner, Request};
 use crate::store::Store;
 
-/// Held by all that runs for the request. The last to let go of it has the values forgotten.
+/// Shared by everything that runs for the request. Dropping the last reference deletes the stored values.
 pub(super) struct RequestState {
     owner: Owner,
     store: Store,
@@ -16,7 +17,7 @@ pub(super) struct RequestState {
 }
 
 impl RequestState {
-    /// None for a request whose owner outlives it.
+    /// Returns `None` if the owner of the values outlives the request.
     pub(super) fn of(request: &Request, store: &Store, runtime: &Handle) -> Option<Self> {
         let owner = Owner::of_values(&request.principal, request.owner.as_ref());
         let request_state = || RequestState {
@@ -28,8 +29,8 @@ impl RequestState {
         matches!(owner, Owner::Request(_)).then(request_state)
     }
 
-    /// The store was asked for something: there may be values now.
-    pub(super) fn use_store(&self) {
+    /// Records that the store was used: there may be values to delete.
+    pub(super) fn mark_used(&self) {
         self.used.store(true, Ordering::Relaxed);
     }
 }
@@ -42,7 +43,7 @@ impl Drop for RequestState {
         let (store, owner) = (self.store.clone(), self.owner.clone());
         self.runtime.spawn(async move {
             if let Err(error) = store.forget(&owner).await {
-                tracing::debug!("what was kept for a request stays in the store for a while: {error}");
+                tracing::debug!("cannot delete the stored values of a request; they stay until they expire: {error}");
             }
         });
     }

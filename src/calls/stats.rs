@@ -1,4 +1,4 @@
-//! How often each backend was called, and how often in vain: in all, and within the last minute.
+//! Call statistics of each backend: calls and failures, in total and within the last minute.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::backend::{Answer, CallError};
 
-/// Calls, and those of them that got no answer.
+/// The number of calls, and how many of them failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub calls: u64,
@@ -21,35 +21,35 @@ impl Counts {
     }
 }
 
-/// Of one backend, since the proxy was started.
+/// The calls of one backend since the proxy started.
 #[derive(Debug)]
 pub struct CallStats {
     started: Instant,
-    book: Mutex<Book>,
+    counters: Mutex<Counters>,
 }
 
-/// A minute has so many slots, each of a second.
+/// The number of slots in the ring buffer, one per second.
 const MINUTE: usize = 60;
 
 #[derive(Debug)]
-struct Book {
+struct Counters {
     all: Counts,
-    /// By second, the newest in the place of one that is a minute older.
+    /// A ring buffer by second: a new second overwrites the slot of the second one minute before.
     seconds: [(u64, Counts); MINUTE],
 }
 
 impl Default for CallStats {
     fn default() -> Self {
-        let book = Book { all: Counts::default(), seconds: [(0, Counts::default()); MINUTE] };
-        CallStats { started: Instant::now(), book: Mutex::new(book) }
+        let counters = Counters { all: Counts::default(), seconds: [(0, Counts::default()); MINUTE] };
+        CallStats { started: Instant::now(), counters: Mutex::new(counters) }
     }
 }
 
 impl CallStats {
-    pub(super) fn note(&self, outcome: &Result<Answer, CallError>) {
-        // An error that the backend answered with is an answer; one that was called off did not fail.
+    pub(super) fn record(&self, outcome: &Result<Answer, CallError>) {
+        // Neither a JSON-RPC error response nor a cancellation is a failure of the backend.
         let failed = !matches!(outcome, Ok(_) | Err(CallError::Rpc(_) | CallError::Cancelled));
-        self.lock().note(failed, self.started.elapsed().as_secs());
+        self.lock().record(failed, self.started.elapsed().as_secs());
     }
 
     pub fn all(&self) -> Counts {
@@ -60,13 +60,13 @@ impl CallStats {
         self.lock().last_minute(self.started.elapsed().as_secs())
     }
 
-    fn lock(&self) -> parking_lot::MutexGuard<'_, Book> {
-        self.book.lock()
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Counters> {
+        self.counters.lock()
     }
 }
 
-impl Book {
-    fn note(&mut self, failed: bool, now: u64) {
+impl Counters {
+    fn record(&mut self, failed: bool, now: u64) {
         let one = Counts { calls: 1, failures: u64::from(failed) };
         self.all.add(one);
         let (second, counts) = &mut self.seconds[slot(now)];
@@ -88,7 +88,7 @@ fn slot(second: u64) -> usize {
     usize::try_from(second % MINUTE as u64).unwrap_or_default()
 }
 
-/// By name: a backend that comes back goes on counting.
+/// The statistics of all backends by name. A backend that is removed and added again continues its counts.
 #[derive(Debug, Default)]
 pub(super) struct StatsByBackend(Mutex<HashMap<Arc<str>, Arc<CallStats>>>);
 
@@ -106,16 +106,16 @@ mod tests {
     #[test]
     fn the_last_minute_is_what_happened_in_it() {
         let stats = CallStats::default();
-        let mut book = stats.lock();
+        let mut counters = stats.lock();
         for (second, failed) in [(0, false), (0, true), (30, false), (59, true)] {
-            book.note(failed, second);
+            counters.record(failed, second);
         }
         let counts = |calls, failures| Counts { calls, failures };
-        assert_eq!(book.last_minute(59), counts(4, 2));
-        assert_eq!(book.last_minute(60), counts(2, 1), "the first second is over");
-        book.note(false, 60);
-        assert_eq!(book.last_minute(60), counts(3, 1));
-        assert_eq!(book.last_minute(1000), counts(0, 0));
-        assert_eq!(book.all, counts(5, 2));
+        assert_eq!(counters.last_minute(59), counts(4, 2));
+        assert_eq!(counters.last_minute(60), counts(2, 1), "the first second is over");
+        counters.record(false, 60);
+        assert_eq!(counters.last_minute(60), counts(3, 1));
+        assert_eq!(counters.last_minute(1000), counts(0, 0));
+        assert_eq!(counters.all, counts(5, 2));
     }
 }

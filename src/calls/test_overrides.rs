@@ -1,4 +1,4 @@
-//! What handlers have around them beside their request. In a test all of it is the test's.
+//! What `proxy test` replaces around a handler: the clock, the log, printed text and effects.
 
 use std::time::SystemTime;
 
@@ -7,17 +7,18 @@ use serde_json::{Map, Value};
 use crate::json::{Raw, RawRef};
 use crate::script::LogLevel;
 
+/// Replaces the environment of handlers in a test.
 pub trait TestOverrides: Send + Sync {
-    /// What the clock shows.
+    /// The current time of the test.
     fn now(&self) -> SystemTime;
 
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>);
 
-    /// Whether somebody has read what a script prints; otherwise it is logged.
+    /// Receives printed text. Returns false if the text should be logged instead.
     fn print(&self, _text: &str) -> bool {
         false
     }
 
-    /// What is said in the world's place.
+    /// The mocked result of an effect; `None` if the effect is not mocked.
     fn mock(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>>;
 }

@@ -1,5 +1,5 @@
-//! The MCP server that clients connect to: methods, sessions, header checks, identity; what a backend answered is told
-//! in the client's own era.
+//! The MCP server that clients connect to: HTTP and stdio, sessions, identity, the MCP methods, and the translation of
+//! results into the client's protocol revision.
 
 mod front;
 mod era;
@@ -22,12 +22,12 @@ use crate::surface::Surface;
 use crate::wire::RpcError;
 use client::client::Client;
 use client::links::LinkTable;
-use front::clients::Clients;
+use front::connected_clients::ConnectedClients;
 use input_required::conversation::Conversations;
 use input_required::journals::SuspendedSurfaces;
 use input_required::ticket::Tickets;
 
-/// What every front shares.
+/// The state that the HTTP and stdio fronts share. Cloning is cheap.
 #[derive(Clone)]
 pub struct Server {
     gateway: Arc<Gateway>,
@@ -37,14 +37,15 @@ pub struct Server {
     links: Arc<LinkTable>,
     suspended: Arc<SuspendedSurfaces>,
     policy: PolicyNow,
-    clients: Arc<Clients>,
+    clients: Arc<ConnectedClients>,
 }
 
 impl Server {
-    /// `keys` seal what clients bring back, newest first; without any, one is made that lives as long as the server.
+    /// `keys` encrypt the state that is handed to clients, newest first. Without keys, a random key is generated that is
+    /// valid until the process ends.
     ///
     /// # Errors
-    /// If the system has no randomness to give.
+    /// Fails if the operating system's random number generator fails.
     pub fn new(gateway: Arc<Gateway>, keys: &[Secret]) -> Result<Self, getrandom::Error> {
         let sealer = Sealer::with_keys(keys.iter().map(Secret::reveal))?;
         let tickets = Arc::new(Tickets::new(sealer.clone()));
@@ -66,10 +67,10 @@ impl Server {
     async fn surface(&self, client: &Client) -> Result<Arc<Surface>, RpcError> {
         let surface = self.gateway.surface(&client.surface_handle).await.map_err(|error| {
             tracing::error!("{error}");
-            RpcError::internal("the proxy's session script failed; its log says why")
+            RpcError::internal("the proxy's session script failed; see the proxy's log for the reason")
         })?;
-        if let Some(seen) = &client.seen {
-            seen.first(&surface);
+        if let Some(seen_surface) = &client.seen_surface {
+            seen_surface.set_if_none(&surface);
         }
         Ok(surface)
     }

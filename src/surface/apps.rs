@@ -1,5 +1,5 @@
-//! Tools with a user interface (MCP Apps). The tool names the resource that shows it, and the interface calls its server's
-//! tools by the names that server gave them: both must still be found, whatever is renamed here.
+//! Tools with a user interface (MCP Apps). The tool refers to a UI resource, and the interface calls the server's tools by
+//! their original names. Both must work even if the script renames the tool or does not publish the resource.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,34 +11,35 @@ use crate::model::{Definition, ItemRef};
 
 #[derive(Debug, Default)]
 pub(crate) struct Apps {
-    /// The server of each resource that a published tool names as its interface.
+    /// The server of each resource that is the interface of a published tool.
     resources: HashMap<String, Arc<str>>,
-    /// The published names of tools that interfaces call by their original ones.
+    /// Maps the original names by which interfaces call tools to the published names.
     tools: HashMap<Arc<str>, String>,
 }
 
 impl Apps {
-    /// Reads what is published. What only one of two servers can have is worth a warning.
+    /// Collects the interfaces of the published tools. Returns a warning for each URI and each tool name that two servers
+    /// claim.
     pub(crate) fn of(plan: &Plan) -> (Self, Vec<Diagnostic>) {
-        let shown: Vec<(&Published, &ItemRef, String)> = plan
+        let with_interface: Vec<(&Published, &ItemRef, String)> = plan
             .tools
             .iter()
             .filter_map(|tool| Some((tool, tool.origin.as_ref()?, interface(&tool.definition)?)))
             .collect();
         let mut apps = Apps::default();
         let mut warnings = Vec::new();
-        apps.take_resources(plan, &shown, &mut warnings);
-        apps.take_tools(plan, &shown, &mut warnings);
+        apps.add_resources(plan, &with_interface, &mut warnings);
+        apps.add_tools(plan, &with_interface, &mut warnings);
         (apps, warnings)
     }
 
-    fn take_resources(
+    fn add_resources(
         &mut self,
         plan: &Plan,
-        shown: &[(&Published, &ItemRef, String)],
+        with_interface: &[(&Published, &ItemRef, String)],
         warnings: &mut Vec<Diagnostic>,
     ) {
-        for (tool, origin, uri) in shown {
+        for (tool, origin, uri) in with_interface {
             let published = plan.resources.iter().find(|resource| resource.definition.key() == uri);
             let server = published.and_then(|resource| Some(&resource.origin.as_ref()?.backend));
             let owner =
@@ -46,15 +47,20 @@ impl Apps {
             if *owner != origin.backend {
                 let (name, server) = (tool.definition.key(), &origin.backend);
                 let warning = Diagnostic::warning(format!(
-                    "the tool `{name}` of `{server}` shows itself with `{uri}`, which is a resource of `{owner}` here"
+                    "the tool `{name}` of server `{server}` has the user interface `{uri}`, but that URI belongs to server `{owner}`"
                 ));
-                warnings.push(warning.hint("publish only one of the two, or give each server a proxy of its own"));
+                warnings.push(warning.hint("publish only one of the two, or run a separate proxy for each server"));
             }
         }
     }
 
-    fn take_tools(&mut self, plan: &Plan, shown: &[(&Published, &ItemRef, String)], warnings: &mut Vec<Diagnostic>) {
-        let servers: HashSet<&Arc<str>> = shown.iter().map(|(_, origin, _)| &origin.backend).collect();
+    fn add_tools(
+        &mut self,
+        plan: &Plan,
+        with_interface: &[(&Published, &ItemRef, String)],
+        warnings: &mut Vec<Diagnostic>,
+    ) {
+        let servers: HashSet<&Arc<str>> = with_interface.iter().map(|(_, origin, _)| &origin.backend).collect();
         if servers.is_empty() {
             return;
         }
@@ -69,31 +75,32 @@ impl Apps {
             let first = self.tools.get(name).and_then(|key| published.get(key.as_str()).copied());
             match bare.or(first) {
                 None => drop(self.tools.insert(Arc::clone(name), key.to_owned())),
-                // Under its own name already, also where it is published a second time under another.
+                // The tool is published under its original name already, and here once more under another name.
                 Some(other) if other.origin.as_ref() == Some(origin) => {}
                 Some(_) => {
                     let server = &origin.backend;
                     let warning = Diagnostic::warning(format!(
-                        "the interfaces of `{server}` call its tool `{key}` by the name `{name}`, which is another tool here"
+                        "the user interfaces of server `{server}` call the tool `{key}` as `{name}`, but that name is another tool"
                     ));
-                    warnings.push(warning.hint("publish it under its own name, or give the server a proxy of its own"));
+                    let hint = "publish the tool under its original name, or run a separate proxy for the server";
+                    warnings.push(warning.hint(hint));
                 }
             }
         }
     }
 
-    /// The server that has the interface of that URI.
+    /// The server of the interface at this URI.
     pub(crate) fn owner(&self, uri: &str) -> Option<&Arc<str>> {
         self.resources.get(uri)
     }
 
-    /// The published name of a tool that an interface calls by this one.
+    /// The published name of the tool that interfaces call by this name.
     pub(crate) fn tool(&self, name: &str) -> Option<&str> {
         self.tools.get(name).map(String::as_str)
     }
 }
 
-/// The URI of a tool's interface, as servers write it now or wrote it earlier.
+/// The URI of a tool's interface: `_meta.ui.resourceUri`, or `_meta["ui/resourceUri"]` from older servers.
 fn interface(tool: &Definition) -> Option<String> {
     let raw = tool.raw();
     memchr::memmem::find(raw.get().as_bytes(), b"resourceUri")?;

@@ -1,4 +1,4 @@
-//! From a script and a snapshot to a surface.
+//! Builds a surface: runs the session script on a snapshot of the servers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use crate::script::{Limits, LogLevel, LogLine, Source};
 
 use super::Surface;
 
-/// All that a run of the session script needs but the snapshot.
+/// Everything that a run of the session script needs except the snapshot.
 #[derive(Clone, Debug)]
 pub struct ScriptSource {
     pub source: Source,
-    /// Under which the script keeps what it remembers: the same whatever is edited in it.
+    /// The namespace of the script's values in the store. It does not change when the script is edited.
     pub namespace: Arc<str>,
-    /// The folder `//` paths start from.
+    /// The folder that `//` paths are relative to.
     pub root: PathBuf,
     pub settings: Arc<Settings>,
-    /// Sections the config file sets, and where: each must be read by the script.
+    /// The sections that the config file sets, and where. The script must read each of them.
     pub sections_set: Vec<(String, Location)>,
-    /// Whether one that is not read is only worth a warning: the script was named beside the config, for once.
+    /// Whether an unread section is a warning instead of an error: the command line replaces the config's script.
     pub lenient: bool,
 }
 
@@ -30,7 +30,7 @@ pub struct ScriptSource {
 pub enum BuildError {
     #[error("{0}")]
     Script(Box<Diagnostic>),
-    /// A section is set that the script never reads: a key that does nothing.
+    /// The config sets a section that the script never reads, so the setting has no effect.
     #[error("{0}")]
     Unread(Box<Diagnostic>),
 }
@@ -50,19 +50,19 @@ impl BuildError {
 }
 
 impl ScriptSource {
-    /// Runs the script for nobody in particular. Blocking: call it off the async threads.
+    /// Runs the script for an anonymous client. Blocks: do not call it on an async thread.
     pub fn build(&self, snapshot: &Arc<Snapshot>) -> Result<Surface, BuildError> {
         self.build_for(snapshot, SurfaceKey::anonymous())
     }
 
-    /// Runs it for somebody.
-    pub fn build_for(&self, snapshot: &Arc<Snapshot>, visitor: SurfaceKey) -> Result<Surface, BuildError> {
+    /// Runs the script for the principal and client in `key`. Blocks: do not call it on an async thread.
+    pub fn build_for(&self, snapshot: &Arc<Snapshot>, key: SurfaceKey) -> Result<Surface, BuildError> {
         let plan = run_session_script(
             &self.source,
             &self.root,
             Arc::clone(snapshot),
             Arc::clone(&self.settings),
-            visitor,
+            key,
             &Limits::SESSION_SCRIPT,
         )
         .map_err(BuildError::from)?;
@@ -78,26 +78,26 @@ impl ScriptSource {
         for line in &plan.log {
             line.level.record(&line.message, &line.fields);
         }
-        let lines: Vec<Diagnostic> = plan.log.iter().filter_map(said).collect();
+        let lines: Vec<Diagnostic> = plan.log.iter().filter_map(log_diagnostic).collect();
         plan.warnings.extend(lines);
         let origin = plan.personal.then(|| Origin { script_source: self.clone(), snapshot: Arc::clone(snapshot) });
         Ok(Surface::new(plan, snapshot, Arc::clone(&self.namespace), origin))
     }
 
-    /// A section that is set and does nothing.
+    /// The error for a section that the config sets and the script does not read.
     fn unread_section(&self, plan: &Plan) -> Option<Diagnostic> {
         let unread = self.sections_set.iter().find(|(name, _)| !plan.sections_read.contains(name));
-        let (section, place) = unread?;
+        let (section, location) = unread?;
         let script = &self.source.name;
         let diagnostic = Diagnostic::error(format!(
             "`{section}` is set, but the session script `{script}` never reads it"
         ))
-        .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or take it out of the config"));
-        Some(diagnostic.at(place.clone()))
+        .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or remove it from the config"));
+        Some(diagnostic.at(location.clone()))
     }
 }
 
-/// What a surface was made of, where it looks otherwise to others.
+/// The script and the snapshot of a surface whose content depends on the client.
 #[derive(Clone, Debug)]
 pub struct Origin {
     script_source: ScriptSource,
@@ -105,14 +105,14 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The same for somebody else. Blocking.
-    pub fn build_for(&self, visitor: SurfaceKey) -> Result<Surface, BuildError> {
-        self.script_source.build_for(&self.snapshot, visitor)
+    /// Builds the surface for another principal or client from the same script and snapshot. Blocks.
+    pub fn build_for(&self, key: SurfaceKey) -> Result<Surface, BuildError> {
+        self.script_source.build_for(&self.snapshot, key)
     }
 }
 
-/// What a script said while it ran, for whoever checks it.
-fn said(LogLine { level, message, fields }: &LogLine) -> Option<Diagnostic> {
+/// A log line of the script as a diagnostic, for `proxy check`. Debug lines are left out.
+fn log_diagnostic(LogLine { level, message, fields }: &LogLine) -> Option<Diagnostic> {
     let details: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     let text = format!("{message}{details}");

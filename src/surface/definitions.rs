@@ -1,4 +1,5 @@
-//! Definitions as each revision has them: what a revision lacks is taken off, everything else keeps its bytes.
+//! Tool definitions for each protocol revision. Members that a revision does not define are removed; everything else is
+//! preserved byte for byte.
 
 use std::borrow::Cow;
 
@@ -6,28 +7,28 @@ use super::listing::Listing;
 use crate::json::{Object, Raw, RawRef, object, raw};
 use crate::wire::Revision;
 
-/// The listed tools, for clients of that revision; none where nothing has to change.
+/// The listed tools for clients of one revision; `None` if no definition changes.
 pub(crate) fn tools_for(revision: Revision, listed: &Listing) -> Option<Listing> {
-    let told: Vec<(usize, Cow<'_, str>)> =
-        listed.items().map(|(place, item)| (place, tool_for(revision, item))).collect();
-    let changed = told.iter().any(|(_, item)| matches!(item, Cow::Owned(_)));
-    changed.then(|| Listing::new(told.iter().map(|(place, item)| (*place, item.as_ref()))))
+    let converted: Vec<(usize, Cow<'_, str>)> =
+        listed.items().map(|(index, item)| (index, tool_for(revision, item))).collect();
+    let changed = converted.iter().any(|(_, item)| matches!(item, Cow::Owned(_)));
+    changed.then(|| Listing::new(converted.iter().map(|(index, item)| (*index, item.as_ref()))))
 }
 
-/// One tool, for clients of that revision.
+/// The definition of one tool for clients of one revision.
 fn tool_for(revision: Revision, text: &str) -> Cow<'_, str> {
     let Ok(object) = Object::parse(text) else { return text.into() };
     let mut edit = object.edit();
-    // Only one revision says with the tool how it goes with tasks.
+    // Only 2025-11-25 defines `execution`.
     if object.get("execution").is_some() && revision != Revision::V2025_11_25 {
         edit.remove("execution");
     }
-    // Before the stateless era structured content is an object, and so is its schema; clients may refuse the whole list
-    // for another one.
+    // In session-based revisions structured content is an object. Clients may reject the whole list if an output schema
+    // describes anything else.
     if !revision.is_stateless() && object.get("outputSchema").is_some_and(|schema| !describes_object(schema)) {
         edit.remove("outputSchema");
     }
-    // It had titles as a hint only.
+    // 2025-03-26 defines the title only as an annotation.
     if revision == Revision::V2025_03_26
         && let Some(annotations) = titled(&object)
     {
@@ -40,7 +41,7 @@ fn describes_object(schema: &RawRef) -> bool {
     Object::of(schema).is_ok_and(|schema| schema.string("type").as_deref() == Some("object"))
 }
 
-/// The annotations with the tool's title in them, unless they have one or there is none.
+/// The annotations with the tool's title added; `None` if the tool has no title or the annotations have one already.
 fn titled(tool: &Object<'_>) -> Option<Raw> {
     let title = raw(&tool.string("title")?);
     let Some(annotations) = tool.get("annotations") else { return Some(object([("title", title)])) };

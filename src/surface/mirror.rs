@@ -1,4 +1,5 @@
-//! Whether a surface is nothing but its only server: then the proxy says of itself what that server says.
+//! Detects a surface that publishes a single server unchanged. The proxy then declares that server's capabilities and
+//! instructions as its own.
 
 use std::sync::Arc;
 
@@ -6,8 +7,8 @@ use crate::builtins::{Handler, Plan, Published};
 use crate::model::Snapshot;
 use crate::model::{BackendKind, BackendView, Definition, ItemKind};
 
-/// The only server, if the script passes all of it through: every kind, everything in it, nothing changed. A server of
-/// which nothing is known yet cannot be told from one that has nothing.
+/// The only server, if the script publishes all of its items unchanged and nothing else. `None` for a server that has
+/// not answered yet: its lists are empty because they are unknown.
 pub(crate) fn mirrored(plan: &Plan, snapshot: &Snapshot) -> Option<Arc<BackendView>> {
     let [only] = snapshot.backends.as_slice() else { return None };
     let known = only.kind != BackendKind::Extension && only.info.capabilities.is_object();

@@ -1,4 +1,4 @@
-//! What a client sees: the immutable result of one script run.
+//! The surface: the items that one run of the session script publishes. Immutable.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use super::build::Origin;
 use super::definitions;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
-use super::version::Version;
+use super::version::SurfaceVersion;
 use crate::builtins::{Handler, Hook, Plan, Published};
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
@@ -23,16 +23,16 @@ use crate::wire::Revision;
 use crate::wire::params;
 use crate::wire::params::ParamHeader;
 
-/// One published item, ready to be used.
+/// One published item, with its compiled schemas and URI template.
 #[derive(Debug)]
 pub struct Entry {
     pub kind: ItemKind,
     pub definition: Arc<Definition>,
     pub handler: Handler,
-    /// The backend's item it was made from, if any.
+    /// The backend item that this item publishes or wraps, if any.
     pub origin: Option<ItemRef>,
     schemas: OnceLock<Schemas>,
-    marked: OnceLock<Vec<ParamHeader>>,
+    param_headers: OnceLock<Vec<ParamHeader>>,
     template: OnceLock<Option<UriTemplate>>,
 }
 
@@ -50,12 +50,12 @@ impl Entry {
             handler: item.handler,
             origin: item.origin,
             schemas: OnceLock::new(),
-            marked: OnceLock::new(),
+            param_headers: OnceLock::new(),
             template: OnceLock::new(),
         }
     }
 
-    /// For a resource template: what its variables stand for in a URI that fits it.
+    /// The values of the variables of a resource template in a URI; `None` if the URI does not match the template.
     pub(crate) fn variables(&self, uri: &str) -> Option<Vec<(&str, String)>> {
         self.template.get_or_init(|| UriTemplate::parse(self.definition.key())).as_ref()?.variables(uri)
     }
@@ -69,13 +69,15 @@ impl Entry {
     fn compile(&self, member: &str) -> Option<Schema> {
         let schema = self.definition.member(member)?;
         Schema::compile(&schema)
-            .inspect_err(|error| tracing::warn!(tool = self.definition.key(), "`{member}` is not used: {error}"))
+            .inspect_err(|error| {
+                tracing::warn!(tool = self.definition.key(), "invalid `{member}`, values are not checked: {error}")
+            })
             .ok()
     }
 
-    /// Which arguments a stateless client must repeat as headers.
-    pub fn marked(&self) -> &[ParamHeader] {
-        self.marked.get_or_init(|| {
+    /// The arguments that a stateless client must repeat as `Mcp-Param-*` headers.
+    pub fn param_headers(&self) -> &[ParamHeader] {
+        self.param_headers.get_or_init(|| {
             if memchr::memmem::find(self.definition.raw().get().as_bytes(), b"x-mcp-header").is_none() {
                 return Vec::new();
             }
@@ -89,28 +91,29 @@ impl Entry {
 struct Items {
     entries: IndexMap<String, Entry>,
     listed: Listing,
-    /// The same as clients of each revision know it, where that differs; made when the first of them asks.
-    told: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
-    /// Where those that are listed come from; none for what the script made.
+    /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that revision.
+    listed_for: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
+    /// The backends of the listed items; `None` stands for items that the script defines.
     origins: HashSet<Option<Arc<str>>>,
 }
 
 impl Items {
-    /// An item of a server that is gone can still be used (which brings the server back), but is not offered.
-    fn new(kind: ItemKind, published: Vec<Published>, gone: &[&str]) -> Self {
+    /// Items of a failed server are not listed, but can still be called: a call reconnects the server.
+    fn new(kind: ItemKind, published: Vec<Published>, failed_servers: &[&str]) -> Self {
         let entries: IndexMap<String, Entry> =
             published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
         let backend = |entry: &Entry| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
-        let is_listed =
-            |entry: &Entry| entry.origin.as_ref().is_none_or(|origin| !gone.contains(&origin.backend.as_ref()));
+        let is_listed = |entry: &Entry| {
+            entry.origin.as_ref().is_none_or(|origin| !failed_servers.contains(&origin.backend.as_ref()))
+        };
         let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
         let origins = listed().map(|(_, entry)| backend(entry)).collect();
-        let listed = Listing::new(listed().map(|(place, entry)| (place, entry.definition.raw().get())));
-        Items { entries, listed, told: Default::default(), origins }
+        let listed = Listing::new(listed().map(|(index, entry)| (index, entry.definition.raw().get())));
+        Items { entries, listed, listed_for: Default::default(), origins }
     }
 }
 
-/// A handler is no task, whatever the server's own tool could be; nor is a tool of a server without tasks.
+/// Removes `execution` from a tool that cannot run as a task: a script's handler, or a tool of a server without tasks.
 fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
     let has_tasks = |name: &str| snapshot.backend(name).is_some_and(|backend| backend.info.has_session_tasks());
     if item.definition.raw().get().contains("\"execution\"")
@@ -122,89 +125,91 @@ fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
     item
 }
 
-/// Everything that is published, and what the lists show of it.
+/// Everything that the session script publishes, and its listings.
 #[derive(Debug)]
 pub struct Surface {
-    marked: bool,
+    /// Whether a tool may require `Mcp-Param-*` headers.
+    has_param_headers: bool,
     tools: Items,
     resources: Items,
     resource_templates: Items,
     prompts: Items,
-    /// The snapshot it was made from.
+    /// The version of the snapshot that the script ran on.
     pub snapshot: u64,
-    /// Under which its script keeps what it remembers.
+    /// The namespace of the script's values in the store.
     pub namespace: Arc<str>,
     instructions: String,
-    /// The server that this is nothing but a view of.
+    /// The only server, if the surface publishes it unchanged.
     mirrors: Option<Arc<BackendView>>,
     apps: Apps,
     indexes: Vec<Arc<SharedIndex>>,
-    /// What runs before everything that a client names.
+    /// The script's function that runs before every call of an item.
     on_request: Option<Hook>,
-    /// For whom else it would be made otherwise: what it was made of.
+    /// What is needed to build the surface for other clients; set if the script read the principal or the client.
     personal: Option<Origin>,
     pub warnings: Vec<Diagnostic>,
     /// What the script logged while it ran.
     pub log: Vec<LogLine>,
-    version: Version,
+    version: SurfaceVersion,
 }
 
 impl Surface {
     pub(crate) fn new(plan: Plan, snapshot: &Snapshot, namespace: Arc<str>, personal: Option<Origin>) -> Self {
         let mirrors = mirrored(&plan, snapshot);
-        let (apps, clashes) = Apps::of(&plan);
-        for clash in &clashes {
-            tracing::warn!("{clash}");
+        let (apps, conflicts) = Apps::of(&plan);
+        for conflict in &conflicts {
+            tracing::warn!("{conflict}");
         }
-        let said = || match &mirrors {
+        let server_instructions = || match &mirrors {
             Some(only) => only.info.instructions.clone(),
-            None => own_instructions(snapshot),
+            None => joined_instructions(snapshot),
         };
         let failed = snapshot.backends.iter().filter(|backend| backend.status == Status::Failed);
-        let gone: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
-        let marks = memchr::memmem::Finder::new("x-mcp-header");
-        let marked = plan.tools.iter().any(|tool| {
+        let failed: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
+        let annotation = memchr::memmem::Finder::new("x-mcp-header");
+        let has_param_headers = plan.tools.iter().any(|tool| {
             let text = tool.definition.raw().get().as_bytes();
-            // A key may be spelled with escapes.
-            marks.find(text).is_some() || memchr::memmem::find(text, b"\\u").is_some()
+            // The key may contain `\u` escapes.
+            annotation.find(text).is_some() || memchr::memmem::find(text, b"\\u").is_some()
         });
         let tools = plan.tools.into_iter().map(|item| without_tasks(item, snapshot)).collect();
         Surface {
-            marked,
-            tools: Items::new(ItemKind::Tool, tools, &gone),
-            resources: Items::new(ItemKind::Resource, plan.resources, &gone),
-            resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &gone),
-            prompts: Items::new(ItemKind::Prompt, plan.prompts, &gone),
+            has_param_headers,
+            tools: Items::new(ItemKind::Tool, tools, &failed),
+            resources: Items::new(ItemKind::Resource, plan.resources, &failed),
+            resource_templates: Items::new(ItemKind::ResourceTemplate, plan.resource_templates, &failed),
+            prompts: Items::new(ItemKind::Prompt, plan.prompts, &failed),
             snapshot: snapshot.version,
             namespace,
-            instructions: plan.instructions.unwrap_or_else(said),
+            instructions: plan.instructions.unwrap_or_else(server_instructions),
             mirrors,
             apps,
             indexes: plan.indexes,
             on_request: plan.on_request,
             personal,
-            warnings: plan.warnings.into_iter().chain(clashes).collect(),
+            warnings: plan.warnings.into_iter().chain(conflicts).collect(),
             log: plan.log,
-            version: Version::new(&plan.digest, snapshot),
+            version: SurfaceVersion::new(&plan.digest, snapshot),
         }
     }
 
-    /// The digest of the script, of what it loaded and of its settings.
+    /// The digest of the script, its loaded modules and its settings.
     pub fn policy(&self) -> &Arc<str> {
         &self.version.policy
     }
 
-    /// The digest of all that the servers offered when it was made.
+    /// The digest of everything that the servers listed when the surface was built.
     pub fn catalog(&self) -> &str {
         self.version.catalog()
     }
 
-    /// Where the script asked whom it runs for: what is needed to make the surface of others. None if everybody sees this.
+    /// What is needed to build the surface for other clients. `None` if the script did not read the principal or the
+    /// client, so that all clients share this surface.
     pub fn personal(&self) -> Option<&Origin> {
         self.personal.as_ref()
     }
 
-    /// The script's function that runs before everything that a client names.
+    /// The script's function that runs before every call of an item.
     pub(crate) fn on_request(&self) -> Option<&Hook> {
         self.on_request.as_ref()
     }
@@ -218,12 +223,12 @@ impl Surface {
         }
     }
 
-    /// Whether any tool may want arguments repeated as headers.
-    pub fn has_marks(&self) -> bool {
-        self.marked
+    /// Whether any tool may require `Mcp-Param-*` headers.
+    pub fn has_param_headers(&self) -> bool {
+        self.has_param_headers
     }
 
-    /// The tool of that name, or the one whose interface calls it so.
+    /// The tool published under this name, or the tool that a user interface calls by this name.
     pub fn tool(&self, name: &str) -> Option<&Entry> {
         let entries = &self.tools.entries;
         entries.get(name).or_else(|| entries.get(self.apps.tool(name)?))
@@ -233,12 +238,13 @@ impl Surface {
         self.entries(ItemKind::Tool)
     }
 
-    /// All that is published of a kind, in the script's order.
+    /// The published items of one kind, in the script's order.
     pub fn entries(&self, kind: ItemKind) -> impl Iterator<Item = &Entry> {
         self.items(kind).entries.values()
     }
 
-    /// What a request means by a key: for a resource the one of that URI, else the first template it fits.
+    /// The item that a request names. For a resource this is the item with that URI, or else the first template that the
+    /// URI matches.
     pub fn find(&self, kind: ItemKind, key: &str) -> Option<&Entry> {
         let exact = match kind {
             ItemKind::Tool => self.tool(key),
@@ -255,49 +261,51 @@ impl Surface {
         &self.items(kind).listed.text
     }
 
-    /// A page of the listed items for clients of one revision, behind the one of that key or from the start; none if
-    /// there is no such key any more.
-    pub fn page(&self, kind: ItemKind, revision: Revision, behind: Option<&str>, size: usize) -> Option<Page<'_>> {
+    /// A page of the listed items for clients of one revision, after the item with the key `after` or from the start.
+    /// Returns `None` if that key is no longer published.
+    pub fn page(&self, kind: ItemKind, revision: Revision, after: Option<&str>, size: usize) -> Option<Page<'_>> {
         let items = self.items(kind);
-        let told = match kind {
+        let converted = match kind {
             ItemKind::Tool => {
-                items.told[revision as usize].get_or_init(|| definitions::tools_for(revision, &items.listed)).as_ref()
+                let converted = &items.listed_for[revision as usize];
+                converted.get_or_init(|| definitions::tools_for(revision, &items.listed)).as_ref()
             }
             _ => None,
         };
-        let behind = match behind {
+        let after = match after {
             Some(key) => Some(items.entries.get_index_of(key)?),
             None => None,
         };
-        Some(told.unwrap_or(&items.listed).page(behind, size))
+        Some(converted.unwrap_or(&items.listed).page(after, size))
     }
 
-    /// The key of what is published at a place.
-    pub fn key_at(&self, kind: ItemKind, place: usize) -> Option<&str> {
-        self.items(kind).entries.get_index(place).map(|(key, _)| key.as_str())
+    /// The key of the published item with this index.
+    pub fn key_at(&self, kind: ItemKind, index: usize) -> Option<&str> {
+        self.items(kind).entries.get_index(index).map(|(key, _)| key.as_str())
     }
 
-    /// The backends that listed items come from; none stands for the script itself.
+    /// The backends of the listed items; `None` stands for items that the script defines.
     pub fn origins(&self, kind: ItemKind) -> impl Iterator<Item = Option<&Arc<str>>> {
         self.items(kind).origins.iter().map(Option::as_ref)
     }
 
-    /// The only server, where everything of it is published as it is and nothing else.
+    /// The only server, if the surface publishes all of its items unchanged and nothing else.
     pub fn mirrors(&self) -> Option<&BackendView> {
         self.mirrors.as_deref()
     }
 
-    /// The server that knows a resource although it is not listed: the only one, or the one whose tool names it.
+    /// The server of a resource that is not published: the only server, or the server whose tool has this resource as its
+    /// user interface.
     pub fn owner_of_unlisted(&self, uri: &str) -> Option<&Arc<str>> {
         self.mirrors.as_ref().map(|only| &only.name).or_else(|| self.apps.owner(uri))
     }
 
-    /// How many items of a kind a client is shown.
+    /// The number of listed items of one kind.
     pub fn listed(&self, kind: ItemKind) -> usize {
         self.items(kind).listed.len()
     }
 
-    /// What the script searches: the first index that it made, else one over all that is published.
+    /// The search index: the first index that the script created, or else an index of all published tools.
     pub fn search_index(&self) -> Arc<SharedIndex> {
         if let Some(first) = self.indexes.first() {
             return Arc::clone(first);
@@ -314,8 +322,8 @@ impl Surface {
     }
 }
 
-/// What the servers say about themselves, each under its name.
-fn own_instructions(snapshot: &Snapshot) -> String {
+/// The instructions of all servers, each under its name.
+fn joined_instructions(snapshot: &Snapshot) -> String {
     let parts: Vec<String> = snapshot
         .backends
         .iter()
@@ -325,7 +333,7 @@ fn own_instructions(snapshot: &Snapshot) -> String {
     parts.join("\n\n")
 }
 
-/// A tool's arguments as a value; absent ones are an empty object.
+/// Parses the arguments of a tool. Absent arguments are an empty object.
 pub fn arguments_value(raw: Option<&crate::json::RawRef>) -> Result<Value, String> {
     match raw {
         Some(raw) => serde_json::from_str(raw.get()).map_err(|error| error.to_string()),

@@ -1,4 +1,4 @@
-//! Where the updates of a published resource come from, and under which name a client knows them.
+//! Maps a published resource to the backend resource whose updates concern it, and updated URIs back to published ones.
 
 use std::sync::Arc;
 
@@ -6,34 +6,35 @@ use super::surface::Surface;
 use crate::builtins::Handler;
 use crate::model::ItemKind;
 
-/// The backend's own resource behind a published one.
+/// The backend resource behind a published resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateSource {
     pub backend: Arc<str>,
     pub original: String,
 }
 
-/// Why a resource cannot be followed.
+/// Why a resource has no updates to subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoUpdates {
-    /// Nothing of that URI is published.
+    /// No resource with this URI is published.
     Unknown,
-    /// The script makes it: nobody can tell when it changes.
+    /// The script generates the content, so the proxy cannot know when it changes.
     MadeByScript,
 }
 
 impl UpdateSource {
-    /// The published URI of what was updated: the one that is followed, or something below it.
-    pub fn published(&self, followed: &str, updated: &str) -> String {
+    /// The published URI of an updated resource: the subscribed URI, or a URI below it.
+    pub fn published(&self, subscribed: &str, updated: &str) -> String {
         match updated.strip_prefix(&self.original) {
-            Some(below) => format!("{followed}{below}"),
-            None => followed.to_owned(),
+            Some(below) => format!("{subscribed}{below}"),
+            None => subscribed.to_owned(),
         }
     }
 }
 
 impl Surface {
-    /// What to follow for a published URI. A script's own handler of a backend's resource changes with that resource.
+    /// The backend resource to subscribe to for a published URI. A script handler that wraps a backend resource has the
+    /// updates of that resource.
     pub fn updates_of(&self, uri: &str) -> Result<UpdateSource, NoUpdates> {
         let Some(entry) = self.find(ItemKind::Resource, uri) else {
             let backend = self.owner_of_unlisted(uri).ok_or(NoUpdates::Unknown)?;
@@ -45,7 +46,7 @@ impl Surface {
         };
         let original = match target.kind {
             ItemKind::Resource => target.name.to_string(),
-            // A URI that fits a template is the server's own, unless the script has made another template of it.
+            // A URI that matches a template is also the server's URI, unless the script changed the template.
             _ if !wrapped || *target.name == *entry.definition.key() => uri.to_owned(),
             _ => return Err(NoUpdates::MadeByScript),
         };

@@ -1,5 +1,5 @@
-//! Which script and which catalog a surface was made of: the same anywhere for the same script, settings and servers'
-//! offers.
+//! Identifies the script and the catalog of a surface by digests. Replicas of the proxy with the same script, settings and
+//! server lists compute the same digests.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,18 +9,19 @@ use crate::model::Snapshot;
 use crate::model::{BackendView, ItemKind};
 
 #[derive(Debug)]
-pub(crate) struct Version {
+pub(crate) struct SurfaceVersion {
+    /// The digest of the script, its loaded modules and its settings.
     pub(crate) policy: Arc<str>,
     backends: Vec<Arc<BackendView>>,
     catalog: OnceLock<String>,
 }
 
-impl Version {
+impl SurfaceVersion {
     pub(crate) fn new(policy: &str, snapshot: &Snapshot) -> Self {
-        Version { policy: policy.into(), backends: snapshot.backends.clone(), catalog: OnceLock::new() }
+        SurfaceVersion { policy: policy.into(), backends: snapshot.backends.clone(), catalog: OnceLock::new() }
     }
 
-    /// Computed when first needed: only questions need it.
+    /// The digest of everything that the servers list. Computed on first use, because only suspended calls need it.
     pub(crate) fn catalog(&self) -> &str {
         self.catalog.get_or_init(|| {
             let mut digest = Sha256::new();

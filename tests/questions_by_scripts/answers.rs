@@ -49,7 +49,7 @@ async fn an_answer_that_does_not_fit_is_asked_for_again_and_given_up_in_the_end(
         let (questions, outcome) = client.converse("ask", json!({}), wrong).await;
         assert_eq!(questions.len(), 3, "modern {modern}: {outcome}");
         assert_eq!(outcome["result"]["isError"], true);
-        assert!(text(&outcome).contains("no answer came that fits the question"), "{outcome}");
+        assert!(text(&outcome).contains("the client sent no valid answer to the question"), "{outcome}");
         assert!(text(&outcome).contains("`why`"), "{outcome}");
     }
 }

@@ -63,7 +63,7 @@ show("less", less)
         assert_eq!(ended.value()["result"]["isError"], true, "{}", ended.raw);
         let text = ended.text();
         assert!(
-            text.contains("`call` comes where `call` was done before") || text.contains("took another way"),
+            text.contains("`call` comes where `call` was done before") || text.contains("did not repeat the calls"),
             "{text}"
         );
     }

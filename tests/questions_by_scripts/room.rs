@@ -35,7 +35,7 @@ async fn a_call_that_does_not_fit_is_refused_until_others_are_answered() {
     }
     let refused = client.call("handler", "{}").await;
     assert_eq!(refused.value()["result"]["isError"], true, "{}", refused.raw);
-    assert_eq!(refused.text(), "too many calls wait for answers: they may take 64 MiB together");
+    assert_eq!(refused.text(), "too many calls wait for answers: the limit is 64 MiB in total; try again later");
     for question in &questions {
         client.send(&message::result(question, &accept().to_string())).await;
     }

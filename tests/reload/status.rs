@@ -108,7 +108,7 @@ async fn a_script_that_fails_for_one_person_only_is_shown_with_their_name() {
     };
     assert_eq!(list("secret-a").await.tool_names(), ["tool"]);
     for _ in 0..2 {
-        assert!(list("secret-b").await.error_message().contains("its log says why"));
+        assert!(list("secret-b").await.error_message().contains("see the proxy's log"));
     }
     let status = proxy.world.run(["status", "--json"]).await.expect(0).json();
     assert_eq!(status["scriptErrors"], json!([]));

@@ -49,7 +49,7 @@ async fn a_session_is_told_why_something_cannot_be_followed() {
         assert_eq!(deaf.error_message(), "server `deaf` does not support resource subscriptions");
         let own = subscribe(&mut client, "own://one").await;
         assert_eq!(own.error_code(), -32602);
-        assert_eq!(own.error_message(), "own://one cannot be subscribed to: it is made when it is read");
+        assert_eq!(own.error_message(), "cannot subscribe to `own://one`: the script generates it on every read");
         assert_eq!(subscribe(&mut client, "fake+memo://greeting").await.result(), "{}");
         for params in ["{}", r#"{"uri":7}"#, r#"{"uri":"a:b","uri":"c:d"}"#] {
             assert_eq!(client.proxy.client.request("resources/subscribe", params).await.error_code(), -32602);
@@ -152,7 +152,7 @@ async fn a_client_can_follow_a_thousand_and_no_more() {
     }
     let refused = client.proxy.client.request("resources/subscribe", &params(1000)).await;
     assert_eq!(refused.error_code(), -32603);
-    assert_eq!(refused.error_message(), "too many subscriptions: a client can have 1000 at once");
+    assert_eq!(refused.error_message(), "too many subscriptions: the limit is 1000 per client");
     // What it follows already, and what takes the place of another, is no more than before.
     client.proxy.client.request("resources/subscribe", &params(7)).await.result();
     client.proxy.client.request("resources/unsubscribe", &params(7)).await.result();

@@ -1,43 +1,43 @@
-//! A client as the proxy knows it, in either era.
+//! The data of one client, of a session or of a stateless request.
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::changes::Seen;
 use super::links::Links;
-use super::log_level::Level;
-use super::questions::Questions;
+use super::list_changes::SeenSurface;
+use super::log_level::ClientLogLevel;
+use super::pending_questions::PendingQuestions;
 use super::sink::MessageSink;
-use super::subscriptions::Subscriptions;
+use super::subscriptions::SessionSubscriptions;
 use crate::gateway::SurfaceHandle;
 use crate::json::RawRef;
 use crate::model::{Abilities, ClientInfo, Owner, Principal, SurfaceKey};
 use crate::wire::Revision;
 
-/// A client: of a session, or of one stateless request.
+/// A client with a session, or the sender of one stateless request.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) revision: Revision,
     pub(crate) principal: Principal,
     pub(crate) owner: Owner,
-    /// Gives the surface that this client sees.
+    /// Looks up the surface of this client.
     pub(crate) surface_handle: Arc<SurfaceHandle>,
-    /// The lists that the client of a session last saw.
-    pub(crate) seen: Option<Arc<Seen>>,
+    /// The surface whose lists the client of a session saw last.
+    pub(crate) seen_surface: Option<Arc<SeenSurface>>,
     pub(crate) abilities: Abilities,
-    /// What the client says about itself: in its handshake, or with every request.
+    /// The `clientInfo` and capabilities from the handshake, or from each request of a stateless client.
     pub(crate) info: Arc<ClientInfo>,
-    /// The headers of this request that the config lets scripts see.
+    /// The headers of this request that the config exposes to scripts.
     pub(crate) headers: Arc<[(String, String)]>,
-    pub(crate) level: Level,
+    pub(crate) level: ClientLogLevel,
     /// Sends requests to a session-based client.
-    pub(crate) questions: Option<Arc<Questions>>,
+    pub(crate) questions: Option<Arc<PendingQuestions>>,
     /// The resources that the client of a session subscribed to.
-    pub(crate) subscriptions: Option<Subscriptions>,
+    pub(crate) subscriptions: Option<SessionSubscriptions>,
     /// Cancelled when the session ends.
     pub(crate) gone: Option<CancellationToken>,
-    /// The resource links that the client was given; none for anonymous requests without a session.
+    /// The resource links that the client has received; `None` for anonymous requests without a session.
     pub(crate) links: Option<Arc<Links>>,
 }
 
@@ -53,13 +53,13 @@ impl Client {
         Client {
             revision,
             surface_handle: surface_handle(&principal, &info),
-            seen: Some(Arc::default()),
+            seen_surface: Some(Arc::default()),
             principal,
             owner: Owner::new_session(),
             abilities,
             info,
             headers: Arc::default(),
-            level: Level::new_session(),
+            level: ClientLogLevel::new_session(),
             questions: Some(Arc::default()),
             subscriptions: None,
             gone: Some(CancellationToken::new()),
@@ -67,9 +67,9 @@ impl Client {
         }
     }
 
-    /// Adds the sink for messages that no request asked for.
+    /// Adds the sink for messages that do not belong to a request of the client.
     pub(crate) fn with_sink(self, sink: MessageSink) -> Self {
-        Client { subscriptions: Some(Subscriptions::new(sink)), ..self }
+        Client { subscriptions: Some(SessionSubscriptions::new(sink)), ..self }
     }
 
     /// The capabilities that a stateless client declared with this request.

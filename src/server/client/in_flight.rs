@@ -1,4 +1,4 @@
-//! Requests of one client that are being worked on, by the client's own ids.
+//! The running requests of one client by JSON-RPC id, so that `notifications/cancelled` can cancel them.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use crate::json::{Object, RawRef};
 use crate::wire::{Id, Notification, RpcError};
 
-/// More at once than any honest client has.
-const LIMIT: usize = 10_000;
+/// The maximum number of concurrent requests of one client: far more than a normal client sends.
+const MAX_REQUESTS: usize = 10_000;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, CancellationToken>>>);
@@ -20,28 +20,28 @@ impl InFlight {
         self.0.lock()
     }
 
-    /// Takes a request in. Two at once under one id could not be told apart.
-    pub(crate) fn begin(&self, id: &Id) -> Result<Running, RpcError> {
+    /// Registers a request. An id that is in use is an error, because the responses would be ambiguous.
+    pub(crate) fn begin(&self, id: &Id) -> Result<InFlightRequest, RpcError> {
         let mut requests = self.lock();
-        if requests.len() >= LIMIT {
-            return Err(RpcError::internal("too many requests at once"));
+        if requests.len() >= MAX_REQUESTS {
+            return Err(RpcError::internal("too many concurrent requests"));
         }
         if requests.contains_key(id) {
-            return Err(RpcError::invalid_request("this id is in use by a request that is not answered yet"));
+            return Err(RpcError::invalid_request("the request id is in use by a request that is still running"));
         }
         let cancel = CancellationToken::new();
         requests.insert(id.clone(), cancel.clone());
-        Ok(Running { requests: self.clone(), id: id.clone(), cancel })
+        Ok(InFlightRequest { requests: self.clone(), id: id.clone(), cancel })
     }
 
-    /// Acts on what a client says unasked, as far as it concerns its requests.
+    /// Handles a notification of the client if it concerns running requests.
     pub(crate) fn take_notification(&self, notification: &Notification) {
         if notification.method == "notifications/cancelled" {
             self.cancel(notification.params.as_deref());
         }
     }
 
-    /// Acts on `notifications/cancelled`; an id that is not there is ignored.
+    /// Handles `notifications/cancelled`. An unknown id is ignored.
     fn cancel(&self, params: Option<&RawRef>) {
         let Some(Ok(params)) = params.map(Object::of) else { return };
         let id = params.get("requestId").and_then(|id| Id::parse(id.get()));
@@ -61,15 +61,15 @@ impl InFlight {
     }
 }
 
-/// One running request; leaves the table when it is dropped.
+/// One running request. Dropping it removes it from the table.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct InFlightRequest {
     requests: InFlight,
     id: Id,
     pub(crate) cancel: CancellationToken,
 }
 
-impl Drop for Running {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.requests.lock().remove(&self.id);
     }

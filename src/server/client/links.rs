@@ -1,4 +1,5 @@
-//! Resources that a client knows from a link in a result: nobody lists them, so what is remembered is who gave the link.
+//! Remembers which server sent a link to a resource. Linked resources need not be listed, so the link is the only way to
+//! find the server for `resources/read`.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
@@ -7,52 +8,52 @@ use std::sync::Arc;
 use crate::json::{Object, RawRef};
 use crate::model::Principal;
 
-/// Links of one client; the oldest go first.
-const LIMIT: usize = 1000;
-/// Longer ones are not worth the room.
-const LONGEST: usize = 4096;
-/// Principals whose links are remembered.
-const PRINCIPALS: usize = 10_000;
+/// The maximum number of links per client. The oldest links are removed first.
+const MAX_LINKS: usize = 1000;
+/// Links with a longer URI are not remembered.
+const MAX_URI_LENGTH: usize = 4096;
+/// The maximum number of principals whose links are remembered.
+const MAX_PRINCIPALS: usize = 10_000;
 
-/// The links that one owner was given: a session, or a principal whose requests stand alone.
+/// The links that one session, or one principal with stateless requests, has received.
 #[derive(Debug, Default)]
-pub(crate) struct Links(Mutex<Known>);
+pub(crate) struct Links(Mutex<LinkMap>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct LinkMap {
     servers: HashMap<Arc<str>, Arc<str>>,
     order: VecDeque<Arc<str>>,
 }
 
 impl Links {
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, LinkMap> {
         self.0.lock()
     }
 
     /// Remembers the links in a result.
     pub(crate) fn remember(&self, server: &Arc<str>, result: &RawRef) {
         let uris = uris(result);
-        let mut known = self.lock();
-        for uri in uris.into_iter().filter(|uri| uri.len() <= LONGEST) {
+        let mut links = self.lock();
+        for uri in uris.into_iter().filter(|uri| uri.len() <= MAX_URI_LENGTH) {
             let uri: Arc<str> = uri.into();
-            if known.servers.insert(Arc::clone(&uri), Arc::clone(server)).is_none() {
-                known.order.push_back(uri);
+            if links.servers.insert(Arc::clone(&uri), Arc::clone(server)).is_none() {
+                links.order.push_back(uri);
             }
-            while known.order.len() > LIMIT {
-                if let Some(oldest) = known.order.pop_front() {
-                    known.servers.remove(&oldest);
+            while links.order.len() > MAX_LINKS {
+                if let Some(oldest) = links.order.pop_front() {
+                    links.servers.remove(&oldest);
                 }
             }
         }
     }
 
-    /// The server that gave a link to this URI.
+    /// The server that sent a link to this URI.
     pub(crate) fn server_of(&self, uri: &str) -> Option<Arc<str>> {
         self.lock().servers.get(uri).cloned()
     }
 }
 
-/// The URIs in the blocks of a tool's or prompt's result.
+/// The URIs in the content blocks of a tool result or a prompt result.
 fn uris(result: &RawRef) -> Vec<String> {
     let Ok(result) = Object::of(result) else { return Vec::new() };
     let list = |member: &str| -> Vec<&RawRef> {
@@ -71,12 +72,12 @@ fn uri(block: &RawRef) -> Option<String> {
     }
 }
 
-/// The links of principals that have no session.
+/// The links of principals whose requests are stateless.
 #[derive(Debug, Default)]
 pub(crate) struct LinkTable(Mutex<HashMap<Principal, Arc<Links>>>);
 
 impl LinkTable {
-    /// The links of a principal. Anonymous requests have none: they need not be one person's.
+    /// The links of a principal. `None` for anonymous requests, which may come from different people.
     pub(crate) fn of(&self, principal: &Principal) -> Option<Arc<Links>> {
         if principal.anonymous {
             return None;
@@ -85,8 +86,8 @@ impl LinkTable {
         if let Some(links) = table.get(principal) {
             return Some(Arc::clone(links));
         }
-        if table.len() >= PRINCIPALS {
-            // A forgotten link costs its reader another call of the tool, no more.
+        if table.len() >= MAX_PRINCIPALS {
+            // A client whose link is forgotten only has to call the tool again.
             table.clear();
         }
         Some(Arc::clone(table.entry(principal.clone()).or_default()))
@@ -101,7 +102,7 @@ mod tests {
     fn links_in_tools_and_prompts_are_remembered_within_bounds() {
         let links = Links::default();
         let (server, raw) = (Arc::from("a"), |text: String| crate::json::valid(text).unwrap());
-        for number in 0..=LIMIT {
+        for number in 0..=MAX_LINKS {
             let block = format!(r#"{{"type":"resource_link","uri":"x://{number}","name":"n"}}"#);
             links.remember(&server, &raw(format!(r#"{{"content":[{block}]}}"#)));
         }

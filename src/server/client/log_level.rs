@@ -1,48 +1,48 @@
-//! The least severity of log messages that a client receives.
+//! The minimum severity of the log messages that a client receives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::wire::Severity;
 
-/// The level of a session, until another is set.
+/// The level that a session has set with `logging/setLevel`.
 #[derive(Debug)]
-pub(crate) struct SessionLevel(AtomicU8);
+pub(crate) struct SessionLogLevel(AtomicU8);
 
-/// Nothing was said yet: the server chooses.
+/// No level is set: the client receives every message.
 const UNSET: u8 = u8::MAX;
 
 #[derive(Clone, Debug)]
-pub(crate) enum Level {
-    Session(Arc<SessionLevel>),
-    /// A stateless client says it with every request, or wants none.
+pub(crate) enum ClientLogLevel {
+    Session(Arc<SessionLogLevel>),
+    /// The level in a stateless request. `None`: the client receives no log messages.
     Request(Option<Severity>),
 }
 
-impl Level {
+impl ClientLogLevel {
     pub(crate) fn new_session() -> Self {
-        Level::Session(Arc::new(SessionLevel(AtomicU8::new(UNSET))))
+        ClientLogLevel::Session(Arc::new(SessionLogLevel(AtomicU8::new(UNSET))))
     }
 
-    /// What servers are asked for.
-    pub(crate) fn wanted(&self) -> Option<Severity> {
+    /// The minimum severity, if one is set. Servers are asked for the same level.
+    pub(crate) fn threshold(&self) -> Option<Severity> {
         match self {
-            Level::Session(level) => Severity::ALL.get(usize::from(level.0.load(Ordering::Relaxed))).copied(),
-            Level::Request(level) => *level,
+            ClientLogLevel::Session(level) => Severity::ALL.get(usize::from(level.0.load(Ordering::Relaxed))).copied(),
+            ClientLogLevel::Request(level) => *level,
         }
     }
 
-    /// Whether a message is for this client.
-    pub(crate) fn takes(&self, severity: Severity) -> bool {
-        match (self, self.wanted()) {
-            (_, Some(wanted)) => severity >= wanted,
-            (Level::Session(_), None) => true,
-            (Level::Request(_), None) => false,
+    /// Whether the client receives messages of this severity.
+    pub(crate) fn includes(&self, severity: Severity) -> bool {
+        match (self, self.threshold()) {
+            (_, Some(minimum)) => severity >= minimum,
+            (ClientLogLevel::Session(_), None) => true,
+            (ClientLogLevel::Request(_), None) => false,
         }
     }
 }
 
-impl SessionLevel {
+impl SessionLogLevel {
     pub(crate) fn set(&self, severity: Severity) {
         self.0.store(severity as u8, Ordering::Relaxed);
     }

@@ -1,7 +1,8 @@
-//! A client: who it is, what it may be told and asked, and the ways to reach it. Data and channels; the methods act on it.
+//! A connected client: identity, capabilities, and the channels that carry notifications and questions to it. The MCP
+//! methods in `methods/` use this data.
 
-pub(crate) mod changes;
-pub(crate) mod followed;
+pub(crate) mod list_changes;
+pub(crate) mod resource_updates;
 pub(crate) mod in_flight;
 pub(crate) mod links;
 pub(crate) mod log_level;
@@ -9,8 +10,8 @@ pub(crate) mod client;
 pub(crate) mod sink;
 pub(crate) mod peer;
 pub(crate) mod question_channel;
-pub(crate) mod questions;
-pub(crate) mod replay;
-pub(crate) mod stream;
+pub(crate) mod pending_questions;
+pub(crate) mod replay_budget;
+pub(crate) mod session_stream;
 pub(crate) mod subscriptions;
-pub(crate) mod task_names;
+pub(crate) mod task_ids;

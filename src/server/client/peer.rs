@@ -1,4 +1,4 @@
-//! The requesting client as the rest of the proxy sees it while its request runs: progress, log messages, questions.
+//! Implements [`Peer`] for the requesting client: sends it progress, log messages and questions while its request runs.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,18 +11,18 @@ use tokio_util::sync::CancellationToken;
 use super::client::Client;
 use super::question_channel::QuestionSender;
 use super::sink::MessageSink;
-use super::task_names;
-use super::task_names::TaskNames;
+use super::task_ids;
+use super::task_ids::TaskIds;
 use crate::backend::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Owner, is_protocol_method};
 use crate::wire::{Revision, RpcError, Severity, encode, key, without_reserved};
 
-/// The request through which the client is reached. A stateless client sends a new one with every round of a call.
+/// The request that currently carries the call. A stateless client sends a new request for every round of a call.
 #[derive(Debug)]
 struct Round {
     sink: MessageSink,
-    /// The progress token, as it was written.
+    /// The progress token, byte for byte.
     token: Option<Raw>,
     last_progress: f64,
     /// The client as this request declares it: its capabilities may change from one round to the next.
@@ -57,7 +57,7 @@ pub(crate) struct ClientPeer {
     ask_by: AskBy,
     wants_progress: AtomicBool,
     /// The task that the request is about.
-    task: OnceLock<TaskNames>,
+    task: OnceLock<TaskIds>,
 }
 
 impl ClientPeer {
@@ -71,7 +71,7 @@ impl ClientPeer {
         })
     }
 
-    /// This client, asked in another way.
+    /// A peer for the same client and request that asks questions in another way.
     pub(crate) fn asked_by(&self, ask_by: AskBy) -> Arc<Self> {
         let (sink, token) = self.sink_and_token();
         let peer = ClientPeer::new(&self.client, &sink, ask_by);
@@ -90,7 +90,7 @@ impl ClientPeer {
     }
 
     /// The request is about this task, which client and server know by different ids.
-    pub(crate) fn set_task(&self, task: TaskNames) {
+    pub(crate) fn set_task(&self, task: TaskIds) {
         // A request is about one task only.
         let _ = self.task.set(task);
     }
@@ -110,10 +110,10 @@ impl ClientPeer {
         *self.round() = Round::new(&peer.client, &sink, token);
     }
 
-    /// Between two requests of a stateless client there is nowhere to send to.
+    /// Discards messages from now on: between two requests of a stateless client there is no stream to send them on.
     pub(crate) fn suspend(&self) {
         let mut round = self.round();
-        (round.sink, round.token) = (MessageSink::Nowhere, None);
+        (round.sink, round.token) = (MessageSink::Discard, None);
     }
 }
 
@@ -142,14 +142,14 @@ impl Peer for ClientPeer {
     }
 
     fn log_level(&self) -> Option<Severity> {
-        self.round().client.level.wanted()
+        self.round().client.level.threshold()
     }
 
     fn understands_url_error(&self) -> bool {
         self.client.revision == Revision::V2025_11_25 && self.client.abilities.url
     }
 
-    /// Values that do not increase are not passed on: the protocol wants them to.
+    /// Forwards progress. Values that do not increase are dropped, because MCP requires increasing values.
     fn progress(&self, params: &RawRef) {
         let Ok(object) = Object::of(params) else { return };
         let value = object.get("progress").and_then(|value| value.get().parse::<f64>().ok());
@@ -165,27 +165,28 @@ impl Peer for ClientPeer {
         let Ok(object) = Object::of(params) else { return };
         let severity = object.string("level").and_then(|level| Severity::parse(&level));
         let round = self.round();
-        if severity.is_none_or(|severity| !round.client.level.takes(severity)) {
+        if severity.is_none_or(|severity| !round.client.level.includes(severity)) {
             return;
         }
-        let params = task_names::outward(self.task.get(), params);
+        let params = task_ids::for_client(self.task.get(), params);
         round.sink.try_send(encode::notification("notifications/message", Some(params.get())));
     }
 
     fn tell(&self, method: &str, params: Option<&RawRef>) {
         if method == TASK_STATUS {
-            let told = self.task.get().zip(params).and_then(|(task, params)| task.status(params));
-            if let Some(params) = told.filter(|_| self.client.revision == Revision::V2025_11_25) {
+            let status_params = self.task.get().zip(params).and_then(|(task, params)| task.status(params));
+            if let Some(params) = status_params.filter(|_| self.client.revision == Revision::V2025_11_25) {
                 self.round().sink.try_send(encode::notification(method, Some(params.get())));
             }
             return;
         }
-        // Of the protocol's own this one alone concerns a call, in the one revision that has it.
-        let of_call = method == "notifications/elicitation/complete" && self.client.revision == Revision::V2025_11_25;
-        if is_protocol_method(method) && !of_call {
+        // Of the notifications that MCP defines, only this one concerns a call, and only 2025-11-25 has it.
+        let concerns_call =
+            method == "notifications/elicitation/complete" && self.client.revision == Revision::V2025_11_25;
+        if is_protocol_method(method) && !concerns_call {
             return;
         }
-        let params = params.map(|params| task_names::outward(self.task.get(), params));
+        let params = params.map(|params| task_ids::for_client(self.task.get(), params));
         self.round().sink.try_send(encode::notification(method, params.as_deref().map(RawRef::get)));
     }
 
@@ -195,14 +196,14 @@ impl Peer for ClientPeer {
             (AskBy::Conversation(asking), _) => asking.ask(question),
             (AskBy::Request, Some(questions)) => {
                 let sink = self.round().sink.clone();
-                let params = match crate::server::era::older_question::told(self.client.revision, &question) {
-                    Ok(params) => task_names::outward(self.task.get(), &params).into_owned(),
+                let params = match crate::server::era::older_question::params_for(self.client.revision, &question) {
+                    Ok(params) => task_ids::for_client(self.task.get(), &params).into_owned(),
                     Err(error) => return refuse(error),
                 };
                 let (questions, task) = (Arc::clone(questions), self.task.get().cloned());
                 let answer = async move {
                     let answer = questions.ask(sink, question.method, params).await?;
-                    Ok(task_names::inward(task.as_ref(), &answer).into_owned())
+                    Ok(task_ids::for_server(task.as_ref(), &answer).into_owned())
                 };
                 answer.boxed()
             }
@@ -217,8 +218,8 @@ impl Peer for ClientPeer {
                 AskBy::Conversation(_) => true,
                 AskBy::Request => {
                     let reachable =
-                        !matches!(self.round().sink, MessageSink::Nowhere) && self.client.questions.is_some();
-                    reachable && crate::server::era::older_question::told(self.client.revision, question).is_ok()
+                        !matches!(self.round().sink, MessageSink::Discard) && self.client.questions.is_some();
+                    reachable && crate::server::era::older_question::params_for(self.client.revision, question).is_ok()
                 }
             }
     }

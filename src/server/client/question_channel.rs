@@ -1,4 +1,5 @@
-//! The channel by which a running call asks a stateless client, which is asked by the result of its request.
+//! The channel from a running call to the conversation that asks the stateless client, by returning the questions as the
+//! result of the client's request.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -8,16 +9,16 @@ use crate::backend::Question;
 use crate::json::Raw;
 use crate::wire::RpcError;
 
-/// Takes the questions of a running call.
+/// Sends the questions of a running call.
 #[derive(Clone, Debug)]
-pub(crate) struct QuestionSender(mpsc::UnboundedSender<PendingQuestion>);
+pub(crate) struct QuestionSender(mpsc::UnboundedSender<QueuedQuestion>);
 
 /// A question that waits for its answer.
 #[derive(Debug)]
-pub(crate) struct PendingQuestion {
+pub(crate) struct QueuedQuestion {
     pub(crate) question: Question,
     pub(crate) answer: oneshot::Sender<Result<Raw, RpcError>>,
-    /// How often the client came back without an answer to it.
+    /// How often the client retried without an answer to this question.
     pub(crate) reminders: usize,
 }
 
@@ -29,9 +30,9 @@ impl QuestionSender {
 
     pub(crate) fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let (sender, answer) = oneshot::channel();
-        let sent = self.0.send(PendingQuestion { question, answer: sender, reminders: 0 });
+        let sent = self.0.send(QueuedQuestion { question, answer: sender, reminders: 0 });
         async move {
-            let gone = || Err(RpcError::internal("the client did not come back"));
+            let gone = || Err(RpcError::internal("the client did not retry the request with an answer"));
             if sent.is_err() {
                 return gone();
             }
@@ -41,6 +42,6 @@ impl QuestionSender {
     }
 }
 
+/// Receives the questions of a running call.
 #[derive(Debug)]
-/// Gives the questions of a running call.
-pub(crate) struct QuestionReceiver(pub(crate) mpsc::UnboundedReceiver<PendingQuestion>);
+pub(crate) struct QuestionReceiver(pub(crate) mpsc::UnboundedReceiver<QueuedQuestion>);

@@ -1,47 +1,47 @@
-//! Where messages about a running request go: to the one that made it, and nobody else.
+//! The destination of messages about a running request: only the client that made the request.
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::stream::Stream;
+use super::session_stream::SessionStream;
 
 #[derive(Clone, Debug)]
 pub(crate) enum MessageSink {
     /// A connection, or the response stream of a stateless request.
     Queue(mpsc::Sender<String>),
-    /// A stream of a session, which can be taken up again.
-    Stream(Arc<Stream>),
-    /// The client takes a single answer and nothing before it.
-    Nowhere,
+    /// An event stream of a session, which the client can resume.
+    SessionStream(Arc<SessionStream>),
+    /// Drops every message: the client accepts a single response and no event stream.
+    Discard,
 }
 
 impl MessageSink {
-    /// Ends when somebody is there to hear.
+    /// Waits until the client is connected to the stream.
     pub(crate) async fn ready(&self) {
-        if let MessageSink::Stream(stream) = self {
-            stream.reader().await;
+        if let MessageSink::SessionStream(stream) = self {
+            stream.wait_for_reader().await;
         }
     }
 
-    /// Sends one message, waiting while the client does not read. A client that is gone needs none.
+    /// Sends one message, and waits while the queue is full. A message to a disconnected client is dropped.
     pub(crate) async fn send(&self, message: String) {
         match self {
             MessageSink::Queue(queue) => drop(queue.send(message).await),
-            MessageSink::Stream(stream) => stream.push(&message).await,
-            MessageSink::Nowhere => {}
+            MessageSink::SessionStream(stream) => stream.push(&message).await,
+            MessageSink::Discard => {}
         }
     }
 
-    /// Sends one message that nobody has to wait for; it is lost where the client does not keep up.
+    /// Sends one message without waiting. The message is dropped if the queue is full.
     pub(crate) fn try_send(&self, message: String) {
         let sent = match self {
             MessageSink::Queue(queue) => queue.try_send(message).is_ok(),
-            MessageSink::Stream(stream) => stream.try_push(&message),
-            MessageSink::Nowhere => true,
+            MessageSink::SessionStream(stream) => stream.try_push(&message),
+            MessageSink::Discard => true,
         };
         if !sent {
-            tracing::debug!("a notification was dropped: its reader does not keep up");
+            tracing::debug!("dropped a notification: the client reads too slowly");
         }
     }
 }

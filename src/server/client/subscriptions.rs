@@ -1,4 +1,4 @@
-//! The resources that the client of a session subscribed to.
+//! The resource subscriptions of a session, and the task that sends their update notifications.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -6,22 +6,21 @@ use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
-use super::followed;
-use super::followed::Followed;
+use super::resource_updates;
+use super::resource_updates::ResourceUpdates;
 use super::sink::MessageSink;
-use crate::gateway::SurfaceHandle;
-use crate::server::Server;
+use crate::gateway::{Gateway, SurfaceHandle};
 
-/// Between two rounds of notifications: a resource that changes constantly is not announced constantly.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The minimum time between two rounds of notifications, for resources that change constantly.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a client follows, and the way it is told. It ends when the last copy is dropped.
+/// The subscriptions of a session and the sink for their notifications. Dropping the last clone ends the subscriptions.
 #[derive(Clone, Debug)]
-pub(crate) struct Subscriptions(Arc<Inner>);
+pub(crate) struct SessionSubscriptions(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    followed: Arc<Followed>,
+    updates: Arc<ResourceUpdates>,
     sink: MessageSink,
     notifier: Mutex<Option<AbortHandle>>,
 }
@@ -34,42 +33,43 @@ impl Drop for Inner {
     }
 }
 
-impl Subscriptions {
+impl SessionSubscriptions {
     pub(crate) fn new(sink: MessageSink) -> Self {
-        Subscriptions(Arc::new(Inner { followed: Arc::default(), sink, notifier: Mutex::default() }))
+        SessionSubscriptions(Arc::new(Inner { updates: Arc::default(), sink, notifier: Mutex::default() }))
     }
 
-    /// Where the client is told what it did not ask for.
+    /// The sink for messages that do not belong to a request of the client.
     pub(crate) fn sink(&self) -> &MessageSink {
         &self.0.sink
     }
 
-    /// Ends all of them.
+    /// Ends all subscriptions.
     pub(crate) fn clear(&self) {
-        self.0.followed.clear();
+        self.0.updates.clear();
     }
 
-    pub(crate) fn followed(&self) -> &Arc<Followed> {
-        &self.0.followed
+    pub(crate) fn updates(&self) -> &Arc<ResourceUpdates> {
+        &self.0.updates
     }
 
-    /// Starts the task that sends update notifications; clients without subscriptions have none.
-    pub(crate) fn start_notifying(&self, server: &Server, view: &Arc<SurfaceHandle>) {
+    /// Starts the task that sends update notifications, unless it is running. It starts with the first subscription.
+    pub(crate) fn start_notifying(&self, gateway: &Arc<Gateway>, handle: &Arc<SurfaceHandle>) {
         let mut notifier = self.0.notifier.lock();
         if notifier.is_none() {
-            let task = notify(server.clone(), Arc::clone(view), Arc::clone(&self.0.followed), self.0.sink.clone());
+            let task =
+                notify(Arc::clone(gateway), Arc::clone(handle), Arc::clone(&self.0.updates), self.0.sink.clone());
             *notifier = Some(tokio::spawn(task).abort_handle());
         }
     }
 }
 
-async fn notify(server: Server, view: Arc<SurfaceHandle>, followed: Arc<Followed>, sink: MessageSink) {
+async fn notify(gateway: Arc<Gateway>, handle: Arc<SurfaceHandle>, updates: Arc<ResourceUpdates>, sink: MessageSink) {
     loop {
-        followed.updated().await;
+        updates.updated().await;
         sink.ready().await;
-        for uri in followed.take_updates(&server, &view) {
-            sink.send(followed::notification(&uri)).await;
+        for uri in updates.take_updates(&gateway, &handle) {
+            sink.send(resource_updates::notification(&uri)).await;
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(UPDATE_INTERVAL).await;
     }
 }

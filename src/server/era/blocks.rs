@@ -1,11 +1,11 @@
-//! Content blocks that a client's revision does not have yet, told with those it has. Types nobody knows pass: they may
-//! come from a revision that is newer than all of ours.
+//! Converts content blocks that a client's revision does not define into blocks that it defines. Unknown block types are
+//! passed on: they may come from a future revision.
 
 use crate::json::{Needle, Object, Raw, RawRef, array, object, raw};
 use crate::model::ItemKind;
 use crate::wire::Revision;
 
-/// The result of a tool or prompt with the blocks this revision has. Most results need no more than a glance.
+/// Converts the blocks of a tool or prompt result for a revision. A substring search rules out most results quickly.
 pub(crate) fn encode_for(revision: Revision, kind: ItemKind, result: Raw) -> Raw {
     if !has_newer_blocks(revision, &result) {
         return result;
@@ -26,7 +26,7 @@ fn has_newer_blocks(revision: Revision, result: &RawRef) -> bool {
 static AUDIO: Needle = Needle::new("audio");
 static LINK: Needle = Needle::new("resource_link");
 
-/// Whether a result may hold links, at a glance.
+/// Whether a result may contain resource links. A fast substring search with false positives.
 pub(crate) fn has_links(result: &RawRef) -> bool {
     LINK.is_in(result.get())
 }
@@ -43,14 +43,14 @@ fn in_prompt(revision: Revision, result: &RawRef) -> Option<Raw> {
     let message = |(index, raw): (usize, &&RawRef)| {
         let message = Object::of(raw).ok()?;
         let content = message.get("content")?;
-        let told = in_list(revision, content).or_else(|| block(revision, index, content))?;
-        Some(message.edit().set("content", &told).finish_raw())
+        let converted = in_list(revision, content).or_else(|| block(revision, index, content))?;
+        Some(message.edit().set("content", &converted).finish_raw())
     };
     let messages = replaced(&messages, message)?;
     Some(object.edit().set("messages", &messages).finish_raw())
 }
 
-/// A list of blocks; none if it stays as it is.
+/// Converts a list of blocks; `None` if nothing changes.
 fn in_list(revision: Revision, blocks: &RawRef) -> Option<Raw> {
     let blocks: Vec<&RawRef> = serde_json::from_str(blocks.get()).ok()?;
     replaced(&blocks, |(index, raw)| block(revision, index, raw))
@@ -64,7 +64,7 @@ fn replaced(items: &[&RawRef], change: impl Fn((usize, &&RawRef)) -> Option<Raw>
     Some(array(items.iter().zip(&changed).map(|(item, changed)| changed.as_deref().unwrap_or(item))))
 }
 
-/// One block; none if it stays as it is.
+/// Converts one block; `None` if it does not change.
 fn block(revision: Revision, index: usize, raw: &RawRef) -> Option<Raw> {
     let block = Object::of(raw).ok()?;
     match block.string("type")?.as_str() {
@@ -75,30 +75,31 @@ fn block(revision: Revision, index: usize, raw: &RawRef) -> Option<Raw> {
 }
 
 fn link_as_text(link: &Object<'_>) -> Raw {
-    let said = |member: &str| link.string(member).filter(|text| !text.is_empty());
-    let mut text = said("title").or_else(|| said("name")).unwrap_or_else(|| "resource".to_owned());
-    if let Some(kind) = said("mimeType") {
+    let member = |name: &str| link.string(name).filter(|text| !text.is_empty());
+    let mut text = member("title").or_else(|| member("name")).unwrap_or_else(|| "resource".to_owned());
+    if let Some(kind) = member("mimeType") {
         text.push_str(&format!(" ({kind})"));
     }
-    text.push_str(&format!(": {}", said("uri").unwrap_or_default()));
-    if let Some(description) = said("description") {
+    text.push_str(&format!(": {}", member("uri").unwrap_or_default()));
+    if let Some(description) = member("description") {
         text.push_str(&format!("\n{description}"));
     }
     let (kind, text) = (raw("text"), raw(&text));
-    object([("type", &*kind), ("text", &*text)].into_iter().chain(kept(link)))
+    object([("type", &*kind), ("text", &*text)].into_iter().chain(common_members(link)))
 }
 
-/// The sound itself is kept. It needs a URI there, which nobody can read again.
+/// Converts audio to an embedded resource with the same data. A resource requires a URI, so one is made up; it cannot be
+/// read.
 fn audio_as_resource(audio: &Object<'_>, index: usize) -> Option<Raw> {
     let mime_type = audio.get("mimeType").unwrap_or(const { RawRef::string_literal("\"audio/*\"") });
     let uri = raw(&format!("embedded:audio/{index}"));
     let resource = object([("uri", &*uri), ("mimeType", mime_type), ("blob", audio.get("data")?)]);
     let kind = raw("resource");
-    Some(object([("type", &*kind), ("resource", &*resource)].into_iter().chain(kept(audio))))
+    Some(object([("type", &*kind), ("resource", &*resource)].into_iter().chain(common_members(audio))))
 }
 
-/// What every kind of block may carry.
-fn kept<'a>(block: &Object<'a>) -> impl Iterator<Item = (&'static str, &'a RawRef)> {
+/// The members that every type of block may have.
+fn common_members<'a>(block: &Object<'a>) -> impl Iterator<Item = (&'static str, &'a RawRef)> {
     ["annotations", "_meta"].into_iter().filter_map(|member| Some((member, block.get(member)?)))
 }
 
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_a_revision_lacks_are_told_with_those_it_has() {
+    fn blocks_that_a_revision_lacks_are_converted_to_those_it_has() {
         let link = r#"{"type":"text","text":"b (text/plain): a://b\nA b"}"#;
         let audio = r#"{"type":"resource","resource":{"uri":"embedded:audio/1","mimeType":"audio/wav","blob":"QQ=="},"annotations":{"priority":1.0}}"#;
         let whole = |audio: &str, link: &str| format!(r#"{{"x":1.10,"content":[{TEXT},{audio},{link},{FUTURE}]}}"#);

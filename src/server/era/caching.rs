@@ -1,4 +1,4 @@
-//! For how long and for whom a stateless client may keep a result.
+//! The cache hints `ttlMs` and `cacheScope` in results for stateless clients.
 
 use super::encode_for;
 use crate::backend::CacheHint;
@@ -8,7 +8,7 @@ use crate::wire::{Revision, RpcError};
 const PUBLIC: &RawRef = RawRef::string_literal("\"public\"");
 const PRIVATE: &RawRef = RawRef::string_literal("\"private\"");
 
-/// A list, with what holds for all of its parts.
+/// Adds cache hints to a list.
 pub(crate) fn list(revision: Revision, body: &RawRef, cache_hint: CacheHint) -> Result<Raw, RpcError> {
     let object = Object::of(body).map_err(|error| RpcError::internal(&error.to_string()))?;
     let scope = if cache_hint.public { PUBLIC } else { PRIVATE };
@@ -17,8 +17,8 @@ pub(crate) fn list(revision: Revision, body: &RawRef, cache_hint: CacheHint) -> 
     encode_for::result(revision, edit.finish_raw())
 }
 
-/// What a resource was found to be. Only a stateless server can say that it may be kept; all else is for this client,
-/// and old at once.
+/// Adds cache hints to the result of `resources/read`. Only hints of a stateless server are passed on; any other result
+/// is private and expires at once.
 pub(crate) fn contents(revision: Revision, body: Raw) -> Result<Raw, RpcError> {
     if !revision.is_stateless() {
         return encode_for::result(revision, body);
@@ -38,7 +38,7 @@ pub(crate) fn contents(revision: Revision, body: Raw) -> Result<Raw, RpcError> {
         None => {
             edit.set("ttlMs", RawRef::ZERO).set("cacheScope", PRIVATE);
         }
-        // A question is no result yet, and nothing to keep.
+        // `input_required` and other types are not final results and have no cache hints.
         Some(_) => {}
     }
     let body = if edit.is_empty() { body.clone() } else { edit.finish_raw() };
@@ -51,20 +51,20 @@ mod tests {
 
     use super::*;
 
-    fn kept(text: &str) -> Value {
-        let told = contents(Revision::V2026_07_28, crate::json::valid(text.to_owned()).unwrap()).unwrap();
-        let told: Value = serde_json::from_str(told.get()).unwrap();
-        json!([told.get("ttlMs"), told.get("cacheScope")])
+    fn cache_hints(text: &str) -> Value {
+        let converted = contents(Revision::V2026_07_28, crate::json::valid(text.to_owned()).unwrap()).unwrap();
+        let converted: Value = serde_json::from_str(converted.get()).unwrap();
+        json!([converted.get("ttlMs"), converted.get("cacheScope")])
     }
 
     #[test]
-    fn only_a_stateless_server_s_own_word_is_passed_on_and_only_if_it_is_one() {
-        let said = r#"{"contents":[],"resultType":"complete","ttlMs":5000,"cacheScope":"public"}"#;
-        assert_eq!(kept(said), json!([5000, "public"]));
-        assert_eq!(kept(r#"{"contents":[],"ttlMs":5000,"cacheScope":"public"}"#), json!([0, "private"]));
+    fn only_valid_hints_of_a_stateless_server_are_passed_on() {
+        let valid = r#"{"contents":[],"resultType":"complete","ttlMs":5000,"cacheScope":"public"}"#;
+        assert_eq!(cache_hints(valid), json!([5000, "public"]));
+        assert_eq!(cache_hints(r#"{"contents":[],"ttlMs":5000,"cacheScope":"public"}"#), json!([0, "private"]));
         let odd = r#"{"contents":[],"resultType":"complete","ttlMs":-5,"cacheScope":"mine"}"#;
-        assert_eq!(kept(odd), json!([0, "private"]));
+        assert_eq!(cache_hints(odd), json!([0, "private"]));
         let question = r#"{"resultType":"input_required","inputRequests":{}}"#;
-        assert_eq!(kept(question), json!([null, null]));
+        assert_eq!(cache_hints(question), json!([null, null]));
     }
 }

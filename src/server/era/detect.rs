@@ -1,12 +1,12 @@
-//! Which era a request belongs to.
+//! Detects whether a request is stateless or session-based.
 
 use ::http::HeaderMap;
 
 use crate::json::Object;
 use crate::wire::{Request, Revision, headers, key};
 
-/// A request is stateless if it carries the modern `_meta`, names a modern version in its headers, or is the method
-/// only that era has. A bare `Mcp-Method` decides nothing.
+/// A request is stateless if its `_meta` contains the protocol version, its headers name a stateless version, or its
+/// method is `server/discover`. The header `Mcp-Method` alone does not make it stateless.
 pub(crate) fn is_stateless(request: &Request, headers: Option<&HeaderMap>) -> bool {
     request.method == "server/discover" || headers.is_some_and(names_modern_version) || has_modern_meta(request)
 }
@@ -25,7 +25,7 @@ fn names_modern_version(headers: &HeaderMap) -> bool {
         .any(|value| value.to_str().is_ok_and(|version| is_date(version) && version >= Revision::LATEST.as_str()))
 }
 
-/// Versions are dates, and compare as text.
+/// Whether a version has the form of a date. Such versions compare as text.
 fn is_date(version: &str) -> bool {
     version.len() == 10 && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }

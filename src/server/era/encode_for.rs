@@ -1,4 +1,4 @@
-//! A backend's answer, told in the client's era.
+//! Encodes the results and errors of backends for the client's protocol revision.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,27 +12,27 @@ use crate::wire::{RESERVED, Revision, RpcError, code, key, without_reserved};
 /// The `resultType` of a final result.
 pub(crate) const COMPLETE: &RawRef = RawRef::string_literal("\"complete\"");
 
-/// Who we say we are.
+/// The `serverInfo` of the proxy.
 pub(crate) fn server_info() -> serde_json::Value {
     json!({"name": "starlark-mcp-proxy", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// A result as this client's revision has it. Bytes that need no change are not changed.
+/// Encodes a result for a revision. A result that needs no change is preserved byte for byte.
 pub(crate) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
     if revision.is_stateless() {
         return stateless(&result);
     }
-    if !needs_look(&result) {
+    if !may_need_change(&result) {
         return Ok(result);
     }
     let clean = without_reserved(&result);
     let object = Object::of(&clean).map_err(|_| no_result())?;
     match result_type(&object).as_deref() {
-        None if !has_other_structure(&object) => Ok(own(clean)),
-        kind @ (None | Some("complete")) => Ok(older(&object, kind.is_some())),
-        Some("input_required") => {
-            Ok(error_result("the tool needs an answer from you, which cannot be asked for in your protocol version"))
-        }
+        None if !has_non_object_structure(&object) => Ok(own(clean)),
+        kind @ (None | Some("complete")) => Ok(session_based(&object, kind.is_some())),
+        Some("input_required") => Ok(error_result(
+            "the tool requires input, but your protocol version does not support `input_required` results",
+        )),
         Some(other) => Err(unknown_type(other)),
     }
 }
@@ -50,25 +50,25 @@ fn result_type(object: &Object<'_>) -> Option<String> {
 }
 
 fn no_result() -> RpcError {
-    RpcError::internal("the server answered with something that is not a result")
+    RpcError::internal("invalid response of the server: the result is not an object")
 }
 
 fn unknown_type(kind: &str) -> RpcError {
-    RpcError::internal(&format!("the server answered with the unknown result type {}", quote(kind)))
+    RpcError::internal(&format!("invalid response of the server: unknown `resultType` {}", quote(kind)))
 }
 
-/// Whether the structured content is no object, which only the stateless era has.
-fn has_other_structure(object: &Object<'_>) -> bool {
+/// Whether the structured content is not an object. Only stateless revisions allow this.
+fn has_non_object_structure(object: &Object<'_>) -> bool {
     object.get("structuredContent").is_some_and(|content| !content.get().starts_with('{'))
 }
 
-/// A result without what session-based revisions do not have. Structured content that has to go is left as text.
-fn older(object: &Object<'_>, marked: bool) -> Raw {
+/// Removes members that session-based revisions do not define. Structured content that is removed is added as text.
+fn session_based(object: &Object<'_>, has_type: bool) -> Raw {
     let mut edit = object.edit();
-    if marked {
+    if has_type {
         edit.remove("resultType").remove("ttlMs").remove("cacheScope");
     }
-    if let Some(structured) = object.get("structuredContent").filter(|_| has_other_structure(object)) {
+    if let Some(structured) = object.get("structuredContent").filter(|_| has_non_object_structure(object)) {
         edit.remove("structuredContent");
         let content = object.get("content").map_or("[]", RawRef::get);
         let blocks: Vec<&RawRef> = serde_json::from_str(content).unwrap_or_default();
@@ -82,15 +82,15 @@ fn older(object: &Object<'_>, marked: bool) -> Raw {
     edit.finish_raw()
 }
 
-/// Most results for a session-based client pass as they are, and a glance tells which do not.
-fn needs_look(result: &RawRef) -> bool {
+/// Whether a result for a session-based client may need a change. A fast substring search that rules out most results.
+fn may_need_change(result: &RawRef) -> bool {
     static TYPE: Needle = Needle::new("resultType");
     static STRUCTURED: Needle = Needle::new("structuredContent");
     let text = result.get();
     TYPE.is_in(text) || STRUCTURED.is_in(text) || RESERVED.is_in(text) || !text.starts_with('{')
 }
 
-/// A result with its type and our name, and without those keys of `_meta`.
+/// Adds `resultType` and the proxy's `serverInfo` to a result, and removes the keys `without` from its `_meta`.
 fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
     let mut edit = object.edit();
     if object.get("resultType").is_none() {
@@ -98,11 +98,11 @@ fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
     }
     match object.get(key::META).map(Object::of) {
         Some(Ok(meta)) => {
-            let mut kept = meta.edit();
+            let mut meta = meta.edit();
             for name in without {
-                kept.remove(name);
+                meta.remove(name);
             }
-            edit.set(key::META, &kept.set(key::SERVER_INFO, &raw(&server_info())).finish_raw())
+            edit.set(key::META, &meta.set(key::SERVER_INFO, &raw(&server_info())).finish_raw())
         }
         _ => {
             static ALONE: LazyLock<Raw> = LazyLock::new(|| raw(&json!({key::SERVER_INFO: server_info()})));
@@ -112,9 +112,9 @@ fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
     edit.finish_raw()
 }
 
-/// The result that ends a subscription: its own mark in `_meta` stays.
+/// Encodes the result of `subscriptions/listen`, which keeps the subscription id in `_meta`.
 pub(crate) fn listen_result(revision: Revision, result: &RawRef) -> Result<Raw, RpcError> {
-    debug_assert!(revision.is_stateless(), "only that era has subscriptions");
+    debug_assert!(revision.is_stateless(), "only stateless revisions have `subscriptions/listen`");
     Object::of(result).map(|object| stamped(&object, &[])).map_err(|error| RpcError::internal(&error.to_string()))
 }
 
@@ -122,14 +122,15 @@ fn own(raw: Cow<'_, RawRef>) -> Raw {
     raw.into_owned()
 }
 
-/// An error as this client may see it. What concerns our own leg to the backend is never the client's to solve.
+/// Converts an error of a backend for a client. Errors about the connection between the proxy and the backend become
+/// internal errors, because the client cannot fix them.
 pub(crate) fn error(revision: Revision, kind: ItemKind, key: &str, error: RpcError) -> RpcError {
     let internal = |error: &RpcError| {
         RpcError::with_data(code::INTERNAL, &error.message(), &json!({"code": error.code(), "data": error.data()}))
     };
     let resource = matches!(kind, ItemKind::Resource | ItemKind::ResourceTemplate);
     match error.code() {
-        // The two eras have different codes for it.
+        // Stateless and session-based revisions have different codes for this error.
         code::RESOURCE_NOT_FOUND if revision.is_stateless() && resource => resource_not_found(revision, key),
         code::RESOURCE_NOT_FOUND if revision.is_stateless() => {
             RpcError::with_data(code::INVALID_PARAMS, &error.message(), &error.data().unwrap_or_default())
@@ -140,7 +141,7 @@ pub(crate) fn error(revision: Revision, kind: ItemKind, key: &str, error: RpcErr
         code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION => internal(&error),
         code::MISSING_CAPABILITY if !revision.is_stateless() => internal(&error),
         -32099..=-32023 if revision.is_stateless() => internal(&error),
-        // In this era the code says that we have no such method, and HTTP says it with a 404.
+        // For a stateless client this code, sent with HTTP 404, would mean that the proxy does not have the method.
         code::METHOD_NOT_FOUND if revision.is_stateless() => internal(&error),
         _ => error,
     }
@@ -150,7 +151,7 @@ fn names_uri(error: &RpcError) -> bool {
     error.data().is_some_and(|data| data.get("uri").is_some())
 }
 
-/// There is no such resource, as each era says it.
+/// The error for an unknown resource, with the code of the client's revision.
 pub(crate) fn resource_not_found(revision: Revision, uri: &str) -> RpcError {
     let code = if revision.is_stateless() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND };
     RpcError::with_data(code, "resource not found", &json!({ "uri": uri }))
@@ -175,17 +176,19 @@ mod tests {
 
     #[test]
     fn a_stateless_client_gets_the_type_of_the_result_and_our_name() {
-        let told = result(Revision::V2026_07_28, raw(r#"{"content":[],"x":1.10,"_meta":{"a":1.0}}"#)).unwrap();
+        let converted = result(Revision::V2026_07_28, raw(r#"{"content":[],"x":1.10,"_meta":{"a":1.0}}"#)).unwrap();
         assert!(
-            told.get().starts_with(r#"{"content":[],"x":1.10,"_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":"#)
+            converted
+                .get()
+                .starts_with(r#"{"content":[],"x":1.10,"_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":"#)
         );
-        assert!(told.get().ends_with(r#""resultType":"complete"}"#), "{told}");
+        assert!(converted.get().ends_with(r#""resultType":"complete"}"#), "{converted}");
     }
 
     #[test]
     fn structured_content_that_a_revision_lacks_is_left_as_text() {
-        let told = result(Revision::V2025_06_18, raw(r#"{"content":[],"structuredContent":[1.0, 2]}"#)).unwrap();
-        assert_eq!(told.get(), r#"{"content":[{"type":"text","text":"[1.0, 2]"}]}"#);
+        let converted = result(Revision::V2025_06_18, raw(r#"{"content":[],"structuredContent":[1.0, 2]}"#)).unwrap();
+        assert_eq!(converted.get(), r#"{"content":[{"type":"text","text":"[1.0, 2]"}]}"#);
         let text = r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1.10}}"#;
         assert_eq!(result(Revision::V2025_06_18, raw(text)).unwrap().get(), text);
     }

@@ -1,4 +1,4 @@
-//! A server that wants a capability of the client: whose fault it is that it is missing.
+//! Handles the error of a server that requires a client capability.
 
 use serde_json::{Value, json};
 
@@ -8,9 +8,9 @@ use crate::model::{ItemKind, error_result};
 use crate::server::client::client::Client;
 use crate::wire::{RpcError, code};
 
-/// Turns such an error into what this client can act on. A stateless client that did not declare what is wanted is told so and may
-/// ask again with it; where it did declare it, our own leg to the server is at fault. A session-based client declared
-/// what it can once and for all, so all it can do is read the reason.
+/// Converts the error to one that the client can act on. A stateless client that did not declare the capability receives
+/// the error and may retry with the capability. If it did declare the capability, the proxy's connection to the server
+/// lacks it, which is an internal error. A session-based client cannot change its capabilities, so it receives the reason.
 pub(crate) fn resolve(client: &Client, kind: ItemKind, fault: CallError) -> Result<Raw, CallError> {
     let error = match fault {
         CallError::Rpc(error) if error.code() == code::MISSING_CAPABILITY => error,
@@ -25,9 +25,9 @@ pub(crate) fn resolve(client: &Client, kind: ItemKind, fault: CallError) -> Resu
     }
     let mut names = Vec::new();
     collect_names("", required, &mut names);
-    let wanted = if names.is_empty() { "something".to_owned() } else { names.join(", ") };
+    let required = if names.is_empty() { "a capability".to_owned() } else { names.join(", ") };
     let message =
-        format!("the server needs {wanted} of the client, which this connection does not offer: {}", error.message());
+        format!("the server requires {required} of the client, which the client did not declare: {}", error.message());
     match kind {
         ItemKind::Tool => Ok(error_result(&message)),
         _ => Err(internal(&message, &error)),
@@ -43,7 +43,7 @@ fn rpc(error: RpcError) -> CallError {
     CallError::Rpc(error)
 }
 
-/// Whether something is required that was not declared.
+/// Whether a required capability was not declared.
 fn lacks(declared: &Value, required: &Value) -> bool {
     let Value::Object(required) = required else { return false };
     required.iter().any(|(name, inner)| match declared.get(name) {
@@ -52,7 +52,7 @@ fn lacks(declared: &Value, required: &Value) -> bool {
     })
 }
 
-/// The names of what is required, as in `elicitation.url`.
+/// Collects the names of the required capabilities, such as `elicitation.url`.
 fn collect_names(path: &str, required: &Value, names: &mut Vec<String>) {
     match required {
         Value::Object(members) if !members.is_empty() => {

@@ -1,4 +1,4 @@
-//! Pure translation between protocol revisions: what a result, an error or a question looks like to a client of each.
+//! Pure translation between protocol revisions: encodes results, errors and questions for the revision of a client.
 
 pub(crate) mod blocks;
 pub(crate) mod caching;

@@ -1,4 +1,4 @@
-//! A question as the revision of a session-based client has it.
+//! Converts a question (elicitation, sampling) for the revision of a session-based client.
 
 use serde_json::{Map, Value};
 
@@ -6,8 +6,8 @@ use crate::backend::Question;
 use crate::json::{Object, Raw, hex, raw};
 use crate::wire::{Revision, RpcError};
 
-/// The params to send; an error where the client's revision has no such question.
-pub(crate) fn told(revision: Revision, question: &Question) -> Result<Raw, RpcError> {
+/// The params for the client's revision. Fails if the revision does not define the request.
+pub(crate) fn params_for(revision: Revision, question: &Question) -> Result<Raw, RpcError> {
     match question.method.as_str() {
         "elicitation/create" if revision >= Revision::V2025_11_25 => Ok(with_id(&question.params)),
         "elicitation/create" if revision >= Revision::V2025_06_18 => older_form(&question.params),
@@ -17,24 +17,25 @@ pub(crate) fn told(revision: Revision, question: &Question) -> Result<Raw, RpcEr
     }
 }
 
-/// A person sent to an address is followed by an id, which stateless servers do not give.
+/// Adds the `elicitationId` that 2025-11-25 requires for the mode `url`. Stateless servers do not send it.
 fn with_id(params: &Raw) -> Raw {
     let Ok(object) = Object::of(params) else { return params.clone() };
     if object.string("mode").as_deref() != Some("url") || object.get("elicitationId").is_some() {
         return params.clone();
     }
     let mut random = [0u8; 16];
-    // An id that is not random is still an id; it protects nothing.
+    // The id is not a secret, so a failure of the random number generator is harmless.
     let _ = getrandom::fill(&mut random);
     object.edit().set("elicitationId", &raw(&hex(&random))).finish_raw()
 }
 
-/// The first revision with forms knows no modes, no titles of choices but `enumNames`, and no choice of several.
+/// Converts a form for 2025-06-18, which has no modes, no multiple choice, and titles of choices only as `enumNames`.
 fn older_form(params: &Raw) -> Result<Raw, RpcError> {
-    let refuse = |what: &str| RpcError::invalid_params(&format!("the client's protocol version has no {what}"));
+    let refuse =
+        |what: &str| RpcError::invalid_params(&format!("the client's protocol version does not support {what}"));
     let object = Object::of(params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     if object.string("mode").is_some_and(|mode| mode != "form") {
-        return Err(refuse("other elicitation mode than `form`"));
+        return Err(refuse("elicitation modes other than `form`"));
     }
     let mut edit = object.edit();
     edit.remove("mode");
@@ -44,7 +45,7 @@ fn older_form(params: &Raw) -> Result<Raw, RpcError> {
             schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut)
         {
             if property["type"] == "array" {
-                return Err(refuse("form in which several choices can be made"));
+                return Err(refuse("forms with multiple choice"));
             }
             older_property(property);
         }
@@ -68,7 +69,8 @@ fn older_property(property: &mut Value) {
     }
 }
 
-/// Until 2025-11-25 a message had one block; several become several messages of the same role.
+/// Before 2025-11-25 a message had a single block. A message with several blocks becomes several messages of the same
+/// role.
 fn older_sampling(params: &Raw) -> Raw {
     let Ok(object) = Object::of(params) else { return params.clone() };
     let Some(messages) = object.get("messages").and_then(|raw| serde_json::from_str::<Vec<Value>>(raw.get()).ok())
@@ -104,10 +106,12 @@ mod tests {
 
     use super::*;
 
-    fn asked(revision: Revision, method: &str, params: Value) -> Result<Value, i64> {
+    fn convert(revision: Revision, method: &str, params: Value) -> Result<Value, i64> {
         let question =
             Question { method: method.to_owned(), params: crate::json::raw(&params), patience: Duration::from_secs(1) };
-        told(revision, &question).map(|told| serde_json::from_str(told.get()).unwrap()).map_err(|error| error.code())
+        params_for(revision, &question)
+            .map(|converted| serde_json::from_str(converted.get()).unwrap())
+            .map_err(|error| error.code())
     }
 
     #[test]
@@ -117,9 +121,9 @@ mod tests {
             "sure": {"type": "boolean", "default": true},
         }});
         let params = json!({"mode": "form", "message": "?", "requestedSchema": schema});
-        let told = asked(Revision::V2025_06_18, "elicitation/create", params).unwrap();
+        let converted = convert(Revision::V2025_06_18, "elicitation/create", params).unwrap();
         assert_eq!(
-            told,
+            converted,
             json!({"message": "?", "requestedSchema": {"type": "object", "properties": {
                 "colour": {"type": "string", "enum": ["r"], "enumNames": ["Red"]},
                 "sure": {"type": "boolean", "default": true},
@@ -130,26 +134,26 @@ mod tests {
     #[test]
     fn what_a_revision_lacks_is_not_asked() {
         let several = json!({"requestedSchema": {"properties": {"a": {"type": "array"}}}});
-        assert_eq!(asked(Revision::V2025_06_18, "elicitation/create", several), Err(-32602));
-        assert_eq!(asked(Revision::V2025_06_18, "elicitation/create", json!({"mode": "url"})), Err(-32602));
-        assert_eq!(asked(Revision::V2025_03_26, "elicitation/create", json!({})), Err(-32601));
+        assert_eq!(convert(Revision::V2025_06_18, "elicitation/create", several), Err(-32602));
+        assert_eq!(convert(Revision::V2025_06_18, "elicitation/create", json!({"mode": "url"})), Err(-32602));
+        assert_eq!(convert(Revision::V2025_03_26, "elicitation/create", json!({})), Err(-32601));
     }
 
     #[test]
     fn an_address_gets_an_id_where_the_revision_wants_one() {
-        let told =
-            asked(Revision::V2025_11_25, "elicitation/create", json!({"mode": "url", "url": "https://x"})).unwrap();
-        assert!(told["elicitationId"].as_str().is_some_and(|id| id.len() == 32));
-        let kept = json!({"mode": "url", "elicitationId": "its own"});
-        assert_eq!(asked(Revision::V2025_11_25, "elicitation/create", kept.clone()), Ok(kept));
+        let converted =
+            convert(Revision::V2025_11_25, "elicitation/create", json!({"mode": "url", "url": "https://x"})).unwrap();
+        assert!(converted["elicitationId"].as_str().is_some_and(|id| id.len() == 32));
+        let with_id = json!({"mode": "url", "elicitationId": "its own"});
+        assert_eq!(convert(Revision::V2025_11_25, "elicitation/create", with_id.clone()), Ok(with_id));
     }
 
     #[test]
     fn several_blocks_become_several_messages() {
         let params = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]});
-        let told = asked(Revision::V2025_06_18, "sampling/createMessage", params.clone()).unwrap();
-        assert_eq!(told["messages"].as_array().map(Vec::len), Some(2));
-        assert_eq!(told["messages"][1], json!({"role": "user", "content": {"type": "text", "text": "b"}}));
-        assert_eq!(asked(Revision::V2025_11_25, "sampling/createMessage", params.clone()), Ok(params));
+        let converted = convert(Revision::V2025_06_18, "sampling/createMessage", params.clone()).unwrap();
+        assert_eq!(converted["messages"].as_array().map(Vec::len), Some(2));
+        assert_eq!(converted["messages"][1], json!({"role": "user", "content": {"type": "text", "text": "b"}}));
+        assert_eq!(convert(Revision::V2025_11_25, "sampling/createMessage", params.clone()), Ok(params));
     }
 }

@@ -1,4 +1,4 @@
-//! A batch taken apart, and its answers put together.
+//! JSON-RPC batches: parses the messages, handles each of them, and joins the responses.
 
 use std::sync::Arc;
 
@@ -12,68 +12,69 @@ use crate::server::client::sink::MessageSink;
 use crate::server::methods::{self, vendor};
 use crate::wire::{Message, Notification, Request, Response, RpcError, encode};
 
-/// Longer batches are refused.
-const LIMIT: usize = 1000;
+/// The maximum number of messages in a batch.
+const MAX_MESSAGES: usize = 1000;
 
+/// One element of a batch.
 #[derive(Debug)]
-pub(crate) enum Item {
+pub(crate) enum BatchItem {
     Request(Request),
     Notification(Notification),
-    /// The answer to something the client was asked.
-    Answer(Response),
-    /// An element that is no message gets its error at once.
-    Answered(String),
+    /// The response to a request of the proxy.
+    Response(Response),
+    /// The encoded error for an element that is not a valid message.
+    Invalid(String),
 }
 
-pub(crate) fn sort(items: &[Raw]) -> Result<Vec<Item>, RpcError> {
-    if items.is_empty() || items.len() > LIMIT {
-        return Err(RpcError::invalid_request(&format!("a batch has 1 to {LIMIT} messages")));
+pub(crate) fn parse(items: &[Raw]) -> Result<Vec<BatchItem>, RpcError> {
+    if items.is_empty() || items.len() > MAX_MESSAGES {
+        return Err(RpcError::invalid_request(&format!("a batch must contain 1 to {MAX_MESSAGES} messages")));
     }
-    Ok(items.iter().filter_map(sort_one).collect())
+    Ok(items.iter().map(parse_one).collect())
 }
 
-fn sort_one(item: &Raw) -> Option<Item> {
+fn parse_one(item: &Raw) -> BatchItem {
     match Message::parse(item.get().as_bytes()) {
         Ok(Message::Request(request)) if request.method == "initialize" => {
             let error = RpcError::invalid_request("`initialize` cannot be part of a batch");
-            Some(Item::Answered(encode::error(Some(&request.id), &error)))
+            BatchItem::Invalid(encode::error(Some(&request.id), &error))
         }
-        Ok(Message::Request(request)) => Some(Item::Request(request)),
-        Ok(Message::Notification(notification)) => Some(Item::Notification(notification)),
-        Ok(Message::Response(response)) => Some(Item::Answer(response)),
-        Err(fault) => Some(Item::Answered(match &fault.id {
-            Some(id) => encode::error(Some(id), &fault.error),
-            None => encode::error_with_null_id(&fault.error),
-        })),
+        Ok(Message::Request(request)) => BatchItem::Request(request),
+        Ok(Message::Notification(notification)) => BatchItem::Notification(notification),
+        Ok(Message::Response(response)) => BatchItem::Response(response),
+        Err(invalid) => BatchItem::Invalid(match &invalid.id {
+            Some(id) => encode::error(Some(id), &invalid.error),
+            None => encode::error_with_null_id(&invalid.error),
+        }),
     }
 }
 
-/// Begins everything in a batch, in order, for a client of a session. What comes back are the answers to wait for.
-pub(crate) fn begin(
-    items: Vec<Item>,
+/// Handles the elements of a batch in order, for the client of a session. Returns the tasks that produce the responses.
+pub(crate) fn start(
+    items: Vec<BatchItem>,
     server: &Server,
     client: &Arc<Client>,
     in_flight: &InFlight,
     sink: &MessageSink,
 ) -> Vec<JoinHandle<Option<String>>> {
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for item in items {
         match item {
-            Item::Answered(text) => answers.push(tokio::spawn(async move { Some(text) })),
-            Item::Answer(response) => {
+            BatchItem::Invalid(text) => responses.push(tokio::spawn(async move { Some(text) })),
+            BatchItem::Response(response) => {
                 if let Some(questions) = &client.questions {
                     questions.take(response);
                 }
             }
-            Item::Notification(notification) => {
+            BatchItem::Notification(notification) => {
                 in_flight.take_notification(&notification);
                 vendor::forward_session_notification(server, &notification, client);
             }
-            Item::Request(request) => {
+            BatchItem::Request(request) => {
                 let (server, client, sink) = (server.clone(), Arc::clone(client), sink.clone());
-                // Begun here and not in the task, so that a cancellation later in the batch finds it.
+                // Registered here and not in the task, so that a later cancellation in the batch finds the request.
                 let running = in_flight.begin(&request.id);
-                answers.push(tokio::spawn(async move {
+                responses.push(tokio::spawn(async move {
                     let outcome = match &running {
                         Err(error) => Err(error.clone()),
                         Ok(running) => {
@@ -86,14 +87,15 @@ pub(crate) fn begin(
             }
         }
     }
-    answers
+    responses
 }
 
-/// All answers as one array; none if there is nothing to answer, because all of it was cancelled.
-pub(crate) async fn gather(answers: Vec<JoinHandle<Option<String>>>) -> Option<String> {
+/// Joins the responses to one array. Returns `None` if there are none, because the batch contains no requests or all of
+/// them were cancelled.
+pub(crate) async fn join(responses: Vec<JoinHandle<Option<String>>>) -> Option<String> {
     let mut texts = Vec::new();
-    for answer in answers {
-        if let Ok(Some(text)) = answer.await {
+    for response in responses {
+        if let Ok(Some(text)) = response.await {
             texts.push(text);
         }
     }

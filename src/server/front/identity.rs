@@ -1,4 +1,4 @@
-//! Who a client is.
+//! Authentication: maps the bearer token of a request to a principal.
 
 use ::http::HeaderMap;
 use ::http::header::AUTHORIZATION;
@@ -9,17 +9,17 @@ use crate::config::Token;
 use crate::json::canonical;
 use crate::model::{Principal, Secret};
 
-/// The tokens that are accepted; without any, everybody is anonymous.
+/// The accepted tokens and their principals. Without tokens, every request is anonymous.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    known: Vec<(Secret, Principal)>,
-    /// Whoever comes where there are none; made once, because most requests are theirs.
+    tokens: Vec<(Secret, Principal)>,
+    /// The principal of anonymous requests, created once because it is cloned for each of them.
     anonymous: Principal,
 }
 
 impl Identity {
     pub fn new(tokens: &[Token]) -> Self {
-        let known = tokens
+        let tokens = tokens
             .iter()
             .map(|token| {
                 let principal = Principal {
@@ -34,42 +34,46 @@ impl Identity {
                 (token.token.clone(), principal)
             })
             .collect();
-        Identity { known, anonymous: Principal::anonymous() }
+        Identity { tokens, anonymous: Principal::anonymous() }
     }
 
-    /// Whether somebody can still come in as this principal.
-    pub(crate) fn knows(&self, principal: &Principal) -> bool {
-        if self.known.is_empty() { principal.anonymous } else { self.known.iter().any(|(_, known)| known == principal) }
+    /// Whether a request can authenticate as this principal.
+    pub(crate) fn accepts(&self, principal: &Principal) -> bool {
+        if self.tokens.is_empty() {
+            principal.anonymous
+        } else {
+            self.tokens.iter().any(|(_, accepted)| accepted == principal)
+        }
     }
 
-    /// Somebody by their name: as a token knows them, else with nothing but the name.
+    /// The principal with this `sub` among the tokens, or else a principal that has only this name.
     pub fn named(&self, sub: &str) -> Principal {
-        let known = self.known.iter().find(|(_, principal)| *principal.sub == *sub);
-        known.map_or_else(|| Principal::named(sub), |(_, principal)| principal.clone())
+        let found = self.tokens.iter().find(|(_, principal)| *principal.sub == *sub);
+        found.map_or_else(|| Principal::named(sub), |(_, principal)| principal.clone())
     }
 
-    /// The operating-system user, who started the proxy and speaks to it through its own pipes.
+    /// The operating-system user who started the proxy, for the stdio front.
     pub fn local_user(variables: &[(String, String)]) -> Principal {
         let name = variables.iter().find(|(name, _)| name == "USER" || name == "LOGNAME").map(|(_, value)| value);
         Principal { local: true, ..Principal::named(name.map_or("local", String::as_str)) }
     }
 
-    /// The principal of a request; `None` if it must authenticate and does not.
+    /// The principal of a request; `None` if the request has no valid token and tokens are required.
     pub(crate) fn of(&self, headers: &HeaderMap) -> Option<Principal> {
-        if self.known.is_empty() {
+        if self.tokens.is_empty() {
             return Some(self.anonymous.clone());
         }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let (value, None) = (values.next()?.to_str().ok()?, values.next()) else { return None };
-        let (scheme, given) = value.split_once(' ')?;
+        let (scheme, credentials) = value.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
-        let given = given.trim().as_bytes();
-        // Every token is compared, and each in constant time: the time taken tells nothing about them.
+        let credentials = credentials.trim().as_bytes();
+        // Every token is compared, each in constant time, so that the duration reveals nothing about the tokens.
         let mut found = None;
-        for (token, principal) in &self.known {
-            if bool::from(token.reveal().as_bytes().ct_eq(given)) {
+        for (token, principal) in &self.tokens {
+            if bool::from(token.reveal().as_bytes().ct_eq(credentials)) {
                 found = Some(principal.clone());
             }
         }
@@ -82,9 +86,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_known_bearer_token_has_a_name() {
+    fn only_an_accepted_bearer_token_has_a_principal() {
         let identity = Identity {
-            known: vec![
+            tokens: vec![
                 (Secret::new("s3cret"), Principal::named("ann")),
                 (Secret::new("other"), Principal::named("bob")),
             ],

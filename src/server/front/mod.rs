@@ -1,7 +1,7 @@
-//! Where requests come in: HTTP, stdio, sessions, identity, batches.
+//! The fronts that receive requests: HTTP and stdio, with sessions, authentication and batches.
 
 pub(crate) mod batch;
-pub(crate) mod clients;
+pub(crate) mod connected_clients;
 pub(crate) mod http;
 pub(crate) mod identity;
 pub(crate) mod disconnect;

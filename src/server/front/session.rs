@@ -1,4 +1,4 @@
-//! A session of an HTTP client.
+//! The session of an HTTP client: its running requests and its event streams.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -8,132 +8,132 @@ use std::time::{Duration, Instant};
 
 use crate::server::client::client::Client;
 use crate::server::client::in_flight::InFlight;
-use crate::server::client::replay::Replay;
+use crate::server::client::replay_budget::ReplayBudget;
+use crate::server::client::session_stream::SessionStream;
 use crate::server::client::sink::MessageSink;
-use crate::server::client::stream::Stream;
 use crate::wire::http::Frames;
 use crate::wire::{Response, Revision, encode};
 
-/// Finished streams that can still be taken up again.
-const KEPT_STREAMS: usize = 32;
-
-/// For how long they can.
-const KEPT_FOR: Duration = Duration::from_secs(120);
-/// And how much of them.
-const KEPT_BYTES: usize = 8 << 20;
+/// The maximum number of finished streams of a session that can still be resumed.
+const MAX_FINISHED_STREAMS: usize = 32;
+/// How long a finished stream can be resumed.
+const REPLAY_LIFETIME: Duration = Duration::from_secs(120);
+/// The maximum size of the replay buffers of a session's finished streams.
+const MAX_REPLAY_BYTES: usize = 8 << 20;
 
 /// One session of an HTTP client.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) client: Arc<Client>,
     pub(crate) in_flight: InFlight,
-    /// What the streams of all sessions keep.
-    replay: Arc<Replay>,
-    streams: Mutex<BTreeMap<u64, Arc<Stream>>>,
+    /// Limits the replay buffers of all sessions together.
+    replay: Arc<ReplayBudget>,
+    streams: Mutex<BTreeMap<u64, Arc<SessionStream>>>,
     next_stream: AtomicU64,
-    /// The stream on which the proxy speaks unasked.
-    standalone: Arc<Stream>,
-    /// A change nobody was there to hear of.
-    untold: Mutex<Vec<&'static str>>,
-    used: Mutex<Instant>,
+    /// The stream for messages that do not belong to a request of the client (HTTP GET).
+    standalone: Arc<SessionStream>,
+    /// The `list_changed` notifications that wait until the client opens the standalone stream.
+    unsent: Mutex<Vec<&'static str>>,
+    last_used: Mutex<Instant>,
 }
 
 impl Session {
-    pub(crate) fn new(client: Client, replay: &Arc<Replay>) -> Self {
-        let standalone = Arc::new(Stream::new(0, replay));
+    pub(crate) fn new(client: Client, replay: &Arc<ReplayBudget>) -> Self {
+        let standalone = Arc::new(SessionStream::new(0, replay));
         Session {
-            client: Arc::new(client.with_sink(MessageSink::Stream(Arc::clone(&standalone)))),
+            client: Arc::new(client.with_sink(MessageSink::SessionStream(Arc::clone(&standalone)))),
             in_flight: InFlight::default(),
             replay: Arc::clone(replay),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             standalone,
-            untold: Mutex::default(),
-            used: Mutex::new(Instant::now()),
+            unsent: Mutex::default(),
+            last_used: Mutex::new(Instant::now()),
         }
     }
 
-    /// Takes the answer to something the client was asked.
-    pub(crate) fn take_answer(&self, response: Response) {
+    /// Handles the response to a request of the proxy.
+    pub(crate) fn take_response(&self, response: Response) {
         if let Some(questions) = &self.client.questions {
             questions.take(response);
         }
     }
 
     pub(crate) fn touch(&self) {
-        *self.used.lock() = Instant::now();
+        *self.last_used.lock() = Instant::now();
     }
 
-    /// Whether nobody has used it for so long. An open stream or a running call is use.
+    /// Whether the session has not been used for `limit`. An open stream or a running call counts as use.
     pub(crate) fn is_idle(&self, limit: Duration) -> bool {
-        let used = *self.used.lock();
-        self.in_flight.is_empty() && !self.standalone.has_reader() && used.elapsed() >= limit
+        let last_used = *self.last_used.lock();
+        self.in_flight.is_empty() && !self.standalone.has_reader() && last_used.elapsed() >= limit
     }
 
-    /// A stream for one request, and its first reader.
-    pub(crate) fn open(&self) -> (Arc<Stream>, Frames) {
+    /// Opens a stream for the response to one request, with a reader attached.
+    pub(crate) fn open(&self) -> (Arc<SessionStream>, Frames) {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        let stream = Arc::new(Stream::new(number, &self.replay));
+        let stream = Arc::new(SessionStream::new(number, &self.replay));
         let frames = stream.attach(0, self.primes());
         let mut streams = self.streams.lock();
-        forget_old(&mut streams);
+        remove_oldest_finished(&mut streams);
         streams.insert(number, Arc::clone(&stream));
         (stream, frames)
     }
 
-    /// Only the newest session-based revision knows the empty first event; older clients parse every event as a message.
+    /// Whether streams begin with an empty priming event. Clients before 2025-11-25 parse every event as a message.
     fn primes(&self) -> bool {
         self.client.revision >= Revision::V2025_11_25
     }
 
-    /// Takes a stream up again behind an event; none if there is no such stream any more.
+    /// Resumes a stream after an event. Returns `None` if the stream no longer exists.
     pub(crate) async fn resume(&self, last_event: &str) -> Option<Frames> {
-        let (number, seen) = Stream::parse_id(last_event)?;
+        let (number, last_seen) = SessionStream::parse_id(last_event)?;
         if number == 0 {
-            return Some(self.listen_behind(seen).await);
+            return Some(self.listen_after(last_seen).await);
         }
         let streams = self.streams.lock();
-        Some(streams.get(&number)?.attach(seen, false))
+        Some(streams.get(&number)?.attach(last_seen, false))
     }
 
-    /// Opens the standalone stream. A change that nobody heard of is told now.
+    /// Opens the standalone stream, and sends the notifications that waited for it.
     pub(crate) async fn listen(&self) -> Frames {
-        self.listen_behind(u64::MAX).await
+        self.listen_after(u64::MAX).await
     }
 
-    async fn listen_behind(&self, seen: u64) -> Frames {
-        let frames = self.standalone.attach(seen, false);
-        let untold = std::mem::take(&mut *self.untold.lock());
-        for change in untold {
-            self.tell(change).await;
+    async fn listen_after(&self, last_seen: u64) -> Frames {
+        let frames = self.standalone.attach(last_seen, false);
+        let unsent = std::mem::take(&mut *self.unsent.lock());
+        for method in unsent {
+            self.notify(method).await;
         }
         frames
     }
 
-    /// Sends a notification of a change, or remembers it, once, until somebody listens.
-    pub(crate) async fn tell(&self, change: &'static str) {
+    /// Sends a notification without params on the standalone stream. Without a reader, the notification is sent when the
+    /// client opens the stream, without duplicates.
+    pub(crate) async fn notify(&self, method: &'static str) {
         if self.standalone.has_reader() {
-            self.standalone.push(&encode::notification(change, None)).await;
+            self.standalone.push(&encode::notification(method, None)).await;
             return;
         }
-        let mut untold = self.untold.lock();
-        if !untold.contains(&change) {
-            untold.push(change);
+        let mut unsent = self.unsent.lock();
+        if !unsent.contains(&method) {
+            unsent.push(method);
         }
     }
 
-    /// Lets go of what no client will come back for.
-    pub(crate) fn forget_delivered(&self) {
+    /// Removes the finished streams that can no longer be resumed.
+    pub(crate) fn remove_expired_streams(&self) {
         let mut streams = self.streams.lock();
-        streams.retain(|_, stream| stream.finished_for().is_none_or(|age| age < KEPT_FOR));
+        streams.retain(|_, stream| stream.finished_for().is_none_or(|age| age < REPLAY_LIFETIME));
     }
 
-    /// Ends the stream that would last for ever.
+    /// Ends the standalone stream, which has no end of its own.
     pub(crate) fn end_listening(&self) {
         self.standalone.finish();
     }
 
-    /// Ends everything that runs in it.
+    /// Ends the session: cancels its requests and finishes its streams.
     pub(crate) fn end(&self) {
         self.in_flight.cancel_all();
         self.client.end();
@@ -144,16 +144,16 @@ impl Session {
     }
 }
 
-/// Lets go of finished streams, oldest first, beyond what is kept for clients that come back.
-fn forget_old(streams: &mut BTreeMap<u64, Arc<Stream>>) {
+/// Removes finished streams above the limits, oldest first.
+fn remove_oldest_finished(streams: &mut BTreeMap<u64, Arc<SessionStream>>) {
     let finished: Vec<(u64, usize)> = streams
         .iter()
         .filter(|(_, stream)| stream.is_finished())
-        .map(|(number, stream)| (*number, stream.kept_bytes()))
+        .map(|(number, stream)| (*number, stream.buffered_bytes()))
         .collect();
     let (mut count, mut bytes) = (finished.len(), finished.iter().map(|(_, bytes)| bytes).sum::<usize>());
     for (number, size) in finished {
-        if count < KEPT_STREAMS && bytes <= KEPT_BYTES {
+        if count < MAX_FINISHED_STREAMS && bytes <= MAX_REPLAY_BYTES {
             return;
         }
         streams.remove(&number);

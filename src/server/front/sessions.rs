@@ -1,4 +1,4 @@
-//! The table of sessions.
+//! The open HTTP sessions by id.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ impl Sessions {
         self.table.lock()
     }
 
-    /// Takes a session in under a new id that cannot be guessed; none if there are too many.
+    /// Adds a session under a new random id. Returns `None` if there are too many sessions.
     pub(crate) fn add(&self, session: Arc<Session>) -> Option<String> {
         let mut random = [0u8; 16];
         getrandom::fill(&mut random).ok()?;
@@ -37,7 +37,7 @@ impl Sessions {
         Some(id)
     }
 
-    /// The session, if it is this principal's. Another one's is answered as if it did not exist.
+    /// The session with this id. The session of another principal is treated as unknown.
     pub(crate) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let session = self.lock().get(id).cloned()?;
         if session.client.principal != *principal {
@@ -47,24 +47,24 @@ impl Sessions {
         Some(session)
     }
 
-    /// Takes a session out; ending it is for whoever asked.
+    /// Removes a session from the table. The caller must end it.
     pub(crate) fn remove(&self, id: &str) -> Option<Arc<Session>> {
         self.lock().remove(id)
     }
 
-    /// Takes out all that are so.
-    pub(crate) fn remove_where(&self, gone: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
-        self.lock().extract_if(|_, session| gone(session)).map(|(_, session)| session).collect()
+    /// Removes all sessions that match. The caller must end them.
+    pub(crate) fn remove_where(&self, matches: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
+        self.lock().extract_if(|_, session| matches(session)).map(|(_, session)| session).collect()
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Session>> {
         self.lock().values().cloned().collect()
     }
 
-    /// Takes out the sessions that nobody used for too long, and forgets what the others no longer need.
+    /// Removes the idle sessions, and the expired replay buffers of the others. The caller must end the removed sessions.
     pub(crate) fn sweep(&self) -> Vec<Arc<Session>> {
         for session in self.all() {
-            session.forget_delivered();
+            session.remove_expired_streams();
         }
         self.remove_where(|session| session.is_idle(self.idle))
     }
@@ -76,7 +76,7 @@ mod tests {
     use crate::server::methods::initialize::Handshake;
 
     #[test]
-    fn only_sessions_that_nobody_uses_are_swept_out() {
+    fn only_idle_sessions_are_removed() {
         let client = || Handshake::default().client(Principal::anonymous());
         let session = || Arc::new(Session::new(client(), &Arc::default()));
         for (idle, swept) in [(Duration::from_secs(60), 0), (Duration::ZERO, 1)] {

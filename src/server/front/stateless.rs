@@ -1,4 +1,4 @@
-//! Requests of the stateless era: every one says all there is to know about its sender.
+//! Validates stateless requests. Each request carries the client's protocol version, capabilities and info in `_meta`.
 
 use std::sync::Arc;
 
@@ -8,10 +8,11 @@ use serde_json::json;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
 use crate::server::client::client::{Client, surface_handle};
-use crate::server::client::log_level::Level;
+use crate::server::client::log_level::ClientLogLevel;
 use crate::surface::Surface;
 use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
 
+/// The MCP methods of the stateless revision.
 const METHODS: [&str; 13] = [
     "server/discover",
     "subscriptions/listen",
@@ -28,7 +29,7 @@ const METHODS: [&str; 13] = [
     "tasks/cancel",
 ];
 
-/// Why a request is not looked at any further: the error, and the status HTTP gives it.
+/// Why a request is rejected: the JSON-RPC error and the HTTP status.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -41,7 +42,7 @@ impl Refusal {
     }
 }
 
-/// The status that goes with an answer that was known before anything was sent.
+/// The HTTP status for the outcome of a request. Used only if the response has not started yet.
 pub(crate) fn status(outcome: &Result<Raw, RpcError>) -> StatusCode {
     match outcome {
         Ok(_) => StatusCode::OK,
@@ -53,13 +54,13 @@ pub(crate) fn status(outcome: &Result<Raw, RpcError>) -> StatusCode {
     }
 }
 
-/// Checks a request in the order the protocol gives; the first failure answers. Without headers (stdio) the checks that
-/// compare them fall away; all on one pipe (`on`) is one client's.
+/// Validates a request in the order that MCP specifies, and stops at the first failure. Without headers (stdio), header
+/// checks are skipped. `connection` is the owner of all requests on a stdio connection.
 pub(crate) fn admit(
     request: &Request,
     sent: Option<&HeaderMap>,
     principal: Principal,
-    on: Option<Owner>,
+    connection: Option<Owner>,
 ) -> Result<Client, Refusal> {
     let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
     let object = Object::of(body).map_err(|error| Refusal::bad(code::INVALID_PARAMS, &error.to_string()))?;
@@ -78,7 +79,7 @@ pub(crate) fn admit(
     if let Some(sent) = sent {
         check_standard_headers(sent, request, &object)?;
     }
-    // What the protocol does not know may be a server's own.
+    // A method that MCP does not define may belong to a server.
     if !METHODS.contains(&request.method.as_str()) && is_protocol_method(&request.method) {
         return Err(Refusal { status: StatusCode::NOT_FOUND, error: RpcError::method_not_found(&request.method) });
     }
@@ -90,8 +91,8 @@ pub(crate) fn admit(
             Some(level.as_deref().and_then(Severity::parse).ok_or_else(unknown)?)
         }
     };
-    let owner = match (&on, principal.anonymous) {
-        (Some(pipe), _) => pipe.clone(),
+    let owner = match (&connection, principal.anonymous) {
+        (Some(connection), _) => connection.clone(),
         (None, true) => Owner::new_request(),
         (None, false) => Owner::Person(Arc::clone(&principal.sub)),
     };
@@ -103,13 +104,13 @@ pub(crate) fn admit(
     Ok(Client {
         revision,
         surface_handle: surface_handle(&principal, &info),
-        seen: None,
+        seen_surface: None,
         principal,
         owner,
         abilities: abilities(info.capabilities.as_deref()),
         info,
         headers: Arc::default(),
-        level: Level::Request(level),
+        level: ClientLogLevel::Request(level),
         questions: None,
         subscriptions: None,
         gone: None,
@@ -117,7 +118,7 @@ pub(crate) fn admit(
     })
 }
 
-/// Most declare nothing, which needs no closer look.
+/// The client's abilities. Most clients declare `{}`, which is not parsed.
 fn abilities(declared: Option<&RawRef>) -> Abilities {
     match declared.map(RawRef::get) {
         None | Some("{}") => Abilities::default(),
@@ -127,7 +128,7 @@ fn abilities(declared: Option<&RawRef>) -> Abilities {
 
 fn missing(name: &str, kind: &str) -> Refusal {
     let message = format!(
-        "`params._meta[\"{name}\"]` must be {kind}; versions that open with `initialize` instead: {}",
+        "`params._meta[\"{name}\"]` must be {kind}; protocol versions that use `initialize` instead: {}",
         Revision::supported_names()[1..].join(", ")
     );
     Refusal::bad(code::INVALID_PARAMS, &message)
@@ -139,12 +140,12 @@ fn unsupported(version: &str) -> Refusal {
     Refusal { status: StatusCode::BAD_REQUEST, error }
 }
 
-/// The one value of a header; two of them could be read differently by different parties.
-fn single<'a>(sent: &'a HeaderMap, name: &HeaderName, shown: &str) -> Result<Option<&'a [u8]>, Refusal> {
+/// The value of a header that may occur once. Duplicates are rejected, because intermediaries may read another value.
+fn single<'a>(sent: &'a HeaderMap, name: &HeaderName, display_name: &str) -> Result<Option<&'a [u8]>, Refusal> {
     let mut values = sent.get_all(name).iter();
     let first = values.next().map(|value| value.as_bytes());
     if values.next().is_some() {
-        return Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `{shown}` occurs twice")));
+        return Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `{display_name}` occurs more than once")));
     }
     Ok(first)
 }
@@ -161,7 +162,7 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
     match single(sent, &headers::METHOD, "Mcp-Method")? {
         None => return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` is missing")),
         Some(value) if value.trim_ascii() != request.method.as_bytes() => {
-            return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` differs from the method"));
+            return Err(Refusal::bad(code::HEADER_MISMATCH, "the header `Mcp-Method` differs from `method`"));
         }
         Some(_) => {}
     }
@@ -174,17 +175,17 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
     Err(Refusal::bad(code::HEADER_MISMATCH, &format!("the header `Mcp-Name` differs from `params.{member}`")))
 }
 
-/// Compares `Mcp-Param-*` headers with the arguments, by the schema that this client was shown.
+/// Compares the `Mcp-Param-*` headers with the arguments, according to the tool's input schema in this surface.
 pub(crate) fn check_param_headers(request: &Request, sent: &HeaderMap, surface: &Surface) -> Result<(), Refusal> {
-    if !surface.has_marks() {
+    if !surface.has_param_headers() {
         return Ok(());
     }
     let Some(Ok(object)) = request.params.as_deref().map(Object::of) else { return Ok(()) };
     let Some(entry) = object.string("name").and_then(|name| surface.tool(&name)) else { return Ok(()) };
-    if entry.marked().is_empty() {
+    if entry.param_headers().is_empty() {
         return Ok(());
     }
-    params::check(entry.marked(), object.get("arguments"), |name| {
+    params::check(entry.param_headers(), object.get("arguments"), |name| {
         sent.get_all(name).iter().map(|value| value.as_bytes()).collect()
     })
     .map_err(|reason| Refusal::bad(code::HEADER_MISMATCH, &reason))

@@ -1,4 +1,4 @@
-//! The stdio front: one client on a pipe, in either era or both.
+//! The stdio front: one client on standard input and output, which may mix session-based and stateless requests.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -12,34 +12,35 @@ use super::stateless::admit;
 use crate::json::Raw;
 use crate::model::{Owner, Principal};
 use crate::server::Server;
-use crate::server::client::changes::Compared;
 use crate::server::client::client::{Client, surface_handle};
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::links::Links;
+use crate::server::client::list_changes::ComparisonCache;
 use crate::server::client::sink::MessageSink;
 use crate::server::era::detect;
 use crate::server::methods::initialize::Handshake;
-use crate::server::methods::{self, Outcome, initialize, vendor};
+use crate::server::methods::{self, MethodOutcome, initialize, vendor};
 use crate::wire::{
     InputLine, LineReader, LineSender, Message, MessageError, Request, Revision, RpcError, batch as split, code,
     encode, line_writer,
 };
 
-const QUEUE: usize = 1024;
-/// What was asked before the client closed its end may still be answered, for so long.
-const DRAIN: Duration = Duration::from_secs(2);
+/// The number of outgoing messages that are queued for a slow client.
+const QUEUE_CAPACITY: usize = 1024;
+/// How long running requests may continue after the client has closed standard input.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves until the client closes its end.
+/// Serves one client until it closes standard input.
 pub async fn serve_stdio(
     server: Server,
     principal: Principal,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
-    max_line: usize,
+    max_line_bytes: usize,
 ) {
-    let (lines, queue) = mpsc::channel(QUEUE);
+    let (lines, queue) = mpsc::channel(QUEUE_CAPACITY);
     let writer = tokio::spawn(line_writer(output, queue));
-    let front = Arc::new(Front {
+    let front = Arc::new(StdioFront {
         server,
         principal,
         lines,
@@ -48,57 +49,60 @@ pub async fn serve_stdio(
         owner: Owner::new_session(),
         links: Arc::default(),
     });
-    let announcer = tokio::spawn(announce(Arc::clone(&front)));
-    let mut reader = LineReader::new(input, max_line);
+    let notifier = tokio::spawn(notify_list_changes(Arc::clone(&front)));
+    let mut reader = LineReader::new(input, max_line_bytes);
     loop {
         match reader.next().await {
-            Ok(Some(InputLine::Text(text))) => front.take(text).await,
+            Ok(Some(InputLine::Text(text))) => front.handle(text).await,
             Ok(Some(InputLine::TooLong { length, .. })) => {
-                let reason = format!("a message of {length} bytes is larger than {max_line}");
-                front.send_nameless(&RpcError::invalid_request(&reason)).await;
+                let reason = format!("the message is too large: {length} bytes, the limit is {max_line_bytes}");
+                front.send_error_without_id(&RpcError::invalid_request(&reason)).await;
             }
             Ok(None) => break,
             Err(error) => {
-                tracing::debug!(%error, "reading standard input");
+                tracing::debug!(%error, "cannot read standard input");
                 break;
             }
         }
     }
     front.drain().await;
-    announcer.abort();
-    let _ = announcer.await;
+    notifier.abort();
+    let _ = notifier.await;
     drop(front);
-    // Everything that was answered is on its way out before we go.
-    let _ = tokio::time::timeout(DRAIN, writer).await;
+    // Flushes the queued responses.
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, writer).await;
 }
 
-struct Front {
+struct StdioFront {
     server: Server,
     principal: Principal,
     lines: LineSender,
     in_flight: InFlight,
-    /// The client as a handshake showed it, if there was one.
+    /// The client of the session, after `initialize`.
     session: Mutex<Option<Arc<Client>>>,
-    /// Whose everything on this pipe is that stands alone.
+    /// The owner of the stateless requests on this connection.
     owner: Owner,
-    /// What it was given links to, in either era.
+    /// The resource links that the client has received, in session-based and stateless requests.
     links: Arc<Links>,
 }
 
-/// Tells a session-based client when its lists changed.
-async fn announce(front: Arc<Front>) {
+/// Sends `list_changed` notifications to a session-based client.
+async fn notify_list_changes(front: Arc<StdioFront>) {
     let gateway = &front.server.gateway;
-    let mut news = gateway.news();
-    while news.changed().await.is_ok() {
+    let mut surface_versions = gateway.news();
+    while surface_versions.changed().await.is_ok() {
         let Some(client) = front.session() else { continue };
-        let (Some(seen), Some(now)) = (&client.seen, gateway.surface_now(&client.surface_handle)) else { continue };
-        for change in seen.turn_to(&now, &mut Compared::default()) {
+        let (Some(seen_surface), Some(now)) = (&client.seen_surface, gateway.surface_now(&client.surface_handle))
+        else {
+            continue;
+        };
+        for change in seen_surface.replace(&now, &mut ComparisonCache::default()) {
             front.send(encode::notification(change, None)).await;
         }
     }
 }
 
-impl Front {
+impl StdioFront {
     fn session(&self) -> Option<Arc<Client>> {
         self.session.lock().clone()
     }
@@ -108,22 +112,22 @@ impl Front {
     }
 
     async fn send(&self, line: String) {
-        // A client that is gone needs no answer.
+        // Sending fails only if the client is gone.
         let _ = self.lines.send(line).await;
     }
 
-    /// An error for something whose id could not be read, in the form the client's revision has.
-    async fn send_nameless(&self, error: &RpcError) {
+    /// Sends an error for a message whose id could not be read. Before 2025-11-25 such an error has the id `null`.
+    async fn send_error_without_id(&self, error: &RpcError) {
         let old = self.revision().is_some_and(|revision| revision < Revision::V2025_11_25);
         self.send(if old { encode::error_with_null_id(error) } else { encode::error(None, error) }).await;
     }
 
-    async fn take(self: &Arc<Self>, text: &[u8]) {
+    async fn handle(self: &Arc<Self>, text: &[u8]) {
         if let Some(items) = split(text) {
-            return self.take_batch(items).await;
+            return self.handle_batch(items).await;
         }
         match Message::parse(text) {
-            Ok(Message::Request(request)) => self.take_request(request).await,
+            Ok(Message::Request(request)) => self.handle_request(request).await,
             Ok(Message::Notification(notification)) => {
                 self.in_flight.take_notification(&notification);
                 match self.session() {
@@ -136,14 +140,14 @@ impl Front {
             }
             Ok(Message::Response(response)) => match self.session().and_then(|client| client.questions.clone()) {
                 Some(questions) => questions.take(response),
-                None => tracing::debug!(?response.id, "an answer to nothing was dropped"),
+                None => tracing::debug!(?response.id, "dropped a response to an unknown request"),
             },
             Err(MessageError { id: Some(id), error }) => self.send(encode::error(Some(&id), &error)).await,
-            Err(MessageError { id: None, error }) => self.send_nameless(&error).await,
+            Err(MessageError { id: None, error }) => self.send_error_without_id(&error).await,
         }
     }
 
-    async fn take_request(self: &Arc<Self>, request: Request) {
+    async fn handle_request(self: &Arc<Self>, request: Request) {
         if !detect::is_stateless(&request, None) && request.method == "initialize" {
             return self.initialize(&request).await;
         }
@@ -160,17 +164,17 @@ impl Front {
             let sink = MessageSink::Queue(front.lines.clone());
             let cancel = running.cancel.clone();
             let outcome = methods::answer(&front.server, &client, &sink, &request, cancel, None).await;
-            // Before the answer goes out: from then on the client may use the id again.
+            // Before the response is sent: from then on the client may reuse the id.
             drop(running);
             front.finish(&request, outcome).await;
         });
     }
 
-    async fn finish(&self, request: &Request, outcome: Outcome) {
+    async fn finish(&self, request: &Request, outcome: MethodOutcome) {
         let Some(outcome) = outcome else { return };
         self.send(encode::outcome(&request.id, &outcome)).await;
         if request.method == "subscriptions/listen" && outcome.is_ok() {
-            // On a pipe the end of a subscription is said in both ways the protocol knows.
+            // On stdio, MCP ends a subscription with a response and with this notification.
             let params = format!("{{\"requestId\":{}}}", request.id);
             self.send(encode::notification("notifications/cancelled", Some(&params))).await;
         }
@@ -184,11 +188,12 @@ impl Front {
         }
         match self.session() {
             Some(client) => Ok(client),
-            // Allowed before anything was agreed.
+            // `ping` is allowed before the handshake.
             None if request.method == "ping" => Ok(Arc::new(Handshake::default().client(self.principal.clone()))),
             None => {
                 let message = format!(
-                    "open with `initialize`, or send `_meta` with every request; supported versions: {}",
+                    "no session: send `initialize` first, or `_meta` with the protocol version in every request; \
+                     supported versions: {}",
                     Revision::supported_names().join(", ")
                 );
                 Err(RpcError::new(code::INVALID_PARAMS, &message))
@@ -196,7 +201,7 @@ impl Front {
         }
     }
 
-    /// A second handshake on the same pipe starts over.
+    /// Opens a session. A second `initialize` on the same connection replaces the session.
     async fn initialize(&self, request: &Request) {
         match initialize::negotiate(request) {
             Ok(handshake) => {
@@ -217,33 +222,33 @@ impl Front {
         }
     }
 
-    async fn take_batch(self: &Arc<Self>, items: Result<Vec<Raw>, MessageError>) {
+    async fn handle_batch(self: &Arc<Self>, items: Result<Vec<Raw>, MessageError>) {
         let items = match items {
             Ok(items) => items,
-            Err(fault) => return self.send_nameless(&fault.error).await,
+            Err(invalid) => return self.send_error_without_id(&invalid.error).await,
         };
         if self.revision() != Some(Revision::V2025_03_26) {
-            let error = RpcError::invalid_request("batches are only for protocol version 2025-03-26");
-            return self.send_nameless(&error).await;
+            let error = RpcError::invalid_request("batches are only supported in protocol version 2025-03-26");
+            return self.send_error_without_id(&error).await;
         }
-        let items = match batch::sort(&items) {
+        let items = match batch::parse(&items) {
             Ok(items) => items,
-            Err(error) => return self.send_nameless(&error).await,
+            Err(error) => return self.send_error_without_id(&error).await,
         };
         let Some(client) = self.session() else { return };
         let sink = MessageSink::Queue(self.lines.clone());
-        let answers = batch::begin(items, &self.server, &client, &self.in_flight, &sink);
+        let responses = batch::start(items, &self.server, &client, &self.in_flight, &sink);
         let front = Arc::clone(self);
         tokio::spawn(async move {
-            if let Some(text) = batch::gather(answers).await {
+            if let Some(text) = batch::join(responses).await {
                 front.send(text).await;
             }
         });
     }
 
-    /// Lets running requests finish for a moment, then cancels them.
+    /// Waits a short time for running requests, then cancels them and ends the session.
     async fn drain(&self) {
-        let deadline = tokio::time::Instant::now() + DRAIN;
+        let deadline = tokio::time::Instant::now() + DRAIN_TIMEOUT;
         while !self.in_flight.is_empty() && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -251,7 +256,7 @@ impl Front {
         if let Some(client) = self.session() {
             client.end();
         }
-        self.server.conversations.end_of(&self.owner);
+        self.server.conversations.cancel_all_of(&self.owner);
         self.server.forget_values_of(&self.principal, &self.owner).await;
     }
 }

@@ -1,5 +1,5 @@
-//! A call of a stateless client in which the client is asked something: its request ends with the questions, the call
-//! waits, and the next request brings the answers.
+//! A call of a stateless client that asks questions while it runs. The client's request ends with the questions, the call
+//! is suspended in this process, and the client's next request brings the answers.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -16,89 +16,91 @@ use crate::json::{Object, Raw, quote};
 use crate::model::Owner;
 use crate::server::client::client::Client;
 use crate::server::client::peer::ClientPeer;
-use crate::server::client::question_channel::{PendingQuestion, QuestionReceiver};
+use crate::server::client::question_channel::{QuestionReceiver, QueuedQuestion};
 use crate::wire::{RpcError, key};
 
-/// QuestionReceiver that come at the same time are asked together.
-const TOGETHER: Duration = Duration::from_millis(10);
-/// How often a question may come back without an answer.
+/// How long to wait for further questions after the first one: concurrent questions are asked together.
+const COLLECT_TIME: Duration = Duration::from_millis(10);
+/// How often a question is repeated if the client retries without an answer.
 const MAX_REMINDERS: usize = 2;
-/// Calls that wait for their clients: of all of them, and of one person.
+/// The maximum number of suspended calls, in total and per person.
 const MAX_WAITING: usize = 1000;
 const MAX_WAITING_PER_PERSON: usize = 100;
 
-pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Raw, CallError>> + Send>>;
+pub(crate) type CallFuture = Pin<Box<dyn Future<Output = Result<Raw, CallError>> + Send>>;
 
-/// What came of one round.
-pub(crate) enum Turn {
+/// The outcome of one round of a call.
+pub(crate) enum RoundOutcome {
     Done(Result<Raw, CallError>),
     Asks(Conversation),
-    /// The client does not wait any more.
-    Left,
+    /// The client cancelled its request.
+    Cancelled,
 }
 
+/// A running call and its open questions.
 pub(crate) struct Conversation {
-    work: Work,
+    call: CallFuture,
     incoming: QuestionReceiver,
-    open: Vec<(String, PendingQuestion)>,
+    open: Vec<(String, QueuedQuestion)>,
+    /// The number of questions so far, from which their keys are made.
     asked: usize,
     pub(crate) peer: Arc<ClientPeer>,
-    /// The call ends with it.
-    _end: DropGuard,
+    /// Cancels the call when the conversation is dropped.
+    _cancel: DropGuard,
 }
 
 impl Conversation {
     pub(crate) fn new(
-        work: Work,
+        call: CallFuture,
         incoming: QuestionReceiver,
         peer: Arc<ClientPeer>,
         cancel: CancellationToken,
     ) -> Self {
-        Conversation { work, incoming, open: Vec::new(), asked: 0, peer, _end: cancel.drop_guard() }
+        Conversation { call, incoming, open: Vec::new(), asked: 0, peer, _cancel: cancel.drop_guard() }
     }
 
-    /// Goes on until the call is done or something is asked.
-    pub(crate) async fn turn(mut self, left: &CancellationToken) -> Turn {
+    /// Runs the call until it finishes, asks questions, or `cancel` is cancelled.
+    pub(crate) async fn run_round(mut self, cancel: &CancellationToken) -> RoundOutcome {
         loop {
             self.open.retain(|(_, open)| !open.answer.is_closed());
             if !self.open.is_empty() {
-                return Turn::Asks(self);
+                return RoundOutcome::Asks(self);
             }
             tokio::select! {
                 biased;
-                () = left.cancelled() => return Turn::Left,
-                outcome = &mut self.work => return Turn::Done(outcome),
-                Some(open) = self.incoming.0.recv() => {
-                    self.note(open);
+                () = cancel.cancelled() => return RoundOutcome::Cancelled,
+                outcome = &mut self.call => return RoundOutcome::Done(outcome),
+                Some(question) = self.incoming.0.recv() => {
+                    self.add(question);
                     tokio::select! {
-                        outcome = &mut self.work => return Turn::Done(outcome),
-                        () = tokio::time::sleep(TOGETHER) => {}
+                        outcome = &mut self.call => return RoundOutcome::Done(outcome),
+                        () = tokio::time::sleep(COLLECT_TIME) => {}
                     }
-                    while let Ok(open) = self.incoming.0.try_recv() {
-                        self.note(open);
+                    while let Ok(question) = self.incoming.0.try_recv() {
+                        self.add(question);
                     }
                 }
             }
         }
     }
 
-    fn note(&mut self, open: PendingQuestion) {
+    fn add(&mut self, question: QueuedQuestion) {
         self.asked += 1;
-        self.open.push((format!("question-{}", self.asked), open));
+        self.open.push((format!("question-{}", self.asked), question));
     }
 
-    /// How long the answers may take.
+    /// How long the client may take to answer: the longest timeout of the open questions.
     pub(crate) fn timeout(&self) -> Duration {
         self.open.iter().map(|(_, open)| open.question.patience).max().unwrap_or_default()
     }
 
-    /// The questions as a result that asks them.
+    /// Encodes the open questions as an `input_required` result.
     pub(crate) fn input_required(&self, ticket: &str) -> String {
         let requests: Vec<String> = self
             .open
             .iter()
             .map(|(name, open)| {
-                let params = bare(&open.question.params);
+                let params = input_request_params(&open.question.params);
                 format!("{}:{{\"method\":{},\"params\":{params}}}", quote(name), quote(&open.question.method))
             })
             .collect();
@@ -109,12 +111,12 @@ impl Conversation {
         )
     }
 
-    /// Hands the answers to whoever asked. What was left out is asked again, and some time put away.
-    pub(crate) fn take(&mut self, answers: Option<&Object<'_>>) {
+    /// Passes the answers to the call. A question without an answer is asked again, and fails after too many reminders.
+    pub(crate) fn take_answers(&mut self, answers: Option<&Object<'_>>) {
         let open = std::mem::take(&mut self.open);
         for (name, mut question) in open {
             match answers.and_then(|answers| answers.get(&name)) {
-                // Whoever asked may not want to know any more.
+                // Sending fails if the call no longer waits for this answer.
                 Some(answer) => drop(question.answer.send(Ok(answer.to_owned()))),
                 None if question.reminders >= MAX_REMINDERS => {
                     drop(question.answer.send(Err(RpcError::new(-1, "the client did not answer"))));
@@ -128,28 +130,28 @@ impl Conversation {
     }
 }
 
-/// The params of a question without what only its own era needs.
-fn bare(params: &Raw) -> String {
+/// The params of a question without the members that only session-based revisions define.
+fn input_request_params(params: &Raw) -> String {
     match Object::of(params) {
         Ok(object) => object.edit().remove(key::META).remove("task").remove("elicitationId").finish(),
         Err(_) => params.get().to_owned(),
     }
 }
 
-/// The calls that wait for their clients.
+/// The suspended calls of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Conversations {
     next: AtomicU64,
     waiting: Mutex<HashMap<u64, WaitingCall>>,
 }
 
-/// A call that waits.
+/// A suspended call.
 #[derive(Debug)]
 struct WaitingCall {
     owner: Owner,
     person: Owner,
     conversation: Conversation,
-    /// Ends it when it is too late.
+    /// Cancels the call when its ticket expires.
     timer: AbortHandle,
 }
 
@@ -164,34 +166,34 @@ impl Conversations {
         self.waiting.lock()
     }
 
-    /// A number for a call that is about to wait.
-    pub(crate) fn number(&self) -> u64 {
+    /// A new number for a call that is about to be suspended.
+    pub(crate) fn next_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Keeps a call until its client comes back, or until it is too late. Fails when too many wait already.
-    pub(crate) fn keep(
+    /// Suspends a call until the client retries or `lifetime` has passed. Fails if too many calls are suspended.
+    pub(crate) fn suspend(
         self: &Arc<Self>,
         number: u64,
         client: &Client,
         conversation: Conversation,
-        good_for: Duration,
+        lifetime: Duration,
     ) -> Result<(), RpcError> {
         conversation.peer.suspend();
         let person = Owner::of_handles(&client.principal);
         let mut waiting = self.lock();
         let of_this_person = waiting.values().filter(|other| other.person == person).count();
-        // Of people that nobody knows it cannot be told whether they are one.
-        let max_of_one = if client.principal.anonymous { MAX_WAITING / 2 } else { MAX_WAITING_PER_PERSON };
-        if waiting.len() >= MAX_WAITING || of_this_person >= max_of_one {
-            return Err(RpcError::internal("too many calls wait for their clients"));
+        // Anonymous clients count as one person, so they get a higher limit.
+        let max_per_person = if client.principal.anonymous { MAX_WAITING / 2 } else { MAX_WAITING_PER_PERSON };
+        if waiting.len() >= MAX_WAITING || of_this_person >= max_per_person {
+            return Err(RpcError::internal("too many calls are waiting for answers of clients; try again later"));
         }
-        let book = Arc::downgrade(self);
+        let conversations = Arc::downgrade(self);
         let timer = tokio::spawn(async move {
-            tokio::time::sleep(good_for).await;
-            let late = book.upgrade().and_then(|book| book.lock().remove(&number));
-            if late.is_some() {
-                tracing::debug!("a call ended: its client did not come back");
+            tokio::time::sleep(lifetime).await;
+            let expired = conversations.upgrade().and_then(|conversations| conversations.lock().remove(&number));
+            if expired.is_some() {
+                tracing::debug!("cancelled a suspended call: the client did not answer in time");
             }
         });
         let timer = timer.abort_handle();
@@ -205,14 +207,14 @@ impl Conversations {
         Some(waiting.conversation)
     }
 
-    /// Ends the calls of a client that is gone.
-    pub(crate) fn end_of(&self, owner: &Owner) {
+    /// Cancels the suspended calls of a client that has disconnected.
+    pub(crate) fn cancel_all_of(&self, owner: &Owner) {
         self.lock().retain(|_, waiting| {
-            let stays = waiting.owner != *owner;
-            if !stays {
+            let is_other = waiting.owner != *owner;
+            if !is_other {
                 waiting.timer.abort();
             }
-            stays
+            is_other
         });
     }
 }

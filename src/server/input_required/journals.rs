@@ -1,5 +1,5 @@
-//! Questions of scripts to stateless clients: the request ends with the questions, the handler's journal is kept in the
-//! store, and the ticket in `requestState` leads back to it.
+//! Questions of script handlers to stateless clients. The client's request ends with the questions, the handler's journal
+//! is saved in the store, and the ticket in `requestState` refers to the journal.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::ticket::{CallFingerprint, SPENT, Waiting};
+use super::ticket::{ALREADY_USED, CallFingerprint, TicketTarget};
 use crate::backend::CallError;
 use crate::calls::{ANSWER_TIMEOUT, ItemCall, POLICY_CHANGED, RequestContext, as_request, failed, take_answer};
 use crate::json::{Object, Raw, RawRef, digest, quote};
@@ -19,7 +19,7 @@ use crate::server::Server;
 use crate::surface::Surface;
 use crate::wire::RpcError;
 
-/// A question that a script has asked, with what must be unchanged when the answer comes.
+/// The journal of a suspended handler, and the digests that must be unchanged when the client answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenQuestion {
     /// The id of the journal in the store.
@@ -38,7 +38,7 @@ impl SuspendedSurfaces {
         self.0.lock()
     }
 
-    fn keep(&self, id: &str, surface: &Arc<Surface>) {
+    fn insert(&self, id: &str, surface: &Arc<Surface>) {
         let now = Instant::now();
         let mut surfaces = self.lock();
         surfaces.retain(|_, (since, _)| now.duration_since(*since) < ANSWER_TIMEOUT);
@@ -50,11 +50,11 @@ impl SuspendedSurfaces {
     }
 }
 
-/// What becomes of a suspended call whose client came back.
-pub(crate) enum Reopened {
-    /// Every question is answered: the handler runs again on this surface, with this journal.
+/// The outcome of resuming a suspended call.
+pub(crate) enum ResumeOutcome {
+    /// Every question has an answer: the handler runs again on this surface, with this journal.
     Answered(Arc<Surface>, JournalSnapshot),
-    /// The result of this request: the questions that are still open, or why the call cannot continue.
+    /// The result of this request: the questions that are still open, or the reason why the call cannot continue.
     Result(Raw),
 }
 
@@ -65,14 +65,14 @@ pub(crate) async fn ask_in_result(
     request: &RequestContext,
     call: &ItemCall,
 ) -> Result<Raw, CallError> {
-    let no_randomness = |_| RpcError::internal("no ticket can be made");
+    let no_randomness = |_| RpcError::internal("cannot create a ticket: the random number generator failed");
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(no_randomness)?;
     let id = crate::json::hex(&random);
     let content = journal.to_bytes().map_err(|error| RpcError::internal(&error.to_string()))?;
     let sealed = server.sealer.seal_bytes(Purpose::Journal, &id, &content).map_err(no_randomness)?;
     if let Err(error) = server.gateway.calls().store.put_journal(&id, sealed, ANSWER_TIMEOUT).await {
-        return failed(call.kind, format!("the question cannot be asked: {error}"), None);
+        return failed(call.kind, format!("cannot ask the question: {error}"), None);
     }
     let open = OpenQuestion {
         policy: request.surface.policy().to_string(),
@@ -80,8 +80,8 @@ pub(crate) async fn ask_in_result(
         groups: groups(&request.principal),
         id,
     };
-    server.suspended.keep(&open.id, &request.surface);
-    let (fingerprint, waiting) = (CallFingerprint::of(call)?, Waiting::Script(open));
+    server.suspended.insert(&open.id, &request.surface);
+    let (fingerprint, waiting) = (CallFingerprint::of(call)?, TicketTarget::Script(open));
     let ticket = server.tickets.issue(&request.principal, fingerprint, waiting, ANSWER_TIMEOUT)?;
     let requests: Vec<String> = journal
         .questions()
@@ -99,23 +99,24 @@ pub(crate) async fn ask_in_result(
     crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()).into())
 }
 
-/// Takes a suspended call up again with the answers in the client's request.
-pub(crate) async fn reopen(
+/// Resumes a suspended call with the answers in the client's request.
+pub(crate) async fn resume(
     server: &Server,
     open: OpenQuestion,
     request: &RequestContext,
     call: &ItemCall,
-) -> Result<Reopened, CallError> {
-    let refused = |reason: String| failed(call.kind, reason, None).map(Reopened::Result);
+) -> Result<ResumeOutcome, CallError> {
+    let refused = |reason: String| failed(call.kind, reason, None).map(ResumeOutcome::Result);
     let surface = match surface_of(server, &open, request) {
         Ok(surface) => surface,
         Err(reason) => return refused(reason.to_owned()),
     };
-    let taken = server.gateway.calls().store.take_journal(&open.id).await;
-    let taken = taken.map_err(|error| RpcError::internal(&error.to_string()))?;
-    let spent = || RpcError::invalid_params(&format!("`requestState` was {SPENT}"));
-    let content = taken.and_then(|sealed| server.sealer.open_bytes(Purpose::Journal, &open.id, &sealed));
-    let mut journal = content.and_then(|content| JournalSnapshot::from_bytes(&content).ok()).ok_or_else(spent)?;
+    let sealed = server.gateway.calls().store.take_journal(&open.id).await;
+    let sealed = sealed.map_err(|error| RpcError::internal(&error.to_string()))?;
+    let already_used = || RpcError::invalid_params(&format!("`requestState` was {ALREADY_USED}"));
+    let content = sealed.and_then(|sealed| server.sealer.open_bytes(Purpose::Journal, &open.id, &sealed));
+    let mut journal =
+        content.and_then(|content| JournalSnapshot::from_bytes(&content).ok()).ok_or_else(already_used)?;
     server.suspended.take(&open.id);
     let params = Object::of(&call.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
     let answers = params.get("inputResponses").and_then(|answers| Object::of(answers).ok());
@@ -127,13 +128,14 @@ pub(crate) async fn reopen(
         }
     }
     if journal.questions().is_empty() {
-        return Ok(Reopened::Answered(surface, journal));
+        return Ok(ResumeOutcome::Answered(surface, journal));
     }
     let request = RequestContext { surface, ..request.clone() };
-    ask_in_result(server, &journal, &request, call).await.map(Reopened::Result)
+    ask_in_result(server, &journal, &request, call).await.map(ResumeOutcome::Result)
 }
 
-/// The surface on which a suspended call continues: one that publishes what it did when the question was asked.
+/// The surface on which a suspended call continues: the current one if the catalog is unchanged, otherwise the surface on
+/// which the call was suspended.
 fn surface_of(server: &Server, open: &OpenQuestion, request: &RequestContext) -> Result<Arc<Surface>, &'static str> {
     if open.groups != groups(&request.principal) {
         return Err("your groups changed while the question was open; call again");
@@ -145,10 +147,10 @@ fn surface_of(server: &Server, open: &OpenQuestion, request: &RequestContext) ->
         return Ok(Arc::clone(&request.surface));
     }
     let suspended = server.suspended.lock().get(&open.id).map(|(_, surface)| Arc::clone(surface));
-    suspended.ok_or("what the servers offer changed while the question was open; call again")
+    suspended.ok_or("the servers' lists changed while the question was open; call again")
 }
 
-/// A digest of the principal's groups, by which scripts decide what a person may do.
+/// A digest of the principal's groups, on which a script's decisions may depend.
 fn groups(principal: &Principal) -> String {
     let mut groups = principal.groups.to_vec();
     groups.sort();

@@ -1,5 +1,5 @@
-//! Tickets: the `requestState` with which a stateless client comes back to a question. Sealed, for one person and one
-//! request, good once and for a while.
+//! Tickets: the `requestState` with which a stateless client answers questions. A ticket is encrypted, belongs to one
+//! principal and one request, can be used once, and expires.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -9,20 +9,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::journals::OpenQuestion;
-
 use crate::calls::ItemCall;
 use crate::json::{Object, RawRef, digest};
 use crate::model::{Owner, Principal};
 use crate::seal::{Purpose, Sealer};
 use crate::wire::RpcError;
 
-/// What the client was doing when it was asked; coming back it must be doing the same.
+/// Identifies the request that the ticket was issued for. The client must retry the same request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CallFingerprint {
     pub(crate) method: String,
     /// The published name or URI.
     pub(crate) key: String,
-    /// Of the arguments.
+    /// The digest of the arguments.
     pub(crate) digest: String,
 }
 
@@ -38,34 +37,34 @@ impl CallFingerprint {
     }
 }
 
-/// What waits for the answer.
+/// What a ticket refers to: the call that waits for the answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Waiting {
-    /// A call that goes on in this process.
+pub(crate) enum TicketTarget {
+    /// A call that is suspended in this process.
     Call(u64),
-    /// A stateless server, with the state it gave, as it wrote it.
+    /// A stateless server, with the `requestState` that it returned, byte for byte.
     Server { backend: String, name: String, state: String },
-    /// A handler of a script, which is run again.
+    /// A script handler, which runs again with its journal.
     Script(OpenQuestion),
 }
 
-/// What is said of a ticket to a script that leads nowhere any more.
-pub(crate) const SPENT: &str = "already answered or has expired; the call may have been carried out";
+/// The end of the error message for a ticket whose journal is no longer in the store.
+pub(crate) const ALREADY_USED: &str = "already answered or has expired; the call may have been carried out";
 
 #[derive(Serialize, Deserialize)]
 struct Ticket {
     number: u64,
     fingerprint: CallFingerprint,
-    waiting: Waiting,
+    waiting: TicketTarget,
     /// Seconds since 1970.
     expires: u64,
 }
 
-/// The book of tickets.
+/// Issues and redeems tickets.
 #[derive(Debug)]
 pub(crate) struct Tickets {
     sealer: Sealer,
-    /// Those that were used, until they expire.
+    /// The numbers of the used tickets, with the time when they expire.
     used: Mutex<HashMap<u64, Instant>>,
 }
 
@@ -78,52 +77,52 @@ impl Tickets {
         &self,
         principal: &Principal,
         fingerprint: CallFingerprint,
-        waiting: Waiting,
-        good_for: Duration,
+        waiting: TicketTarget,
+        lifetime: Duration,
     ) -> Result<String, RpcError> {
-        let failed = |_| RpcError::internal("no ticket can be made");
+        let failed = |_| RpcError::internal("cannot create a ticket: the random number generator failed");
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(failed)?;
         let ticket = Ticket {
             number: u64::from_le_bytes(number),
             fingerprint,
             waiting,
-            expires: now() + good_for.as_secs().max(1),
+            expires: now() + lifetime.as_secs().max(1),
         };
-        let content = serde_json::to_vec(&ticket).map_err(|_| RpcError::internal("no ticket can be made"))?;
+        let content = serde_json::to_vec(&ticket).map_err(|error| RpcError::internal(&error.to_string()))?;
         self.sealer.seal(Purpose::Ticket, &Owner::of_handles(&principal).text(""), &content).map_err(failed)
     }
 
-    /// Takes a ticket back. One that was changed, made up or given to somebody else is told apart from none of these.
+    /// Redeems a ticket. The error is the same for a modified ticket, a forged ticket, and a ticket of another principal.
     pub(crate) fn redeem(
         &self,
         principal: &Principal,
         fingerprint: &CallFingerprint,
         ticket: &str,
-    ) -> Result<Waiting, RpcError> {
+    ) -> Result<TicketTarget, RpcError> {
         let refuse = |reason: &str| RpcError::invalid_params(&format!("`requestState` {reason}"));
         let content = self.sealer.open(Purpose::Ticket, &Owner::of_handles(&principal).text(""), ticket);
         let ticket: Ticket = content
             .and_then(|content| serde_json::from_slice(&content).ok())
-            .ok_or_else(|| refuse("is not one that was given to you"))?;
+            .ok_or_else(|| refuse("is invalid, or was not issued to you"))?;
         if ticket.fingerprint != *fingerprint {
-            return Err(refuse("belongs to another request: repeat the one it was given for, with the same arguments"));
+            return Err(refuse("belongs to another request: retry the original request with the same arguments"));
         }
-        let left = ticket.expires.saturating_sub(now());
-        // Whether it was used is known where the journal is, which may be beside other processes.
-        if let Waiting::Script(_) = &ticket.waiting {
-            return if left == 0 { Err(refuse(&format!("was {SPENT}"))) } else { Ok(ticket.waiting) };
+        let remaining = ticket.expires.saturating_sub(now());
+        // The store, which other processes may share, decides whether the ticket was used: the journal can be taken once.
+        if let TicketTarget::Script(_) = &ticket.waiting {
+            return if remaining == 0 { Err(refuse(&format!("was {ALREADY_USED}"))) } else { Ok(ticket.waiting) };
         }
-        if left == 0 {
-            return Err(refuse("has expired: make the request again without it"));
+        if remaining == 0 {
+            return Err(refuse("has expired: send the request again without it"));
         }
         let mut used = self.used.lock();
-        let today = Instant::now();
+        let now = Instant::now();
         if used.len() > 1000 {
-            used.retain(|_, until| *until > today);
+            used.retain(|_, expires| *expires > now);
         }
-        if used.insert(ticket.number, today + Duration::from_secs(left)).is_some() {
-            return Err(refuse("was used already: make the request again without it"));
+        if used.insert(ticket.number, now + Duration::from_secs(remaining)).is_some() {
+            return Err(refuse("was used already: send the request again without it"));
         }
         Ok(ticket.waiting)
     }
@@ -142,17 +141,17 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_is_good_once_for_its_holder_and_its_request() {
+    fn a_ticket_can_be_redeemed_once_by_its_principal_for_its_request() {
         let tickets = Tickets::new(Sealer::new().unwrap());
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
-        let ticket = tickets.issue(&ann, fingerprint("d"), Waiting::Call(7), Duration::from_secs(60)).unwrap();
+        let ticket = tickets.issue(&ann, fingerprint("d"), TicketTarget::Call(7), Duration::from_secs(60)).unwrap();
         let message = |who: &Principal, fingerprint: &CallFingerprint, ticket: &str| {
             tickets.redeem(who, fingerprint, ticket).map_err(|error| error.message())
         };
-        assert!(message(&bob, &fingerprint("d"), &ticket).unwrap_err().contains("not one that was given to you"));
-        assert!(message(&ann, &fingerprint("d"), "made up").unwrap_err().contains("not one that was given to you"));
+        assert!(message(&bob, &fingerprint("d"), &ticket).unwrap_err().contains("not issued to you"));
+        assert!(message(&ann, &fingerprint("d"), "made up").unwrap_err().contains("not issued to you"));
         assert!(message(&ann, &fingerprint("other"), &ticket).unwrap_err().contains("another request"));
-        assert_eq!(message(&ann, &fingerprint("d"), &ticket), Ok(Waiting::Call(7)));
+        assert_eq!(message(&ann, &fingerprint("d"), &ticket), Ok(TicketTarget::Call(7)));
         assert!(message(&ann, &fingerprint("d"), &ticket).unwrap_err().contains("used already"));
     }
 
@@ -161,14 +160,14 @@ mod tests {
         let sealer = Sealer::new().unwrap();
         let (tickets, ann) = (Tickets::new(sealer.clone()), Principal::named("ann"));
         let open = serde_json::json!({"id": "1", "policy": "p", "catalog": "c", "groups": "g"});
-        let waiting = Waiting::Script(serde_json::from_value(open).unwrap());
+        let waiting = TicketTarget::Script(serde_json::from_value(open).unwrap());
         let late = Ticket { number: 1, fingerprint: fingerprint("d"), waiting: waiting.clone(), expires: now() - 1 };
         let late = sealer
             .seal(Purpose::Ticket, &Owner::of_handles(&ann).text(""), &serde_json::to_vec(&late).unwrap())
             .unwrap();
         let refused = tickets.redeem(&ann, &fingerprint("d"), &late).unwrap_err().message();
         assert!(refused.contains("already answered or has expired; the call may have been carried out"), "{refused}");
-        // Whether it was used is for the store to say.
+        // The store decides whether the ticket was used.
         let good = tickets.issue(&ann, fingerprint("d"), waiting.clone(), Duration::from_secs(60)).unwrap();
         for _ in 0..2 {
             assert_eq!(tickets.redeem(&ann, &fingerprint("d"), &good).ok(), Some(waiting.clone()));

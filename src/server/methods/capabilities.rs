@@ -13,18 +13,19 @@ use crate::server::Server;
 use crate::surface::Surface;
 use crate::wire::Revision;
 
-/// How long a handshake waits for the only server: as long as the first list would.
+/// How long a handshake waits for the only server.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The user interfaces of tools. They need nothing of the proxy but their resources.
+/// The MCP Apps extension. It needs no support of the proxy except that the UI resources can be read.
 const APPS: &str = "io.modelcontextprotocol/ui";
 
-/// What the protocol has and the proxy must carry itself before it may be promised in a server's name.
-const NEEDS_CARRYING: [&str; 2] = ["logging", "tasks"];
+/// Capabilities that work only if the proxy supports them too. They are not copied from a server otherwise.
+const NEED_PROXY_SUPPORT: [&str; 2] = ["logging", "tasks"];
 
-/// The surface to describe in a handshake. With many servers the handshake waits for none of them: what arrives later
-/// is announced by a notification. A single server may be all there is to describe, and the client would wait for it
-/// with its next request anyway. Where the script has run for another client, only its run for this one is waited for.
+/// The surface to describe in a handshake. With several servers, the handshake does not wait for them: clients receive
+/// `list_changed` later. With a single server, the handshake waits, because the proxy may mirror its capabilities, and the
+/// client would wait for it with its next request anyway. If the script has already run for another client, the handshake
+/// waits for its run for this client.
 pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
     let gateway = &server.gateway;
     let now = gateway.surface_now(handle);
@@ -35,25 +36,25 @@ pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -
     tokio::time::timeout(HANDSHAKE_TIMEOUT, gateway.surface(handle)).await.ok()?.ok()
 }
 
-/// The capabilities that a client is told. A surface that mirrors a single server has that server's.
+/// The capabilities that the proxy declares. A surface that mirrors a single server declares that server's capabilities.
 pub(super) fn capabilities(server: &Server, surface: Option<&Surface>, revision: Revision) -> Value {
     let snapshot = server.gateway.snapshot();
-    let carried = carried(revision, &snapshot);
+    let supported = supported(revision, &snapshot);
     match surface.and_then(Surface::mirrors) {
-        Some(only) => mirrored(&only.info.capabilities, &carried),
-        None => of_many(carried, &snapshot),
+        Some(only) => mirrored(&only.info.capabilities, &supported),
+        None => aggregated(supported, &snapshot),
     }
 }
 
-/// Whether any server has tasks in the form of this revision.
-pub(super) fn carries_tasks(server: &Server, revision: Revision) -> bool {
-    let carried = carried(revision, &server.gateway.snapshot());
-    carried.get("tasks").is_some() || carried["extensions"].get(TASKS_EXTENSION).is_some()
+/// Whether any server supports tasks as this revision defines them.
+pub(super) fn supports_tasks(server: &Server, revision: Revision) -> bool {
+    let supported = supported(revision, &server.gateway.snapshot());
+    supported.get("tasks").is_some() || supported["extensions"].get(TASKS_EXTENSION).is_some()
 }
 
-/// Whether a method belongs to a capability that the only server does not have.
+/// Whether a method belongs to a capability that a mirrored server does not declare.
 pub(super) fn lacks(surface: &Surface, method: &str) -> bool {
-    let (Some(capability), Some(only)) = (needed(method), surface.mirrors()) else { return false };
+    let (Some(capability), Some(only)) = (required_capability(method), surface.mirrors()) else { return false };
     let declared = only.info.capabilities.get(capability);
     match method {
         "resources/subscribe" | "resources/unsubscribe" => {
@@ -63,10 +64,11 @@ pub(super) fn lacks(surface: &Surface, method: &str) -> bool {
     }
 }
 
-/// What the proxy carries between servers and clients of a revision. Where a server completes nothing the answer is
-/// empty; tasks are the server's of the client's own era, since all others are waited for.
-fn carried(revision: Revision, snapshot: &Snapshot) -> Value {
-    let mut carried = json!({
+/// The capabilities that the proxy supports for clients of a revision. Completions are always among them: for a server
+/// without completions the result is empty. Tasks are supported if a server of the same era has them; the proxy waits for
+/// the tasks of other servers itself.
+fn supported(revision: Revision, snapshot: &Snapshot) -> Value {
+    let mut supported = json!({
         "tools": {"listChanged": true},
         "resources": {"subscribe": true, "listChanged": true},
         "prompts": {"listChanged": true},
@@ -76,17 +78,17 @@ fn carried(revision: Revision, snapshot: &Snapshot) -> Value {
     let has_extension = |info: &ServerInfo| info.capabilities["extensions"].get(TASKS_EXTENSION).is_some();
     let any = |has: &dyn Fn(&ServerInfo) -> bool| snapshot.backends.iter().any(|backend| has(&backend.info));
     if revision.is_stateless() && any(&has_extension) {
-        carried["extensions"] = json!({TASKS_EXTENSION: {}});
+        supported["extensions"] = json!({TASKS_EXTENSION: {}});
     }
     if revision == Revision::V2025_11_25 && any(&ServerInfo::has_session_tasks) {
-        carried["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
+        supported["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
     }
-    carried
+    supported
 }
 
-/// Of many servers: the same whatever there is now, since servers come later and a session-based client learns of
-/// capabilities only once.
-fn of_many(mut capabilities: Value, snapshot: &Snapshot) -> Value {
+/// The capabilities for several servers. They do not depend on what is published now: servers may connect later, and a
+/// session-based client reads the capabilities only once.
+fn aggregated(mut capabilities: Value, snapshot: &Snapshot) -> Value {
     let apps = snapshot.backends.iter().find_map(|backend| backend.info.capabilities["extensions"].get(APPS));
     if let Some(apps) = apps {
         capabilities["extensions"][APPS] = apps.clone();
@@ -94,8 +96,8 @@ fn of_many(mut capabilities: Value, snapshot: &Snapshot) -> Value {
     capabilities
 }
 
-/// The capability a method belongs to.
-fn needed(method: &str) -> Option<&'static str> {
+/// The capability that a method belongs to.
+fn required_capability(method: &str) -> Option<&'static str> {
     Some(match method.split('/').next()? {
         "tools" => "tools",
         "resources" => "resources",
@@ -106,24 +108,24 @@ fn needed(method: &str) -> Option<&'static str> {
     })
 }
 
-/// A server's own declarations, without those that would promise what the proxy does not carry.
-fn mirrored(declared: &Value, carried: &Value) -> Value {
-    let mut told = declared.as_object().cloned().unwrap_or_default();
-    told.retain(|name, _| !NEEDS_CARRYING.contains(&name.as_str()) || carried.get(name).is_some());
-    if let (Some(own), Some(tasks)) = (told.get_mut("tasks"), carried.get("tasks")) {
+/// The capabilities of a mirrored server, without those that the proxy does not support.
+fn mirrored(declared: &Value, supported: &Value) -> Value {
+    let mut capabilities = declared.as_object().cloned().unwrap_or_default();
+    capabilities.retain(|name, _| !NEED_PROXY_SUPPORT.contains(&name.as_str()) || supported.get(name).is_some());
+    if let (Some(own), Some(tasks)) = (capabilities.get_mut("tasks"), supported.get("tasks")) {
         *own = tasks.clone();
     }
-    if carried["resources"].get("subscribe").is_none() {
-        remove(&mut told, "resources", "subscribe");
+    if supported["resources"].get("subscribe").is_none() {
+        remove(&mut capabilities, "resources", "subscribe");
     }
-    if carried["extensions"].get(TASKS_EXTENSION).is_none() {
-        remove(&mut told, "extensions", TASKS_EXTENSION);
+    if supported["extensions"].get(TASKS_EXTENSION).is_none() {
+        remove(&mut capabilities, "extensions", TASKS_EXTENSION);
     }
-    Value::Object(told)
+    Value::Object(capabilities)
 }
 
-fn remove(told: &mut Map<String, Value>, capability: &str, member: &str) {
-    if let Some(Value::Object(members)) = told.get_mut(capability) {
+fn remove(capabilities: &mut Map<String, Value>, capability: &str, member: &str) {
+    if let Some(Value::Object(members)) = capabilities.get_mut(capability) {
         members.shift_remove(member);
     }
 }
@@ -133,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mirror_shows_what_the_server_says_and_the_proxy_carries() {
+    fn a_mirror_declares_what_the_server_declares_and_the_proxy_supports() {
         let declared = json!({
             "resources": {"subscribe": true, "x": 1},
             "logging": {},

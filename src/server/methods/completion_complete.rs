@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::Outcome;
+use super::MethodOutcome;
 use super::item::encode;
 use crate::backend::Peer;
 use crate::builtins::Handler;
@@ -16,8 +16,8 @@ use crate::server::client::peer::{AskBy, ClientPeer};
 use crate::server::era::{encode_for, missing_capability};
 use crate::wire::{Request, RpcError, without_reserved};
 
-/// The protocol allows no more.
-const LIMIT: usize = 100;
+/// The maximum number of values that MCP allows in a completion.
+const MAX_VALUES: usize = 100;
 
 /// Completions come from the server whose prompt or template is being filled in.
 pub(super) async fn complete(
@@ -25,7 +25,7 @@ pub(super) async fn complete(
     peer: &Arc<ClientPeer>,
     request: &RequestContext,
     message: &Request,
-) -> Outcome {
+) -> MethodOutcome {
     let client = peer.client();
     let (target, params) = match completion_target(server, request, message) {
         Ok(Some(found)) => found,
@@ -35,7 +35,7 @@ pub(super) async fn complete(
         }
         Err(error) => return Some(Err(error)),
     };
-    // Nobody is asked anything to complete a word.
+    // A completion must not ask the client anything.
     let peer = peer.asked_by(AskBy::Nothing);
     let request = RequestContext { peer: Some(peer as Arc<dyn Peer>), ..request.clone() };
     let (backend, method) = (&target.backend, "completion/complete".into());
@@ -47,7 +47,8 @@ pub(super) async fn complete(
     encode(outcome, kind, &target.name, client.revision)
 }
 
-/// The server to ask, and the params as it knows them; none if that server completes nothing.
+/// The server's item, and the params with the server's name for it. `None` if the item has no completions: a script
+/// handles it, or its server does not support them.
 fn completion_target(
     server: &Server,
     request: &RequestContext,
@@ -67,7 +68,7 @@ fn completion_target(
     let key = reference.string(member).ok_or_else(|| invalid(&format!("`ref.{member}` is missing")))?;
     let surface = &request.surface;
     let entry = surface.find(kind, &key).or_else(|| {
-        // A resource without variables may be named too.
+        // `ref/resource` may also name a resource without variables.
         (kind == ItemKind::ResourceTemplate).then(|| surface.find(ItemKind::Resource, &key)).flatten()
     });
     let entry = entry.ok_or_else(|| invalid(&format!("unknown {}: {key}", kind.noun())))?;
@@ -82,7 +83,7 @@ fn completion_target(
     Ok(Some((target.clone(), object.edit().set("ref", &reference).finish_raw())))
 }
 
-/// The first values, where a server gives more than are allowed.
+/// Truncates the values to the maximum that MCP allows.
 fn within_limit(result: Raw) -> Raw {
     shortened(&result).unwrap_or(result)
 }
@@ -91,10 +92,10 @@ fn shortened(result: &RawRef) -> Option<Raw> {
     let object = Object::of(result).ok()?;
     let completion = Object::of(object.get("completion")?).ok()?;
     let values: Vec<&RawRef> = serde_json::from_str(completion.get("values")?.get()).ok()?;
-    if values.len() <= LIMIT {
+    if values.len() <= MAX_VALUES {
         return None;
     }
-    let values = array(&values[..LIMIT]);
+    let values = array(&values[..MAX_VALUES]);
     let completion = completion.edit().set("values", &values).set("hasMore", RawRef::TRUE).finish_raw();
     Some(object.edit().set("completion", &completion).finish_raw())
 }

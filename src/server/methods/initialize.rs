@@ -10,17 +10,17 @@ use crate::server::client::client::Client;
 use crate::server::era::encode_for;
 use crate::wire::{Request, Revision, RpcError};
 
-/// What a handshake agrees on.
+/// The outcome of a handshake.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     pub(crate) revision: Revision,
-    /// What the client can be asked.
+    /// The requests that the client accepts.
     pub(crate) abilities: Abilities,
     pub(crate) client: ClientInfo,
 }
 
 impl Default for Handshake {
-    /// A client that has not introduced itself.
+    /// For a client that has not sent `initialize`.
     fn default() -> Self {
         Handshake {
             revision: Revision::LATEST_SESSION,
@@ -37,7 +37,7 @@ impl Handshake {
     }
 }
 
-/// Reads the params of `initialize` and settles the revision.
+/// Reads the params of `initialize` and negotiates the revision.
 pub(crate) fn negotiate(message: &Request) -> Result<Handshake, RpcError> {
     let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
     let object = Object::of(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
@@ -58,8 +58,8 @@ pub(crate) fn negotiate(message: &Request) -> Result<Handshake, RpcError> {
 /// The result of `initialize`.
 pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
     let (surface, revision) = (capabilities::described_surface(server, &client.surface_handle).await, client.revision);
-    if let (Some(seen), Some(surface)) = (&client.seen, &surface) {
-        seen.first(surface);
+    if let (Some(seen_surface), Some(surface)) = (&client.seen_surface, &surface) {
+        seen_surface.set_if_none(surface);
     }
     let mut result = json!({
         "protocolVersion": revision.as_str(),

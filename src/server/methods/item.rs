@@ -1,12 +1,12 @@
-//! What `tools/call`, `resources/read` and `prompts/get` have in common: reading the params, making the call, and
-//! encoding its outcome for the client's revision.
+//! The common part of `tools/call`, `resources/read` and `prompts/get`: reads the params, makes the call, and encodes its
+//! outcome for the client's revision.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Outcome, tasks};
+use super::{MethodOutcome, tasks};
 use crate::backend::CallError;
 use crate::calls::{ItemCall, RequestContext};
 use crate::json::{Object, Raw};
@@ -24,7 +24,7 @@ pub(super) struct SentCall {
     /// The `requestState` with which the client answers a question.
     ticket: Option<String>,
     progress_token: Option<Raw>,
-    /// Whether the member `task` is present, and asks for a task.
+    /// `None` if the member `task` is absent; otherwise whether it requests a task, which `null` does not.
     pub(super) task: Option<bool>,
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn answer(
     peer: &Arc<ClientPeer>,
     request: &RequestContext,
     sent: SentCall,
-) -> Outcome {
+) -> MethodOutcome {
     yield_if_large(Some(&sent.call.params)).await;
     let (kind, key, accepts_task) = (sent.call.kind, sent.call.key.clone(), sent.call.accepts_task);
     let client = Arc::clone(peer.client());
@@ -97,7 +97,7 @@ pub(super) async fn answer(
     }
 }
 
-/// Remembers the resource links in a result, and reduces it to what the client's revision knows.
+/// Remembers the resource links in a result, and converts its content blocks for the client's revision.
 fn post_process(request: &RequestContext, kind: ItemKind, key: &str, client: &Client, result: Raw) -> Raw {
     if blocks::has_links(&result)
         && let Some(links) = &client.links
@@ -108,22 +108,22 @@ fn post_process(request: &RequestContext, kind: ItemKind, key: &str, client: &Cl
     blocks::encode_for(client.revision, kind, result)
 }
 
-/// The outcome of a call as the client's revision has it.
-pub(super) fn encode(outcome: Result<Raw, CallError>, kind: ItemKind, key: &str, revision: Revision) -> Outcome {
+/// Encodes the outcome of a call for the client's revision.
+pub(super) fn encode(outcome: Result<Raw, CallError>, kind: ItemKind, key: &str, revision: Revision) -> MethodOutcome {
     Some(match outcome {
         Ok(result) if kind == ItemKind::Resource => caching::contents(revision, result),
         Ok(result) => encode_for::result(revision, result),
         Err(CallError::Cancelled) => return None,
         Err(CallError::Rejected(error)) => Err(error),
-        // Questions are only passed on to clients that retry with input, which get them in a result.
-        Err(CallError::Asks(_)) => Err(RpcError::internal("a question came to nobody")),
+        // Cannot happen: `rounds` turns the questions into a result, or asks the client and continues.
+        Err(CallError::Asks(_)) => Err(RpcError::internal("the client cannot be asked in this request")),
         Err(CallError::Unknown) => Err(unknown(kind, key, revision)),
         Err(CallError::Failed { message, data: None }) => Err(RpcError::internal(&message)),
         Err(CallError::Failed { message, data: Some(data) }) => {
             Err(RpcError::with_data(code::INTERNAL, &message, &data))
         }
         Err(CallError::Rpc(error)) => Err(encode_for::error(revision, kind, key, error)),
-        // A failure of the proxy's own around a tool is a result, which a model can read and act on.
+        // A failure of the proxy during a tool call is a tool result, which a model can read and act on.
         Err(error) if kind == ItemKind::Tool => encode_for::result(revision, error_result(&error.to_string())),
         Err(error) => Err(RpcError::internal(&error.to_string())),
     })
@@ -136,7 +136,7 @@ fn unknown(kind: ItemKind, key: &str, revision: Revision) -> RpcError {
     }
 }
 
-/// The error `URLElicitationRequired` for a client that may not know it.
+/// Converts the error `URLElicitationRequired` for a client that may not support it.
 fn url_required(revision: Revision, supports_url: bool, error: RpcError) -> RpcError {
     if revision.is_stateless() {
         let data = json!({"requiredCapabilities": {"elicitation": {"url": {}}}});

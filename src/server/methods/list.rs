@@ -11,17 +11,17 @@ use crate::server::client::client::Client;
 use crate::server::era::caching;
 use crate::wire::{Request, RpcError};
 
-/// Items of a page. Many clients never ask for a second one, so a page holds what anybody has.
-const PAGE: usize = 1000;
+/// The number of items per page. Many clients never request a second page, so one page should hold everything.
+const PAGE_SIZE: usize = 1000;
 
-/// Fetches a list again that is older than its server allows. Only the first page of a list does that.
+/// Fetches an expired list from its server again. Only requests for the first page do this.
 pub(super) async fn refresh(server: &Server, client: &Client, kind: ItemKind, message: &Request) {
     if cursor(message).is_ok_and(|cursor| cursor.is_none()) {
         server.gateway.refresh(kind, &client.surface_handle).await;
     }
 }
 
-/// A page of a list, with the members that the client's revision has.
+/// Returns a page of a list, encoded for the client's revision.
 pub(super) fn list(
     server: &Server,
     client: &Client,
@@ -30,11 +30,11 @@ pub(super) fn list(
     message: &Request,
 ) -> Result<Raw, RpcError> {
     let surface = &request.surface;
-    let behind = match cursor(message)? {
+    let after = match cursor(message)? {
         Some(cursor) => Some(opened_cursor(server, kind, &client.principal, &cursor).ok_or_else(unknown_cursor)?),
         None => None,
     };
-    let page = surface.page(kind, client.revision, behind.as_deref(), PAGE).ok_or_else(unknown_cursor)?;
+    let page = surface.page(kind, client.revision, after.as_deref(), PAGE_SIZE).ok_or_else(unknown_cursor)?;
     let next = match page.last.and_then(|last| surface.key_at(kind, last)) {
         Some(last) => format!(",\"nextCursor\":{}", quote(&sealed_cursor(server, kind, &client.principal, last)?)),
         None => String::new(),
@@ -48,8 +48,8 @@ pub(super) fn list(
     }
 }
 
-/// A cursor names its list and the last item of the page. The next page begins behind that item, whatever has happened
-/// to the others.
+/// A cursor contains the list and the key of the last item of the page. The next page begins after that item, even if
+/// other items were added or removed.
 fn sealed_cursor(server: &Server, kind: ItemKind, principal: &Principal, last: &str) -> Result<String, RpcError> {
     let content = format!("{}\n{last}", kind.list_member());
     let sealed = server.sealer.seal(Purpose::Cursor, &Owner::of_handles(principal).text(""), content.as_bytes());
@@ -69,12 +69,12 @@ fn cursor(request: &Request) -> Result<Option<String>, RpcError> {
     let Some(cursor) = params.get("cursor") else { return Ok(None) };
     match serde_json::from_str(cursor.get()) {
         Ok(Value::String(cursor)) => Ok(Some(cursor)),
-        // Many clients write null for no cursor.
+        // Many clients send `null` instead of no cursor.
         Ok(Value::Null) => Ok(None),
         _ => Err(RpcError::invalid_params("`cursor` must be a string")),
     }
 }
 
 fn unknown_cursor() -> RpcError {
-    RpcError::invalid_params("unknown `cursor`: list from the start")
+    RpcError::invalid_params("invalid `cursor`: list again from the start")
 }

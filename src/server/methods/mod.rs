@@ -1,5 +1,5 @@
-//! The MCP methods that clients call: one file per method, or per family of equal methods. [`answer`] is where every
-//! request of either era arrives.
+//! The MCP methods: one file per method, or per group of methods with the same shape. Every request, session-based or
+//! stateless, arrives at [`answer`].
 
 pub(super) mod capabilities;
 mod completion_complete;
@@ -32,8 +32,8 @@ use crate::model::{ItemKind, is_protocol_method};
 use crate::surface::Surface;
 use crate::wire::{Request, Revision, RpcError};
 
-/// The outcome of a request; none if it was cancelled, because then nobody waits for one.
-pub(super) type Outcome = Option<Result<Raw, RpcError>>;
+/// The outcome of a request; `None` if the request was cancelled, because it then gets no response.
+pub(super) type MethodOutcome = Option<Result<Raw, RpcError>>;
 
 /// A method that is answered from the client's surface.
 #[derive(Clone, Copy)]
@@ -81,8 +81,8 @@ pub(super) async fn answer(
     message: &Request,
     cancel: CancellationToken,
     surface: Option<Arc<Surface>>,
-) -> Outcome {
-    // These are about the connection, and are answered before there is any surface.
+) -> MethodOutcome {
+    // These methods do not need the surface.
     match (message.method.as_str(), client.revision.is_stateless()) {
         ("ping", false) => return Some(Ok(crate::json::raw(&json!({})))),
         ("server/discover", true) => return Some(Box::pin(server_discover::discover(server, client)).await),
@@ -95,7 +95,7 @@ pub(super) async fn answer(
         return Some(Err(RpcError::method_not_found(&message.method)));
     };
     if let Method::List(kind) = method {
-        // A list may be older than its server allows. It is fetched again before the surface is taken.
+        // Fetches expired lists again before the surface is taken.
         Box::pin(list::refresh(server, client, kind, message)).await;
     }
     let surface = match surface {
@@ -111,7 +111,7 @@ pub(super) async fn answer(
     let ask_by = if client.revision.is_stateless() { AskBy::Nothing } else { AskBy::Request };
     let peer = ClientPeer::new(client, sink, ask_by);
     let request = context(server, client, surface, Arc::clone(&peer), cancel);
-    // A future is as large as the largest of its branches, and it is moved about: the rarer ones are boxed.
+    // A future is as large as its largest branch, and it is moved often. The rarer branches are boxed.
     match method {
         Method::ToolsCall => tools_call::call(server, &peer, &request, message).await,
         Method::ResourcesRead => Box::pin(resources_read::read(server, &peer, &request, message)).await,

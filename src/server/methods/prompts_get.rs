@@ -1,8 +1,8 @@
-//! `prompts/get`.
+//! `prompts/get`: gets a prompt.
 
 use std::sync::Arc;
 
-use super::{Outcome, item};
+use super::{MethodOutcome, item};
 use crate::calls::RequestContext;
 use crate::model::ItemKind;
 use crate::server::Server;
@@ -14,7 +14,7 @@ pub(super) async fn get(
     peer: &Arc<ClientPeer>,
     request: &RequestContext,
     message: &Request,
-) -> Outcome {
+) -> MethodOutcome {
     let mut sent = match item::read(ItemKind::Prompt, message, request) {
         Ok(sent) => sent,
         Err(error) => return Some(Err(error)),

@@ -1,8 +1,8 @@
-//! `resources/read`.
+//! `resources/read`: reads a published resource, or a resource that the client knows from a link.
 
 use std::sync::Arc;
 
-use super::{Outcome, item};
+use super::{MethodOutcome, item};
 use crate::calls::RequestContext;
 use crate::model::ItemKind;
 use crate::server::Server;
@@ -14,7 +14,7 @@ pub(super) async fn read(
     peer: &Arc<ClientPeer>,
     request: &RequestContext,
     message: &Request,
-) -> Outcome {
+) -> MethodOutcome {
     let mut sent = match item::read(ItemKind::Resource, message, request) {
         Ok(sent) => sent,
         Err(error) => return Some(Err(error)),

@@ -1,14 +1,19 @@
-//! `resources/subscribe` and `resources/unsubscribe`: how the client of a session follows single resources.
+//! `resources/subscribe` and `resources/unsubscribe`: updates of single resources for the client of a session.
+
+use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Outcome, item};
+use super::{MethodOutcome, item};
+use crate::backend::{CallError, Subscriber};
 use crate::calls::RequestContext;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::ItemKind;
 use crate::server::Server;
 use crate::server::client::client::Client;
-use crate::server::client::subscriptions::Subscriptions;
+use crate::server::client::resource_updates::ResourceUpdates;
+use crate::server::client::subscriptions::SessionSubscriptions;
+use crate::surface::{NoUpdates, Surface, UpdateSource};
 use crate::wire::{Request, RpcError};
 
 pub(super) async fn subscribe(
@@ -16,23 +21,54 @@ pub(super) async fn subscribe(
     client: &Client,
     request: &RequestContext,
     message: &Request,
-) -> Outcome {
-    let (uri, subscriptions) = match named(client, message) {
-        Ok(named) => named,
+) -> MethodOutcome {
+    let (uri, subscriptions) = match read(client, message) {
+        Ok(params) => params,
         Err(error) => return Some(Err(error)),
     };
-    subscriptions.start_notifying(server, &client.surface_handle);
+    subscriptions.start_notifying(&server.gateway, &client.surface_handle);
     let outcome = tokio::select! {
-        outcome = subscriptions.followed().add(server, client, &request.surface, &uri) => outcome,
+        outcome = add(server, client, &request.surface, subscriptions.updates(), &uri) => outcome,
         () = request.cancel.cancelled() => return None,
     };
     item::encode(outcome.map(|()| empty()), ItemKind::ResourceTemplate, &uri, client.revision)
 }
 
 pub(super) fn unsubscribe(client: &Client, message: &Request) -> Result<Raw, RpcError> {
-    let (uri, subscriptions) = named(client, message)?;
-    subscriptions.followed().remove(&uri);
+    let (uri, subscriptions) = read(client, message)?;
+    subscriptions.updates().remove(&uri);
     Ok(empty())
+}
+
+/// Subscribes a client to one resource. A second subscription to the same URI has no effect.
+pub(super) async fn add(
+    server: &Server,
+    client: &Client,
+    surface: &Surface,
+    updates: &Arc<ResourceUpdates>,
+    uri: &str,
+) -> Result<(), CallError> {
+    if updates.contains(uri) {
+        return Ok(());
+    }
+    updates.check_limit()?;
+    let published = surface.updates_of(uri);
+    let linked = published == Err(NoUpdates::Unknown);
+    let source = match published {
+        Ok(source) => source,
+        Err(NoUpdates::Unknown) => {
+            let backend = server.server_of_unlisted(surface, uri, client);
+            UpdateSource { backend: backend.ok_or(CallError::Unknown)?, original: uri.to_owned() }
+        }
+        Err(NoUpdates::MadeByScript) => {
+            let message = format!("cannot subscribe to `{uri}`: the script generates it on every read");
+            return Err(CallError::Rpc(RpcError::invalid_params(&message)));
+        }
+    };
+    let dispatcher = server.gateway.calls().dispatcher.clone();
+    let (owner, abilities, gone) = (client.owner.clone(), client.abilities, client.gone.clone());
+    let subscriber = Subscriber { owner, abilities, gone };
+    updates.subscribe(&dispatcher, &subscriber, uri, source, linked).await
 }
 
 fn empty() -> Raw {
@@ -40,7 +76,7 @@ fn empty() -> Raw {
 }
 
 /// The URI in a request, and the subscriptions of the client that sent it.
-fn named<'a>(client: &'a Client, message: &Request) -> Result<(String, &'a Subscriptions), RpcError> {
+fn read<'a>(client: &'a Client, message: &Request) -> Result<(String, &'a SessionSubscriptions), RpcError> {
     let subscriptions = client.subscriptions.as_ref();
     let subscriptions = subscriptions.ok_or_else(|| RpcError::method_not_found(&message.method))?;
     let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);

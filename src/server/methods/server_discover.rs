@@ -1,4 +1,4 @@
-//! `server/discover`: what a stateless client learns in place of a handshake.
+//! `server/discover`: the supported versions and capabilities for a stateless client, which has no handshake.
 
 use serde_json::{Value, json};
 

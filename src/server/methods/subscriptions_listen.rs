@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: how a stateless client learns of changes.
+//! `subscriptions/listen`: change notifications for a stateless client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,41 +8,40 @@ use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Outcome, capabilities, tasks};
+use super::{MethodOutcome, capabilities, resources_subscribe, tasks};
 use crate::backend::CallError;
-
 use crate::json::{Object, RawRef};
 use crate::server::Server;
-use crate::server::client::changes::Changes;
 use crate::server::client::client::Client;
-use crate::server::client::followed;
-use crate::server::client::followed::Followed;
+use crate::server::client::list_changes::ListChanges;
+use crate::server::client::resource_updates;
+use crate::server::client::resource_updates::ResourceUpdates;
 use crate::server::client::sink::MessageSink;
 use crate::server::era::encode_for;
 use crate::wire::{Id, Request, RpcError, encode, key};
 
-/// What a client can ask to be told, and how it is told.
+/// The flags in the params, and the notification that each of them requests.
 const FLAGS: [(&str, &str); 3] = [
     ("toolsListChanged", "notifications/tools/list_changed"),
     ("resourcesListChanged", "notifications/resources/list_changed"),
     ("promptsListChanged", "notifications/prompts/list_changed"),
 ];
 
-/// The key under which a client names single resources.
+/// The member of the params that names single resources.
 const RESOURCES: &str = "resourceSubscriptions";
-/// How long servers get to accept subscriptions before the client is told which of them it has.
-const ACCEPTANCE: Duration = Duration::from_secs(5);
-/// Between two looks at updates: what changes all the time is not told of all the time.
-const BREATH: Duration = Duration::from_millis(20);
+/// How long servers may take to accept subscriptions before the acknowledgment is sent.
+const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The minimum time between two rounds of update notifications, for resources that change constantly.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs until the client ends it (no answer) or the proxy does (a result).
+/// Sends notifications until the client cancels the request (no result) or the proxy stops (a result).
 pub(super) async fn listen(
     server: &Server,
     client: &Arc<Client>,
     sink: &MessageSink,
     message: &Request,
     cancel: CancellationToken,
-) -> Outcome {
+) -> MethodOutcome {
     if let Some(error) = tasks::undeclared(client, message) {
         return Some(Err(error));
     }
@@ -50,18 +49,18 @@ pub(super) async fn listen(
         Ok(filter) => filter,
         Err(error) => return Some(Err(error)),
     };
-    let wanted: Vec<&str> =
+    let methods: Vec<&str> =
         FLAGS.into_iter().filter(|(flag, _)| accepted.contains_key(*flag)).map(|(_, method)| method).collect();
-    // What it sees must be made before it can be seen to change.
+    // Builds the client's surface first, because changes are found by comparison with it.
     let _ = capabilities::described_surface(server, &client.surface_handle).await;
-    let mut changes = Changes::of(&server.gateway, &client.surface_handle);
-    let followed = Arc::new(Followed::default());
-    let following = tokio::select! {
-        following = follow(server, &followed, client, resources) => following,
+    let mut changes = ListChanges::of(&server.gateway, &client.surface_handle);
+    let updates = Arc::new(ResourceUpdates::default());
+    let subscribed = tokio::select! {
+        subscribed = subscribe_all(server, &updates, client, resources) => subscribed,
         () = cancel.cancelled() => return None,
     };
-    if !following.is_empty() {
-        accepted.insert(RESOURCES.to_owned(), following.into());
+    if !subscribed.is_empty() {
+        accepted.insert(RESOURCES.to_owned(), subscribed.into());
     }
     let acknowledgment = tagged(&message.id, json!({ "notifications": accepted }));
     sink.send(encode::notification("notifications/subscriptions/acknowledged", Some(&acknowledgment))).await;
@@ -69,17 +68,17 @@ pub(super) async fn listen(
         tokio::select! {
             changed = changes.next() => {
                 let Some(changed) = changed else { break };
-                for method in changed.into_iter().filter(|method| wanted.contains(method)) {
+                for method in changed.into_iter().filter(|method| methods.contains(method)) {
                     let params = tagged(&message.id, json!({}));
                     sink.send(encode::notification(method, Some(&params))).await;
                 }
             }
-            () = followed.updated() => {
-                for uri in followed.take_updates(server, &client.surface_handle) {
+            () = updates.updated() => {
+                for uri in updates.take_updates(&server.gateway, &client.surface_handle) {
                     let params = tagged(&message.id, json!({ "uri": uri }));
-                    sink.send(encode::notification(followed::METHOD, Some(&params))).await;
+                    sink.send(encode::notification(resource_updates::METHOD, Some(&params))).await;
                 }
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(UPDATE_INTERVAL).await;
             }
             () = cancel.cancelled() => return None,
             () = server.gateway.stopping() => break,
@@ -90,17 +89,22 @@ pub(super) async fn listen(
     Some(result.and_then(|result| encode_for::listen_result(client.revision, &result)))
 }
 
-/// Follows what can be followed; which of the resources that is.
-async fn follow(server: &Server, followed: &Arc<Followed>, client: &Client, resources: Vec<String>) -> Vec<String> {
+/// Subscribes to the resources, and returns the URIs of the successful subscriptions.
+async fn subscribe_all(
+    server: &Server,
+    updates: &Arc<ResourceUpdates>,
+    client: &Client,
+    resources: Vec<String>,
+) -> Vec<String> {
     let accepted = resources.into_iter().map(|uri| async move {
-        match tokio::time::timeout(ACCEPTANCE, follow_one(server, followed, client, &uri)).await {
+        match tokio::time::timeout(SUBSCRIBE_TIMEOUT, subscribe(server, updates, client, &uri)).await {
             Ok(Ok(())) => Some(uri),
             Ok(Err(fault)) => {
-                tracing::debug!(uri, ?fault, "a subscription is not honoured");
+                tracing::debug!(uri, ?fault, "the subscription failed");
                 None
             }
             Err(_) => {
-                tracing::debug!(uri, "a subscription was not accepted in time");
+                tracing::debug!(uri, "the server did not accept the subscription in time");
                 None
             }
         }
@@ -108,39 +112,45 @@ async fn follow(server: &Server, followed: &Arc<Followed>, client: &Client, reso
     join_all(accepted).await.into_iter().flatten().collect()
 }
 
-async fn follow_one(server: &Server, followed: &Arc<Followed>, client: &Client, uri: &str) -> Result<(), CallError> {
+async fn subscribe(
+    server: &Server,
+    updates: &Arc<ResourceUpdates>,
+    client: &Client,
+    uri: &str,
+) -> Result<(), CallError> {
     let surface = server.surface(client).await?;
-    followed.add(server, client, &surface, uri).await
+    resources_subscribe::add(server, client, &surface, updates, uri).await
 }
 
-/// The part of what the client asks for that the proxy will tell: lists, and the resources it names, each once.
+/// The requested flags that the proxy supports, and the requested resources without duplicates.
 fn filter(request: &Request) -> Result<(Map<String, Value>, Vec<String>), RpcError> {
     let body = request.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
     let object = Object::of(body).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-    let wanted: Option<Map<String, Value>> =
+    let requested: Option<Map<String, Value>> =
         object.get("notifications").and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let wanted = wanted.ok_or_else(|| RpcError::invalid_params("`notifications` must be an object"))?;
-    let told = |name: &str| FLAGS.iter().any(|(flag, _)| *flag == name);
-    let resources = named_resources(wanted.get(RESOURCES))?;
-    Ok((wanted.into_iter().filter(|(name, value)| told(name) && *value == true).collect(), resources))
+    let requested = requested.ok_or_else(|| RpcError::invalid_params("`notifications` must be an object"))?;
+    let is_flag = |name: &str| FLAGS.iter().any(|(flag, _)| *flag == name);
+    let resources = requested_resources(requested.get(RESOURCES))?;
+    Ok((requested.into_iter().filter(|(name, value)| is_flag(name) && *value == true).collect(), resources))
 }
 
-fn named_resources(named: Option<&Value>) -> Result<Vec<String>, RpcError> {
+fn requested_resources(requested: Option<&Value>) -> Result<Vec<String>, RpcError> {
     let invalid = || RpcError::invalid_params(&format!("`{RESOURCES}` must be an array of URIs"));
-    let named = match named {
+    let requested = match requested {
         None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Array(named)) => named,
+        Some(Value::Array(requested)) => requested,
         Some(_) => return Err(invalid()),
     };
-    if named.len() > followed::LIMIT {
-        let message = format!("too many subscriptions: `{RESOURCES}` can name {} at once", followed::LIMIT);
+    if requested.len() > resource_updates::MAX_SUBSCRIPTIONS {
+        let message =
+            format!("too many subscriptions: `{RESOURCES}` can name {} at once", resource_updates::MAX_SUBSCRIPTIONS);
         return Err(RpcError::invalid_params(&message));
     }
-    let uris: Option<IndexSet<String>> = named.iter().map(|uri| uri.as_str().map(str::to_owned)).collect();
+    let uris: Option<IndexSet<String>> = requested.iter().map(|uri| uri.as_str().map(str::to_owned)).collect();
     Ok(uris.ok_or_else(invalid)?.into_iter().collect())
 }
 
-/// Params that say which subscription they belong to, by the id of its request as it was written.
+/// Adds the subscription id to params: the id of the request, byte for byte.
 fn tagged(id: &Id, params: Value) -> String {
     let mut text = params.to_string();
     text.pop();

@@ -1,5 +1,5 @@
-//! `tasks/*`: work that goes on after its call was answered. The id of a task is sealed: it leads back to its server, and
-//! no other client can use it.
+//! `tasks/*`: calls that continue in the background. The id of a task is sealed: it contains the server and the server's
+//! own id, and no other principal can use it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Outcome, capabilities};
+use super::{MethodOutcome, capabilities};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
 use crate::calls::{Forward, RequestContext};
@@ -17,7 +17,7 @@ use crate::seal::Purpose;
 use crate::server::Server;
 use crate::server::client::client::Client;
 use crate::server::client::peer::ClientPeer;
-use crate::server::client::task_names::{TaskNames, with_related};
+use crate::server::client::task_ids::{TaskIds, with_related};
 use crate::server::era::encode_for;
 use crate::surface::Surface;
 use crate::wire::{Request, Revision, RpcError, code, without_reserved};
@@ -26,11 +26,11 @@ use crate::wire::{Request, Revision, RpcError, code, without_reserved};
 struct SealedTask {
     backend: String,
     id: String,
-    /// Whose form it has: a task is followed in the era it was begun in.
+    /// Whether a stateless client created the task. The task can only be used in the same era.
     stateless: bool,
 }
 
-/// The methods of either era.
+/// Whether a revision has this task method.
 pub(crate) fn is_task_method(method: &str, revision: Revision) -> bool {
     match method {
         "tasks/get" | "tasks/cancel" => revision.is_stateless() || revision == Revision::V2025_11_25,
@@ -40,7 +40,7 @@ pub(crate) fn is_task_method(method: &str, revision: Revision) -> bool {
     }
 }
 
-/// Whether a client said with this request that it knows tasks.
+/// Whether a stateless client declared the tasks extension with this request.
 fn declares_tasks(client: &Client) -> bool {
     client.declared().is_some_and(|declared| {
         declared.get().contains(TASKS_EXTENSION)
@@ -51,7 +51,11 @@ fn declares_tasks(client: &Client) -> bool {
 
 fn needs_declaration() -> RpcError {
     let data = json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}});
-    RpcError::with_data(code::MISSING_CAPABILITY, "declare the tasks extension with this request", &data)
+    RpcError::with_data(
+        code::MISSING_CAPABILITY,
+        "this request requires the tasks extension: declare it in the client capabilities",
+        &data,
+    )
 }
 
 /// The error for `subscriptions/listen` that names tasks without declaring the tasks extension.
@@ -61,12 +65,13 @@ pub(super) fn undeclared(client: &Client, message: &Request) -> Option<RpcError>
     (requested.get("taskIds").is_some() && !declares_tasks(client)).then(needs_declaration)
 }
 
-/// Whether the client accepts a task in place of the result. Asking for a task of a tool without tasks is an error.
-pub(super) fn accepted(surface: &Surface, tool: &str, asked_for: bool, client: &Client) -> Result<bool, RpcError> {
+/// Whether the client accepts a task in place of the result. Requesting a task from a tool that does not support tasks is
+/// an error.
+pub(super) fn accepted(surface: &Surface, tool: &str, requested: bool, client: &Client) -> Result<bool, RpcError> {
     if client.revision.is_stateless() {
         return Ok(declares_tasks(client));
     }
-    if client.revision != Revision::V2025_11_25 || !asked_for {
+    if client.revision != Revision::V2025_11_25 || !requested {
         return Ok(false);
     }
     let entry = surface.find(ItemKind::Tool, tool);
@@ -75,14 +80,10 @@ pub(super) fn accepted(surface: &Surface, tool: &str, asked_for: bool, client: &
         matches!(entry.handler, Handler::Backend(_))
             && matches!(execution["taskSupport"].as_str(), Some("optional" | "required"))
     });
-    if supported {
-        Ok(true)
-    } else {
-        Err(RpcError::new(code::METHOD_NOT_FOUND, "this tool cannot be called as a task"))
-    }
+    if supported { Ok(true) } else { Err(RpcError::new(code::METHOD_NOT_FOUND, "this tool does not support tasks")) }
 }
 
-/// The params of a call without `task`, which other revisions do not have.
+/// Removes `task` from the params of a call.
 pub(super) fn without_task(params: Raw) -> Raw {
     Object::of(&params).map(|object| object.edit().remove("task").finish_raw()).unwrap_or(params)
 }
@@ -92,7 +93,7 @@ pub(super) fn without_task_if(present: Option<bool>, params: Raw) -> Raw {
     if present.is_some() { without_task(params) } else { params }
 }
 
-/// A result that stands for a task, with an id that only this client can use.
+/// Replaces the task id in the result of a call by a sealed id that only this principal can use.
 pub(super) fn with_sealed_id(
     server: &Server,
     request: &RequestContext,
@@ -115,7 +116,7 @@ pub(super) fn with_sealed_id(
             .sealer
             .seal(Purpose::Task, &Owner::of_handles(&request.principal).text(""), &content)
             .map(|id| raw(&id))
-            .map_err(|_| RpcError::internal("no id can be made for the task"))
+            .map_err(|_| RpcError::internal("cannot seal the task id: the random number generator failed"))
     };
     if stateless {
         let is_task = object.string("resultType").as_deref() == Some("task");
@@ -134,9 +135,9 @@ pub(super) async fn task(
     peer: &Arc<ClientPeer>,
     request: &RequestContext,
     message: &Request,
-) -> Outcome {
+) -> MethodOutcome {
     let client = peer.client();
-    if !capabilities::carries_tasks(server, client.revision) {
+    if !capabilities::supports_tasks(server, client.revision) {
         return Some(Err(RpcError::method_not_found(&message.method)));
     }
     if client.revision.is_stateless() && !declares_tasks(client) {
@@ -146,9 +147,9 @@ pub(super) async fn task(
         Ok(opened) => opened,
         Err(error) => return Some(Err(error)),
     };
-    peer.set_task(TaskNames { theirs: task.id, ours: id.clone() });
+    peer.set_task(TaskIds { server: task.id, client: id.clone() });
     let backend = task.backend.as_str().into();
-    // The result of a task comes when the task has ended, however long that takes.
+    // `tasks/result` waits until the task has ended, so it has no timeout.
     let timeout = (message.method == "tasks/result").then_some(Duration::MAX);
     let method = message.method.clone().into();
     let forward = Forward { backend: &backend, method, params, accepts_task: true, timeout };
@@ -162,7 +163,7 @@ pub(super) async fn task(
     })
 }
 
-/// The id as the client has it, what it stands for, and the params as the server knows them.
+/// Opens the task id in a request: the client's id, the task, and the params with the server's id.
 fn opened(server: &Server, client: &Client, message: &Request) -> Result<(String, SealedTask, Raw), RpcError> {
     let missing = || RpcError::invalid_params("`taskId` is missing or not a string");
     let params = without_reserved(message.params.as_deref().ok_or_else(missing)?);
@@ -179,10 +180,10 @@ fn opened(server: &Server, client: &Client, message: &Request) -> Result<(String
 }
 
 fn unknown_task() -> RpcError {
-    RpcError::invalid_params("there is no such task")
+    RpcError::invalid_params("unknown task")
 }
 
-/// What a server said about a task, under the id the client knows it by.
+/// Encodes the result of a task method, with the client's task id.
 fn encode(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw, RpcError> {
     let result = match Object::of(&result) {
         Ok(object) if method != "tasks/result" => {
@@ -190,7 +191,7 @@ fn encode(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw
             if object.get("taskId").is_some() {
                 edit.set("taskId", &raw(id));
             }
-            // Only what begins a task has that type, though servers are known to repeat it.
+            // Only the result that creates a task has the type `task`, but some servers repeat it in later results.
             if object.string("resultType").as_deref() == Some("task") {
                 edit.set("resultType", encode_for::COMPLETE);
             }
@@ -199,6 +200,6 @@ fn encode(revision: Revision, method: &str, result: Raw, id: &str) -> Result<Raw
         _ => result,
     };
     let result = encode_for::result(revision, result)?;
-    // A result that comes by this way says which task it is of.
+    // MCP requires the related task in the result of `tasks/result`.
     Ok(if method == "tasks/result" { with_related(&result, id) } else { result })
 }

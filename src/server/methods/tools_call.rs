@@ -1,8 +1,8 @@
-//! `tools/call`.
+//! `tools/call`: calls a tool, possibly as a task.
 
 use std::sync::Arc;
 
-use super::{Outcome, item, tasks};
+use super::{MethodOutcome, item, tasks};
 use crate::calls::RequestContext;
 use crate::model::ItemKind;
 use crate::server::Server;
@@ -14,7 +14,7 @@ pub(super) async fn call(
     peer: &Arc<ClientPeer>,
     request: &RequestContext,
     message: &Request,
-) -> Outcome {
+) -> MethodOutcome {
     let mut sent = match item::read(ItemKind::Tool, message, request) {
         Ok(sent) => sent,
         Err(error) => return Some(Err(error)),

@@ -1,11 +1,11 @@
-//! Methods and notifications that MCP does not define: forwarded unread to the server that has them.
+//! Methods and notifications that MCP does not define: forwarded without interpretation to the server that has them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::Outcome;
+use super::MethodOutcome;
 use crate::backend::{CallError, ROOTS_CHANGED};
 use crate::calls::{Forward, RequestContext};
 use crate::gateway::SurfaceHandle;
@@ -18,12 +18,12 @@ use crate::server::era::{encode_for, missing_capability};
 use crate::surface::Surface;
 use crate::wire::{ClientMeta, Notification, Request, RpcError, code, key, without_reserved};
 
-/// Limits the notifications being forwarded at once; more are dropped.
+/// Limits concurrent forwarding of notifications. Notifications above the limit are dropped.
 static PERMITS: Semaphore = Semaphore::const_new(64);
 /// How long forwarding a notification may take.
 const FORWARD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The only server, if the surface publishes all of it unchanged.
+/// The name of the only server, if the surface publishes it unchanged.
 fn mirrored_server(surface: &Surface) -> Option<Arc<str>> {
     surface.mirrors().map(|only| Arc::clone(&only.name))
 }
@@ -34,7 +34,7 @@ pub(super) async fn forward(
     peer: &Arc<ClientPeer>,
     request: &RequestContext,
     message: &Request,
-) -> Outcome {
+) -> MethodOutcome {
     let (method, revision) = (&message.method, peer.client().revision);
     let unknown = || Some(Err(RpcError::method_not_found(method)));
     let configured = server.gateway.owner_of_method(method);
@@ -47,13 +47,13 @@ pub(super) async fn forward(
     let forward =
         Forward { backend: &backend, method: method.clone().into(), params, accepts_task: false, timeout: None };
     let outcome = server.gateway.calls().forward(request, forward).await;
-    // None of these is a tool, whose errors a model would read.
+    // Encoded like a prompt: errors are JSON-RPC errors, not tool results.
     let outcome = outcome.or_else(|fault| missing_capability::resolve(peer.client(), ItemKind::Prompt, fault));
     Some(match outcome {
         Ok(result) => encode_for::result(revision, result),
         Err(CallError::Cancelled) => return None,
         Err(CallError::Rejected(error)) => Err(error),
-        // No script handler is behind such a method, so nothing is asked.
+        // Cannot happen: these come from script handlers, and a vendor method has none.
         Err(CallError::Unknown | CallError::Asks(_)) => return unknown(),
         Err(CallError::Failed { message, .. }) => Err(RpcError::internal(&message)),
         // The server itself does not know the method.
@@ -77,12 +77,13 @@ pub(crate) fn forward_notification(server: &Server, notification: &Notification,
         };
         match backend {
             Some(backend) => server.gateway.calls().dispatcher.notify(&backend, method, params).await,
-            None => tracing::debug!(method, "a notification that no server has was dropped"),
+            None => tracing::debug!(method, "dropped a notification: no server supports the method"),
         }
     });
 }
 
-/// Forwards a notification of a client that has a session.
+/// Forwards a notification of a client with a session. `notifications/roots/list_changed` goes to every server that has a
+/// connection of its own for this client.
 pub(crate) fn forward_session_notification(server: &Server, notification: &Notification, client: &Client) {
     if notification.method != ROOTS_CHANGED {
         return forward_notification(server, notification, &client.surface_handle);
@@ -91,16 +92,16 @@ pub(crate) fn forward_session_notification(server: &Server, notification: &Notif
     in_background(ROOTS_CHANGED, async move { server.gateway.calls().dispatcher.roots_changed(&owner).await });
 }
 
-/// Forwards a notification in a task of its own; beyond the limit it is dropped.
+/// Forwards a notification in a separate task. Above the limit of concurrent tasks the notification is dropped.
 fn in_background(method: &str, forwarding: impl Future<Output = ()> + Send + 'static) {
     let Ok(permit) = PERMITS.try_acquire() else {
-        tracing::debug!(method, "a notification was dropped: too many are on their way");
+        tracing::debug!(method, "dropped a notification: too many are being forwarded");
         return;
     };
     tokio::spawn(async move {
         let _permit = permit;
         if tokio::time::timeout(FORWARD_TIMEOUT, forwarding).await.is_err() {
-            tracing::debug!("a notification was not taken in time");
+            tracing::debug!("dropped a notification: the server did not accept it in time");
         }
     });
 }
@@ -113,7 +114,7 @@ fn params(params: Option<&RawRef>) -> Raw {
     }
 }
 
-/// The progress token of a request, as it was written.
+/// The progress token of a request, byte for byte.
 fn progress_token(request: &Request) -> Result<Option<Raw>, RpcError> {
     let Some(params) = &request.params else { return Ok(None) };
     let object = Object::of(params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;

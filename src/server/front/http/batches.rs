@@ -1,4 +1,4 @@
-//! Batches, which one revision has.
+//! HTTP POST with a JSON-RPC batch, which only 2025-03-26 supports.
 
 use std::sync::Arc;
 
@@ -22,21 +22,23 @@ impl HttpFront {
         let refuse = |error: &RpcError| HttpReply::json(StatusCode::BAD_REQUEST, encode::error(None, error));
         let items = match items {
             Ok(items) => items,
-            Err(fault) => return refuse(&fault.error),
+            Err(invalid) => return refuse(&invalid.error),
         };
         let session = match self.session(headers, principal) {
             Ok(session) if session.client.revision == Revision::V2025_03_26 => session,
-            // A client whose session is gone must learn that, or it would never open another.
+            // A client whose session has ended must receive the 404, so that it opens a new session.
             Err(refused) if session_id(headers).is_some() => return refused.reply(None),
-            _ => return refuse(&RpcError::invalid_request("batches are only for protocol version 2025-03-26")),
+            _ => {
+                return refuse(&RpcError::invalid_request("batches are only supported in protocol version 2025-03-26"));
+            }
         };
-        let items = match batch::sort(&items) {
+        let items = match batch::parse(&items) {
             Ok(items) => items,
             Err(error) => return refuse(&error),
         };
         let client = self.request_headers.added_to(&session.client, headers);
-        let answers = batch::begin(items, &self.server, &client, &session.in_flight, &MessageSink::Nowhere);
-        match batch::gather(answers).await {
+        let responses = batch::start(items, &self.server, &client, &session.in_flight, &MessageSink::Discard);
+        match batch::join(responses).await {
             Some(text) => HttpReply::json(StatusCode::OK, text),
             None => HttpReply::empty(StatusCode::ACCEPTED),
         }

@@ -1,8 +1,8 @@
-//! A DELETE: the client ends its session.
+//! HTTP DELETE: the client ends its session.
 
 use ::http::{HeaderMap, StatusCode};
 
-use super::{HttpFront, Refused, method_not_allowed, session_id};
+use super::{HttpFront, SessionRefusal, method_not_allowed, session_id};
 use crate::model::Principal;
 use crate::wire::http::HttpReply;
 
@@ -10,7 +10,7 @@ impl HttpFront {
     pub(super) fn delete(&self, headers: &HeaderMap, principal: &Principal) -> HttpReply {
         let Some(id) = session_id(headers) else { return method_not_allowed() };
         if self.sessions.find(id, principal).is_none() {
-            return Refused::unknown_session().reply(None);
+            return SessionRefusal::unknown_session().reply(None);
         }
         self.end(self.sessions.remove(id));
         HttpReply::empty(StatusCode::NO_CONTENT)

@@ -1,4 +1,4 @@
-//! A GET: the stream on which the proxy speaks unasked, or one that is taken up again.
+//! HTTP GET: opens the standalone stream of a session, or resumes a stream with `Last-Event-ID`.
 
 use ::http::{HeaderMap, StatusCode};
 
@@ -18,7 +18,7 @@ impl HttpFront {
             Err(refused) => return refused.reply(None),
         };
         if !Accepts::of(headers).events {
-            let error = RpcError::invalid_request("accept text/event-stream");
+            let error = RpcError::invalid_request("the header `Accept` must include text/event-stream");
             return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
         }
         match headers.get(&headers::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default()) {
@@ -26,7 +26,7 @@ impl HttpFront {
             Some(last) => match session.resume(last.trim()).await {
                 Some(frames) => HttpReply::events(frames),
                 None => {
-                    let error = RpcError::invalid_request("`Last-Event-ID` names no stream that can be taken up again");
+                    let error = RpcError::invalid_request("`Last-Event-ID` refers to a stream that cannot be resumed");
                     HttpReply::refusal(StatusCode::BAD_REQUEST, &error)
                 }
             },

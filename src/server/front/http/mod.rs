@@ -1,4 +1,4 @@
-//! The HTTP front: both eras on one path.
+//! The HTTP front: session-based and stateless requests on one path.
 
 mod batches;
 mod delete;
@@ -25,27 +25,27 @@ use super::session::Session;
 use super::sessions::Sessions;
 use crate::config::Serve;
 use crate::model::Principal;
-use crate::server::client::changes::Compared;
-use crate::server::client::replay::Replay;
+use crate::server::client::list_changes::ComparisonCache;
+use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::{Identity, Server};
 use crate::wire::http::{HttpReply, HttpRequest, HttpService};
 use crate::wire::{Id, RpcError, encode, headers};
 
-/// How often idle sessions are looked for.
-const SWEEP: Duration = Duration::from_secs(15);
+/// How often idle sessions are removed.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Answers HTTP requests.
 pub struct HttpFront {
     server: Server,
     sessions: Sessions,
-    /// Who is let in; changes with the config.
+    /// The accepted tokens. A config reload replaces them.
     identity: watch::Sender<Identity>,
     request_headers: RequestHeaders,
-    replay: Arc<Replay>,
+    replay: Arc<ReplayBudget>,
 }
 
 impl HttpFront {
-    /// The front, with its housekeeping running until it is dropped.
+    /// Creates the front and its background tasks, which run until the front is dropped.
     pub fn new(server: Server, serve: &Serve) -> Arc<Self> {
         let mut tokens = server.gateway.tokens();
         let identity = watch::channel(Identity::new(&tokens.borrow_and_update())).0;
@@ -59,7 +59,7 @@ impl HttpFront {
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {
-            let mut ticks = tokio::time::interval(SWEEP);
+            let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
             loop {
                 ticks.tick().await;
                 let Some(front) = weak.upgrade() else { return };
@@ -70,62 +70,62 @@ impl HttpFront {
         tokio::spawn(async move {
             while tokens.changed().await.is_ok() {
                 let Some(front) = weak.upgrade() else { return };
-                front.admit_only(Identity::new(&tokens.borrow_and_update()));
+                front.set_identity(Identity::new(&tokens.borrow_and_update()));
             }
         });
         let weak = Arc::downgrade(&front);
-        let mut news = front.server.gateway.news();
+        let mut surface_versions = front.server.gateway.news();
         tokio::spawn(async move {
-            while news.changed().await.is_ok() {
+            while surface_versions.changed().await.is_ok() {
                 let Some(front) = weak.upgrade() else { return };
-                front.announce();
+                front.notify_list_changes();
             }
         });
         front
     }
 
-    /// From now on these are let in. A session of anybody else is as one that never was.
-    fn admit_only(&self, identity: Identity) {
-        let strangers = self.sessions.remove_where(|session| !identity.knows(&session.client.principal));
+    /// Replaces the accepted tokens, and ends the sessions of principals that are no longer accepted.
+    fn set_identity(&self, identity: Identity) {
+        let removed = self.sessions.remove_where(|session| !identity.accepts(&session.client.principal));
         self.identity.send_replace(identity);
-        self.end(strangers);
+        self.end(removed);
     }
 
-    /// Ends when this principal is no longer let in.
-    async fn shut_out(&self, principal: &Principal) {
+    /// Waits until this principal is no longer accepted.
+    async fn revoked(&self, principal: &Principal) {
         let mut identity = self.identity.subscribe();
-        // The front keeps the sender, so there is no other end.
-        let _ = identity.wait_for(|identity| !identity.knows(principal)).await;
+        // Cannot fail: the front owns the sender.
+        let _ = identity.wait_for(|identity| !identity.accepts(principal)).await;
     }
 
-    /// Ends sessions that were taken out of the table, with what was kept for them.
+    /// Ends sessions that were removed from the table, and deletes their stored values.
     fn end(&self, sessions: impl IntoIterator<Item = Arc<Session>>) {
         for session in sessions {
             session.end();
-            self.server.forget(&session.client);
+            self.server.forget_session(&session.client);
         }
     }
 
-    /// Tells each session of the lists that have changed for it.
-    fn announce(&self) {
-        let mut compared = Compared::default();
+    /// Sends each session a notification for every list that has changed for it.
+    fn notify_list_changes(&self) {
+        let mut compared = ComparisonCache::default();
         for session in self.sessions.all() {
             let now = self.server.gateway.surface_now(&session.client.surface_handle);
-            let (Some(seen), Some(now)) = (&session.client.seen, now) else { continue };
-            let changed = seen.turn_to(&now, &mut compared);
+            let (Some(seen_surface), Some(now)) = (&session.client.seen_surface, now) else { continue };
+            let changed = seen_surface.replace(&now, &mut compared);
             if changed.is_empty() {
                 continue;
             }
-            // Each by itself: one that does not read must not hold up the others.
+            // One task per session, so that a slow client does not delay the others.
             tokio::spawn(async move {
-                for change in changed {
-                    session.tell(change).await;
+                for method in changed {
+                    session.notify(method).await;
                 }
             });
         }
     }
 
-    /// The end is near: streams that would last for ever end, running calls may still finish.
+    /// Begins the shutdown: ends the streams that have no end of their own, and lets running calls finish.
     pub fn begin_end(&self) {
         self.server.gateway.begin_stop();
         for session in self.sessions.all() {
@@ -133,7 +133,7 @@ impl HttpFront {
         }
     }
 
-    /// Ends every session: their streams end, their calls are cancelled, what was kept for them is forgotten.
+    /// Ends every session: finishes its streams, cancels its calls and deletes its stored values.
     pub async fn end_sessions(&self) {
         let sessions = self.sessions.remove_where(|_| true);
         sessions.iter().for_each(|session| session.end());
@@ -163,27 +163,27 @@ impl HttpService for HttpFront {
     }
 }
 
-/// The one session id of a request.
+/// The session id of a request.
 fn session_id(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(&headers::SESSION_ID).iter();
     let first = values.next()?;
-    // Two of them could be read differently by different parties; a name that no session has says that.
+    // Intermediaries may read another one of several values. The empty id, which no session has, leads to a 404.
     if values.next().is_some() { Some("") } else { first.to_str().ok() }
 }
 
-/// Why a request of a session is not looked at.
-struct Refused {
+/// Why a request of a session is rejected.
+struct SessionRefusal {
     status: StatusCode,
     error: RpcError,
 }
 
-impl Refused {
+impl SessionRefusal {
     fn unknown_session() -> Self {
-        let error = RpcError::invalid_request("there is no such session: initialize again");
-        Refused { status: StatusCode::NOT_FOUND, error }
+        let error = RpcError::invalid_request("unknown session: send `initialize` again");
+        SessionRefusal { status: StatusCode::NOT_FOUND, error }
     }
 
-    /// Whoever sent a readable request gets the error under its id.
+    /// The error response. `id` is the id of the rejected request, if the message is a request.
     fn reply(&self, id: Option<&Id>) -> HttpReply {
         HttpReply::json(self.status, encode::error(id, &self.error))
     }

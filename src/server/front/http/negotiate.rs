@@ -1,9 +1,9 @@
-//! What a client sends and what it takes.
+//! Content negotiation: the headers `Accept` and `Content-Type`.
 
 use ::http::HeaderMap;
 use ::http::header::{ACCEPT, CONTENT_TYPE};
 
-/// The forms of answer a client takes.
+/// The response types that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accepts {
     pub(super) json: bool,
@@ -13,9 +13,9 @@ pub(super) struct Accepts {
 impl Accepts {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let mut accepts = Accepts { json: false, events: false };
-        let mut said = false;
+        let mut has_header = false;
         for value in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
-            said = true;
+            has_header = true;
             for range in value.split(',') {
                 let kind = range.split(';').next().unwrap_or("").trim();
                 let is = |names: [&str; 3]| names.iter().any(|name| kind.eq_ignore_ascii_case(name));
@@ -23,7 +23,7 @@ impl Accepts {
                 accepts.events |= is(["text/event-stream", "text/*", "*/*"]);
             }
         }
-        if said { accepts } else { Accepts { json: true, events: true } }
+        if has_header { accepts } else { Accepts { json: true, events: true } }
     }
 
     pub(super) fn nothing(self) -> bool {

@@ -1,11 +1,11 @@
-//! A POST: one message, told apart by era and kind.
+//! HTTP POST with one JSON-RPC message: a request, a notification or a response.
 
 use std::sync::Arc;
 
 use ::http::{HeaderMap, StatusCode};
 
 use super::negotiate::{Accepts, is_json};
-use super::{HttpFront, Refused, session_id};
+use super::{HttpFront, SessionRefusal, session_id};
 use crate::model::Principal;
 use crate::server::client::client::surface_handle;
 use crate::server::era::detect;
@@ -18,24 +18,27 @@ impl HttpFront {
     pub(super) async fn post(self: Arc<Self>, request: HttpRequest, principal: Principal) -> HttpReply {
         let HttpRequest { headers, body, .. } = request;
         if !is_json(&headers) {
-            let error = RpcError::invalid_request("the content type must be application/json");
+            let error = RpcError::invalid_request("the header `Content-Type` must be application/json");
             return HttpReply::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
         }
         let accepts = Accepts::of(&headers);
         if accepts.nothing() {
-            let error = RpcError::invalid_request("accept application/json and text/event-stream");
+            let error =
+                RpcError::invalid_request("the header `Accept` must include application/json and text/event-stream");
             return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
         }
         if let Some(items) = batch(&body) {
             return self.post_batch(items, &headers, &principal).await;
         }
         match parse(body).await {
-            Err(fault) => HttpReply::json(StatusCode::BAD_REQUEST, encode::error(fault.id.as_ref(), &fault.error)),
+            Err(invalid) => {
+                HttpReply::json(StatusCode::BAD_REQUEST, encode::error(invalid.id.as_ref(), &invalid.error))
+            }
             Ok(Message::Request(request)) => self.post_request(request, headers, accepts, principal).await,
             Ok(Message::Notification(notification)) => self.post_notification(&notification, &headers, &principal),
             Ok(Message::Response(response)) => match self.session(&headers, &principal) {
                 Ok(session) => {
-                    session.take_answer(response);
+                    session.take_response(response);
                     HttpReply::empty(StatusCode::ACCEPTED)
                 }
                 Err(refused) => refused.reply(None),
@@ -78,21 +81,21 @@ impl HttpFront {
         HttpReply::empty(StatusCode::ACCEPTED)
     }
 
-    /// The session a request names, with a version header that makes sense.
-    pub(super) fn session(&self, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, Refused> {
+    /// The session of a request. Also checks that the header `MCP-Protocol-Version`, if present, is a known version.
+    pub(super) fn session(&self, headers: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, SessionRefusal> {
         let Some(id) = session_id(headers) else {
             let error = RpcError::invalid_request(
-                "no session: open one with `initialize` and send its `Mcp-Session-Id`, or use protocol version \
+                "no session: send `initialize` and then its `Mcp-Session-Id` with each request, or use protocol version \
                  2026-07-28 with `_meta` in every request",
             );
-            return Err(Refused { status: StatusCode::BAD_REQUEST, error });
+            return Err(SessionRefusal { status: StatusCode::BAD_REQUEST, error });
         };
-        let session = self.sessions.find(id, principal).ok_or_else(Refused::unknown_session)?;
+        let session = self.sessions.find(id, principal).ok_or_else(SessionRefusal::unknown_session)?;
         if let Some(version) = headers.get(&headers::PROTOCOL_VERSION)
             && !version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some())
         {
-            let error = RpcError::invalid_request("the header `MCP-Protocol-Version` names no known version");
-            return Err(Refused { status: StatusCode::BAD_REQUEST, error });
+            let error = RpcError::invalid_request("the header `MCP-Protocol-Version` is not a supported version");
+            return Err(SessionRefusal { status: StatusCode::BAD_REQUEST, error });
         }
         Ok(session)
     }

@@ -1,4 +1,4 @@
-//! Requests of a session.
+//! HTTP POST with a session-based request.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::wire::http::HttpReply;
 use crate::wire::{Request, RpcError, encode, headers};
 
 impl HttpFront {
-    /// Opens a session. A session id on the request itself means nothing: this is a new one.
+    /// Opens a session. A session id in the request is ignored.
     pub(super) async fn initialize(&self, request: &Request, principal: Principal) -> HttpReply {
         let handshake = match initialize::negotiate(request) {
             Ok(agreed) => agreed,
@@ -23,7 +23,7 @@ impl HttpFront {
         let session = Arc::new(Session::new(handshake.client(principal), &self.replay));
         self.server.clients.add(Arc::downgrade(&session.client));
         let Some(id) = self.sessions.add(Arc::clone(&session)) else {
-            let error = RpcError::internal("too many sessions");
+            let error = RpcError::internal("too many sessions; try again later");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };
         let body = encode::result(&request.id, &initialize::result(&self.server, &session.client).await);
@@ -46,29 +46,29 @@ impl HttpFront {
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
         let server = self.server.clone();
-        let lasting =
+        let may_stream =
             matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get" | "tasks/result")
                 || !is_protocol_method(&request.method);
-        if !lasting || !accepts.events {
-            // A dropped connection is no cancellation in this era, so the work must not hang on it.
-            let work = tokio::spawn(async move {
+        if !may_stream || !accepts.events {
+            // In session-based revisions a closed connection does not cancel the request, so it runs in its own task.
+            let answer = tokio::spawn(async move {
                 let cancel = running.cancel.clone();
-                let outcome = methods::answer(&server, &client, &MessageSink::Nowhere, &request, cancel, None).await;
+                let outcome = methods::answer(&server, &client, &MessageSink::Discard, &request, cancel, None).await;
                 drop(running);
                 outcome.map(|outcome| encode::outcome(&request.id, &outcome))
             });
-            return match work.await {
+            return match answer.await {
                 Ok(Some(text)) => HttpReply::json(StatusCode::OK, text),
                 _ => HttpReply::empty(StatusCode::ACCEPTED),
             };
         }
         let (stream, frames) = session.open();
         tokio::spawn(async move {
-            let sink = MessageSink::Stream(Arc::clone(&stream));
+            let sink = MessageSink::SessionStream(Arc::clone(&stream));
             let cancel = running.cancel.clone();
             let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
             session.touch();
-            // Before the answer goes out: from then on the client may use the id again.
+            // Before the response is sent: from then on the client may reuse the id.
             drop(running);
             if let Some(outcome) = outcome {
                 stream.push(&encode::outcome(&request.id, &outcome)).await;

@@ -1,4 +1,4 @@
-//! Requests that stand alone.
+//! HTTP POST with a stateless request.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,20 +15,21 @@ use crate::model::Principal;
 use crate::server::client::client::Client;
 use crate::server::client::sink::MessageSink;
 use crate::server::front::stateless::{admit, check_param_headers, status};
-use crate::server::methods::{self, Outcome};
+use crate::server::methods::{self, MethodOutcome};
 use crate::wire::http::HttpReply;
 use crate::wire::{Id, Request, RpcError, encode, sse};
 
-/// The status says what became of the request, so it is held back until something is known, but not for long.
-const HOLD: Duration = Duration::from_millis(300);
-const QUEUE: usize = 1024;
+/// How long to wait for the outcome before an event stream is opened with status 200. An outcome that arrives earlier
+/// determines the HTTP status.
+const STATUS_DELAY: Duration = Duration::from_millis(300);
+const QUEUE_CAPACITY: usize = 1024;
 
-type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type AnswerFuture = Pin<Box<dyn Future<Output = MethodOutcome> + Send>>;
 
-/// A request being answered. Dropping it cancels it: the client closed its connection.
-struct Answering {
+/// A request that is being answered. Dropping it cancels the request: the client has closed the connection.
+struct PendingAnswer {
     id: Id,
-    work: Work,
+    answer: AnswerFuture,
     messages: mpsc::Receiver<String>,
     _cancel: DropGuard,
 }
@@ -51,7 +52,7 @@ impl HttpFront {
             }),
             Err(refusal) => return refuse(refusal.status, &refusal.error),
         };
-        // The headers are checked against the schema in the surface, on which the call then runs.
+        // The headers are checked against the schema in the surface that the call then uses.
         let surface = match request.method.as_str() {
             "tools/call" => self.server.surface(&client).await.ok(),
             _ => None,
@@ -62,65 +63,68 @@ impl HttpFront {
             return refuse(refusal.status, &refusal.error);
         }
         if request.method == "subscriptions/listen" && !accepts.events {
-            let error = RpcError::invalid_request("a subscription is an event stream: accept text/event-stream");
+            let error = RpcError::invalid_request(
+                "the header `Accept` must include text/event-stream for `subscriptions/listen`",
+            );
             return refuse(StatusCode::NOT_ACCEPTABLE, &error);
         }
-        let (queue, messages) = mpsc::channel(QUEUE);
-        let sink = if accepts.events { MessageSink::Queue(queue) } else { MessageSink::Nowhere };
+        let (queue, messages) = mpsc::channel(QUEUE_CAPACITY);
+        let sink = if accepts.events { MessageSink::Queue(queue) } else { MessageSink::Discard };
         let cancel = CancellationToken::new();
         let guard = cancel.clone().drop_guard();
-        let work: Work = Box::pin(async move {
+        let answer: AnswerFuture = Box::pin(async move {
             let answer = methods::answer(&self.server, &client, &sink, &request, cancel, surface);
             if request.method != "subscriptions/listen" {
                 return answer.await;
             }
-            // The only request that lasts, and so may outlive the right to make it.
+            // The only request without an end of its own: it must end when the client's token is removed.
             let listening = async {
                 tokio::select! {
                     outcome = answer => outcome,
-                    () = self.shut_out(&client.principal) => None,
+                    () = self.revoked(&client.principal) => None,
                 }
             };
             Box::pin(listening).await
         });
-        let answering = Answering { id, work, messages, _cancel: guard };
+        let answering = PendingAnswer { id, answer, messages, _cancel: guard };
         if accepts.events { answering.reply().await } else { answering.single().await }
     }
 }
 
-impl Answering {
-    /// One JSON answer, however long it takes.
+impl PendingAnswer {
+    /// Replies with a single JSON response.
     async fn single(mut self) -> HttpReply {
-        let outcome = (&mut self.work).await;
+        let outcome = (&mut self.answer).await;
         self.whole(outcome)
     }
 
+    /// Replies with a JSON response if the outcome arrives before any message, otherwise with an event stream.
     async fn reply(mut self) -> HttpReply {
         let first = tokio::select! {
             biased;
-            outcome = &mut self.work => {
-                // What was said before the outcome must reach the client before it.
+            outcome = &mut self.answer => {
+                // Messages that were sent before the outcome must reach the client before it.
                 match self.messages.try_recv() {
                     Err(_) => return self.whole(outcome),
                     Ok(first) => return self.stream(Some(first), Some(outcome)),
                 }
             }
             Some(first) = self.messages.recv() => Some(first),
-            () = tokio::time::sleep(HOLD) => None,
+            () = tokio::time::sleep(STATUS_DELAY) => None,
         };
         self.stream(first, None)
     }
 
-    fn whole(&self, outcome: Outcome) -> HttpReply {
+    fn whole(&self, outcome: MethodOutcome) -> HttpReply {
         let outcome = outcome.unwrap_or_else(|| Err(RpcError::internal("the request was cancelled")));
         HttpReply::json(status(&outcome), encode::outcome(&self.id, &outcome))
     }
 
-    fn stream(self, first: Option<String>, outcome: Option<Outcome>) -> HttpReply {
-        let (frames, receiver) = mpsc::channel(QUEUE);
+    fn stream(self, first: Option<String>, outcome: Option<MethodOutcome>) -> HttpReply {
+        let (frames, receiver) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(async move {
             tokio::select! {
-                // The client closed the stream: dropping the rest cancels it.
+                // The client closed the stream: dropping the other branch cancels the request.
                 () = frames.closed() => {}
                 () = self.feed(&frames, first, outcome) => {}
             }
@@ -128,7 +132,7 @@ impl Answering {
         HttpReply::events(receiver)
     }
 
-    async fn feed(mut self, frames: &mpsc::Sender<String>, first: Option<String>, outcome: Option<Outcome>) {
+    async fn feed(mut self, frames: &mpsc::Sender<String>, first: Option<String>, outcome: Option<MethodOutcome>) {
         if let Some(first) = first {
             send(frames, &first).await;
         }
@@ -138,7 +142,7 @@ impl Answering {
                 tokio::select! {
                     biased;
                     Some(message) = self.messages.recv() => send(frames, &message).await,
-                    outcome = &mut self.work => break outcome,
+                    outcome = &mut self.answer => break outcome,
                 }
             },
         };
@@ -152,6 +156,6 @@ impl Answering {
 }
 
 async fn send(frames: &mpsc::Sender<String>, message: &str) {
-    // If nobody reads any more, the select above ends all this.
+    // Fails only if the client has closed the stream, which `stream` detects.
     let _ = frames.send(sse::event(None, message)).await;
 }

@@ -1,4 +1,4 @@
-//! The headers of a request that scripts may see: those that the config names, and no others.
+//! The request headers that the config exposes to scripts.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use ::http::HeaderMap;
 
 use crate::server::client::client::Client;
 
-/// Their names, in lower case.
+/// The names of the exposed headers, in lower case.
 pub(super) struct RequestHeaders(Vec<String>);
 
 impl RequestHeaders {
@@ -14,7 +14,7 @@ impl RequestHeaders {
         RequestHeaders(names.to_vec())
     }
 
-    /// What a request has of them; one that occurs several times is joined.
+    /// The exposed headers of a request. Multiple values of one header are joined with commas.
     pub(super) fn of(&self, sent: &HeaderMap) -> Arc<[(String, String)]> {
         if self.0.is_empty() {
             return Arc::default();
@@ -26,7 +26,7 @@ impl RequestHeaders {
         self.0.iter().filter_map(value).collect()
     }
 
-    /// The client of a session, as it makes this request.
+    /// The client of a session with the exposed headers of this request.
     pub(super) fn added_to(&self, client: &Arc<Client>, sent: &HeaderMap) -> Arc<Client> {
         if self.0.is_empty() {
             return Arc::clone(client);

@@ -1,4 +1,4 @@
-//! Who is connected, for whoever asks how the proxy is.
+//! The connected clients, for `proxy status`.
 
 use parking_lot::Mutex;
 use std::sync::Weak;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::server::Server;
 use crate::server::client::client::Client;
 
-/// The clients that have sessions, as long as their sessions hold them.
+/// The clients with sessions, and when they connected. The session owns the client.
 #[derive(Debug, Default)]
-pub(crate) struct Clients(Mutex<Vec<(Weak<Client>, Instant)>>);
+pub(crate) struct ConnectedClients(Mutex<Vec<(Weak<Client>, Instant)>>);
 
-impl Clients {
+impl ConnectedClients {
     pub(crate) fn add(&self, client: Weak<Client>) {
         let mut all = self.0.lock();
-        // Now and then is enough.
+        // Removes ended sessions only when the vector would grow, which is cheap and bounds its size.
         if all.len() == all.capacity() {
             all.retain(|(client, _)| client.strong_count() > 0);
         }
@@ -25,11 +25,11 @@ impl Clients {
 }
 
 impl Server {
-    /// Those with a session, oldest first. A stateless client is known only while it asks something.
+    /// The clients with a session, oldest first. Stateless clients are not connected between their requests.
     pub fn clients(&self) -> Vec<Value> {
         let all = self.clients.0.lock();
-        let there = all.iter().filter_map(|(client, since)| Some((client.upgrade()?, since)));
-        let shown = there.map(|(client, since)| {
+        let connected = all.iter().filter_map(|(client, since)| Some((client.upgrade()?, since)));
+        let described = connected.map(|(client, since)| {
             json!({
                 "name": client.info.name(),
                 "version": client.info.version(),
@@ -38,6 +38,6 @@ impl Server {
                 "connectedSeconds": since.elapsed().as_secs(),
             })
         });
-        shown.collect()
+        described.collect()
     }
 }

@@ -1,5 +1,5 @@
-//! One event stream of a session. What was sent is kept for a while, so that a client that lost its connection can take
-//! the stream up again where it was.
+//! One event stream of a session, with a replay buffer: a client that lost its connection resumes the stream with
+//! `Last-Event-ID`.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -8,64 +8,64 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 
-use super::replay::Replay;
+use super::replay_budget::ReplayBudget;
 use crate::wire::http::Frames;
 use crate::wire::sse;
 
-const KEPT_EVENTS: usize = 1024;
-const KEPT_BYTES: usize = 4 << 20;
-/// How soon a client that lost its connection may come back.
-const RETRY: Duration = Duration::from_secs(1);
-/// A reader that takes nothing for so long has lost its stream, until it comes back.
-const STALL: Duration = Duration::from_secs(30);
-/// Frames on their way to a client that does not read yet.
-const QUEUE: usize = 1024;
+const MAX_REPLAY_EVENTS: usize = 1024;
+const MAX_REPLAY_BYTES: usize = 4 << 20;
+/// The SSE `retry` value: how long a client waits before it reconnects.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// A reader that reads nothing for this long is detached from the stream. It can resume the stream later.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The number of frames that are queued for a slow reader.
+const QUEUE_CAPACITY: usize = 1024;
 
 #[derive(Debug)]
-pub(crate) struct State {
-    /// What all streams keep is counted here.
-    replay: Arc<Replay>,
+pub(crate) struct StreamState {
+    /// Counts the bytes in the replay buffers of all streams.
+    replay: Arc<ReplayBudget>,
     last: u64,
-    kept: VecDeque<(u64, String)>,
+    buffer: VecDeque<(u64, String)>,
     bytes: usize,
     reader: Option<mpsc::Sender<String>>,
     done: Option<Instant>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct SessionStream {
     number: u64,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StreamState>>,
     replaced: Notify,
 }
 
-impl Stream {
-    pub(crate) fn new(number: u64, replay: &Arc<Replay>) -> Self {
+impl SessionStream {
+    pub(crate) fn new(number: u64, replay: &Arc<ReplayBudget>) -> Self {
         let replay = Arc::clone(replay);
-        let state = State { replay, last: 0, kept: VecDeque::new(), bytes: 0, reader: None, done: None };
-        Stream { number, state: Arc::new(Mutex::new(state)), replaced: Notify::new() }
+        let state = StreamState { replay, last: 0, buffer: VecDeque::new(), bytes: 0, reader: None, done: None };
+        SessionStream { number, state: Arc::new(Mutex::new(state)), replaced: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock()
     }
 
-    /// The stream's number and the event's, from an event id.
+    /// Splits an event id into the numbers of the stream and the event.
     pub(crate) fn parse_id(id: &str) -> Option<(u64, u64)> {
         let (stream, event) = id.split_once('-')?;
         Some((stream.parse().ok()?, event.parse().ok()?))
     }
 
-    /// Gives the stream a reader: what it has not seen yet, then what comes. An earlier reader's stream ends: a message
-    /// goes to one stream only.
-    pub(crate) fn attach(&self, seen: u64, priming: bool) -> Frames {
+    /// Attaches a reader, which receives the buffered events after event `last_seen` and then new events. An earlier
+    /// reader's connection ends, because MCP forbids sending a message on two streams.
+    pub(crate) fn attach(&self, last_seen: u64, priming: bool) -> Frames {
         let mut state = self.lock();
         let missed: Vec<String> =
-            state.kept.iter().filter(|(number, _)| *number > seen).map(|(_, frame)| frame.clone()).collect();
-        let (sender, frames) = mpsc::channel(missed.len() + QUEUE);
+            state.buffer.iter().filter(|(number, _)| *number > last_seen).map(|(_, frame)| frame.clone()).collect();
+        let (sender, frames) = mpsc::channel(missed.len() + QUEUE_CAPACITY);
         if priming {
-            // There is room: the queue is new and larger than what goes in here.
-            let _ = sender.try_send(sse::priming(&format!("{}-{seen}", self.number), RETRY));
+            // Cannot fail: the queue is new and has capacity for the missed frames and more.
+            let _ = sender.try_send(sse::priming(&format!("{}-{last_seen}", self.number), RETRY_DELAY));
         }
         for frame in missed {
             let _ = sender.try_send(frame);
@@ -77,14 +77,14 @@ impl Stream {
         frames
     }
 
-    /// Sends a message, waiting while the reader does not read. Without a reader it is kept.
+    /// Sends a message, and waits while the reader's queue is full. Without a reader the message is only buffered.
     pub(crate) async fn push(&self, message: &str) {
         let (frame, reader) = {
             let mut state = self.lock();
             state.last += 1;
             let number = state.last;
             let frame = sse::event(Some(&format!("{}-{number}", self.number)), message);
-            state.keep(number, frame.clone());
+            state.buffer(number, frame.clone());
             (frame, state.reader.clone())
         };
         let Some(reader) = reader else { return };
@@ -92,14 +92,15 @@ impl Stream {
             sent = reader.send(frame) => if sent.is_err() {
                 self.detach(&reader);
             },
-            // The client came back on another connection and was given this frame there.
+            // The client has resumed the stream on another connection and receives the frame there.
             () = self.replaced.notified() => {}
-            // It does not read and does not close either. The frame is kept; the call must go on.
-            () = tokio::time::sleep(STALL) => self.detach(&reader),
+            // The client neither reads nor closes the connection. The frame is buffered, so the call can continue.
+            () = tokio::time::sleep(STALL_TIMEOUT) => self.detach(&reader),
         }
     }
 
-    /// Sends a message that may be lost: whether it was not. Without a reader it is kept.
+    /// Sends a message without waiting. Returns false if the reader's queue is full and the message was dropped. Without
+    /// a reader the message is only buffered.
     pub(crate) fn try_push(&self, message: &str) -> bool {
         let mut state = self.lock();
         let number = state.last + 1;
@@ -109,7 +110,7 @@ impl Stream {
             Some(Ok(()) | Err(mpsc::error::TrySendError::Closed(_))) | None => {}
         }
         state.last = number;
-        state.keep(number, frame);
+        state.buffer(number, frame);
         true
     }
 
@@ -120,12 +121,12 @@ impl Stream {
         }
     }
 
-    /// Ends when somebody reads.
-    pub(crate) async fn reader(&self) {
+    /// Waits until the stream has a reader.
+    pub(crate) async fn wait_for_reader(&self) {
         loop {
             let attached = self.replaced.notified();
             let mut attached = std::pin::pin!(attached);
-            // From here on no new reader is overlooked.
+            // Registers before the check, so that a reader that attaches in between is not missed.
             attached.as_mut().enable();
             if self.has_reader() {
                 return;
@@ -134,12 +135,12 @@ impl Stream {
         }
     }
 
-    /// Whether somebody reads at this moment.
+    /// Whether a reader is connected.
     pub(crate) fn has_reader(&self) -> bool {
         self.lock().reader.as_ref().is_some_and(|reader| !reader.is_closed())
     }
 
-    /// No more will come.
+    /// Ends the stream. Buffered events can still be replayed.
     pub(crate) fn finish(&self) {
         let replay = {
             let mut state = self.lock();
@@ -155,8 +156,8 @@ impl Stream {
         replay.finished(&self.state);
     }
 
-    /// How much is kept for readers that come back.
-    pub(crate) fn kept_bytes(&self) -> usize {
+    /// The size of the replay buffer.
+    pub(crate) fn buffered_bytes(&self) -> usize {
         self.lock().bytes
     }
 
@@ -164,35 +165,35 @@ impl Stream {
         self.lock().done.is_some()
     }
 
-    /// How long ago it was finished, if it is.
+    /// The time since the stream finished; `None` if it has not finished.
     pub(crate) fn finished_for(&self) -> Option<Duration> {
         self.lock().done.map(|when| when.elapsed())
     }
 }
 
-impl State {
-    fn keep(&mut self, number: u64, frame: String) {
+impl StreamState {
+    fn buffer(&mut self, number: u64, frame: String) {
         self.bytes += frame.len();
         self.replay.add(frame.len());
-        self.kept.push_back((number, frame));
-        while self.kept.len() > KEPT_EVENTS || (self.bytes > KEPT_BYTES && self.kept.len() > 1) {
-            if let Some((_, old)) = self.kept.pop_front() {
+        self.buffer.push_back((number, frame));
+        while self.buffer.len() > MAX_REPLAY_EVENTS || (self.bytes > MAX_REPLAY_BYTES && self.buffer.len() > 1) {
+            if let Some((_, old)) = self.buffer.pop_front() {
                 self.bytes -= old.len();
-                self.replay.take_away(old.len());
+                self.replay.subtract(old.len());
             }
         }
     }
 
-    /// Nobody will get what is kept.
-    pub(crate) fn forget(&mut self) {
-        self.kept.clear();
-        self.replay.take_away(std::mem::take(&mut self.bytes));
+    /// Clears the replay buffer.
+    pub(crate) fn clear_buffer(&mut self) {
+        self.buffer.clear();
+        self.replay.subtract(std::mem::take(&mut self.bytes));
     }
 }
 
-impl Drop for State {
+impl Drop for StreamState {
     fn drop(&mut self) {
-        self.forget();
+        self.clear_buffer();
     }
 }
 
@@ -202,7 +203,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_that_comes_back_gets_what_it_missed_and_only_that() {
-        let stream = Stream::new(3, &Arc::default());
+        let stream = SessionStream::new(3, &Arc::default());
         let mut first = stream.attach(0, true);
         assert_eq!(first.recv().await.as_deref(), Some("id: 3-0\nretry: 1000\ndata:\n\n"));
         stream.push("{\"a\":1}").await;
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(second.recv().await, None);
     }
     /// What a client that comes back to a finished stream gets.
-    async fn again(stream: &Stream) -> Vec<String> {
+    async fn again(stream: &SessionStream) -> Vec<String> {
         let mut frames = stream.attach(0, false);
         let mut all = Vec::new();
         while let Some(frame) = frames.recv().await {
@@ -228,8 +229,8 @@ mod tests {
 
     #[tokio::test]
     async fn beyond_what_all_streams_may_keep_the_first_finished_is_forgotten_first() {
-        let replay = Arc::new(Replay::with_limit(250));
-        let streams: Vec<Stream> = (1..=3).map(|number| Stream::new(number, &replay)).collect();
+        let replay = Arc::new(ReplayBudget::with_limit(250));
+        let streams: Vec<SessionStream> = (1..=3).map(|number| SessionStream::new(number, &replay)).collect();
         for stream in &streams {
             stream.push(&"x".repeat(80)).await;
         }
@@ -242,7 +243,7 @@ mod tests {
         streams[0].finish();
         assert_eq!(again(&streams[0]).await.len(), 1);
         drop(streams);
-        let next = Stream::new(4, &replay);
+        let next = SessionStream::new(4, &replay);
         next.push(&"x".repeat(200)).await;
         next.finish();
         assert_eq!(again(&next).await.len(), 1, "what is gone counts no more");

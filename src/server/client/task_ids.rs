@@ -1,4 +1,4 @@
-//! The two names of a task: the id its server gave it, and the one its client knows.
+//! Translates between the two ids of a task: the id that its server assigned, and the sealed id that its client uses.
 
 use std::borrow::Cow;
 
@@ -6,31 +6,31 @@ use crate::json::{Needle, Object, Raw, RawRef, object, raw};
 use crate::wire::{key, without_reserved};
 
 #[derive(Clone, Debug)]
-pub(crate) struct TaskNames {
-    pub(crate) theirs: String,
-    pub(crate) ours: String,
+pub(crate) struct TaskIds {
+    pub(crate) server: String,
+    pub(crate) client: String,
 }
 
-/// What a server says or asks in the middle of a request, for the client. It names the task the request is about, or
-/// none at all.
-pub(crate) fn outward<'a>(names: Option<&TaskNames>, body: &'a RawRef) -> Cow<'a, RawRef> {
-    translated(body, names.map(|names| (names.theirs.as_str(), names.ours.as_str())))
+/// Translates a message of the server for the client. The message refers to the request's own task or to no task: other
+/// references are removed.
+pub(crate) fn for_client<'a>(names: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
+    translated(body, names.map(|names| (names.server.as_str(), names.client.as_str())))
 }
 
-/// What the client answers, for the server.
-pub(crate) fn inward<'a>(names: Option<&TaskNames>, body: &'a RawRef) -> Cow<'a, RawRef> {
-    translated(body, names.map(|names| (names.ours.as_str(), names.theirs.as_str())))
+/// Translates an answer of the client for the server.
+pub(crate) fn for_server<'a>(names: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
+    translated(body, names.map(|names| (names.client.as_str(), names.server.as_str())))
 }
 
 fn translated<'a>(body: &'a RawRef, names: Option<(&str, &str)>) -> Cow<'a, RawRef> {
     let clean = without_reserved(body);
     match names {
-        Some((known, told)) if related(body).is_some_and(|id| id == known) => Cow::Owned(with_related(&clean, told)),
+        Some((from, to)) if related(body).is_some_and(|id| id == from) => Cow::Owned(with_related(&clean, to)),
         _ => clean,
     }
 }
 
-/// The task that something says it belongs to.
+/// The id of the related task in `_meta`.
 fn related(body: &RawRef) -> Option<String> {
     static RELATED: Needle = Needle::new(key::RELATED_TASK);
     if !RELATED.is_in(body.get()) {
@@ -41,7 +41,7 @@ fn related(body: &RawRef) -> Option<String> {
     Object::of(meta.get(key::RELATED_TASK)?).ok()?.string("taskId")
 }
 
-/// The same, saying which task it belongs to.
+/// Sets the related task in `_meta`.
 pub(crate) fn with_related(body: &RawRef, id: &str) -> Raw {
     let Ok(params) = Object::of(body) else { return body.to_owned() };
     let related = object([("taskId", raw(id))]);
@@ -52,12 +52,12 @@ pub(crate) fn with_related(body: &RawRef, id: &str) -> Raw {
     params.edit().set(key::META, &meta).finish_raw()
 }
 
-impl TaskNames {
-    /// How the task stands, as its server tells unasked; none if it is another task's.
+impl TaskIds {
+    /// Translates a status notification for the client; `None` if it is about another task.
     pub(crate) fn status(&self, params: &RawRef) -> Option<Raw> {
         let clean = without_reserved(params);
         let object = Object::of(&clean).ok()?;
-        (object.string("taskId")? == self.theirs).then(|| object.edit().set("taskId", &raw(&self.ours)).finish_raw())
+        (object.string("taskId")? == self.server).then(|| object.edit().set("taskId", &raw(&self.client)).finish_raw())
     }
 }
 
@@ -71,18 +71,18 @@ mod tests {
 
     #[test]
     fn a_task_is_named_as_the_other_side_knows_it_or_not_at_all() {
-        let names = TaskNames { theirs: "t-1".to_owned(), ours: "sealed".to_owned() };
+        let names = TaskIds { server: "t-1".to_owned(), client: "sealed".to_owned() };
         let body = |id: &str| {
             raw(&format!(
                 r#"{{"message":1.10,"_meta":{{"v":1,"io.modelcontextprotocol/related-task":{{"taskId":"{id}"}}}}}}"#
             ))
         };
-        assert_eq!(outward(Some(&names), &body("t-1")).get(), body_in_order("sealed"));
-        assert_eq!(inward(Some(&names), &body("sealed")).get(), body_in_order("t-1"));
+        assert_eq!(for_client(Some(&names), &body("t-1")).get(), body_in_order("sealed"));
+        assert_eq!(for_server(Some(&names), &body("sealed")).get(), body_in_order("t-1"));
         for (names, id) in [(None, "t-1"), (Some(&names), "another")] {
-            assert_eq!(outward(names, &body(id)).get(), r#"{"message":1.10,"_meta":{"v":1}}"#);
+            assert_eq!(for_client(names, &body(id)).get(), r#"{"message":1.10,"_meta":{"v":1}}"#);
         }
-        assert_eq!(outward(Some(&names), &raw(r#"{ "a":1 }"#)).get(), r#"{ "a":1 }"#);
+        assert_eq!(for_client(Some(&names), &raw(r#"{ "a":1 }"#)).get(), r#"{ "a":1 }"#);
     }
 
     fn body_in_order(id: &str) -> String {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn only_the_status_of_the_task_itself_is_told() {
-        let names = TaskNames { theirs: "t-1".to_owned(), ours: "sealed".to_owned() };
+        let names = TaskIds { server: "t-1".to_owned(), client: "sealed".to_owned() };
         let told = names.status(&raw(r#"{"taskId":"t-1","ttl":1.0}"#));
         assert_eq!(told.unwrap().get(), r#"{"taskId":"sealed","ttl":1.0}"#);
         assert!(names.status(&raw(r#"{"taskId":"t-2"}"#)).is_none());

@@ -1,0 +1,101 @@
+//! Detects changes of the lists that a client sees, for `list_changed` notifications.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::gateway::{Gateway, SurfaceHandle};
+use crate::model::ItemKind;
+use crate::surface::Surface;
+
+/// The notification for a changed list. Resources and resource templates share a notification.
+fn notification(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Tool => "notifications/tools/list_changed",
+        ItemKind::Resource | ItemKind::ResourceTemplate => "notifications/resources/list_changed",
+        ItemKind::Prompt => "notifications/prompts/list_changed",
+    }
+}
+
+/// Watches the lists of one stateless client.
+pub(crate) struct ListChanges {
+    gateway: Arc<Gateway>,
+    handle: Arc<SurfaceHandle>,
+    surface_versions: watch::Receiver<u64>,
+    seen: Option<Arc<Surface>>,
+}
+
+impl ListChanges {
+    /// Watches for changes from now on.
+    pub(crate) fn of(gateway: &Arc<Gateway>, handle: &Arc<SurfaceHandle>) -> Self {
+        let mut surface_versions = gateway.news();
+        surface_versions.mark_unchanged();
+        let seen = gateway.surface_now(handle);
+        ListChanges { gateway: Arc::clone(gateway), handle: Arc::clone(handle), surface_versions, seen }
+    }
+
+    /// Waits until a list differs from the list last seen, and returns the notifications for it. Returns `None` if there
+    /// will be no more changes. The first lists are not a change.
+    pub(crate) async fn next(&mut self) -> Option<Vec<&'static str>> {
+        while self.surface_versions.changed().await.is_ok() {
+            let Some(now) = self.gateway.surface_now(&self.handle) else { continue };
+            let changed = self.seen.as_ref().map(|seen| differences(seen, &now)).unwrap_or_default();
+            self.seen = Some(now);
+            if !changed.is_empty() {
+                return Some(changed);
+            }
+        }
+        None
+    }
+}
+
+/// The surface whose lists the client of a session saw last.
+#[derive(Debug, Default)]
+pub(crate) struct SeenSurface(Mutex<Option<Arc<Surface>>>);
+
+impl SeenSurface {
+    /// Sets the surface, unless the client has seen one already.
+    pub(crate) fn set_if_none(&self, surface: &Arc<Surface>) {
+        let mut seen = self.0.lock();
+        if seen.is_none() {
+            *seen = Some(Arc::clone(surface));
+        }
+    }
+
+    /// Replaces the surface and returns the notifications for the lists that differ. The first lists are not a change.
+    pub(crate) fn replace(&self, now: &Arc<Surface>, cache: &mut ComparisonCache) -> Vec<&'static str> {
+        let before = self.0.lock().replace(Arc::clone(now));
+        before.map(|before| cache.differences(before, now)).unwrap_or_default()
+    }
+}
+
+/// Caches comparisons of two surfaces across sessions: most sessions share their surfaces.
+#[derive(Default)]
+pub(crate) struct ComparisonCache(HashMap<(usize, usize), Difference>);
+
+/// The older surface, and the notifications for its changes.
+type Difference = (Arc<Surface>, Vec<&'static str>);
+
+impl ComparisonCache {
+    fn differences(&mut self, before: Arc<Surface>, now: &Arc<Surface>) -> Vec<&'static str> {
+        let pair = (Arc::as_ptr(&before).addr(), Arc::as_ptr(now).addr());
+        // Holding the older surface ensures that its address is not reused.
+        let compare = || {
+            let changed = differences(&before, now);
+            (before, changed)
+        };
+        self.0.entry(pair).or_insert_with(compare).1.clone()
+    }
+}
+
+fn differences(seen: &Arc<Surface>, now: &Arc<Surface>) -> Vec<&'static str> {
+    if Arc::ptr_eq(seen, now) {
+        return Vec::new();
+    }
+    let changed = ItemKind::ALL.into_iter().filter(|kind| seen.list(*kind) != now.list(*kind));
+    let mut changed: Vec<&'static str> = changed.map(notification).collect();
+    changed.dedup();
+    changed
+}

@@ -1,0 +1,79 @@
+//! JSON-RPC requests from the proxy to a session-based client, and their responses.
+
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::oneshot;
+
+use super::sink::MessageSink;
+use crate::json::Raw;
+use crate::wire::{Id, Response, RpcError, encode};
+
+/// The result or error in the client's response.
+type ResponseOutcome = Result<Raw, RpcError>;
+
+/// The requests to the client of one session that have no response yet.
+#[derive(Debug, Default)]
+pub(crate) struct PendingQuestions {
+    open: Mutex<HashMap<u64, oneshot::Sender<ResponseOutcome>>>,
+}
+
+impl PendingQuestions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<ResponseOutcome>>> {
+        self.open.lock()
+    }
+
+    /// Sends a request to the client and waits for the response. Dropping the future sends `notifications/cancelled`.
+    pub(crate) async fn ask(self: Arc<Self>, sink: MessageSink, method: String, params: Raw) -> ResponseOutcome {
+        if matches!(sink, MessageSink::Discard) {
+            return Err(RpcError::internal(
+                "cannot ask the client: it accepts a single JSON response and no event stream",
+            ));
+        }
+        // Ids are unique in the process, so that a late response cannot be taken for the response to another question.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        self.lock().insert(id, sender);
+        let mut open = SentQuestion { questions: &self, sink: &sink, id, sent: false };
+        sink.send(encode::request(&Id::number(id), &method, Some(params.get()))).await;
+        open.sent = true;
+        let answer = answer.await;
+        open.sent = false;
+        answer.unwrap_or_else(|_| Err(RpcError::internal("the session ended")))
+    }
+
+    /// Hands a response to the call that asked. A response to an unknown id is dropped.
+    pub(crate) fn take(&self, response: Response) {
+        let question = response.id.as_ref().and_then(Id::as_number).and_then(|id| self.lock().remove(&id));
+        match question {
+            Some(question) => drop(question.send(response.outcome)),
+            None => tracing::debug!(id = ?response.id, "dropped a response to an unknown request"),
+        }
+    }
+
+    /// Fails all open questions, because the session has ended.
+    pub(crate) fn end(&self) {
+        self.lock().clear();
+    }
+}
+
+/// A question that was sent. Dropping it before the response arrives cancels it.
+struct SentQuestion<'a> {
+    questions: &'a PendingQuestions,
+    sink: &'a MessageSink,
+    id: u64,
+    sent: bool,
+}
+
+impl Drop for SentQuestion<'_> {
+    fn drop(&mut self) {
+        let unanswered = self.questions.lock().remove(&self.id).is_some();
+        if unanswered && self.sent {
+            let params = format!("{{\"requestId\":{}}}", self.id);
+            self.sink.try_send(encode::notification("notifications/cancelled", Some(&params)));
+        }
+    }
+}
