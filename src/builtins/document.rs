@@ -3,7 +3,7 @@
 use starlark::docs::{DocMember, DocProperty, DocString, DocType};
 use starlark::typing::Ty;
 
-use super::backends::backend::Backend;
+use super::backends::backend::BackendValue;
 use super::metadata::Metadata;
 use super::metadata::fields::{FIELDS, NAMED};
 use super::metadata::kinds::noun;
@@ -13,7 +13,7 @@ use crate::model::ItemKind;
 /// The types that have members, with the names used in the reference.
 pub fn types() -> [(&'static str, DocType); 3] {
     [
-        ("Backend", DocType::from_starlark_value::<Backend>()),
+        ("BackendValue", DocType::from_starlark_value::<Backend>()),
         ("metadata", metadata()),
         ("search_index", index::documented()),
     ]

@@ -27,7 +27,7 @@ const MAX_WAITING_BYTES: usize = 64 << 20;
 /// Encodes a script's question as `elicitation/create`.
 pub fn as_request(question: &Question) -> backend::Question {
     let params = json!({"message": question.message, "requestedSchema": question.schema});
-    backend::Question { method: "elicitation/create".to_owned(), params: raw(&params), patience: ANSWER_TIMEOUT }
+    backend::Question { method: "elicitation/create".to_owned(), params: raw(&params), answer_timeout: ANSWER_TIMEOUT }
 }
 
 /// Puts an answer into the journal if it matches the question's schema. Otherwise the question stays open. Returns an
@@ -57,15 +57,15 @@ pub fn take_answer(
 
 /// Counts the memory of the calls that wait for an answer in this process, and limits it.
 #[derive(Clone, Debug, Default)]
-pub struct WaitingRoom(Arc<AtomicUsize>);
+pub struct WaitingMemory(Arc<AtomicUsize>);
 
 /// The memory reserved for one waiting call; released on drop.
 struct Reservation {
-    total: WaitingRoom,
+    total: WaitingMemory,
     bytes: usize,
 }
 
-impl WaitingRoom {
+impl WaitingMemory {
     fn reserve(&self, bytes: usize) -> Result<Reservation, String> {
         // Counted before the check: dropping the reservation subtracts it again.
         let reservation = Reservation { total: self.clone(), bytes };
@@ -87,7 +87,7 @@ impl Drop for Reservation {
 pub(super) async fn answered(
     mut journal: JournalSnapshot,
     request: &RequestContext,
-    waiting: &WaitingRoom,
+    waiting: &WaitingMemory,
 ) -> Result<JournalSnapshot, CallError> {
     let failed = |message: String| CallError::Failed { message, data: None };
     let Some(peer) = &request.peer else { return Err(failed("this call has no client to ask".to_owned())) };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::asking::{self, WaitingRoom};
+use super::asking::{self, WaitingMemory};
 use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
 use super::handler_run::{HandlerRun, HandlerWork, failed, malformed};
@@ -18,7 +18,7 @@ use crate::backend::{BackendCall, CallError, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, raw};
-use crate::model::{ItemKind, Principal, Request};
+use crate::model::{ItemKind, Principal, RequestInfo};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
 
@@ -44,7 +44,7 @@ pub struct Calls {
     /// Holds rate limits, suspended calls and the values that scripts store.
     pub store: Store,
     /// Bounds the memory of calls that wait for an answer.
-    pub waiting: WaitingRoom,
+    pub waiting: WaitingMemory,
     /// Replaces the clock, the log and effects in tests.
     pub test_overrides: Option<Arc<dyn TestOverrides>>,
 }
@@ -146,7 +146,7 @@ impl Calls {
 
     /// A host outside of any client request, for the interactive prompt.
     pub fn host(&self, principal: Principal, cancel: CancellationToken, name: &str, runtime: Handle) -> Arc<Host> {
-        let request = Request {
+        let request = RequestInfo {
             method: ItemKind::Tool.use_method(),
             name: name.into(),
             principal,
@@ -159,7 +159,7 @@ impl Calls {
 
     fn request_host(
         &self,
-        request: Request,
+        request: RequestInfo,
         peer: Option<Arc<dyn Peer>>,
         cancel: CancellationToken,
         runtime: Handle,
@@ -192,7 +192,7 @@ impl Calls {
         let can_ask = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().form);
         let cursor = can_ask.then(|| JournalCursor::first(Journal::of(journal.unwrap_or_default())));
         let namespace = Arc::clone(&request.surface.namespace);
-        let script_request = Request {
+        let script_request = RequestInfo {
             method: kind.use_method(),
             name: Arc::clone(&name),
             principal: request.principal.clone(),

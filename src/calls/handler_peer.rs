@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::{Peer, Question};
 use crate::json::{Raw, RawRef};
 use crate::model::{Abilities, Owner};
-use crate::wire::{RpcError, Severity};
+use crate::wire::{RpcError, LoggingLevel};
 
 #[derive(Debug)]
 pub(super) struct HandlerPeer {
@@ -42,7 +42,7 @@ impl Peer for HandlerPeer {
         true
     }
 
-    fn log_level(&self) -> Option<Severity> {
+    fn log_level(&self) -> Option<LoggingLevel> {
         self.peer.log_level()
     }
 
@@ -57,8 +57,8 @@ impl Peer for HandlerPeer {
         self.peer.log(params);
     }
 
-    fn tell(&self, method: &str, params: Option<&RawRef>) {
-        self.peer.tell(method, params);
+    fn notify(&self, method: &str, params: Option<&RawRef>) {
+        self.peer.notify(method, params);
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {

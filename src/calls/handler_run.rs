@@ -10,7 +10,7 @@ use crate::backend::CallError;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
-use crate::surface::{Entry, Surface, arguments_value};
+use crate::surface::{PublishedItem, Surface, arguments_value};
 
 /// The error of a handler that ran again after a question and did not repeat all recorded effects.
 const DIVERGED: &str =
@@ -113,7 +113,7 @@ fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, Call
 }
 
 /// The arguments of a script handler.
-fn handler_arguments(entry: &Entry, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
+fn handler_arguments(entry: &PublishedItem, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
     match entry.kind {
         ItemKind::Tool => checked_arguments(entry, arguments),
         ItemKind::Prompt => Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)),
@@ -128,7 +128,7 @@ fn handler_arguments(entry: &Entry, key: &str, arguments: Option<&RawRef>) -> Re
     }
 }
 
-fn checked_arguments(entry: &Entry, arguments: Option<&RawRef>) -> Result<Raw, String> {
+fn checked_arguments(entry: &PublishedItem, arguments: Option<&RawRef>) -> Result<Raw, String> {
     let tool = entry.definition.key();
     let value = match arguments_value(arguments) {
         Ok(value @ Value::Object(_)) => value,
@@ -175,7 +175,7 @@ fn stopped(kind: ItemKind, key: &str, failure: &Failure) -> Result<Raw, CallErro
 }
 
 fn finished(
-    entry: Option<&Entry>,
+    entry: Option<&PublishedItem>,
     kind: ItemKind,
     key: &str,
     returned: Value,
@@ -195,7 +195,7 @@ fn finished(
 }
 
 /// Checks a result against the tool's output schema. A mismatch becomes an error result.
-fn checked_output(entry: &Entry, result: Map<String, Value>) -> Raw {
+fn checked_output(entry: &PublishedItem, result: Map<String, Value>) -> Raw {
     let is_error = result.get("isError") == Some(&Value::Bool(true));
     if let (false, Some(schema)) = (is_error, &entry.schemas().output) {
         let tool = entry.definition.key();

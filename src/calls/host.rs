@@ -17,7 +17,7 @@ use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
 use crate::backend::{Answer, BackendCall, CallError, Peer};
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{ItemKind, ItemRef, Request, error_result};
+use crate::model::{ItemKind, ItemRef, RequestInfo, error_result};
 use crate::script::{
     Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, Output, Question, Questions, RequestScope, Stop,
 };
@@ -30,7 +30,7 @@ pub(super) struct RequestHost {
     pub(super) cancel: CancellationToken,
     /// The client. Servers that a handler calls may ask it questions too.
     pub(super) peer: Option<Arc<dyn Peer>>,
-    pub(super) request: Request,
+    pub(super) request: RequestInfo,
     pub(super) store: Store,
     /// Set if stored values must not outlive the request.
     pub(super) request_state: Option<Arc<RequestState>>,
@@ -170,7 +170,7 @@ impl Questions for RequestHost {
 }
 
 impl RequestScope for RequestHost {
-    fn request(&self) -> Option<&Request> {
+    fn request(&self) -> Option<&RequestInfo> {
         Some(&self.request)
     }
 

@@ -12,7 +12,7 @@ mod test_overrides;
 mod stats;
 mod handler_peer;
 
-pub use asking::{ANSWER_TIMEOUT, WaitingRoom, as_request, take_answer};
+pub use asking::{ANSWER_TIMEOUT, WaitingMemory, as_request, take_answer};
 pub use call::{Calls, Forward, POLICY_CHANGED};
 pub use context::{ItemCall, PolicyNow, RequestContext};
 pub use dispatch::Dispatcher;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::runtime::Handle;
 
-use crate::model::{Owner, Request};
+use crate::model::{Owner, RequestInfo};
 use crate::store::Store;
 
 /// Shared by everything that runs for the request. Dropping the last reference deletes the stored values.
@@ -18,7 +18,7 @@ pub(super) struct RequestState {
 
 impl RequestState {
     /// Returns `None` if the owner of the values outlives the request.
-    pub(super) fn of(request: &Request, store: &Store, runtime: &Handle) -> Option<Self> {
+    pub(super) fn of(request: &RequestInfo, store: &Store, runtime: &Handle) -> Option<Self> {
         let owner = Owner::of_values(&request.principal, request.owner.as_ref());
         let request_state = || RequestState {
             owner: owner.clone(),

@@ -20,7 +20,7 @@ impl Gateway {
     }
 
     /// A counter that increases whenever the surface of any client may have changed.
-    pub fn news(&self) -> watch::Receiver<u64> {
+    pub fn surface_versions(&self) -> watch::Receiver<u64> {
         self.surfaces.changes()
     }
 

@@ -15,7 +15,7 @@ use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
 use crate::backend::{Cache, Environment};
-use crate::calls::{Calls, Dispatcher, WaitingRoom};
+use crate::calls::{Calls, Dispatcher, WaitingMemory};
 use crate::config::{Config, Token};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
@@ -56,7 +56,7 @@ impl Gateway {
                 .hint("give that server a config of its own: `args: [serve, --config, OTHER.yaml]`"),
             ]);
         }
-        let http = http::Pool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
+        let http = http::HttpPool::new().map_err(|error| vec![Diagnostic::error(error.to_string())])?;
         let pool = Pool::new(MAX_HANDLERS);
         let host_io = options.host_io();
         let prepared = Prepared::of(config, options, &http, &pool, &host_io, &LocalTools::default())?;
@@ -76,7 +76,7 @@ impl Gateway {
             dispatcher: Dispatcher::new(&[]),
             pool,
             store: prepared.store.clone(),
-            waiting: WaitingRoom::default(),
+            waiting: WaitingMemory::default(),
             test_overrides: None,
         };
         let backend_set = BackendSet::new(calls, Arc::clone(&changes));

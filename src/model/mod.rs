@@ -22,7 +22,7 @@ pub use form::{checked_answer, checked_form};
 pub use method::{MethodPattern, is_protocol_method};
 pub use owner::Owner;
 pub use principal::Principal;
-pub use request::{ClientInfo, Request};
+pub use request::{ClientInfo, RequestInfo};
 pub use result::{error_result, payload, shaped, shaped_contents, shaped_messages};
 pub use secret::Secret;
 pub use surface_key::{SurfaceCacheKey, SurfaceKey};

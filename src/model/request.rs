@@ -8,7 +8,7 @@ use super::{Owner, Principal};
 use crate::json::{Object, Raw};
 
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct RequestInfo {
     /// `tools/call`, `resources/read` or `prompts/get`.
     pub method: &'static str,
     /// The published name or URI.

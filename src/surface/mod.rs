@@ -11,5 +11,5 @@ mod version;
 
 pub use build::{BuildError, Origin, ScriptSource};
 pub use listing::Page;
-pub use surface::{Entry, Surface, arguments_value};
+pub use surface::{PublishedItem, Surface, arguments_value};
 pub use updates::{NoUpdates, UpdateSource};

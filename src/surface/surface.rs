@@ -25,7 +25,7 @@ use crate::wire::params::ParamHeader;
 
 /// One published item, with its compiled schemas and URI template.
 #[derive(Debug)]
-pub struct Entry {
+pub struct PublishedItem {
     pub kind: ItemKind,
     pub definition: Arc<Definition>,
     pub handler: Handler,
@@ -42,9 +42,9 @@ pub(crate) struct Schemas {
     pub(crate) output: Option<Schema>,
 }
 
-impl Entry {
+impl PublishedItem {
     fn new(kind: ItemKind, item: Published) -> Self {
-        Entry {
+        PublishedItem {
             kind,
             definition: item.definition,
             handler: item.handler,
@@ -89,7 +89,7 @@ impl Entry {
 /// The published items of one kind, in the script's order.
 #[derive(Debug)]
 struct Items {
-    entries: IndexMap<String, Entry>,
+    entries: IndexMap<String, PublishedItem>,
     listed: Listing,
     /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that revision.
     listed_for: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
@@ -100,10 +100,10 @@ struct Items {
 impl Items {
     /// Items of a failed server are not listed, but can still be called: a call reconnects the server.
     fn new(kind: ItemKind, published: Vec<Published>, failed_servers: &[&str]) -> Self {
-        let entries: IndexMap<String, Entry> =
-            published.into_iter().map(|item| (item.definition.key().to_owned(), Entry::new(kind, item))).collect();
-        let backend = |entry: &Entry| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
-        let is_listed = |entry: &Entry| {
+        let entries: IndexMap<String, PublishedItem> =
+            published.into_iter().map(|item| (item.definition.key().to_owned(), PublishedItem::new(kind, item))).collect();
+        let backend = |entry: &PublishedItem| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
+        let is_listed = |entry: &PublishedItem| {
             entry.origin.as_ref().is_none_or(|origin| !failed_servers.contains(&origin.backend.as_ref()))
         };
         let listed = || entries.values().enumerate().filter(|(_, entry)| is_listed(entry));
@@ -229,23 +229,23 @@ impl Surface {
     }
 
     /// The tool published under this name, or the tool that a user interface calls by this name.
-    pub fn tool(&self, name: &str) -> Option<&Entry> {
+    pub fn tool(&self, name: &str) -> Option<&PublishedItem> {
         let entries = &self.tools.entries;
         entries.get(name).or_else(|| entries.get(self.apps.tool(name)?))
     }
 
-    pub fn tools(&self) -> impl Iterator<Item = &Entry> {
+    pub fn tools(&self) -> impl Iterator<Item = &PublishedItem> {
         self.entries(ItemKind::Tool)
     }
 
     /// The published items of one kind, in the script's order.
-    pub fn entries(&self, kind: ItemKind) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self, kind: ItemKind) -> impl Iterator<Item = &PublishedItem> {
         self.items(kind).entries.values()
     }
 
     /// The item that a request names. For a resource this is the item with that URI, or else the first template that the
     /// URI matches.
-    pub fn find(&self, kind: ItemKind, key: &str) -> Option<&Entry> {
+    pub fn find(&self, kind: ItemKind, key: &str) -> Option<&PublishedItem> {
         let exact = match kind {
             ItemKind::Tool => self.tool(key),
             _ => self.items(kind).entries.get(key),

@@ -19,7 +19,7 @@ pub enum NoUpdates {
     /// No resource with this URI is published.
     Unknown,
     /// The script generates the content, so the proxy cannot know when it changes.
-    MadeByScript,
+    GeneratedByScript,
 }
 
 impl UpdateSource {
@@ -42,13 +42,13 @@ impl Surface {
         };
         let (target, wrapped) = match &entry.handler {
             Handler::Backend(target) => (target, false),
-            Handler::Script(_) => (entry.origin.as_ref().ok_or(NoUpdates::MadeByScript)?, true),
+            Handler::Script(_) => (entry.origin.as_ref().ok_or(NoUpdates::GeneratedByScript)?, true),
         };
         let original = match target.kind {
             ItemKind::Resource => target.name.to_string(),
             // A URI that matches a template is also the server's URI, unless the script changed the template.
             _ if !wrapped || *target.name == *entry.definition.key() => uri.to_owned(),
-            _ => return Err(NoUpdates::MadeByScript),
+            _ => return Err(NoUpdates::GeneratedByScript),
         };
         Ok(UpdateSource { backend: Arc::clone(&target.backend), original })
     }

@@ -9,7 +9,7 @@ mod message;
 mod meta;
 pub mod params;
 mod revision;
-mod severity;
+mod logging_level;
 pub mod sse;
 mod stdio;
 mod parse;
@@ -20,5 +20,5 @@ pub use message::{Id, Message, MessageError, Notification, Request, Response, ba
 pub use meta::{ClientMeta, RESERVED, carried_meta, key, without_reserved};
 pub use parse::{parse, yield_if_large};
 pub use revision::Revision;
-pub use severity::Severity;
+pub use logging_level::LoggingLevel;
 pub use stdio::standard_streams;

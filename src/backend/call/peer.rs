@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::json::{Raw, RawRef};
 use crate::model::{Abilities, Owner};
-use crate::wire::{RpcError, Severity};
+use crate::wire::{RpcError, LoggingLevel};
 
 /// Receives progress, log messages and questions of a call. The defaults suit callers that are not MCP clients.
 pub trait Peer: Send + Sync + Debug {
@@ -33,7 +33,7 @@ pub trait Peer: Send + Sync + Debug {
     }
 
     /// The minimum severity of log messages the client wants. `None` if the client did not set one.
-    fn log_level(&self) -> Option<Severity> {
+    fn log_level(&self) -> Option<LoggingLevel> {
         None
     }
 
@@ -49,7 +49,7 @@ pub trait Peer: Send + Sync + Debug {
     fn log(&self, _params: &RawRef) {}
 
     /// Forwards any other notification that the server sent during the call. Never blocks.
-    fn tell(&self, _method: &str, _params: Option<&RawRef>) {}
+    fn notify(&self, _method: &str, _params: Option<&RawRef>) {}
 
     /// Asks the client. Dropping the future withdraws the question.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
@@ -74,5 +74,5 @@ pub struct Question {
     pub method: String,
     pub params: Raw,
     /// How long the client may take to answer.
-    pub patience: Duration,
+    pub answer_timeout: Duration,
 }

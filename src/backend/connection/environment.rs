@@ -8,11 +8,11 @@ use tokio::sync::Notify;
 
 use super::cache::Cache;
 use crate::model::Abilities;
-use crate::wire::http::Pool;
+use crate::wire::http::HttpPool;
 
 #[derive(Clone, Debug)]
 pub struct Environment {
-    pub pool: Pool,
+    pub pool: HttpPool,
     pub cache: Cache,
     /// The program that `command: proxy` runs.
     pub executable: PathBuf,

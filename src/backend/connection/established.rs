@@ -16,7 +16,7 @@ use crate::backend::transport::{Activity, Outgoing, Signals, Transport, Transpor
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
 use crate::wire::params::{self as param_headers, ParamHeader};
-use crate::wire::{Revision, Severity, code, headers};
+use crate::wire::{Revision, LoggingLevel, code, headers};
 
 /// How long a server may take to set its log level.
 const SET_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ pub(crate) struct Connection {
     /// The client abilities that were declared to the server.
     declared: Abilities,
     /// The log level set by `logging/setLevel`, which holds for the whole session.
-    log_level: tokio::sync::Mutex<Option<Severity>>,
+    log_level: tokio::sync::Mutex<Option<LoggingLevel>>,
     /// The arguments that are sent as headers too, by tool.
     param_headers: ArcSwap<HashMap<String, Vec<ParamHeader>>>,
 }
@@ -190,7 +190,7 @@ impl Connection {
     }
 
     /// Lowers the log level of a session-based server to what its callers want.
-    async fn set_log_level(&self, level: Option<Severity>) {
+    async fn set_log_level(&self, level: Option<LoggingLevel>) {
         let has_logging = !self.is_stateless() && self.info.capabilities.get("logging").is_some();
         let Some(level) = level.filter(|_| has_logging) else { return };
         let mut current = self.log_level.lock().await;

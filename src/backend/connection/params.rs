@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::json;
 
 use crate::json::{Needle, Object, Raw, RawRef, raw};
-use crate::wire::{Revision, Severity, key};
+use crate::wire::{Revision, LoggingLevel, key};
 
 /// The `_meta` members that are added to those of the client.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct StatelessMeta {
     pub(super) revision: Revision,
     /// The capabilities of the client. `None` if the proxy makes the request for itself.
     pub(super) capabilities: Option<Raw>,
-    pub(super) log_level: Option<Severity>,
+    pub(super) log_level: Option<LoggingLevel>,
 }
 
 /// The proxy's `clientInfo`.

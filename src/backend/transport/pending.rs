@@ -250,7 +250,7 @@ impl PendingRequests {
             },
             Inbound::Notification(notification) => {
                 if let Ok(recipient) = recipient() {
-                    recipient.peer.tell(&notification.method, notification.params.as_deref());
+                    recipient.peer.notify(&notification.method, notification.params.as_deref());
                 }
             }
             Inbound::Response(_) | Inbound::Handled => {}

@@ -79,7 +79,7 @@ async fn ask(
     check_permitted(recipient.peer.askable(), &request.method, &params)?;
     // The time the client takes does not count toward the timeout of the server's call.
     let _pause = recipient.activity.as_ref().map(Activity::pause);
-    let question = Question { method: request.method.clone(), params, patience: terms.timeout };
+    let question = Question { method: request.method.clone(), params, answer_timeout: terms.timeout };
     match tokio::time::timeout(terms.timeout, recipient.peer.ask(question)).await {
         Ok(answer) => answer,
         Err(_) => Err(RpcError::internal("the client did not answer in time")),

@@ -1,4 +1,4 @@
-//! `backends()` and the Starlark value `Backend`.
+//! `backends()` and the Starlark value `BackendValue`.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -20,21 +20,21 @@ use crate::builtins::session::World;
 use crate::model::{BackendView, ItemKind, ItemRef};
 
 #[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
-pub struct Backend {
+pub struct BackendValue {
     #[allocative(skip)]
     view: Arc<BackendView>,
 }
 
-starlark_simple_value!(Backend);
+starlark_simple_value!(BackendValue);
 
-impl Backend {
+impl BackendValue {
     /// A list of `(metadata, handler)` tuples.
     fn items<'v>(&self, kind: ItemKind, heap: Heap<'v>) -> Value<'v> {
         heap.alloc(offered(&self.view, kind).map(|item| heap.alloc(item)).collect::<Vec<_>>())
     }
 }
 
-impl fmt::Display for Backend {
+impl fmt::Display for BackendValue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "<backend {}>", self.view.name)
     }
@@ -43,7 +43,7 @@ impl fmt::Display for Backend {
 starlark::methods_static!(BACKEND_METHODS = backend_members);
 
 #[starlark_value(type = "Backend")]
-impl<'v> StarlarkValue<'v> for Backend {
+impl<'v> StarlarkValue<'v> for BackendValue {
     fn get_methods() -> Option<&'static Methods> {
         Some(BACKEND_METHODS.methods())
     }
@@ -54,32 +54,32 @@ impl<'v> StarlarkValue<'v> for Backend {
 fn backend_members(builder: &mut MethodsBuilder) {
     /// The name in the config.
     #[starlark(attribute)]
-    fn name<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn name<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.view.name.as_ref()))
     }
 
     /// `"stdio"`, `"http"` or `"extension"`.
     #[starlark(attribute)]
-    fn kind(this: &Backend) -> starlark::Result<&'static str> {
+    fn kind(this: &BackendValue) -> starlark::Result<&'static str> {
         Ok(this.view.kind.as_str())
     }
 
     /// `"ready"`, `"starting"`, `"cached"` (not connected; the items are those of the last connection) or `"failed"`.
     #[starlark(attribute)]
-    fn status(this: &Backend) -> starlark::Result<&'static str> {
+    fn status(this: &BackendValue) -> starlark::Result<&'static str> {
         Ok(this.view.status.as_str())
     }
 
     /// The reason why the backend is not ready; `""` if there is none.
     #[starlark(attribute)]
-    fn error<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn error<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.view.error.as_str()))
     }
 
     /// What the server reports about itself: struct `name version title instructions protocol_version`. The proxy does not
     /// check these claims.
     #[starlark(attribute)]
-    fn info<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn info<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         let info = &this.view.info;
         Ok(heap.alloc(AllocStruct([
             ("name", info.name.as_str()),
@@ -91,23 +91,23 @@ fn backend_members(builder: &mut MethodsBuilder) {
     }
 
     /// The tools: a list of `(metadata, handler)` tuples, in the server's order.
-    fn tools<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn tools<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Tool, heap))
     }
 
     /// The resources: a list of `(metadata, handler)` tuples, in the server's order.
-    fn resources<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn resources<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Resource, heap))
     }
 
     /// The resource templates: a list of `(metadata, handler)` tuples, in the server's order. The handler takes a dict with
     /// the `uri` of the resource to read.
-    fn resource_templates<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn resource_templates<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::ResourceTemplate, heap))
     }
 
     /// The prompts: a list of `(metadata, handler)` tuples, in the server's order.
-    fn prompts<'v>(this: &Backend, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn prompts<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Prompt, heap))
     }
 }
@@ -122,11 +122,11 @@ pub(crate) fn offered(view: &BackendView, kind: ItemKind) -> impl Iterator<Item 
 
 #[starlark_module]
 pub fn register_backends(builder: &mut GlobalsBuilder) {
-    /// Returns all backends: a dict from name to `Backend`, in the order of the config. It includes backends that are down;
+    /// Returns all backends: a dict from name to `BackendValue`, in the order of the config. It includes backends that are down;
     /// see `.status` and `.error`.
     fn backends<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let world = World::of(eval)?;
-        let entries = world.snapshot.backends.iter().map(|view| (view.name.as_ref(), Backend { view: view.clone() }));
+        let entries = world.snapshot.backends.iter().map(|view| (view.name.as_ref(), BackendValue { view: view.clone() }));
         Ok(eval.heap().alloc(AllocDict(entries)))
     }
 }

@@ -97,7 +97,7 @@ where
         let tools = CodeTools::of("run_script", self.tools.to_value(), eval)?;
         match serve(&context.run, &context.path, &tools, &context.limits, eval)? {
             ServeOutcome::BranchDone => Ok(Value::new_none()),
-            ServeOutcome::Exited(exit_reason) => Err(script_error(exit_reason.told(&context.limits))),
+            ServeOutcome::Exited(exit_reason) => Err(script_error(exit_reason.message(&context.limits))),
             ServeOutcome::ScriptDone(_) => Err(broken()),
         }
     }

@@ -92,7 +92,7 @@ fn run<'v>(
     let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits, owner)))?;
     let run = match started {
         Ok(run) => Arc::new(run),
-        Err(exit_reason) => return Ok(error_result(&exit_reason.told(limits))),
+        Err(exit_reason) => return Ok(error_result(&exit_reason.message(limits))),
     };
     let end = match serve(&run, "", tools, limits, eval)? {
         ServeOutcome::ScriptDone(last) => Ok(last),

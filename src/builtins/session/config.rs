@@ -19,16 +19,16 @@ use crate::script::{ScriptError, convert, script_error};
 
 /// A read-only dict that records which keys are read: the proxy warns about sections that are set but never read.
 #[derive(Debug, ProvidesStaticType, StarlarkPagablePanic, Allocative)]
-pub struct Config {
+pub struct ConfigValue {
     #[allocative(skip)]
     settings: Arc<Settings>,
     #[allocative(skip)]
     notes: Arc<Mutex<Notes>>,
 }
 
-starlark_simple_value!(Config);
+starlark_simple_value!(ConfigValue);
 
-impl Config {
+impl ConfigValue {
     fn record_read(&self, key: &str) {
         let mut notes = self.notes.lock();
         notes.sections_read.insert(key.to_owned());
@@ -50,14 +50,14 @@ impl Config {
     }
 }
 
-impl fmt::Display for Config {
+impl fmt::Display for ConfigValue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let keys: Vec<&str> = self.settings.sections.keys().map(String::as_str).collect();
         write!(formatter, "<config {}>", keys.join(", "))
     }
 }
 
-impl Serialize for Config {
+impl Serialize for ConfigValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.record_all_read();
         self.settings.sections.serialize(serializer)
@@ -67,7 +67,7 @@ impl Serialize for Config {
 starlark::methods_static!(CONFIG_METHODS = config_members);
 
 #[starlark_value(type = "config")]
-impl<'v> StarlarkValue<'v> for Config {
+impl<'v> StarlarkValue<'v> for ConfigValue {
     fn get_methods() -> Option<&'static Methods> {
         Some(CONFIG_METHODS.methods())
     }
@@ -106,7 +106,7 @@ impl<'v> StarlarkValue<'v> for Config {
 fn config_members(builder: &mut MethodsBuilder) {
     /// Returns a section, or the default if it does not exist.
     fn get<'v>(
-        this: &Config,
+        this: &ConfigValue,
         #[starlark(require = pos)] key: &str,
         #[starlark(require = pos)] default: Option<Value<'v>>,
         heap: Heap<'v>,
@@ -115,17 +115,17 @@ fn config_members(builder: &mut MethodsBuilder) {
     }
 
     /// Returns the names of all sections. Counts as reading them.
-    fn keys<'v>(this: &Config, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn keys<'v>(this: &ConfigValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.pairs(heap)?.into_iter().map(|(key, _)| key).collect::<Vec<_>>()))
     }
 
     /// Returns all sections. Counts as reading them.
-    fn values<'v>(this: &Config, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn values<'v>(this: &ConfigValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.pairs(heap)?.into_iter().map(|(_, value)| value).collect::<Vec<_>>()))
     }
 
     /// Returns all sections with their names. Counts as reading them.
-    fn items<'v>(this: &Config, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn items<'v>(this: &ConfigValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(heap.alloc(this.pairs(heap)?.into_iter().map(|pair| heap.alloc(pair)).collect::<Vec<_>>()))
     }
 }
@@ -134,8 +134,8 @@ fn config_members(builder: &mut MethodsBuilder) {
 pub fn register_config(builder: &mut GlobalsBuilder) {
     /// Returns the settings that scripts may read, a dict: sections such as `aggregation` with defaults filled in, and
     /// `params`, the script's own settings (`sessionInit.params` in the config). Other parts of the config are not visible.
-    fn config<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Config> {
+    fn config<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<ConfigValue> {
         let world = World::of(eval)?;
-        Ok(Config { settings: world.settings.clone(), notes: world.shared_notes() })
+        Ok(ConfigValue { settings: world.settings.clone(), notes: world.shared_notes() })
     }
 }

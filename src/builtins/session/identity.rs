@@ -41,7 +41,7 @@ pub fn register_identity(builder: &mut GlobalsBuilder) {
 fn current(eval: &Evaluator<'_, '_, '_>) -> starlark::Result<SurfaceKey> {
     let context = Context::of(eval)?;
     if let Some(host) = &context.host {
-        let of = |request: &crate::model::Request| SurfaceKey {
+        let of = |request: &crate::model::RequestInfo| SurfaceKey {
             principal: request.principal.clone(),
             client: request.client.clone(),
         };

@@ -79,7 +79,7 @@ async fn execute(script: &str, data: &Value, limits: &CodeMode, gateway: &Arc<Ga
     let definitions = surface.tools().map(|entry| entry.definition.as_ref());
     let run = match Workers::shared().start(ScriptJob::new(script, data, definitions, limits), limits, None).await {
         Ok(run) => run,
-        Err(ending) => return error_result(&ending.told(limits)),
+        Err(ending) => return error_result(&ending.message(limits)),
     };
     let ended = serve(&run, String::new(), limits, gateway, surface).await;
     let missing = ExitReason::Confused("the script ended without a result");

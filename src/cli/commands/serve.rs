@@ -196,7 +196,7 @@ async fn serve_http(config: &Config, server: Server, listener: Listener) -> Resu
         () = shutdown_signal() => {}
     }
     stop.cancel();
-    front.begin_end();
+    front.begin_shutdown();
     if tokio::time::timeout(DRAIN_TIMEOUT, &mut serving).await.is_err() {
         tracing::warn!("shutdown timed out: some requests were not finished");
     }

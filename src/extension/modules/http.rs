@@ -12,7 +12,7 @@ use starlark::values::none::NoneOr;
 use super::{pairs, perform_if, seconds};
 use crate::extension::Permissions;
 use crate::host_io::http;
-use crate::host_io::http::{Request, RequestBody};
+use crate::host_io::http::{OutboundRequest, RequestBody};
 use crate::script::{convert, script_error};
 
 /// HTTP requests. Public hosts are allowed. Loopback, private and link-local addresses are allowed only if `allowed_hosts` of
@@ -166,7 +166,7 @@ fn send<'v>(
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Value<'v>> {
     let heap = eval.heap();
-    let request = Request {
+    let request = OutboundRequest {
         method: kind.trim_start_matches("http.").to_uppercase(),
         url: arguments.url.to_owned(),
         params: pairs("params", arguments.params, heap)?,

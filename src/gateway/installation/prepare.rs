@@ -31,7 +31,7 @@ impl Prepared {
     pub(crate) fn of(
         config: &Config,
         options: &GatewayOptions,
-        http: &http::Pool,
+        http: &http::HttpPool,
         pool: &Pool,
         host_io: &Arc<HostIo>,
         before: &LocalTools,
@@ -63,7 +63,7 @@ pub(crate) fn store(config: &Config) -> Result<Store, Diagnostic> {
 fn embedder(
     config: &Config,
     options: &GatewayOptions,
-    http: &http::Pool,
+    http: &http::HttpPool,
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Arc<dyn Embedder>> {
     let settings = config.optimizer.embedding.as_ref()?;

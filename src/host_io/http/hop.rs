@@ -4,7 +4,7 @@ use http::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::{Client, Response, Url};
 
-use super::Request;
+use super::OutboundRequest;
 use super::clients::NotPublic;
 
 /// Headers that are kept on a redirect to another origin. None of them can contain credentials.
@@ -20,7 +20,7 @@ pub(super) struct Hop {
 }
 
 impl Hop {
-    pub(super) fn first(request: &Request) -> Result<Self, String> {
+    pub(super) fn first(request: &OutboundRequest) -> Result<Self, String> {
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
         let mut url = check_scheme(Url::parse(&request.url).map_err(|error| format!("invalid URL: {error}"))?)?;
         if !request.params.is_empty() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use clients::HttpClients;
-pub use request::{Request, RequestBody};
+pub use request::{OutboundRequest, RequestBody};
 
 use super::Hosts;
 use hop::Hop;
@@ -22,12 +22,12 @@ const MAX_REDIRECTS: usize = 10;
 pub const MAX_BODY: usize = 10 << 20;
 
 /// Checks whether an extension may send this request, as far as that is known before DNS resolution and redirects.
-pub fn check(hosts: &Hosts, request: &Request) -> Result<(), String> {
+pub fn check(hosts: &Hosts, request: &OutboundRequest) -> Result<(), String> {
     clients::scope_of(Hop::first(request)?.url(), hosts).map(drop)
 }
 
 /// Performs a request, and returns the response as the dict for the script.
-pub async fn perform(clients: &HttpClients, hosts: &Hosts, request: &Request) -> Result<Value, String> {
+pub async fn perform(clients: &HttpClients, hosts: &Hosts, request: &OutboundRequest) -> Result<Value, String> {
     let timeout = Duration::try_from_secs_f64(request.timeout).map_err(|_| "`timeout` must be above 0".to_owned())?;
     let work = async {
         let response = follow(clients, hosts, request).await?;
@@ -39,7 +39,7 @@ pub async fn perform(clients: &HttpClients, hosts: &Hosts, request: &Request) ->
     }
 }
 
-async fn follow(clients: &HttpClients, hosts: &Hosts, request: &Request) -> Result<reqwest::Response, String> {
+async fn follow(clients: &HttpClients, hosts: &Hosts, request: &OutboundRequest) -> Result<reqwest::Response, String> {
     let mut hop = Hop::first(request)?;
     for _ in 0..=MAX_REDIRECTS {
         let client = clients.client_for(hop.url(), hosts)?;

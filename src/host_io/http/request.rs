@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A request as the script made it, before any check. Tests and journals see its serialized form.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Request {
+pub struct OutboundRequest {
     pub method: String,
     pub url: String,
     pub params: Vec<(String, String)>,

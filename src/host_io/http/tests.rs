@@ -68,8 +68,8 @@ fn redirect(status: u16, location: &str) -> String {
     format!("HTTP/1.1 {status} Moved\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
 }
 
-fn get(url: impl Into<String>) -> Request {
-    Request { method: "GET".into(), url: url.into(), timeout: 5.0, ..Request::default() }
+fn get(url: impl Into<String>) -> OutboundRequest {
+    OutboundRequest { method: "GET".into(), url: url.into(), timeout: 5.0, ..OutboundRequest::default() }
 }
 
 fn named(list: &[&str]) -> Hosts {
@@ -150,7 +150,7 @@ async fn credentials_stay_with_the_host_they_are_for() {
         false => redirect(302, &target),
     })
     .await;
-    let request = Request {
+    let request = OutboundRequest {
         headers: vec![("X-Api-Key".into(), "k3y".into()), ("Accept".into(), "text/plain".into())],
         auth: Some(("ann".into(), "pw".into())),
         ..get(first.url("/"))
@@ -159,7 +159,7 @@ async fn credentials_stay_with_the_host_they_are_for() {
     assert_eq!(answer["url"], other.url("/there"));
     let seen = other.seen()[0].to_lowercase();
     assert!(!seen.contains("k3y") && !seen.contains("authorization") && seen.contains("accept: text/plain"), "{seen}");
-    let within = Request { url: first.url("/within"), ..request };
+    let within = OutboundRequest { url: first.url("/within"), ..request };
     perform(&HttpClients::default(), &named(&["127.0.0.1"]), &within).await.unwrap();
     let seen = first.seen().last().unwrap().to_lowercase();
     assert!(seen.contains("x-api-key: k3y") && seen.contains("authorization: basic yw5uonb3"), "{seen}");
@@ -170,7 +170,7 @@ async fn a_body_is_not_carried_to_another_host() {
     let other = Server::start(|_| ok("fine")).await;
     let target = other.url("/");
     let first = Server::start(move |_| redirect(307, &target)).await;
-    let post = Request { method: "POST".into(), body: RequestBody::Text("secret".into()), ..get(first.url("/")) };
+    let post = OutboundRequest { method: "POST".into(), body: RequestBody::Text("secret".into()), ..get(first.url("/")) };
     let answer = perform(&HttpClients::default(), &named(&["127.0.0.1"]), &post).await.unwrap();
     assert_eq!(answer["status_code"], 307);
     assert!(other.seen().is_empty());
@@ -187,7 +187,7 @@ async fn bodies_params_and_forms_are_sent() {
         RequestBody::Text("t".into()),
     ] {
         let params = vec![("q".into(), "x y&z".into())];
-        let request = Request { method: "PUT".into(), params, body, ..get(server.url("/p?a=1")) };
+        let request = OutboundRequest { method: "PUT".into(), params, body, ..get(server.url("/p?a=1")) };
         let answer = perform(&clients, &hosts, &request).await.unwrap();
         assert!(answer.get("json").is_none() && answer["body"] == "no json");
     }
@@ -207,7 +207,7 @@ async fn a_body_without_end_and_a_silent_server_are_ended() {
     let hosts = named(&["127.0.0.1"]);
     assert_eq!(fault(&hosts, &endless.url("/")).await, format!("the response is larger than {MAX_BODY} bytes"));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let request = Request { timeout: 0.05, ..get(format!("http://{}/", listener.local_addr().unwrap())) };
+    let request = OutboundRequest { timeout: 0.05, ..get(format!("http://{}/", listener.local_addr().unwrap())) };
     let text = perform(&HttpClients::default(), &hosts, &request).await.unwrap_err();
     assert_eq!(text, "no complete response within 0.05 s (timeout)");
     drop(listener);

@@ -40,7 +40,7 @@ pub async fn perform(folder: &Folder, statement: &Statement) -> Result<Value, St
         (path, Wants::Rows) => Database::File(folder.existing(path)?),
         (path, Wants::Count) => Database::File(folder.to_write(path)?),
     };
-    let stopped = StopOnDrop(Arc::default());
+    let stopped = InterruptOnDrop(Arc::default());
     let (statement, flag) = (statement.clone(), Arc::clone(&stopped.0));
     let work = tokio::task::spawn_blocking(move || run::run(&database, &statement, &flag));
     let result = work.await.map_err(|error| format!("the statement crashed: {error}"))?;
@@ -49,9 +49,9 @@ pub async fn perform(folder: &Folder, statement: &Statement) -> Result<Value, St
 }
 
 /// Interrupts the statement when the caller stops waiting.
-struct StopOnDrop(Arc<AtomicBool>);
+struct InterruptOnDrop(Arc<AtomicBool>);
 
-impl Drop for StopOnDrop {
+impl Drop for InterruptOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

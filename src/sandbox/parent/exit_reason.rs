@@ -42,7 +42,7 @@ impl ExitReason {
     }
 
     /// One sentence for the model, which names the limit and its config key.
-    pub fn told(&self, limits: &CodeMode) -> String {
+    pub fn message(&self, limits: &CodeMode) -> String {
         let mebibytes = |bytes: u64| match bytes {
             bytes if bytes % (1 << 20) == 0 => format!("{} MiB", bytes >> 20),
             bytes => format!("{bytes} bytes"),

@@ -69,7 +69,7 @@ impl ScriptRun {
         match end {
             Ok(Ok(value)) => result::success(&value, printed),
             Ok(Err(error)) => result::failure(error.render(), &printed),
-            Err(reason) => result::failure(reason.told(limits), &printed),
+            Err(reason) => result::failure(reason.message(limits), &printed),
         }
     }
 

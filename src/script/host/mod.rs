@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::journal::{JournalCursor, Question};
 use crate::json::{Raw, RawRef};
-use crate::model::{ItemRef, Request};
+use crate::model::{ItemRef, RequestInfo};
 use crate::store::Store;
 
 pub use log_level::LogLevel;
@@ -88,7 +88,7 @@ pub trait Questions: Send + Sync {
 /// The request that is being handled, and the store.
 pub trait RequestScope: Send + Sync {
     /// None outside of a request.
-    fn request(&self) -> Option<&Request>;
+    fn request(&self) -> Option<&RequestInfo>;
 
     /// Where values are stored that outlive the call. None if there is no store.
     fn store(&self) -> Option<&Store>;
@@ -126,7 +126,7 @@ impl Host {
     }
 
     /// The request that is being handled; see [`RequestScope::request`].
-    pub fn request(&self) -> Option<&Request> {
+    pub fn request(&self) -> Option<&RequestInfo> {
         self.scope.request()
     }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 
 use super::{Clock, Effects, Host, LogLevel, Output, Questions, RequestScope};
-use crate::model::Request;
+use crate::model::RequestInfo;
 use crate::script::journal::{JournalCursor, Question};
 use crate::store::Store;
 
@@ -57,7 +57,7 @@ impl Questions for OutsideRequest {
 }
 
 impl RequestScope for OutsideRequest {
-    fn request(&self) -> Option<&Request> {
+    fn request(&self) -> Option<&RequestInfo> {
         None
     }
 

@@ -14,7 +14,7 @@ use crate::config::Embedding;
 use crate::fiber::wait;
 use crate::model::Secret;
 use crate::search::{EmbedError, Embedder};
-use crate::wire::http::{HttpClient, HttpError, Pool};
+use crate::wire::http::{HttpClient, HttpError, HttpPool};
 
 /// Maximum number of texts per request.
 const BATCH_SIZE: usize = 32;
@@ -42,7 +42,7 @@ impl EmbeddingClient {
         embedding: &Embedding,
         key: Option<&str>,
         cache_folder: Option<&Path>,
-        pool: &Pool,
+        pool: &HttpPool,
         runtime: Handle,
     ) -> Result<Self, HttpError> {
         let mut headers = BTreeMap::new();

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 
 use super::Embedder;
 use crate::config::Embedding;
-use crate::wire::http::{HttpError, Pool};
+use crate::wire::http::{HttpError, HttpPool};
 
 /// The environment variable with the API key of the embedding server, if it requires one.
 pub const KEY_VARIABLE: &str = "EMBEDDING_API_KEY";
@@ -22,7 +22,7 @@ pub fn connect(
     embedding: &Embedding,
     key: Option<&str>,
     cache_folder: Option<&Path>,
-    pool: &Pool,
+    pool: &HttpPool,
     runtime: Handle,
 ) -> Result<Arc<dyn Embedder>, HttpError> {
     Ok(Arc::new(client::EmbeddingClient::new(embedding, key, cache_folder, pool, runtime)?))

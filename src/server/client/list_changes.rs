@@ -30,7 +30,7 @@ pub(crate) struct ListChanges {
 impl ListChanges {
     /// Watches for changes from now on.
     pub(crate) fn of(gateway: &Arc<Gateway>, handle: &Arc<SurfaceHandle>) -> Self {
-        let mut surface_versions = gateway.news();
+        let mut surface_versions = gateway.surface_versions();
         surface_versions.mark_unchanged();
         let seen = gateway.surface_now(handle);
         ListChanges { gateway: Arc::clone(gateway), handle: Arc::clone(handle), surface_versions, seen }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::wire::Severity;
+use crate::wire::LoggingLevel;
 
 /// The level that a session has set with `logging/setLevel`.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ const UNSET: u8 = u8::MAX;
 pub(crate) enum ClientLogLevel {
     Session(Arc<SessionLogLevel>),
     /// The level in a stateless request. `None`: the client receives no log messages.
-    Request(Option<Severity>),
+    Request(Option<LoggingLevel>),
 }
 
 impl ClientLogLevel {
@@ -25,15 +25,15 @@ impl ClientLogLevel {
     }
 
     /// The minimum severity, if one is set. Servers are asked for the same level.
-    pub(crate) fn threshold(&self) -> Option<Severity> {
+    pub(crate) fn threshold(&self) -> Option<LoggingLevel> {
         match self {
-            ClientLogLevel::Session(level) => Severity::ALL.get(usize::from(level.0.load(Ordering::Relaxed))).copied(),
+            ClientLogLevel::Session(level) => LoggingLevel::ALL.get(usize::from(level.0.load(Ordering::Relaxed))).copied(),
             ClientLogLevel::Request(level) => *level,
         }
     }
 
     /// Whether the client receives messages of this severity.
-    pub(crate) fn includes(&self, severity: Severity) -> bool {
+    pub(crate) fn includes(&self, severity: LoggingLevel) -> bool {
         match (self, self.threshold()) {
             (_, Some(minimum)) => severity >= minimum,
             (ClientLogLevel::Session(_), None) => true,
@@ -43,7 +43,7 @@ impl ClientLogLevel {
 }
 
 impl SessionLogLevel {
-    pub(crate) fn set(&self, severity: Severity) {
+    pub(crate) fn set(&self, severity: LoggingLevel) {
         self.0.store(severity as u8, Ordering::Relaxed);
     }
 }

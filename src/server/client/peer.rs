@@ -16,7 +16,7 @@ use super::task_ids::TaskIds;
 use crate::backend::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Owner, is_protocol_method};
-use crate::wire::{Revision, RpcError, Severity, encode, key, without_reserved};
+use crate::wire::{Revision, RpcError, LoggingLevel, encode, key, without_reserved};
 
 /// The request that currently carries the call. A stateless client sends a new request for every round of a call.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl Peer for ClientPeer {
         self.wants_progress.load(Ordering::Relaxed)
     }
 
-    fn log_level(&self) -> Option<Severity> {
+    fn log_level(&self) -> Option<LoggingLevel> {
         self.round().client.level.threshold()
     }
 
@@ -163,7 +163,7 @@ impl Peer for ClientPeer {
 
     fn log(&self, params: &RawRef) {
         let Ok(object) = Object::of(params) else { return };
-        let severity = object.string("level").and_then(|level| Severity::parse(&level));
+        let severity = object.string("level").and_then(|level| LoggingLevel::parse(&level));
         let round = self.round();
         if severity.is_none_or(|severity| !round.client.level.includes(severity)) {
             return;
@@ -172,7 +172,7 @@ impl Peer for ClientPeer {
         round.sink.try_send(encode::notification("notifications/message", Some(params.get())));
     }
 
-    fn tell(&self, method: &str, params: Option<&RawRef>) {
+    fn notify(&self, method: &str, params: Option<&RawRef>) {
         if method == TASK_STATUS {
             let status_params = self.task.get().zip(params).and_then(|(task, params)| task.status(params));
             if let Some(params) = status_params.filter(|_| self.client.revision == Revision::V2025_11_25) {

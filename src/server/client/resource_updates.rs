@@ -17,7 +17,7 @@ use crate::wire::{RpcError, encode};
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 1000;
 
 #[derive(Debug)]
-struct SubscribedResource {
+struct FollowedResource {
     source: UpdateSource,
     /// Whether the resource is not published: the client knows its URI from a link.
     linked: bool,
@@ -27,7 +27,7 @@ struct SubscribedResource {
 /// The subscriptions of one client by published URI. Dropping it ends all of them.
 #[derive(Debug, Default)]
 pub(crate) struct ResourceUpdates {
-    resources: Mutex<HashMap<String, SubscribedResource>>,
+    resources: Mutex<HashMap<String, FollowedResource>>,
     /// The updated URIs, without duplicates, each with the subscribed URI that it belongs to.
     unsent: Mutex<IndexMap<String, Arc<str>>>,
     wake: Notify,
@@ -60,7 +60,7 @@ impl ResourceUpdates {
         let subscription = dispatcher.subscribe(&source.backend, &source.original, subscriber, listener).await?;
         // Other subscriptions may have been added during the request to the server.
         self.check_limit()?;
-        let resource = SubscribedResource { source, linked, _subscription: subscription };
+        let resource = FollowedResource { source, linked, _subscription: subscription };
         self.resources.lock().insert(uri.to_owned(), resource);
         Ok(())
     }
@@ -113,7 +113,7 @@ impl ResourceUpdates {
             resources.get(uri).is_some_and(|resource| match surface.updates_of(uri) {
                 Ok(source) => source == resource.source,
                 Err(NoUpdates::Unknown) => resource.linked,
-                Err(NoUpdates::MadeByScript) => false,
+                Err(NoUpdates::GeneratedByScript) => false,
             })
         };
         unsent.into_iter().filter(|(_, uri)| is_current(uri)).map(|(updated, _)| updated).collect()

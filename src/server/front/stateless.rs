@@ -10,7 +10,7 @@ use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
 use crate::server::client::client::{Client, surface_handle};
 use crate::server::client::log_level::ClientLogLevel;
 use crate::surface::Surface;
-use crate::wire::{ClientMeta, Request, Revision, RpcError, Severity, code, headers, key, params};
+use crate::wire::{ClientMeta, Request, Revision, RpcError, LoggingLevel, code, headers, key, params};
 
 /// The MCP methods of the stateless revision.
 const METHODS: [&str; 13] = [
@@ -88,7 +88,7 @@ pub(crate) fn admit(
         Some(level) => {
             let level = level.text();
             let unknown = || Refusal::bad(code::INVALID_PARAMS, &format!("`{}` is not a log level", key::LOG_LEVEL));
-            Some(level.as_deref().and_then(Severity::parse).ok_or_else(unknown)?)
+            Some(level.as_deref().and_then(LoggingLevel::parse).ok_or_else(unknown)?)
         }
     };
     let owner = match (&connection, principal.anonymous) {

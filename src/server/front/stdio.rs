@@ -89,7 +89,7 @@ struct StdioFront {
 /// Sends `list_changed` notifications to a session-based client.
 async fn notify_list_changes(front: Arc<StdioFront>) {
     let gateway = &front.server.gateway;
-    let mut surface_versions = gateway.news();
+    let mut surface_versions = gateway.surface_versions();
     while surface_versions.changed().await.is_ok() {
         let Some(client) = front.session() else { continue };
         let (Some(seen_surface), Some(now)) = (&client.seen_surface, gateway.surface_now(&client.surface_handle))

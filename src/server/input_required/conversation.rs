@@ -91,7 +91,7 @@ impl Conversation {
 
     /// How long the client may take to answer: the longest timeout of the open questions.
     pub(crate) fn timeout(&self) -> Duration {
-        self.open.iter().map(|(_, open)| open.question.patience).max().unwrap_or_default()
+        self.open.iter().map(|(_, open)| open.question.answer_timeout).max().unwrap_or_default()
     }
 
     /// Encodes the open questions as an `input_required` result.

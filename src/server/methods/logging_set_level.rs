@@ -5,14 +5,14 @@ use serde_json::json;
 use crate::json::{Object, Raw, RawRef};
 use crate::server::client::client::Client;
 use crate::server::client::log_level::ClientLogLevel;
-use crate::wire::{Request, RpcError, Severity};
+use crate::wire::{Request, RpcError, LoggingLevel};
 
 pub(super) fn set_level(client: &Client, message: &Request) -> Result<Raw, RpcError> {
     let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
     let requested = Object::of(body).ok().and_then(|params| params.string("level"));
-    let severity = requested.as_deref().and_then(Severity::parse);
+    let severity = requested.as_deref().and_then(LoggingLevel::parse);
     let (Some(severity), ClientLogLevel::Session(level)) = (severity, &client.level) else {
-        let known: Vec<&str> = Severity::ALL.into_iter().map(Severity::as_str).collect();
+        let known: Vec<&str> = LoggingLevel::ALL.into_iter().map(LoggingLevel::as_str).collect();
         return Err(RpcError::invalid_params(&format!("`level` must be one of {}", known.join(", "))));
     };
     level.set(severity);

@@ -60,7 +60,7 @@ pub(super) async fn add(
             let backend = server.server_of_unlisted(surface, uri, client);
             UpdateSource { backend: backend.ok_or(CallError::Unknown)?, original: uri.to_owned() }
         }
-        Err(NoUpdates::MadeByScript) => {
+        Err(NoUpdates::GeneratedByScript) => {
             let message = format!("cannot subscribe to `{uri}`: the script generates it on every read");
             return Err(CallError::Rpc(RpcError::invalid_params(&message)));
         }

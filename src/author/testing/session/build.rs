@@ -13,7 +13,7 @@ use super::recording::Recording;
 use super::test_session::TestSession;
 use crate::author::testing::world::TestWorld;
 use crate::backend::Backend;
-use crate::calls::{Calls, Dispatcher, TestOverrides, WaitingRoom};
+use crate::calls::{Calls, Dispatcher, TestOverrides, WaitingMemory};
 use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
 use crate::extension;
@@ -160,7 +160,7 @@ impl SessionSpec {
             dispatcher: Dispatcher::new(&backends.all),
             pool,
             store: world.store.clone(),
-            waiting: WaitingRoom::default(),
+            waiting: WaitingMemory::default(),
             test_overrides: Some(Arc::new(overrides)),
         };
         world.expect_answers_of(&client.user);

@@ -11,7 +11,7 @@ use starlark::eval::Evaluator;
 use super::exchange::call_registered;
 use super::test_world::TestWorld;
 use crate::json::{Raw, RawRef};
-use crate::model::{ItemRef, Request, error_result};
+use crate::model::{ItemRef, RequestInfo, error_result};
 use crate::script::{
     Clock, Context, Effects, Host, JournalCursor, LogLevel, Mocks, Output, RequestScope, ScriptError, Stop,
     script_error,
@@ -81,7 +81,7 @@ impl Output for TestHost {
 }
 
 impl RequestScope for TestHost {
-    fn request(&self) -> Option<&Request> {
+    fn request(&self) -> Option<&RequestInfo> {
         None
     }
 

@@ -236,7 +236,7 @@ fn forward(outgoing: &Outgoing<'_>, inbound: Inbound) {
         (Inbound::Progress(token, params), _) if token == outgoing.id => forward_progress(outgoing, &params),
         (Inbound::Log(params), Some(peer)) => peer.log(&params),
         (Inbound::Notification(notification), Some(peer)) => {
-            peer.tell(&notification.method, notification.params.as_deref());
+            peer.notify(&notification.method, notification.params.as_deref());
         }
         _ => {}
     }

@@ -74,7 +74,7 @@ impl HttpFront {
             }
         });
         let weak = Arc::downgrade(&front);
-        let mut surface_versions = front.server.gateway.news();
+        let mut surface_versions = front.server.gateway.surface_versions();
         tokio::spawn(async move {
             while surface_versions.changed().await.is_ok() {
                 let Some(front) = weak.upgrade() else { return };
@@ -126,7 +126,7 @@ impl HttpFront {
     }
 
     /// Begins the shutdown: ends the streams that have no end of their own, and lets running calls finish.
-    pub fn begin_end(&self) {
+    pub fn begin_shutdown(&self) {
         self.server.gateway.begin_stop();
         for session in self.sessions.all() {
             session.end_listening();

@@ -182,7 +182,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    use super::super::{HttpClient, Pool};
+    use super::super::{HttpClient, HttpPool};
 
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     const EVENT: &str = "9\r\ndata: 1\n\n\r\n";
@@ -200,7 +200,7 @@ mod tests {
     async fn a_finished_stream_gives_its_connection_back_unless_the_server_keeps_it_open() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let client = HttpClient::new(&Pool::new().unwrap(), &url, [], 1000).unwrap();
+        let client = HttpClient::new(&HttpPool::new().unwrap(), &url, [], 1000).unwrap();
         let server = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut request = [0; 1024];

@@ -10,7 +10,7 @@ use http::{HeaderMap, Method};
 
 pub use answer::{Answer, EventStream};
 pub use error::HttpError;
-pub use pool::Pool;
+pub use pool::HttpPool;
 use pool::Route;
 
 use crate::model::Secret;
@@ -25,7 +25,7 @@ pub struct HttpClient {
 
 impl HttpClient {
     pub fn new<'a>(
-        pool: &Pool,
+        pool: &HttpPool,
         url: &str,
         configured: impl IntoIterator<Item = (&'a String, &'a Secret)>,
         max_bytes: usize,

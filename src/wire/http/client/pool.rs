@@ -19,7 +19,7 @@ const MAX_REDIRECTS: usize = 5;
 
 /// The connections to remote servers, shared by all of them.
 #[derive(Clone, Debug)]
-pub struct Pool {
+pub struct HttpPool {
     remote: reqwest::Client,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Route {
     Local(Arc<LocalServer>, Uri),
 }
 
-impl Pool {
+impl HttpPool {
     pub fn new() -> Result<Self, HttpError> {
         let redirects = reqwest::redirect::Policy::custom(|attempt| {
             let same_origin = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
@@ -43,7 +43,7 @@ impl Pool {
             .tcp_nodelay(true)
             .user_agent(PRODUCT)
             .build()?;
-        Ok(Pool { remote })
+        Ok(HttpPool { remote })
     }
 
     pub(super) fn route(&self, url: &str) -> Result<Route, HttpError> {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_relative_url_stays_within_its_origin() {
-        let pool = Pool::new().unwrap();
+        let pool = HttpPool::new().unwrap();
         let resolve = |base: &str, reference: &str| match pool.route(base).unwrap().resolve(reference)? {
             Route::Remote(_, url) => Ok(url.to_string()),
             Route::Local(_, uri) => Ok(uri.to_string()),
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn only_plain_http_to_loopback_addresses_is_local() {
-        let pool = Pool::new().unwrap();
+        let pool = HttpPool::new().unwrap();
         let local = |url: &str| matches!(pool.route(url), Ok(Route::Local(..)));
         assert!(local("http://127.0.0.1:80/mcp"));
         assert!(local("http://localhost/mcp"));
