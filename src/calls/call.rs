@@ -176,7 +176,7 @@ impl Calls {
             cursor,
             store: self.store.clone(),
             namespace,
-            asked: Arc::default(),
+            question_count: Arc::default(),
             test_overrides: self.test_overrides.clone(),
         }
     }

@@ -19,6 +19,7 @@ pub struct Dispatcher {
     stats: Arc<StatsByBackend>,
 }
 
+/// A backend and its statistics.
 struct DispatchTarget {
     backend: Arc<dyn Backend>,
     stats: Arc<CallStats>,

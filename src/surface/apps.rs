@@ -9,6 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::json::Object;
 use crate::model::{Definition, ItemRef};
 
+/// The user interfaces of the published tools.
 #[derive(Debug, Default)]
 pub(crate) struct Apps {
     /// The server of each resource that is the interface of a published tool.

@@ -36,6 +36,7 @@ pub struct Entry {
     template: OnceLock<Option<UriTemplate>>,
 }
 
+/// The compiled schemas of a tool. `None` if a schema is absent or invalid.
 #[derive(Debug)]
 pub(crate) struct Schemas {
     pub(crate) input: Option<Schema>,

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::model::Snapshot;
 use crate::model::{BackendView, ItemKind};
 
+/// The digests of a surface.
 #[derive(Debug)]
 pub(crate) struct SurfaceVersion {
     /// The digest of the script, its loaded modules and its settings.

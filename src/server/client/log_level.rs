@@ -12,8 +12,10 @@ pub(crate) struct SessionLogLevel(AtomicU8);
 /// No level is set: the client receives every message.
 const UNSET: u8 = u8::MAX;
 
+/// The log level of a client.
 #[derive(Clone, Debug)]
 pub(crate) enum ClientLogLevel {
+    /// The level of a session, which may change.
     Session(Arc<SessionLogLevel>),
     /// The level in a stateless request. `None`: the client receives no log messages.
     Request(Option<Severity>),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 
 use super::session_stream::StreamState;
 
+/// The default limit for all replay buffers together.
 const MAX_REPLAY_BYTES: usize = 256 << 20;
 
 /// Counts the bytes in all replay buffers.

@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 
 use super::session_stream::SessionStream;
 
+/// Sends JSON-RPC messages to one client.
 #[derive(Clone, Debug)]
 pub(crate) enum MessageSink {
     /// A connection, or the response stream of a stateless request.

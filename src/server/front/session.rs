@@ -27,7 +27,7 @@ pub(crate) struct Session {
     pub(crate) client: Arc<Client>,
     pub(crate) in_flight: InFlight,
     /// Limits the replay buffers of all sessions together.
-    replay: Arc<ReplayBudget>,
+    replay_budget: Arc<ReplayBudget>,
     streams: Mutex<BTreeMap<u64, Arc<SessionStream>>>,
     next_stream: AtomicU64,
     /// The stream for messages that do not belong to a request of the client (HTTP GET).
@@ -38,12 +38,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(client: Client, replay: &Arc<ReplayBudget>) -> Self {
-        let standalone = Arc::new(SessionStream::new(0, replay));
+    pub(crate) fn new(client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
+        let standalone = Arc::new(SessionStream::new(0, replay_budget));
         Session {
             client: Arc::new(client.with_sink(MessageSink::SessionStream(Arc::clone(&standalone)))),
             in_flight: InFlight::default(),
-            replay: Arc::clone(replay),
+            replay_budget: Arc::clone(replay_budget),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             standalone,
@@ -72,7 +72,7 @@ impl Session {
     /// Opens a stream for the response to one request, with a reader attached.
     pub(crate) fn open(&self) -> (Arc<SessionStream>, Frames) {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        let stream = Arc::new(SessionStream::new(number, &self.replay));
+        let stream = Arc::new(SessionStream::new(number, &self.replay_budget));
         let frames = stream.attach(0, self.primes());
         let mut streams = self.streams.lock();
         remove_oldest_finished(&mut streams);

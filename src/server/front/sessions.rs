@@ -8,16 +8,17 @@ use std::time::Duration;
 use super::session::Session;
 use crate::model::Principal;
 
+/// The table of sessions, with a limit on their number and their idle time.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     table: Mutex<HashMap<String, Arc<Session>>>,
     limit: usize,
-    idle: Duration,
+    idle_timeout: Duration,
 }
 
 impl Sessions {
-    pub(crate) fn new(limit: usize, idle: Duration) -> Self {
-        Sessions { table: Mutex::default(), limit, idle }
+    pub(crate) fn new(limit: usize, idle_timeout: Duration) -> Self {
+        Sessions { table: Mutex::default(), limit, idle_timeout }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
@@ -66,7 +67,7 @@ impl Sessions {
         for session in self.all() {
             session.remove_expired_streams();
         }
-        self.remove_where(|session| session.is_idle(self.idle))
+        self.remove_where(|session| session.is_idle(self.idle_timeout))
     }
 }
 

@@ -27,6 +27,7 @@ const MAX_REMINDERS: usize = 2;
 const MAX_WAITING: usize = 1000;
 const MAX_WAITING_PER_PERSON: usize = 100;
 
+/// The future of a running call.
 pub(crate) type CallFuture = Pin<Box<dyn Future<Output = Result<Raw, CallError>> + Send>>;
 
 /// The outcome of one round of a call.
@@ -43,7 +44,7 @@ pub(crate) struct Conversation {
     incoming: QuestionReceiver,
     open: Vec<(String, QueuedQuestion)>,
     /// The number of questions so far, from which their keys are made.
-    asked: usize,
+    question_count: usize,
     pub(crate) peer: Arc<ClientPeer>,
     /// Cancels the call when the conversation is dropped.
     _cancel: DropGuard,
@@ -56,7 +57,7 @@ impl Conversation {
         peer: Arc<ClientPeer>,
         cancel: CancellationToken,
     ) -> Self {
-        Conversation { call, incoming, open: Vec::new(), asked: 0, peer, _cancel: cancel.drop_guard() }
+        Conversation { call, incoming, open: Vec::new(), question_count: 0, peer, _cancel: cancel.drop_guard() }
     }
 
     /// Runs the call until it finishes, asks questions, or `cancel` is cancelled.
@@ -85,8 +86,8 @@ impl Conversation {
     }
 
     fn add(&mut self, question: QueuedQuestion) {
-        self.asked += 1;
-        self.open.push((format!("question-{}", self.asked), question));
+        self.question_count += 1;
+        self.open.push((format!("question-{}", self.question_count), question));
     }
 
     /// How long the client may take to answer: the longest timeout of the open questions.

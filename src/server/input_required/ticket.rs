@@ -51,6 +51,7 @@ pub(crate) enum TicketTarget {
 /// The end of the error message for a ticket whose journal is no longer in the store.
 pub(crate) const ALREADY_USED: &str = "already answered or has expired; the call may have been carried out";
 
+/// The encrypted content of a ticket.
 #[derive(Serialize, Deserialize)]
 struct Ticket {
     number: u64,

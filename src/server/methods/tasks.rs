@@ -22,6 +22,7 @@ use crate::server::era::encode_for;
 use crate::surface::Surface;
 use crate::wire::{Request, Revision, RpcError, code, without_reserved};
 
+/// The encrypted content of a task id.
 #[derive(Serialize, Deserialize)]
 struct SealedTask {
     backend: String,
