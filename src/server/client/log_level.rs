@@ -27,7 +27,7 @@ impl ClientLogLevel {
     }
 
     /// The minimum severity, if one is set. Servers are asked for the same level.
-    pub(crate) fn threshold(&self) -> Option<Severity> {
+    pub(super) fn threshold(&self) -> Option<Severity> {
         match self {
             ClientLogLevel::Session(level) => Severity::ALL.get(usize::from(level.0.load(Ordering::Relaxed))).copied(),
             ClientLogLevel::Request(level) => *level,
@@ -35,7 +35,7 @@ impl ClientLogLevel {
     }
 
     /// Whether the client receives messages of this severity.
-    pub(crate) fn includes(&self, severity: Severity) -> bool {
+    pub(super) fn includes(&self, severity: Severity) -> bool {
         match (self, self.threshold()) {
             (_, Some(minimum)) => severity >= minimum,
             (ClientLogLevel::Session(_), None) => true,

@@ -27,7 +27,7 @@ impl Default for ReplayBudget {
 }
 
 impl ReplayBudget {
-    pub(crate) fn with_limit(limit: usize) -> Self {
+    pub(super) fn with_limit(limit: usize) -> Self {
         ReplayBudget { limit, bytes: AtomicUsize::new(0), finished: Mutex::default() }
     }
 
@@ -35,12 +35,12 @@ impl ReplayBudget {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn subtract(&self, bytes: usize) {
+    pub(super) fn subtract(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Registers a finished stream, whose buffer may be cleared from now on. The caller must not hold the stream's lock.
-    pub(crate) fn finished(&self, stream: &Arc<Mutex<StreamState>>) {
+    pub(super) fn finished(&self, stream: &Arc<Mutex<StreamState>>) {
         let mut finished = self.finished.lock();
         finished.push_back(Arc::downgrade(stream));
         while finished.front().is_some_and(|oldest| oldest.strong_count() == 0) {

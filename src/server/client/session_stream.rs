@@ -24,7 +24,7 @@ const QUEUE_CAPACITY: usize = 1024;
 
 /// The replay buffer and the reader of a stream.
 #[derive(Debug)]
-pub(crate) struct StreamState {
+pub(super) struct StreamState {
     /// Counts the bytes in the replay buffers of all streams.
     budget: Arc<ReplayBudget>,
     last_number: u64,
@@ -106,7 +106,7 @@ impl SessionStream {
 
     /// Sends a message without waiting. Returns false if the reader's queue is full and the message was dropped. Without
     /// a reader the message is only buffered.
-    pub(crate) fn try_push(&self, message: &str) -> bool {
+    pub(super) fn try_push(&self, message: &str) -> bool {
         let mut state = self.lock();
         let number = state.last_number + 1;
         let frame = sse::event(Some(&format!("{}-{number}", self.number)), message);
@@ -127,7 +127,7 @@ impl SessionStream {
     }
 
     /// Waits until the stream has a reader.
-    pub(crate) async fn wait_for_reader(&self) {
+    pub(super) async fn wait_for_reader(&self) {
         loop {
             let attached = self.replaced.notified();
             let mut attached = std::pin::pin!(attached);
@@ -190,7 +190,7 @@ impl StreamState {
     }
 
     /// Clears the replay buffer.
-    pub(crate) fn clear_buffer(&mut self) {
+    pub(super) fn clear_buffer(&mut self) {
         self.buffer.clear();
         self.budget.subtract(std::mem::take(&mut self.bytes));
     }

@@ -14,12 +14,12 @@ pub(crate) struct TaskIds {
 
 /// Translates a message of the server for the client. The message refers to the request's own task or to no task: other
 /// references are removed.
-pub(crate) fn for_client<'a>(ids: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
+pub(super) fn for_client<'a>(ids: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
     translated(body, ids.map(|ids| (ids.server.as_str(), ids.client.as_str())))
 }
 
 /// Translates an answer of the client for the server.
-pub(crate) fn for_server<'a>(ids: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
+pub(super) fn for_server<'a>(ids: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
     translated(body, ids.map(|ids| (ids.client.as_str(), ids.server.as_str())))
 }
 

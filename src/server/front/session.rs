@@ -53,18 +53,18 @@ impl Session {
     }
 
     /// Handles the response to a request of the proxy.
-    pub(crate) fn take_response(&self, response: Response) {
+    pub(super) fn take_response(&self, response: Response) {
         if let Some(questions) = &self.client.questions {
             questions.take(response);
         }
     }
 
-    pub(crate) fn touch(&self) {
+    pub(super) fn touch(&self) {
         *self.last_used.lock() = Instant::now();
     }
 
     /// Whether the session has not been used for `limit`. An open stream or a running call counts as use.
-    pub(crate) fn is_idle(&self, limit: Duration) -> bool {
+    pub(super) fn is_idle(&self, limit: Duration) -> bool {
         let last_used = *self.last_used.lock();
         self.in_flight.is_empty() && !self.standalone.has_reader() && last_used.elapsed() >= limit
     }
@@ -123,13 +123,13 @@ impl Session {
     }
 
     /// Removes the finished streams that can no longer be resumed.
-    pub(crate) fn remove_expired_streams(&self) {
+    pub(super) fn remove_expired_streams(&self) {
         let mut streams = self.streams.lock();
         streams.retain(|_, stream| stream.finished_for().is_none_or(|age| age < REPLAY_LIFETIME));
     }
 
     /// Ends the standalone stream, which has no end of its own.
-    pub(crate) fn end_listening(&self) {
+    pub(super) fn end_listening(&self) {
         self.standalone.finish();
     }
 

@@ -10,7 +10,7 @@ use crate::model::Principal;
 
 /// The table of sessions, with a limit on their number and their idle time.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(super) struct Sessions {
     table: Mutex<HashMap<String, Arc<Session>>>,
     limit: usize,
     idle_timeout: Duration,
@@ -54,7 +54,7 @@ impl Sessions {
     }
 
     /// Removes all sessions that match. The caller must end them.
-    pub(crate) fn remove_where(&self, matches: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
+    pub(super) fn remove_where(&self, matches: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
         self.lock().extract_if(|_, session| matches(session)).map(|(_, session)| session).collect()
     }
 
@@ -63,7 +63,7 @@ impl Sessions {
     }
 
     /// Removes the idle sessions, and the expired replay buffers of the others. The caller must end the removed sessions.
-    pub(crate) fn sweep(&self) -> Vec<Arc<Session>> {
+    pub(super) fn sweep(&self) -> Vec<Arc<Session>> {
         for session in self.all() {
             session.remove_expired_streams();
         }

@@ -28,10 +28,10 @@ const MAX_WAITING: usize = 1000;
 const MAX_WAITING_PER_PERSON: usize = 100;
 
 /// The future of a running call.
-pub(crate) type CallFuture = Pin<Box<dyn Future<Output = Result<Raw, CallError>> + Send>>;
+pub(super) type CallFuture = Pin<Box<dyn Future<Output = Result<Raw, CallError>> + Send>>;
 
 /// The outcome of one round of a call.
-pub(crate) enum RoundOutcome {
+pub(super) enum RoundOutcome {
     Done(Result<Raw, CallError>),
     Asks(Conversation),
     /// The client cancelled its request.
@@ -61,7 +61,7 @@ impl Conversation {
     }
 
     /// Runs the call until it finishes, asks questions, or `cancel` is cancelled.
-    pub(crate) async fn run_round(mut self, cancel: &CancellationToken) -> RoundOutcome {
+    pub(super) async fn run_round(mut self, cancel: &CancellationToken) -> RoundOutcome {
         loop {
             self.open.retain(|(_, open)| !open.answer.is_closed());
             if !self.open.is_empty() {
@@ -113,7 +113,7 @@ impl Conversation {
     }
 
     /// Passes the answers to the call. A question without an answer is asked again, and fails after too many reminders.
-    pub(crate) fn take_answers(&mut self, answers: Option<&Object<'_>>) {
+    pub(super) fn take_answers(&mut self, answers: Option<&Object<'_>>) {
         let open = std::mem::take(&mut self.open);
         for (name, mut question) in open {
             match answers.and_then(|answers| answers.get(&name)) {
@@ -168,7 +168,7 @@ impl Conversations {
     }
 
     /// A new number for a call that is about to be suspended.
-    pub(crate) fn next_number(&self) -> u64 {
+    pub(super) fn next_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 

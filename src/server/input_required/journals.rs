@@ -59,7 +59,7 @@ pub(crate) enum ResumeOutcome {
 }
 
 /// Suspends a call: its journal goes into the store, and the questions are the result of the request.
-pub(crate) async fn ask_in_result(
+pub(super) async fn ask_in_result(
     server: &Server,
     journal: &JournalSnapshot,
     request: &RequestContext,

@@ -17,7 +17,7 @@ use crate::wire::RpcError;
 
 /// Identifies the request that the ticket was issued for. The client must retry the same request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CallFingerprint {
+pub(super) struct CallFingerprint {
     pub(crate) method: String,
     /// The published name or URI.
     pub(crate) key: String,
@@ -39,7 +39,7 @@ impl CallFingerprint {
 
 /// What a ticket refers to: the call that waits for the answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum TicketTarget {
+pub(super) enum TicketTarget {
     /// A call that is suspended in this process.
     Call(u64),
     /// A stateless server, with the `requestState` that it returned, byte for byte.
@@ -49,7 +49,7 @@ pub(crate) enum TicketTarget {
 }
 
 /// The end of the error message for a ticket whose journal is no longer in the store.
-pub(crate) const ALREADY_USED: &str = "already answered or has expired; the call may have been carried out";
+pub(super) const ALREADY_USED: &str = "already answered or has expired; the call may have been carried out";
 
 /// The encrypted content of a ticket.
 #[derive(Serialize, Deserialize)]
@@ -74,7 +74,7 @@ impl Tickets {
         Tickets { sealer, used: Mutex::default() }
     }
 
-    pub(crate) fn issue(
+    pub(super) fn issue(
         &self,
         principal: &Principal,
         fingerprint: CallFingerprint,
@@ -95,7 +95,7 @@ impl Tickets {
     }
 
     /// Redeems a ticket. The error is the same for a modified ticket, a forged ticket, and a ticket of another principal.
-    pub(crate) fn redeem(
+    pub(super) fn redeem(
         &self,
         principal: &Principal,
         fingerprint: &CallFingerprint,

@@ -32,7 +32,7 @@ struct SealedTask {
 }
 
 /// Whether a revision has this task method.
-pub(crate) fn is_task_method(method: &str, revision: Revision) -> bool {
+pub(super) fn is_task_method(method: &str, revision: Revision) -> bool {
     match method {
         "tasks/get" | "tasks/cancel" => revision.is_stateless() || revision == Revision::V2025_11_25,
         "tasks/update" => revision.is_stateless(),

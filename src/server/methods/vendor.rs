@@ -53,7 +53,7 @@ pub(super) async fn forward(
         Ok(result) => encode_for::result(revision, result),
         Err(CallError::Cancelled) => return None,
         Err(CallError::Rejected(error)) => Err(error),
-        // Cannot happen: these come from script handlers, and a vendor method has none.
+        // `Asks` cannot happen: only script handlers ask this way, and a vendor method has none.
         Err(CallError::Unknown | CallError::Asks(_)) => return unknown(),
         Err(CallError::Failed { message, .. }) => Err(RpcError::internal(&message)),
         // The server itself does not know the method.
