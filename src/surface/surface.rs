@@ -92,7 +92,8 @@ impl Entry {
 struct Items {
     entries: IndexMap<String, Entry>,
     listed: Listing,
-    /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that revision.
+    /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that
+    /// revision.
     listed_for: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
     /// The backends of the listed items; `None` stands for items that the script defines.
     origins: HashSet<Option<Arc<str>>>,
@@ -244,8 +245,8 @@ impl Surface {
         self.items(kind).entries.values()
     }
 
-    /// The item that a request names. For a resource this is the item with that URI, or else the first template that the
-    /// URI matches.
+    /// The item that a request names. For a resource this is the item with that URI, or else the first template that
+    /// the URI matches.
     pub fn find(&self, kind: ItemKind, key: &str) -> Option<&Entry> {
         let exact = match kind {
             ItemKind::Tool => self.tool(key),
@@ -295,8 +296,8 @@ impl Surface {
         self.mirrors.as_deref()
     }
 
-    /// The server of a resource that is not published: the only server, or the server whose tool has this resource as its
-    /// user interface.
+    /// The server of a resource that is not published: the only server, or the server whose tool has this resource as
+    /// its user interface.
     pub fn owner_of_unlisted(&self, uri: &str) -> Option<&Arc<str>> {
         self.mirrors.as_ref().map(|only| &only.name).or_else(|| self.apps.owner(uri))
     }

@@ -1,5 +1,5 @@
-//! Identifies the script and the catalog of a surface by digests. Replicas of the proxy with the same script, settings and
-//! server lists compute the same digests.
+//! Identifies the script and the catalog of a surface by digests. Replicas of the proxy with the same script, settings
+//! and server lists compute the same digests.
 
 use std::sync::{Arc, OnceLock};
 

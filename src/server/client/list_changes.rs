@@ -36,8 +36,8 @@ impl ListChanges {
         ListChanges { gateway: Arc::clone(gateway), handle: Arc::clone(handle), surface_versions, last_seen }
     }
 
-    /// Waits until a list differs from the list last seen, and returns the notifications for it. Returns `None` if there
-    /// will be no more changes. The first lists are not a change.
+    /// Waits until a list differs from the list last seen, and returns the notifications for it. Returns `None` if
+    /// there will be no more changes. The first lists are not a change.
     pub(crate) async fn next(&mut self) -> Option<Vec<&'static str>> {
         while self.surface_versions.changed().await.is_ok() {
             let Some(now) = self.gateway.surface_now(&self.handle) else { continue };

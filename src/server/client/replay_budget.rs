@@ -39,7 +39,8 @@ impl ReplayBudget {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Registers a finished stream, whose buffer may be cleared from now on. The caller must not hold the stream's lock.
+    /// Registers a finished stream, whose buffer may be cleared from now on. The caller must not hold the stream's
+    /// lock.
     pub(super) fn finished(&self, stream: &Arc<Mutex<StreamState>>) {
         let mut finished = self.finished.lock();
         finished.push_back(Arc::downgrade(stream));

@@ -104,8 +104,8 @@ impl SessionStream {
         }
     }
 
-    /// Sends a message without waiting. Returns false if the reader's queue is full and the message was dropped. Without
-    /// a reader the message is only buffered.
+    /// Sends a message without waiting. Returns false if the reader's queue is full and the message was dropped.
+    /// Without a reader the message is only buffered.
     pub(super) fn try_push(&self, message: &str) -> bool {
         let mut state = self.lock();
         let number = state.last_number + 1;

@@ -109,8 +109,8 @@ impl Session {
         frames
     }
 
-    /// Sends a notification without params on the standalone stream. Without a reader, the notification is sent when the
-    /// client opens the stream, without duplicates.
+    /// Sends a notification without params on the standalone stream. Without a reader, the notification is sent when
+    /// the client opens the stream, without duplicates.
     pub(crate) async fn notify(&self, method: &'static str) {
         if self.standalone.has_reader() {
             self.standalone.push(&encode::notification(method, None)).await;

@@ -62,7 +62,8 @@ impl Sessions {
         self.lock().values().cloned().collect()
     }
 
-    /// Removes the idle sessions, and the expired replay buffers of the others. The caller must end the removed sessions.
+    /// Removes the idle sessions, and the expired replay buffers of the others. The caller must end the removed
+    /// sessions.
     pub(super) fn sweep(&self) -> Vec<Arc<Session>> {
         for session in self.all() {
             session.remove_expired_streams();

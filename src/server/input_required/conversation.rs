@@ -1,5 +1,5 @@
-//! A call of a stateless client that asks questions while it runs. The client's request ends with the questions, the call
-//! is suspended in this process, and the client's next request brings the answers.
+//! A call of a stateless client that asks questions while it runs. The client's request ends with the questions, the
+//! call is suspended in this process, and the client's next request brings the answers.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;

@@ -94,7 +94,8 @@ impl Tickets {
         self.sealer.seal(Purpose::Ticket, &Owner::of_handles(&principal).text(""), &content).map_err(failed)
     }
 
-    /// Redeems a ticket. The error is the same for a modified ticket, a forged ticket, and a ticket of another principal.
+    /// Redeems a ticket. The error is the same for a modified ticket, a forged ticket, and a ticket of another
+    /// principal.
     pub(super) fn redeem(
         &self,
         principal: &Principal,
@@ -110,7 +111,8 @@ impl Tickets {
             return Err(refuse("belongs to another request: retry the original request with the same arguments"));
         }
         let remaining = ticket.expires.saturating_sub(now());
-        // The store, which other processes may share, decides whether the ticket was used: the journal can be taken once.
+        // The store, which other processes may share, decides whether the ticket was used: the journal can be taken
+        // once.
         if let TicketTarget::Script(_) = &ticket.waiting {
             return if remaining == 0 { Err(refuse(&format!("was {ALREADY_USED}"))) } else { Ok(ticket.waiting) };
         }

@@ -1,5 +1,5 @@
-//! `tasks/*`: calls that continue in the background. The id of a task is sealed: it contains the server and the server's
-//! own id, and no other principal can use it.
+//! `tasks/*`: calls that continue in the background. The id of a task is sealed: it contains the server and the
+//! server's own id, and no other principal can use it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,8 +66,8 @@ pub(super) fn undeclared(client: &Client, message: &Request) -> Option<RpcError>
     (requested.get("taskIds").is_some() && !declares_tasks(client)).then(needs_declaration)
 }
 
-/// Whether the client accepts a task in place of the result. Requesting a task from a tool that does not support tasks is
-/// an error.
+/// Whether the client accepts a task in place of the result. Requesting a task from a tool that does not support tasks
+/// is an error.
 pub(super) fn accepted(surface: &Surface, tool: &str, requested: bool, client: &Client) -> Result<bool, RpcError> {
     if client.revision.is_stateless() {
         return Ok(declares_tasks(client));

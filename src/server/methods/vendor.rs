@@ -82,8 +82,8 @@ pub(crate) fn forward_notification(server: &Server, notification: &Notification,
     });
 }
 
-/// Forwards a notification of a client with a session. `notifications/roots/list_changed` goes to every server that has a
-/// connection of its own for this client.
+/// Forwards a notification of a client with a session. `notifications/roots/list_changed` goes to every server that has
+/// a connection of its own for this client.
 pub(crate) fn forward_session_notification(server: &Server, notification: &Notification, client: &Client) {
     if notification.method != ROOTS_CHANGED {
         return forward_notification(server, notification, &client.surface_handle);
