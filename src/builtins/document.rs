@@ -13,7 +13,7 @@ use crate::model::ItemKind;
 /// The types that have members, with the names used in the reference.
 pub fn types() -> [(&'static str, DocType); 3] {
     [
-        ("BackendValue", DocType::from_starlark_value::<Backend>()),
+        ("Backend", DocType::from_starlark_value::<BackendValue>()),
         ("metadata", metadata()),
         ("search_index", index::documented()),
     ]

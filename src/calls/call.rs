@@ -62,7 +62,8 @@ impl Calls {
                 if !is_in_process && let Some(answer) = self.admit(request, &call).await? {
                     return Ok(answer);
                 }
-                // A URI that matches a template is passed on as it is. Every other item has a key of its own on the server.
+                // A URI that matches a template is passed on as it is. Every other item has a key of its own on the
+                // server.
                 let is_template = entry.kind == ItemKind::ResourceTemplate;
                 let original = if is_template { call.key.as_str() } else { target.name.as_ref() };
                 let params = if original == call.key {
@@ -96,8 +97,8 @@ impl Calls {
         self.forward(request, Forward { backend, method, params: call.params, accepts_task, timeout: None }).await
     }
 
-    /// Runs the script's `on_request` for an item that has no script handler. Returns `None` if the call may proceed, and
-    /// the result if `on_request` has answered the call itself.
+    /// Runs the script's `on_request` for an item that has no script handler. Returns `None` if the call may proceed,
+    /// and the result if `on_request` has answered the call itself.
     async fn admit(&self, request: &RequestContext, call: &ItemCall) -> Result<Option<Raw>, CallError> {
         if call.admitted || request.surface.on_request().is_none() {
             return Ok(None);
@@ -176,7 +177,7 @@ impl Calls {
             cursor,
             store: self.store.clone(),
             namespace,
-            asked: Arc::default(),
+            question_count: Arc::default(),
             test_overrides: self.test_overrides.clone(),
         }
     }

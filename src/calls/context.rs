@@ -11,8 +11,8 @@ use crate::script::JournalSnapshot;
 use crate::surface::Surface;
 use crate::wire::Revision;
 
-/// One client request: the principal, the surface it uses, and the peer to notify and ask. It is created once, where the
-/// request arrives, and passed by reference to everything that handles the request.
+/// One client request: the principal, the surface it uses, and the peer to notify and ask. It is created once, where
+/// the request arrives, and passed by reference to everything that handles the request.
 #[derive(Clone, Debug)]
 pub struct RequestContext {
     pub principal: Principal,

@@ -1,6 +1,6 @@
-//! The only path to a backend: every call passes through [`Dispatcher`], whether a client, a handler or the command line
-//! makes it. The dispatcher looks up the backend and counts calls and failures. A check that must hold for every call of
-//! a backend belongs here.
+//! The only path to a backend: every call passes through [`Dispatcher`], whether a client, a handler or the command
+//! line makes it. The dispatcher looks up the backend and counts calls and failures. A check that must hold for every
+//! call of a backend belongs here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ pub struct Dispatcher {
     stats: Arc<StatsByBackend>,
 }
 
+/// A backend and its statistics.
 struct DispatchTarget {
     backend: Arc<dyn Backend>,
     stats: Arc<CallStats>,
@@ -29,8 +30,8 @@ impl Dispatcher {
         Dispatcher { backends: Arc::default(), stats: Arc::default() }.with(backends)
     }
 
-    /// A dispatcher for other backends that continues the statistics of this one. If two backends share a name, the last
-    /// one wins.
+    /// A dispatcher for other backends that continues the statistics of this one. If two backends share a name, the
+    /// last one wins.
     pub fn with(&self, backends: &[Arc<dyn Backend>]) -> Self {
         let targets = backends.iter().map(|backend| {
             let name = Arc::clone(&backend.view().name);

@@ -12,11 +12,12 @@ use crate::json::{Raw, RawRef};
 use crate::model::{Abilities, Owner};
 use crate::wire::{RpcError, LoggingLevel};
 
+/// Wraps the peer of the handler's request.
 #[derive(Debug)]
 pub(super) struct HandlerPeer {
     pub(super) peer: Arc<dyn Peer>,
     /// The number of questions so far, by the handlers and the servers of the request.
-    pub(super) asked: Arc<AtomicU64>,
+    pub(super) question_count: Arc<AtomicU64>,
 }
 
 impl Peer for HandlerPeer {
@@ -62,7 +63,7 @@ impl Peer for HandlerPeer {
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.question_count.fetch_add(1, Ordering::Relaxed);
         self.peer.ask(question)
     }
 

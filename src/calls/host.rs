@@ -23,6 +23,7 @@ use crate::script::{
 };
 use crate::store::Store;
 
+/// The effects that handlers of one request can use.
 #[derive(Clone)]
 pub(super) struct RequestHost {
     pub(super) dispatcher: Dispatcher,
@@ -37,7 +38,7 @@ pub(super) struct RequestHost {
     /// The namespace of the session script in the store.
     pub(super) namespace: Arc<str>,
     /// The number of questions so far, by handlers and by servers.
-    pub(super) asked: Arc<AtomicU64>,
+    pub(super) question_count: Arc<AtomicU64>,
     /// Where effects are recorded. None if no question can be asked.
     pub(super) cursor: Option<JournalCursor>,
     pub(super) test_overrides: Option<Arc<dyn TestOverrides>>,
@@ -73,10 +74,9 @@ impl RequestHost {
             params,
             timeout,
             cancel: self.cancel.clone(),
-            peer: self
-                .peer
-                .clone()
-                .map(|peer| Arc::new(HandlerPeer { peer, asked: Arc::clone(&self.asked) }) as Arc<dyn Peer>),
+            peer: self.peer.clone().map(|peer| {
+                Arc::new(HandlerPeer { peer, question_count: Arc::clone(&self.question_count) }) as Arc<dyn Peer>
+            }),
             forwards_input_requests: false,
             accepts_tasks: false,
             declares_tasks: false,
@@ -160,12 +160,12 @@ impl Questions for RequestHost {
     }
 
     fn can_ask(&self, question: &Question) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.question_count.fetch_add(1, Ordering::Relaxed);
         self.peer.as_ref().is_some_and(|peer| peer.supports_form(&asking::as_request(question)))
     }
 
     fn asked(&self) -> u64 {
-        self.asked.load(Ordering::Relaxed)
+        self.question_count.load(Ordering::Relaxed)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Deletes the values that a handler stored for a request of an anonymous client without a session. Such values belong to
-//! the request and are deleted when it ends.
+//! Deletes the values that a handler stored for a request of an anonymous client without a session. Such values belong
+//! to the request and are deleted when it ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -41,8 +41,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// `keys` encrypt the state that is handed to clients, newest first. Without keys, a random key is generated that is
-    /// valid until the process ends.
+    /// `keys` encrypt the state that is handed to clients, newest first. Without keys, a random key is generated that
+    /// is valid until the process ends.
     ///
     /// # Errors
     /// Fails if the operating system's random number generator fails.

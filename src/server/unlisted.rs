@@ -7,8 +7,8 @@ use super::client::client::Client;
 use crate::model::{BackendView, ItemKind, UriTemplate};
 use crate::surface::Surface;
 
-/// Whether a server lists a resource. A listed resource that the script does not publish is hidden on purpose, so a link
-/// must not give access to it.
+/// Whether a server lists a resource. A listed resource that the script does not publish is hidden on purpose, so a
+/// link must not give access to it.
 fn lists(view: &BackendView, uri: &str) -> bool {
     let matches =
         |template: &str| UriTemplate::parse(template).is_some_and(|template| template.variables(uri).is_some());
@@ -17,8 +17,8 @@ fn lists(view: &BackendView, uri: &str) -> bool {
 }
 
 impl Server {
-    /// The server of a resource that is not published: the server whose tool has it as user interface, or the server that
-    /// sent this client a link to it.
+    /// The server of a resource that is not published: the server whose tool has it as user interface, or the server
+    /// that sent this client a link to it.
     pub(super) fn server_of_unlisted(&self, surface: &Surface, uri: &str, client: &Client) -> Option<Arc<str>> {
         if surface.find(ItemKind::Resource, uri).is_some() {
             return None;

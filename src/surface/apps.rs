@@ -1,5 +1,5 @@
-//! Tools with a user interface (MCP Apps). The tool refers to a UI resource, and the interface calls the server's tools by
-//! their original names. Both must work even if the script renames the tool or does not publish the resource.
+//! Tools with a user interface (MCP Apps). The tool refers to a UI resource, and the interface calls the server's tools
+//! by their original names. Both must work even if the script renames the tool or does not publish the resource.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::json::Object;
 use crate::model::{Definition, ItemRef};
 
+/// The user interfaces of the published tools.
 #[derive(Debug, Default)]
 pub(crate) struct Apps {
     /// The server of each resource that is the interface of a published tool.
@@ -18,8 +19,8 @@ pub(crate) struct Apps {
 }
 
 impl Apps {
-    /// Collects the interfaces of the published tools. Returns a warning for each URI and each tool name that two servers
-    /// claim.
+    /// Collects the interfaces of the published tools. Returns a warning for each URI and each tool name that two
+    /// servers claim.
     pub(crate) fn of(plan: &Plan) -> (Self, Vec<Diagnostic>) {
         let with_interface: Vec<(&Published, &ItemRef, String)> = plan
             .tools

@@ -26,6 +26,7 @@ pub struct ScriptSource {
     pub lenient: bool,
 }
 
+/// Why a surface could not be built.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BuildError {
     #[error("{0}")]

@@ -36,6 +36,7 @@ pub struct PublishedItem {
     template: OnceLock<Option<UriTemplate>>,
 }
 
+/// The compiled schemas of a tool. `None` if a schema is absent or invalid.
 #[derive(Debug)]
 pub(crate) struct Schemas {
     pub(crate) input: Option<Schema>,
@@ -91,7 +92,8 @@ impl PublishedItem {
 struct Items {
     entries: IndexMap<String, PublishedItem>,
     listed: Listing,
-    /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that revision.
+    /// The listing for each revision, if it differs from `listed`. Made on the first request of a client of that
+    /// revision.
     listed_for: [OnceLock<Option<Listing>>; Revision::SUPPORTED.len()],
     /// The backends of the listed items; `None` stands for items that the script defines.
     origins: HashSet<Option<Arc<str>>>,
@@ -294,8 +296,8 @@ impl Surface {
         self.mirrors.as_deref()
     }
 
-    /// The server of a resource that is not published: the only server, or the server whose tool has this resource as its
-    /// user interface.
+    /// The server of a resource that is not published: the only server, or the server whose tool has this resource as
+    /// its user interface.
     pub fn owner_of_unlisted(&self, uri: &str) -> Option<&Arc<str>> {
         self.mirrors.as_ref().map(|only| &only.name).or_else(|| self.apps.owner(uri))
     }

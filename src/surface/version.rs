@@ -1,5 +1,5 @@
-//! Identifies the script and the catalog of a surface by digests. Replicas of the proxy with the same script, settings and
-//! server lists compute the same digests.
+//! Identifies the script and the catalog of a surface by digests. Replicas of the proxy with the same script, settings
+//! and server lists compute the same digests.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::model::Snapshot;
 use crate::model::{BackendView, ItemKind};
 
+/// The digests of a surface.
 #[derive(Debug)]
 pub(crate) struct SurfaceVersion {
     /// The digest of the script, its loaded modules and its settings.

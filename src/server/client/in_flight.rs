@@ -12,6 +12,7 @@ use crate::wire::{Id, Notification, RpcError};
 /// The maximum number of concurrent requests of one client: far more than a normal client sends.
 const MAX_REQUESTS: usize = 10_000;
 
+/// The running requests of one client. Clones share the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, CancellationToken>>>);
 

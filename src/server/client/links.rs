@@ -1,5 +1,5 @@
-//! Remembers which server sent a link to a resource. Linked resources need not be listed, so the link is the only way to
-//! find the server for `resources/read`.
+//! Remembers which server sent a link to a resource. Linked resources need not be listed, so the link is the only way
+//! to find the server for `resources/read`.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};

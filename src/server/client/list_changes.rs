@@ -24,7 +24,7 @@ pub(crate) struct ListChanges {
     gateway: Arc<Gateway>,
     handle: Arc<SurfaceHandle>,
     surface_versions: watch::Receiver<u64>,
-    seen: Option<Arc<Surface>>,
+    last_seen: Option<Arc<Surface>>,
 }
 
 impl ListChanges {
@@ -32,17 +32,17 @@ impl ListChanges {
     pub(crate) fn of(gateway: &Arc<Gateway>, handle: &Arc<SurfaceHandle>) -> Self {
         let mut surface_versions = gateway.surface_versions();
         surface_versions.mark_unchanged();
-        let seen = gateway.surface_now(handle);
-        ListChanges { gateway: Arc::clone(gateway), handle: Arc::clone(handle), surface_versions, seen }
+        let last_seen = gateway.surface_now(handle);
+        ListChanges { gateway: Arc::clone(gateway), handle: Arc::clone(handle), surface_versions, last_seen }
     }
 
-    /// Waits until a list differs from the list last seen, and returns the notifications for it. Returns `None` if there
-    /// will be no more changes. The first lists are not a change.
+    /// Waits until a list differs from the list last seen, and returns the notifications for it. Returns `None` if
+    /// there will be no more changes. The first lists are not a change.
     pub(crate) async fn next(&mut self) -> Option<Vec<&'static str>> {
         while self.surface_versions.changed().await.is_ok() {
             let Some(now) = self.gateway.surface_now(&self.handle) else { continue };
-            let changed = self.seen.as_ref().map(|seen| differences(seen, &now)).unwrap_or_default();
-            self.seen = Some(now);
+            let changed = self.last_seen.as_ref().map(|seen| differences(seen, &now)).unwrap_or_default();
+            self.last_seen = Some(now);
             if !changed.is_empty() {
                 return Some(changed);
             }

@@ -12,8 +12,10 @@ pub(crate) struct SessionLogLevel(AtomicU8);
 /// No level is set: the client receives every message.
 const UNSET: u8 = u8::MAX;
 
+/// The log level of a client.
 #[derive(Clone, Debug)]
 pub(crate) enum ClientLogLevel {
+    /// The level of a session, which may change.
     Session(Arc<SessionLogLevel>),
     /// The level in a stateless request. `None`: the client receives no log messages.
     Request(Option<LoggingLevel>),
@@ -25,7 +27,7 @@ impl ClientLogLevel {
     }
 
     /// The minimum severity, if one is set. Servers are asked for the same level.
-    pub(crate) fn threshold(&self) -> Option<LoggingLevel> {
+    pub(super) fn threshold(&self) -> Option<LoggingLevel> {
         match self {
             ClientLogLevel::Session(level) => LoggingLevel::ALL.get(usize::from(level.0.load(Ordering::Relaxed))).copied(),
             ClientLogLevel::Request(level) => *level,
@@ -33,7 +35,7 @@ impl ClientLogLevel {
     }
 
     /// Whether the client receives messages of this severity.
-    pub(crate) fn includes(&self, severity: LoggingLevel) -> bool {
+    pub(super) fn includes(&self, severity: LoggingLevel) -> bool {
         match (self, self.threshold()) {
             (_, Some(minimum)) => severity >= minimum,
             (ClientLogLevel::Session(_), None) => true,

@@ -1,5 +1,5 @@
-//! The channel from a running call to the conversation that asks the stateless client, by returning the questions as the
-//! result of the client's request.
+//! The channel from a running call to the conversation that asks the stateless client, by returning the questions as
+//! the result of the client's request.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 
 use super::session_stream::StreamState;
 
+/// The default limit for all replay buffers together.
 const MAX_REPLAY_BYTES: usize = 256 << 20;
 
 /// Counts the bytes in all replay buffers.
@@ -26,7 +27,7 @@ impl Default for ReplayBudget {
 }
 
 impl ReplayBudget {
-    pub(crate) fn with_limit(limit: usize) -> Self {
+    pub(super) fn with_limit(limit: usize) -> Self {
         ReplayBudget { limit, bytes: AtomicUsize::new(0), finished: Mutex::default() }
     }
 
@@ -34,12 +35,13 @@ impl ReplayBudget {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn subtract(&self, bytes: usize) {
+    pub(super) fn subtract(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Registers a finished stream, whose buffer may be cleared from now on. The caller must not hold the stream's lock.
-    pub(crate) fn finished(&self, stream: &Arc<Mutex<StreamState>>) {
+    /// Registers a finished stream, whose buffer may be cleared from now on. The caller must not hold the stream's
+    /// lock.
+    pub(super) fn finished(&self, stream: &Arc<Mutex<StreamState>>) {
         let mut finished = self.finished.lock();
         finished.push_back(Arc::downgrade(stream));
         while finished.front().is_some_and(|oldest| oldest.strong_count() == 0) {

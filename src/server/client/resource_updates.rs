@@ -90,7 +90,7 @@ impl ResourceUpdates {
         drop(resource);
     }
 
-    pub(crate) fn clear(&self) {
+    pub(super) fn clear(&self) {
         let resources = std::mem::take(&mut *self.resources.lock());
         drop(resources);
         self.unsent.lock().clear();

@@ -12,6 +12,7 @@ use super::replay_budget::ReplayBudget;
 use crate::wire::http::Frames;
 use crate::wire::sse;
 
+/// The maximum size of a stream's replay buffer, in events and in bytes.
 const MAX_REPLAY_EVENTS: usize = 1024;
 const MAX_REPLAY_BYTES: usize = 4 << 20;
 /// The SSE `retry` value: how long a client waits before it reconnects.
@@ -21,28 +22,32 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of frames that are queued for a slow reader.
 const QUEUE_CAPACITY: usize = 1024;
 
+/// The replay buffer and the reader of a stream.
 #[derive(Debug)]
-pub(crate) struct StreamState {
+pub(super) struct StreamState {
     /// Counts the bytes in the replay buffers of all streams.
-    replay: Arc<ReplayBudget>,
-    last: u64,
+    budget: Arc<ReplayBudget>,
+    last_number: u64,
     buffer: VecDeque<(u64, String)>,
     bytes: usize,
     reader: Option<mpsc::Sender<String>>,
-    done: Option<Instant>,
+    finished_at: Option<Instant>,
 }
 
+/// An event stream of a session. The event ids are `{stream number}-{event number}`.
 #[derive(Debug)]
 pub(crate) struct SessionStream {
     number: u64,
     state: Arc<Mutex<StreamState>>,
+    /// Notified when a reader attaches.
     replaced: Notify,
 }
 
 impl SessionStream {
-    pub(crate) fn new(number: u64, replay: &Arc<ReplayBudget>) -> Self {
-        let replay = Arc::clone(replay);
-        let state = StreamState { replay, last: 0, buffer: VecDeque::new(), bytes: 0, reader: None, done: None };
+    pub(crate) fn new(number: u64, budget: &Arc<ReplayBudget>) -> Self {
+        let budget = Arc::clone(budget);
+        let state =
+            StreamState { budget, last_number: 0, buffer: VecDeque::new(), bytes: 0, reader: None, finished_at: None };
         SessionStream { number, state: Arc::new(Mutex::new(state)), replaced: Notify::new() }
     }
 
@@ -70,7 +75,7 @@ impl SessionStream {
         for frame in missed {
             let _ = sender.try_send(frame);
         }
-        if state.done.is_none() {
+        if state.finished_at.is_none() {
             state.reader = Some(sender);
         }
         self.replaced.notify_waiters();
@@ -81,8 +86,8 @@ impl SessionStream {
     pub(crate) async fn push(&self, message: &str) {
         let (frame, reader) = {
             let mut state = self.lock();
-            state.last += 1;
-            let number = state.last;
+            state.last_number += 1;
+            let number = state.last_number;
             let frame = sse::event(Some(&format!("{}-{number}", self.number)), message);
             state.buffer(number, frame.clone());
             (frame, state.reader.clone())
@@ -99,17 +104,17 @@ impl SessionStream {
         }
     }
 
-    /// Sends a message without waiting. Returns false if the reader's queue is full and the message was dropped. Without
-    /// a reader the message is only buffered.
-    pub(crate) fn try_push(&self, message: &str) -> bool {
+    /// Sends a message without waiting. Returns false if the reader's queue is full and the message was dropped.
+    /// Without a reader the message is only buffered.
+    pub(super) fn try_push(&self, message: &str) -> bool {
         let mut state = self.lock();
-        let number = state.last + 1;
+        let number = state.last_number + 1;
         let frame = sse::event(Some(&format!("{}-{number}", self.number)), message);
         match state.reader.as_ref().map(|reader| reader.try_send(frame.clone())) {
             Some(Err(mpsc::error::TrySendError::Full(_))) => return false,
             Some(Ok(()) | Err(mpsc::error::TrySendError::Closed(_))) | None => {}
         }
-        state.last = number;
+        state.last_number = number;
         state.buffer(number, frame);
         true
     }
@@ -122,7 +127,7 @@ impl SessionStream {
     }
 
     /// Waits until the stream has a reader.
-    pub(crate) async fn wait_for_reader(&self) {
+    pub(super) async fn wait_for_reader(&self) {
         loop {
             let attached = self.replaced.notified();
             let mut attached = std::pin::pin!(attached);
@@ -142,18 +147,18 @@ impl SessionStream {
 
     /// Ends the stream. Buffered events can still be replayed.
     pub(crate) fn finish(&self) {
-        let replay = {
+        let budget = {
             let mut state = self.lock();
             state.reader = None;
-            match state.done.replace(Instant::now()) {
-                None => Arc::clone(&state.replay),
+            match state.finished_at.replace(Instant::now()) {
+                None => Arc::clone(&state.budget),
                 earlier => {
-                    state.done = earlier;
+                    state.finished_at = earlier;
                     return;
                 }
             }
         };
-        replay.finished(&self.state);
+        budget.finished(&self.state);
     }
 
     /// The size of the replay buffer.
@@ -162,32 +167,32 @@ impl SessionStream {
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.lock().done.is_some()
+        self.lock().finished_at.is_some()
     }
 
     /// The time since the stream finished; `None` if it has not finished.
     pub(crate) fn finished_for(&self) -> Option<Duration> {
-        self.lock().done.map(|when| when.elapsed())
+        self.lock().finished_at.map(|when| when.elapsed())
     }
 }
 
 impl StreamState {
     fn buffer(&mut self, number: u64, frame: String) {
         self.bytes += frame.len();
-        self.replay.add(frame.len());
+        self.budget.add(frame.len());
         self.buffer.push_back((number, frame));
         while self.buffer.len() > MAX_REPLAY_EVENTS || (self.bytes > MAX_REPLAY_BYTES && self.buffer.len() > 1) {
             if let Some((_, old)) = self.buffer.pop_front() {
                 self.bytes -= old.len();
-                self.replay.subtract(old.len());
+                self.budget.subtract(old.len());
             }
         }
     }
 
     /// Clears the replay buffer.
-    pub(crate) fn clear_buffer(&mut self) {
+    pub(super) fn clear_buffer(&mut self) {
         self.buffer.clear();
-        self.replay.subtract(std::mem::take(&mut self.bytes));
+        self.budget.subtract(std::mem::take(&mut self.bytes));
     }
 }
 
@@ -217,8 +222,9 @@ mod tests {
         assert_eq!(second.recv().await.as_deref(), Some("id: 3-3\ndata: {\"a\":3}\n\n"));
         assert_eq!(second.recv().await, None);
     }
-    /// What a client that comes back to a finished stream gets.
-    async fn again(stream: &SessionStream) -> Vec<String> {
+
+    /// The events that a client receives when it resumes a finished stream.
+    async fn replayed(stream: &SessionStream) -> Vec<String> {
         let mut frames = stream.attach(0, false);
         let mut all = Vec::new();
         while let Some(frame) = frames.recv().await {
@@ -229,23 +235,23 @@ mod tests {
 
     #[tokio::test]
     async fn beyond_what_all_streams_may_keep_the_first_finished_is_forgotten_first() {
-        let replay = Arc::new(ReplayBudget::with_limit(250));
-        let streams: Vec<SessionStream> = (1..=3).map(|number| SessionStream::new(number, &replay)).collect();
+        let budget = Arc::new(ReplayBudget::with_limit(250));
+        let streams: Vec<SessionStream> = (1..=3).map(|number| SessionStream::new(number, &budget)).collect();
         for stream in &streams {
             stream.push(&"x".repeat(80)).await;
         }
-        // One that still runs is not forgotten, whatever the others keep.
+        // The buffer of a running stream is not cleared.
         for stream in streams[1..].iter().rev() {
             stream.finish();
         }
-        assert_eq!(again(&streams[2]).await.len(), 0, "the first that was finished");
-        assert_eq!(again(&streams[1]).await.len(), 1);
+        assert_eq!(replayed(&streams[2]).await.len(), 0, "the first that was finished");
+        assert_eq!(replayed(&streams[1]).await.len(), 1);
         streams[0].finish();
-        assert_eq!(again(&streams[0]).await.len(), 1);
+        assert_eq!(replayed(&streams[0]).await.len(), 1);
         drop(streams);
-        let next = SessionStream::new(4, &replay);
+        let next = SessionStream::new(4, &budget);
         next.push(&"x".repeat(200)).await;
         next.finish();
-        assert_eq!(again(&next).await.len(), 1, "what is gone counts no more");
+        assert_eq!(replayed(&next).await.len(), 1, "what is gone counts no more");
     }
 }

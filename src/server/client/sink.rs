@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 
 use super::session_stream::SessionStream;
 
+/// Sends JSON-RPC messages to one client.
 #[derive(Clone, Debug)]
 pub(crate) enum MessageSink {
     /// A connection, or the response stream of a stateless request.
@@ -18,7 +19,7 @@ pub(crate) enum MessageSink {
 
 impl MessageSink {
     /// Waits until the client is connected to the stream.
-    pub(crate) async fn ready(&self) {
+    pub(super) async fn ready(&self) {
         if let MessageSink::SessionStream(stream) = self {
             stream.wait_for_reader().await;
         }
@@ -34,7 +35,7 @@ impl MessageSink {
     }
 
     /// Sends one message without waiting. The message is dropped if the queue is full.
-    pub(crate) fn try_send(&self, message: String) {
+    pub(super) fn try_send(&self, message: String) {
         let sent = match self {
             MessageSink::Queue(queue) => queue.try_send(message).is_ok(),
             MessageSink::SessionStream(stream) => stream.try_push(&message),

@@ -44,7 +44,7 @@ impl SessionSubscriptions {
     }
 
     /// Ends all subscriptions.
-    pub(crate) fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.0.updates.clear();
     }
 

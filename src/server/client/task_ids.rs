@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::json::{Needle, Object, Raw, RawRef, object, raw};
 use crate::wire::{key, without_reserved};
 
+/// The ids by which the server and the client know the same task.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskIds {
     pub(crate) server: String,
@@ -13,18 +14,18 @@ pub(crate) struct TaskIds {
 
 /// Translates a message of the server for the client. The message refers to the request's own task or to no task: other
 /// references are removed.
-pub(crate) fn for_client<'a>(names: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
-    translated(body, names.map(|names| (names.server.as_str(), names.client.as_str())))
+pub(super) fn for_client<'a>(ids: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
+    translated(body, ids.map(|ids| (ids.server.as_str(), ids.client.as_str())))
 }
 
 /// Translates an answer of the client for the server.
-pub(crate) fn for_server<'a>(names: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
-    translated(body, names.map(|names| (names.client.as_str(), names.server.as_str())))
+pub(super) fn for_server<'a>(ids: Option<&TaskIds>, body: &'a RawRef) -> Cow<'a, RawRef> {
+    translated(body, ids.map(|ids| (ids.client.as_str(), ids.server.as_str())))
 }
 
-fn translated<'a>(body: &'a RawRef, names: Option<(&str, &str)>) -> Cow<'a, RawRef> {
+fn translated<'a>(body: &'a RawRef, ids: Option<(&str, &str)>) -> Cow<'a, RawRef> {
     let clean = without_reserved(body);
-    match names {
+    match ids {
         Some((from, to)) if related(body).is_some_and(|id| id == from) => Cow::Owned(with_related(&clean, to)),
         _ => clean,
     }
@@ -71,18 +72,18 @@ mod tests {
 
     #[test]
     fn a_task_is_named_as_the_other_side_knows_it_or_not_at_all() {
-        let names = TaskIds { server: "t-1".to_owned(), client: "sealed".to_owned() };
+        let ids = TaskIds { server: "t-1".to_owned(), client: "sealed".to_owned() };
         let body = |id: &str| {
             raw(&format!(
                 r#"{{"message":1.10,"_meta":{{"v":1,"io.modelcontextprotocol/related-task":{{"taskId":"{id}"}}}}}}"#
             ))
         };
-        assert_eq!(for_client(Some(&names), &body("t-1")).get(), body_in_order("sealed"));
-        assert_eq!(for_server(Some(&names), &body("sealed")).get(), body_in_order("t-1"));
-        for (names, id) in [(None, "t-1"), (Some(&names), "another")] {
-            assert_eq!(for_client(names, &body(id)).get(), r#"{"message":1.10,"_meta":{"v":1}}"#);
+        assert_eq!(for_client(Some(&ids), &body("t-1")).get(), body_in_order("sealed"));
+        assert_eq!(for_server(Some(&ids), &body("sealed")).get(), body_in_order("t-1"));
+        for (ids, id) in [(None, "t-1"), (Some(&ids), "another")] {
+            assert_eq!(for_client(ids, &body(id)).get(), r#"{"message":1.10,"_meta":{"v":1}}"#);
         }
-        assert_eq!(for_client(Some(&names), &raw(r#"{ "a":1 }"#)).get(), r#"{ "a":1 }"#);
+        assert_eq!(for_client(Some(&ids), &raw(r#"{ "a":1 }"#)).get(), r#"{ "a":1 }"#);
     }
 
     fn body_in_order(id: &str) -> String {
@@ -91,9 +92,9 @@ mod tests {
 
     #[test]
     fn only_the_status_of_the_task_itself_is_told() {
-        let names = TaskIds { server: "t-1".to_owned(), client: "sealed".to_owned() };
-        let told = names.status(&raw(r#"{"taskId":"t-1","ttl":1.0}"#));
-        assert_eq!(told.unwrap().get(), r#"{"taskId":"sealed","ttl":1.0}"#);
-        assert!(names.status(&raw(r#"{"taskId":"t-2"}"#)).is_none());
+        let ids = TaskIds { server: "t-1".to_owned(), client: "sealed".to_owned() };
+        let status = ids.status(&raw(r#"{"taskId":"t-1","ttl":1.0}"#));
+        assert_eq!(status.unwrap().get(), r#"{"taskId":"sealed","ttl":1.0}"#);
+        assert!(ids.status(&raw(r#"{"taskId":"t-2"}"#)).is_none());
     }
 }

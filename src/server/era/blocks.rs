@@ -1,5 +1,5 @@
-//! Converts content blocks that a client's revision does not define into blocks that it defines. Unknown block types are
-//! passed on: they may come from a future revision.
+//! Converts content blocks that a client's revision does not define into blocks that it defines. Unknown block types
+//! are passed on: they may come from a future revision.
 
 use crate::json::{Needle, Object, Raw, RawRef, array, object, raw};
 use crate::model::ItemKind;
@@ -88,8 +88,8 @@ fn link_as_text(link: &Object<'_>) -> Raw {
     object([("type", &*kind), ("text", &*text)].into_iter().chain(common_members(link)))
 }
 
-/// Converts audio to an embedded resource with the same data. A resource requires a URI, so one is made up; it cannot be
-/// read.
+/// Converts audio to an embedded resource with the same data. A resource requires a URI, so one is made up; it cannot
+/// be read.
 fn audio_as_resource(audio: &Object<'_>, index: usize) -> Option<Raw> {
     let mime_type = audio.get("mimeType").unwrap_or(const { RawRef::string_literal("\"audio/*\"") });
     let uri = raw(&format!("embedded:audio/{index}"));

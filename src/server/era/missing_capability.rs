@@ -8,9 +8,10 @@ use crate::model::{ItemKind, error_result};
 use crate::server::client::client::Client;
 use crate::wire::{RpcError, code};
 
-/// Converts the error to one that the client can act on. A stateless client that did not declare the capability receives
-/// the error and may retry with the capability. If it did declare the capability, the proxy's connection to the server
-/// lacks it, which is an internal error. A session-based client cannot change its capabilities, so it receives the reason.
+/// Converts the error to one that the client can act on. A stateless client that did not declare the capability
+/// receives the error and may retry with the capability. If it did declare the capability, the proxy's connection to
+/// the server lacks it, which is an internal error. A session-based client cannot change its capabilities, so it
+/// receives the reason.
 pub(crate) fn resolve(client: &Client, kind: ItemKind, fault: CallError) -> Result<Raw, CallError> {
     let error = match fault {
         CallError::Rpc(error) if error.code() == code::MISSING_CAPABILITY => error,

@@ -6,13 +6,13 @@ use crate::server::client::client::Client;
 
 impl Server {
     /// Deletes the values of an ended session in the background.
-    pub(crate) fn forget_session(&self, client: &Client) {
+    pub(super) fn forget_session(&self, client: &Client) {
         let (server, principal, owner) = (self.clone(), client.principal.clone(), client.owner.clone());
         tokio::spawn(async move { server.forget_values_of(&principal, &owner).await });
     }
 
     /// Deletes the values of a session. The values of an authenticated principal belong to the principal and stay.
-    pub(crate) async fn forget_values_of(&self, principal: &Principal, owner: &Owner) {
+    pub(super) async fn forget_values_of(&self, principal: &Principal, owner: &Owner) {
         let owner = Owner::of_values(principal, Some(owner));
         if !matches!(owner, Owner::Session(_) | Owner::Process) {
             return;

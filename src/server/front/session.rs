@@ -27,7 +27,7 @@ pub(crate) struct Session {
     pub(crate) client: Arc<Client>,
     pub(crate) in_flight: InFlight,
     /// Limits the replay buffers of all sessions together.
-    replay: Arc<ReplayBudget>,
+    replay_budget: Arc<ReplayBudget>,
     streams: Mutex<BTreeMap<u64, Arc<SessionStream>>>,
     next_stream: AtomicU64,
     /// The stream for messages that do not belong to a request of the client (HTTP GET).
@@ -38,12 +38,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(client: Client, replay: &Arc<ReplayBudget>) -> Self {
-        let standalone = Arc::new(SessionStream::new(0, replay));
+    pub(crate) fn new(client: Client, replay_budget: &Arc<ReplayBudget>) -> Self {
+        let standalone = Arc::new(SessionStream::new(0, replay_budget));
         Session {
             client: Arc::new(client.with_sink(MessageSink::SessionStream(Arc::clone(&standalone)))),
             in_flight: InFlight::default(),
-            replay: Arc::clone(replay),
+            replay_budget: Arc::clone(replay_budget),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             standalone,
@@ -53,18 +53,18 @@ impl Session {
     }
 
     /// Handles the response to a request of the proxy.
-    pub(crate) fn take_response(&self, response: Response) {
+    pub(super) fn take_response(&self, response: Response) {
         if let Some(questions) = &self.client.questions {
             questions.take(response);
         }
     }
 
-    pub(crate) fn touch(&self) {
+    pub(super) fn touch(&self) {
         *self.last_used.lock() = Instant::now();
     }
 
     /// Whether the session has not been used for `limit`. An open stream or a running call counts as use.
-    pub(crate) fn is_idle(&self, limit: Duration) -> bool {
+    pub(super) fn is_idle(&self, limit: Duration) -> bool {
         let last_used = *self.last_used.lock();
         self.in_flight.is_empty() && !self.standalone.has_reader() && last_used.elapsed() >= limit
     }
@@ -72,7 +72,7 @@ impl Session {
     /// Opens a stream for the response to one request, with a reader attached.
     pub(crate) fn open(&self) -> (Arc<SessionStream>, Frames) {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        let stream = Arc::new(SessionStream::new(number, &self.replay));
+        let stream = Arc::new(SessionStream::new(number, &self.replay_budget));
         let frames = stream.attach(0, self.primes());
         let mut streams = self.streams.lock();
         remove_oldest_finished(&mut streams);
@@ -109,8 +109,8 @@ impl Session {
         frames
     }
 
-    /// Sends a notification without params on the standalone stream. Without a reader, the notification is sent when the
-    /// client opens the stream, without duplicates.
+    /// Sends a notification without params on the standalone stream. Without a reader, the notification is sent when
+    /// the client opens the stream, without duplicates.
     pub(crate) async fn notify(&self, method: &'static str) {
         if self.standalone.has_reader() {
             self.standalone.push(&encode::notification(method, None)).await;
@@ -123,13 +123,13 @@ impl Session {
     }
 
     /// Removes the finished streams that can no longer be resumed.
-    pub(crate) fn remove_expired_streams(&self) {
+    pub(super) fn remove_expired_streams(&self) {
         let mut streams = self.streams.lock();
         streams.retain(|_, stream| stream.finished_for().is_none_or(|age| age < REPLAY_LIFETIME));
     }
 
     /// Ends the standalone stream, which has no end of its own.
-    pub(crate) fn end_listening(&self) {
+    pub(super) fn end_listening(&self) {
         self.standalone.finish();
     }
 

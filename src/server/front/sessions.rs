@@ -8,16 +8,17 @@ use std::time::Duration;
 use super::session::Session;
 use crate::model::Principal;
 
+/// The table of sessions, with a limit on their number and their idle time.
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(super) struct Sessions {
     table: Mutex<HashMap<String, Arc<Session>>>,
     limit: usize,
-    idle: Duration,
+    idle_timeout: Duration,
 }
 
 impl Sessions {
-    pub(crate) fn new(limit: usize, idle: Duration) -> Self {
-        Sessions { table: Mutex::default(), limit, idle }
+    pub(crate) fn new(limit: usize, idle_timeout: Duration) -> Self {
+        Sessions { table: Mutex::default(), limit, idle_timeout }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
@@ -53,7 +54,7 @@ impl Sessions {
     }
 
     /// Removes all sessions that match. The caller must end them.
-    pub(crate) fn remove_where(&self, matches: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
+    pub(super) fn remove_where(&self, matches: impl Fn(&Session) -> bool) -> Vec<Arc<Session>> {
         self.lock().extract_if(|_, session| matches(session)).map(|(_, session)| session).collect()
     }
 
@@ -61,12 +62,13 @@ impl Sessions {
         self.lock().values().cloned().collect()
     }
 
-    /// Removes the idle sessions, and the expired replay buffers of the others. The caller must end the removed sessions.
-    pub(crate) fn sweep(&self) -> Vec<Arc<Session>> {
+    /// Removes the idle sessions, and the expired replay buffers of the others. The caller must end the removed
+    /// sessions.
+    pub(super) fn sweep(&self) -> Vec<Arc<Session>> {
         for session in self.all() {
             session.remove_expired_streams();
         }
-        self.remove_where(|session| session.is_idle(self.idle))
+        self.remove_where(|session| session.is_idle(self.idle_timeout))
     }
 }
 

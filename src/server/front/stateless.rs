@@ -31,7 +31,7 @@ const METHODS: [&str; 13] = [
 
 /// Why a request is rejected: the JSON-RPC error and the HTTP status.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(super) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) error: RpcError,
 }
@@ -56,7 +56,7 @@ pub(crate) fn status(outcome: &Result<Raw, RpcError>) -> StatusCode {
 
 /// Validates a request in the order that MCP specifies, and stops at the first failure. Without headers (stdio), header
 /// checks are skipped. `connection` is the owner of all requests on a stdio connection.
-pub(crate) fn admit(
+pub(super) fn admit(
     request: &Request,
     sent: Option<&HeaderMap>,
     principal: Principal,
@@ -176,7 +176,7 @@ fn check_standard_headers(sent: &HeaderMap, request: &Request, object: &Object<'
 }
 
 /// Compares the `Mcp-Param-*` headers with the arguments, according to the tool's input schema in this surface.
-pub(crate) fn check_param_headers(request: &Request, sent: &HeaderMap, surface: &Surface) -> Result<(), Refusal> {
+pub(super) fn check_param_headers(request: &Request, sent: &HeaderMap, surface: &Surface) -> Result<(), Refusal> {
     if !surface.has_param_headers() {
         return Ok(());
     }

@@ -1,5 +1,5 @@
-//! A call of a stateless client that asks questions while it runs. The client's request ends with the questions, the call
-//! is suspended in this process, and the client's next request brings the answers.
+//! A call of a stateless client that asks questions while it runs. The client's request ends with the questions, the
+//! call is suspended in this process, and the client's next request brings the answers.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -27,10 +27,11 @@ const MAX_REMINDERS: usize = 2;
 const MAX_WAITING: usize = 1000;
 const MAX_WAITING_PER_PERSON: usize = 100;
 
-pub(crate) type CallFuture = Pin<Box<dyn Future<Output = Result<Raw, CallError>> + Send>>;
+/// The future of a running call.
+pub(super) type CallFuture = Pin<Box<dyn Future<Output = Result<Raw, CallError>> + Send>>;
 
 /// The outcome of one round of a call.
-pub(crate) enum RoundOutcome {
+pub(super) enum RoundOutcome {
     Done(Result<Raw, CallError>),
     Asks(Conversation),
     /// The client cancelled its request.
@@ -43,7 +44,7 @@ pub(crate) struct Conversation {
     incoming: QuestionReceiver,
     open: Vec<(String, QueuedQuestion)>,
     /// The number of questions so far, from which their keys are made.
-    asked: usize,
+    question_count: usize,
     pub(crate) peer: Arc<ClientPeer>,
     /// Cancels the call when the conversation is dropped.
     _cancel: DropGuard,
@@ -56,11 +57,11 @@ impl Conversation {
         peer: Arc<ClientPeer>,
         cancel: CancellationToken,
     ) -> Self {
-        Conversation { call, incoming, open: Vec::new(), asked: 0, peer, _cancel: cancel.drop_guard() }
+        Conversation { call, incoming, open: Vec::new(), question_count: 0, peer, _cancel: cancel.drop_guard() }
     }
 
     /// Runs the call until it finishes, asks questions, or `cancel` is cancelled.
-    pub(crate) async fn run_round(mut self, cancel: &CancellationToken) -> RoundOutcome {
+    pub(super) async fn run_round(mut self, cancel: &CancellationToken) -> RoundOutcome {
         loop {
             self.open.retain(|(_, open)| !open.answer.is_closed());
             if !self.open.is_empty() {
@@ -85,8 +86,8 @@ impl Conversation {
     }
 
     fn add(&mut self, question: QueuedQuestion) {
-        self.asked += 1;
-        self.open.push((format!("question-{}", self.asked), question));
+        self.question_count += 1;
+        self.open.push((format!("question-{}", self.question_count), question));
     }
 
     /// How long the client may take to answer: the longest timeout of the open questions.
@@ -112,7 +113,7 @@ impl Conversation {
     }
 
     /// Passes the answers to the call. A question without an answer is asked again, and fails after too many reminders.
-    pub(crate) fn take_answers(&mut self, answers: Option<&Object<'_>>) {
+    pub(super) fn take_answers(&mut self, answers: Option<&Object<'_>>) {
         let open = std::mem::take(&mut self.open);
         for (name, mut question) in open {
             match answers.and_then(|answers| answers.get(&name)) {
@@ -167,7 +168,7 @@ impl Conversations {
     }
 
     /// A new number for a call that is about to be suspended.
-    pub(crate) fn next_number(&self) -> u64 {
+    pub(super) fn next_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 

@@ -1,5 +1,5 @@
-//! Questions of script handlers to stateless clients. The client's request ends with the questions, the handler's journal
-//! is saved in the store, and the ticket in `requestState` refers to the journal.
+//! Questions of script handlers to stateless clients. The client's request ends with the questions, the handler's
+//! journal is saved in the store, and the ticket in `requestState` refers to the journal.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ pub(crate) enum ResumeOutcome {
 }
 
 /// Suspends a call: its journal goes into the store, and the questions are the result of the request.
-pub(crate) async fn ask_in_result(
+pub(super) async fn ask_in_result(
     server: &Server,
     journal: &JournalSnapshot,
     request: &RequestContext,
@@ -134,8 +134,8 @@ pub(crate) async fn resume(
     ask_in_result(server, &journal, &request, call).await.map(ResumeOutcome::Result)
 }
 
-/// The surface on which a suspended call continues: the current one if the catalog is unchanged, otherwise the surface on
-/// which the call was suspended.
+/// The surface on which a suspended call continues: the current one if the catalog is unchanged, otherwise the surface
+/// on which the call was suspended.
 fn surface_of(server: &Server, open: &OpenQuestion, request: &RequestContext) -> Result<Arc<Surface>, &'static str> {
     if open.groups != groups(&request.principal) {
         return Err("your groups changed while the question was open; call again");

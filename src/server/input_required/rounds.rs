@@ -1,5 +1,5 @@
-//! Runs a call in rounds. A session-based client is asked while its call runs: one round. A stateless client receives the
-//! questions as the result of its request and retries the request with the answers: one round per retry.
+//! Runs a call in rounds. A session-based client is asked while its call runs: one round. A stateless client receives
+//! the questions as the result of its request and retries the request with the answers: one round per retry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,8 +117,8 @@ async fn run_until_asked(
     crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()).into())
 }
 
-/// Wraps the `requestState` of a stateless server in a ticket, so that only this principal can return it, and only to that
-/// server.
+/// Wraps the `requestState` of a stateless server in a ticket, so that only this principal can return it, and only to
+/// that server.
 fn seal_server_state(
     server: &Server,
     request: &RequestContext,

@@ -17,7 +17,7 @@ use crate::wire::RpcError;
 
 /// Identifies the request that the ticket was issued for. The client must retry the same request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CallFingerprint {
+pub(super) struct CallFingerprint {
     pub(crate) method: String,
     /// The published name or URI.
     pub(crate) key: String,
@@ -39,7 +39,7 @@ impl CallFingerprint {
 
 /// What a ticket refers to: the call that waits for the answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum TicketTarget {
+pub(super) enum TicketTarget {
     /// A call that is suspended in this process.
     Call(u64),
     /// A stateless server, with the `requestState` that it returned, byte for byte.
@@ -49,8 +49,9 @@ pub(crate) enum TicketTarget {
 }
 
 /// The end of the error message for a ticket whose journal is no longer in the store.
-pub(crate) const ALREADY_USED: &str = "already answered or has expired; the call may have been carried out";
+pub(super) const ALREADY_USED: &str = "already answered or has expired; the call may have been carried out";
 
+/// The encrypted content of a ticket.
 #[derive(Serialize, Deserialize)]
 struct Ticket {
     number: u64,
@@ -73,7 +74,7 @@ impl Tickets {
         Tickets { sealer, used: Mutex::default() }
     }
 
-    pub(crate) fn issue(
+    pub(super) fn issue(
         &self,
         principal: &Principal,
         fingerprint: CallFingerprint,
@@ -93,8 +94,9 @@ impl Tickets {
         self.sealer.seal(Purpose::Ticket, &Owner::of_handles(&principal).text(""), &content).map_err(failed)
     }
 
-    /// Redeems a ticket. The error is the same for a modified ticket, a forged ticket, and a ticket of another principal.
-    pub(crate) fn redeem(
+    /// Redeems a ticket. The error is the same for a modified ticket, a forged ticket, and a ticket of another
+    /// principal.
+    pub(super) fn redeem(
         &self,
         principal: &Principal,
         fingerprint: &CallFingerprint,
@@ -109,7 +111,8 @@ impl Tickets {
             return Err(refuse("belongs to another request: retry the original request with the same arguments"));
         }
         let remaining = ticket.expires.saturating_sub(now());
-        // The store, which other processes may share, decides whether the ticket was used: the journal can be taken once.
+        // The store, which other processes may share, decides whether the ticket was used: the journal can be taken
+        // once.
         if let TicketTarget::Script(_) = &ticket.waiting {
             return if remaining == 0 { Err(refuse(&format!("was {ALREADY_USED}"))) } else { Ok(ticket.waiting) };
         }

@@ -23,9 +23,9 @@ const APPS: &str = "io.modelcontextprotocol/ui";
 const NEED_PROXY_SUPPORT: [&str; 2] = ["logging", "tasks"];
 
 /// The surface to describe in a handshake. With several servers, the handshake does not wait for them: clients receive
-/// `list_changed` later. With a single server, the handshake waits, because the proxy may mirror its capabilities, and the
-/// client would wait for it with its next request anyway. If the script has already run for another client, the handshake
-/// waits for its run for this client.
+/// `list_changed` later. With a single server, the handshake waits, because the proxy may mirror its capabilities, and
+/// the client would wait for it with its next request anyway. If the script has already run for another client, the
+/// handshake waits for its run for this client.
 pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
     let gateway = &server.gateway;
     let now = gateway.surface_now(handle);
@@ -36,7 +36,8 @@ pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -
     tokio::time::timeout(HANDSHAKE_TIMEOUT, gateway.surface(handle)).await.ok()?.ok()
 }
 
-/// The capabilities that the proxy declares. A surface that mirrors a single server declares that server's capabilities.
+/// The capabilities that the proxy declares. A surface that mirrors a single server declares that server's
+/// capabilities.
 pub(super) fn capabilities(server: &Server, surface: Option<&Surface>, revision: Revision) -> Value {
     let snapshot = server.gateway.snapshot();
     let supported = supported(revision, &snapshot);
@@ -65,8 +66,8 @@ pub(super) fn lacks(surface: &Surface, method: &str) -> bool {
 }
 
 /// The capabilities that the proxy supports for clients of a revision. Completions are always among them: for a server
-/// without completions the result is empty. Tasks are supported if a server of the same era has them; the proxy waits for
-/// the tasks of other servers itself.
+/// without completions the result is empty. Tasks are supported if a server of the same era has them; the proxy waits
+/// for the tasks of other servers itself.
 fn supported(revision: Revision, snapshot: &Snapshot) -> Value {
     let mut supported = json!({
         "tools": {"listChanged": true},

@@ -1,5 +1,5 @@
-//! The common part of `tools/call`, `resources/read` and `prompts/get`: reads the params, makes the call, and encodes its
-//! outcome for the client's revision.
+//! The common part of `tools/call`, `resources/read` and `prompts/get`: reads the params, makes the call, and encodes
+//! its outcome for the client's revision.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `tasks/*`: calls that continue in the background. The id of a task is sealed: it contains the server and the server's
-//! own id, and no other principal can use it.
+//! `tasks/*`: calls that continue in the background. The id of a task is sealed: it contains the server and the
+//! server's own id, and no other principal can use it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +22,7 @@ use crate::server::era::encode_for;
 use crate::surface::Surface;
 use crate::wire::{Request, Revision, RpcError, code, without_reserved};
 
+/// The encrypted content of a task id.
 #[derive(Serialize, Deserialize)]
 struct SealedTask {
     backend: String,
@@ -31,7 +32,7 @@ struct SealedTask {
 }
 
 /// Whether a revision has this task method.
-pub(crate) fn is_task_method(method: &str, revision: Revision) -> bool {
+pub(super) fn is_task_method(method: &str, revision: Revision) -> bool {
     match method {
         "tasks/get" | "tasks/cancel" => revision.is_stateless() || revision == Revision::V2025_11_25,
         "tasks/update" => revision.is_stateless(),
@@ -65,8 +66,8 @@ pub(super) fn undeclared(client: &Client, message: &Request) -> Option<RpcError>
     (requested.get("taskIds").is_some() && !declares_tasks(client)).then(needs_declaration)
 }
 
-/// Whether the client accepts a task in place of the result. Requesting a task from a tool that does not support tasks is
-/// an error.
+/// Whether the client accepts a task in place of the result. Requesting a task from a tool that does not support tasks
+/// is an error.
 pub(super) fn accepted(surface: &Surface, tool: &str, requested: bool, client: &Client) -> Result<bool, RpcError> {
     if client.revision.is_stateless() {
         return Ok(declares_tasks(client));

@@ -53,7 +53,7 @@ pub(super) async fn forward(
         Ok(result) => encode_for::result(revision, result),
         Err(CallError::Cancelled) => return None,
         Err(CallError::Rejected(error)) => Err(error),
-        // Cannot happen: these come from script handlers, and a vendor method has none.
+        // `Asks` cannot happen: only script handlers ask this way, and a vendor method has none.
         Err(CallError::Unknown | CallError::Asks(_)) => return unknown(),
         Err(CallError::Failed { message, .. }) => Err(RpcError::internal(&message)),
         // The server itself does not know the method.
@@ -82,8 +82,8 @@ pub(crate) fn forward_notification(server: &Server, notification: &Notification,
     });
 }
 
-/// Forwards a notification of a client with a session. `notifications/roots/list_changed` goes to every server that has a
-/// connection of its own for this client.
+/// Forwards a notification of a client with a session. `notifications/roots/list_changed` goes to every server that has
+/// a connection of its own for this client.
 pub(crate) fn forward_session_notification(server: &Server, notification: &Notification, client: &Client) {
     if notification.method != ROOTS_CHANGED {
         return forward_notification(server, notification, &client.surface_handle);

@@ -26,7 +26,7 @@ impl HttpFront {
         };
         let session = match self.session(headers, principal) {
             Ok(session) if session.client.revision == Revision::V2025_03_26 => session,
-            // A client whose session has ended must receive the 404, so that it opens a new session.
+            // A client whose session has ended must receive that error (404), so that it opens a new session.
             Err(refused) if session_id(headers).is_some() => return refused.reply(None),
             _ => {
                 return refuse(&RpcError::invalid_request("batches are only supported in protocol version 2025-03-26"));

@@ -41,7 +41,7 @@ pub struct HttpFront {
     /// The accepted tokens. A config reload replaces them.
     identity: watch::Sender<Identity>,
     request_headers: RequestHeaders,
-    replay: Arc<ReplayBudget>,
+    replay_budget: Arc<ReplayBudget>,
 }
 
 impl HttpFront {
@@ -55,7 +55,7 @@ impl HttpFront {
             sessions,
             identity,
             request_headers: RequestHeaders::new(&serve.request_headers),
-            replay: Arc::default(),
+            replay_budget: Arc::default(),
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {

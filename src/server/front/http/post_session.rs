@@ -20,7 +20,7 @@ impl HttpFront {
             Ok(agreed) => agreed,
             Err(error) => return HttpReply::json(StatusCode::OK, encode::error(Some(&request.id), &error)),
         };
-        let session = Arc::new(Session::new(handshake.client(principal), &self.replay));
+        let session = Arc::new(Session::new(handshake.client(principal), &self.replay_budget));
         self.server.clients.add(Arc::downgrade(&session.client));
         let Some(id) = self.sessions.add(Arc::clone(&session)) else {
             let error = RpcError::internal("too many sessions; try again later");

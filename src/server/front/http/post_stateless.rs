@@ -22,6 +22,7 @@ use crate::wire::{Id, Request, RpcError, encode, sse};
 /// How long to wait for the outcome before an event stream is opened with status 200. An outcome that arrives earlier
 /// determines the HTTP status.
 const STATUS_DELAY: Duration = Duration::from_millis(300);
+/// The number of messages and frames that are queued for a slow client.
 const QUEUE_CAPACITY: usize = 1024;
 
 type AnswerFuture = Pin<Box<dyn Future<Output = MethodOutcome> + Send>>;
@@ -95,7 +96,7 @@ impl PendingAnswer {
     /// Replies with a single JSON response.
     async fn single(mut self) -> HttpReply {
         let outcome = (&mut self.answer).await;
-        self.whole(outcome)
+        self.json_response(outcome)
     }
 
     /// Replies with a JSON response if the outcome arrives before any message, otherwise with an event stream.
@@ -105,7 +106,7 @@ impl PendingAnswer {
             outcome = &mut self.answer => {
                 // Messages that were sent before the outcome must reach the client before it.
                 match self.messages.try_recv() {
-                    Err(_) => return self.whole(outcome),
+                    Err(_) => return self.json_response(outcome),
                     Ok(first) => return self.stream(Some(first), Some(outcome)),
                 }
             }
@@ -115,11 +116,13 @@ impl PendingAnswer {
         self.stream(first, None)
     }
 
-    fn whole(&self, outcome: MethodOutcome) -> HttpReply {
+    /// A single JSON response with the HTTP status of the outcome.
+    fn json_response(&self, outcome: MethodOutcome) -> HttpReply {
         let outcome = outcome.unwrap_or_else(|| Err(RpcError::internal("the request was cancelled")));
         HttpReply::json(status(&outcome), encode::outcome(&self.id, &outcome))
     }
 
+    /// An event stream with the messages so far, the following messages, and the outcome as its last event.
     fn stream(self, first: Option<String>, outcome: Option<MethodOutcome>) -> HttpReply {
         let (frames, receiver) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(async move {
