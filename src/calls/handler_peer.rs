@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::{Peer, Question};
 use crate::json::{Raw, RawRef};
 use crate::model::{Abilities, Owner};
-use crate::wire::{RpcError, LoggingLevel};
+use crate::wire::{LoggingLevel, RpcError};
 
 /// Wraps the peer of the handler's request.
 #[derive(Debug)]

@@ -102,8 +102,10 @@ struct Items {
 impl Items {
     /// Items of a failed server are not listed, but can still be called: a call reconnects the server.
     fn new(kind: ItemKind, published: Vec<Published>, failed_servers: &[&str]) -> Self {
-        let entries: IndexMap<String, PublishedItem> =
-            published.into_iter().map(|item| (item.definition.key().to_owned(), PublishedItem::new(kind, item))).collect();
+        let entries: IndexMap<String, PublishedItem> = published
+            .into_iter()
+            .map(|item| (item.definition.key().to_owned(), PublishedItem::new(kind, item)))
+            .collect();
         let backend = |entry: &PublishedItem| entry.origin.as_ref().map(|origin| Arc::clone(&origin.backend));
         let is_listed = |entry: &PublishedItem| {
             entry.origin.as_ref().is_none_or(|origin| !failed_servers.contains(&origin.backend.as_ref()))

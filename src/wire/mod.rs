@@ -16,9 +16,9 @@ mod parse;
 
 pub use error::{RpcError, code};
 pub use lines::{InputLine, LineReader, LineSender, line_writer};
+pub use logging_level::LoggingLevel;
 pub use message::{Id, Message, MessageError, Notification, Request, Response, batch, encode};
 pub use meta::{ClientMeta, RESERVED, carried_meta, key, without_reserved};
 pub use parse::{parse, yield_if_large};
 pub use revision::Revision;
-pub use logging_level::LoggingLevel;
 pub use stdio::standard_streams;

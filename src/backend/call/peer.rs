@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::json::{Raw, RawRef};
 use crate::model::{Abilities, Owner};
-use crate::wire::{RpcError, LoggingLevel};
+use crate::wire::{LoggingLevel, RpcError};
 
 /// Receives progress, log messages and questions of a call. The defaults suit callers that are not MCP clients.
 pub trait Peer: Send + Sync + Debug {

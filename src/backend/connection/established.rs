@@ -16,7 +16,7 @@ use crate::backend::transport::{Activity, Outgoing, Signals, Transport, Transpor
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
 use crate::wire::params::{self as param_headers, ParamHeader};
-use crate::wire::{Revision, LoggingLevel, code, headers};
+use crate::wire::{LoggingLevel, Revision, code, headers};
 
 /// How long a server may take to set its log level.
 const SET_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::json;
 
 use crate::json::{Needle, Object, Raw, RawRef, raw};
-use crate::wire::{Revision, LoggingLevel, key};
+use crate::wire::{LoggingLevel, Revision, key};
 
 /// The `_meta` members that are added to those of the client.
 #[derive(Debug, Default)]

@@ -126,7 +126,8 @@ pub fn register_backends(builder: &mut GlobalsBuilder) {
     /// see `.status` and `.error`.
     fn backends<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let world = World::of(eval)?;
-        let entries = world.snapshot.backends.iter().map(|view| (view.name.as_ref(), BackendValue { view: view.clone() }));
+        let entries =
+            world.snapshot.backends.iter().map(|view| (view.name.as_ref(), BackendValue { view: view.clone() }));
         Ok(eval.heap().alloc(AllocDict(entries)))
     }
 }

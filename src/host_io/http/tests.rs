@@ -170,7 +170,8 @@ async fn a_body_is_not_carried_to_another_host() {
     let other = Server::start(|_| ok("fine")).await;
     let target = other.url("/");
     let first = Server::start(move |_| redirect(307, &target)).await;
-    let post = OutboundRequest { method: "POST".into(), body: RequestBody::Text("secret".into()), ..get(first.url("/")) };
+    let post =
+        OutboundRequest { method: "POST".into(), body: RequestBody::Text("secret".into()), ..get(first.url("/")) };
     let answer = perform(&HttpClients::default(), &named(&["127.0.0.1"]), &post).await.unwrap();
     assert_eq!(answer["status_code"], 307);
     assert!(other.seen().is_empty());

@@ -29,7 +29,9 @@ impl ClientLogLevel {
     /// The minimum severity, if one is set. Servers are asked for the same level.
     pub(super) fn threshold(&self) -> Option<LoggingLevel> {
         match self {
-            ClientLogLevel::Session(level) => LoggingLevel::ALL.get(usize::from(level.0.load(Ordering::Relaxed))).copied(),
+            ClientLogLevel::Session(level) => {
+                LoggingLevel::ALL.get(usize::from(level.0.load(Ordering::Relaxed))).copied()
+            }
             ClientLogLevel::Request(level) => *level,
         }
     }

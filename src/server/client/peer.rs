@@ -16,7 +16,7 @@ use super::task_ids::TaskIds;
 use crate::backend::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, Owner, is_protocol_method};
-use crate::wire::{Revision, RpcError, LoggingLevel, encode, key, without_reserved};
+use crate::wire::{LoggingLevel, Revision, RpcError, encode, key, without_reserved};
 
 /// The request that currently carries the call. A stateless client sends a new request for every round of a call.
 #[derive(Debug)]

@@ -5,22 +5,26 @@ use serde_json::{Value, json};
 use crate::backend::CallError;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, error_result};
-use crate::server::client::client::Client;
-use crate::wire::{RpcError, code};
+use crate::wire::{Revision, RpcError, code};
 
 /// Converts the error to one that the client can act on. A stateless client that did not declare the capability
 /// receives the error and may retry with the capability. If it did declare the capability, the proxy's connection to
 /// the server lacks it, which is an internal error. A session-based client cannot change its capabilities, so it
-/// receives the reason.
-pub(crate) fn resolve(client: &Client, kind: ItemKind, fault: CallError) -> Result<Raw, CallError> {
+/// receives the reason. `declared` are the capabilities of a stateless client.
+pub(crate) fn resolve(
+    revision: Revision,
+    declared: Option<&RawRef>,
+    kind: ItemKind,
+    fault: CallError,
+) -> Result<Raw, CallError> {
     let error = match fault {
         CallError::Rpc(error) if error.code() == code::MISSING_CAPABILITY => error,
         other => return Err(other),
     };
     let data = error.data().unwrap_or_default();
     let required = &data["requiredCapabilities"];
-    if client.revision.is_stateless() {
-        let declared = client.declared().map(RawRef::get).unwrap_or("{}");
+    if revision.is_stateless() {
+        let declared = declared.map(RawRef::get).unwrap_or("{}");
         let declared: Value = serde_json::from_str(declared).unwrap_or_default();
         return Err(if lacks(&declared, required) { rpc(error) } else { internal(&error.message(), &error) });
     }

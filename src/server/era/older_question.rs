@@ -107,8 +107,11 @@ mod tests {
     use super::*;
 
     fn convert(revision: Revision, method: &str, params: Value) -> Result<Value, i64> {
-        let question =
-            Question { method: method.to_owned(), params: crate::json::raw(&params), answer_timeout: Duration::from_secs(1) };
+        let question = Question {
+            method: method.to_owned(),
+            params: crate::json::raw(&params),
+            answer_timeout: Duration::from_secs(1),
+        };
         params_for(revision, &question)
             .map(|converted| serde_json::from_str(converted.get()).unwrap())
             .map_err(|error| error.code())

@@ -10,7 +10,7 @@ use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
 use crate::server::client::client::{Client, surface_handle};
 use crate::server::client::log_level::ClientLogLevel;
 use crate::surface::Surface;
-use crate::wire::{ClientMeta, Request, Revision, RpcError, LoggingLevel, code, headers, key, params};
+use crate::wire::{ClientMeta, LoggingLevel, Request, Revision, RpcError, code, headers, key, params};
 
 /// The MCP methods of the stateless revision.
 const METHODS: [&str; 13] = [

@@ -43,7 +43,9 @@ pub(super) async fn complete(
     let outcome = server.gateway.calls().forward(&request, forward).await;
     // The caching rules of `resources/read` do not apply to a completion.
     let kind = if target.kind == ItemKind::Resource { ItemKind::ResourceTemplate } else { target.kind };
-    let outcome = outcome.map(within_limit).or_else(|fault| missing_capability::resolve(client, kind, fault));
+    let outcome = outcome
+        .map(within_limit)
+        .or_else(|fault| missing_capability::resolve(client.revision, client.declared(), kind, fault));
     encode(outcome, kind, &target.name, client.revision)
 }
 

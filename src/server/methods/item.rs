@@ -84,7 +84,7 @@ pub(super) async fn answer(
     peer.set_progress_token(sent.progress_token);
     let outcome = rounds::call(server, peer, request, sent.call, sent.ticket).await;
     let outcome = outcome.map(|result| post_process(request, kind, &key, &client, result));
-    let outcome = outcome.or_else(|fault| missing_capability::resolve(&client, kind, fault));
+    let outcome = outcome.or_else(|fault| missing_capability::resolve(client.revision, client.declared(), kind, fault));
     let outcome = match outcome {
         Ok(result) if accepts_task => tasks::with_sealed_id(server, request, &key, result).map_err(CallError::from),
         other => other,

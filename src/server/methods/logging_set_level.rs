@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::json::{Object, Raw, RawRef};
 use crate::server::client::client::Client;
 use crate::server::client::log_level::ClientLogLevel;
-use crate::wire::{Request, RpcError, LoggingLevel};
+use crate::wire::{LoggingLevel, Request, RpcError};
 
 pub(super) fn set_level(client: &Client, message: &Request) -> Result<Raw, RpcError> {
     let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);

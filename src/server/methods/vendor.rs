@@ -48,7 +48,8 @@ pub(super) async fn forward(
         Forward { backend: &backend, method: method.clone().into(), params, accepts_task: false, timeout: None };
     let outcome = server.gateway.calls().forward(request, forward).await;
     // Encoded like a prompt: errors are JSON-RPC errors, not tool results.
-    let outcome = outcome.or_else(|fault| missing_capability::resolve(peer.client(), ItemKind::Prompt, fault));
+    let outcome = outcome
+        .or_else(|fault| missing_capability::resolve(revision, peer.client().declared(), ItemKind::Prompt, fault));
     Some(match outcome {
         Ok(result) => encode_for::result(revision, result),
         Err(CallError::Cancelled) => return None,
