@@ -1,9 +1,10 @@
 //! Call statistics of each backend: calls and failures, in total and within the last minute.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::backend::{Answer, CallError};
 

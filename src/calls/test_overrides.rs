@@ -15,9 +15,7 @@ pub trait TestOverrides: Send + Sync {
     fn log(&self, level: LogLevel, message: &str, fields: &Map<String, Value>);
 
     /// Receives printed text. Returns false if the text should be logged instead.
-    fn print(&self, _text: &str) -> bool {
-        false
-    }
+    fn print(&self, text: &str) -> bool;
 
     /// The mocked result of an effect; `None` if the effect is not mocked.
     fn mock(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>>;

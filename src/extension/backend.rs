@@ -1,5 +1,6 @@
 //! An extension as a backend: called like a server, but its handlers run in this process.
 
+use std::future::ready;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,10 +10,10 @@ use tokio::runtime::Handle;
 
 use super::host::extension_host;
 use super::{Extension, ExtensionCallError, ExtensionItem};
-use crate::backend::{Answer, Backend, BackendCall, CallError};
+use crate::backend::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status, error_result};
+use crate::model::{BackendKind, BackendView, ItemKind, Lists, Owner, ServerInfo, Status, error_result};
 use crate::script::{FailureKind, Host, JournalSnapshot, Limits, Stop};
 use crate::wire::{RpcError, code};
 
@@ -154,6 +155,32 @@ impl Backend for ExtensionBackend {
                 Ok(Answer { result: error_result(&format!("the tool did not finish: {error}")) })
             })
         })
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Subscriber,
+        _: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        Box::pin(ready(Err(CallError::no_subscriptions(&self.view.name))))
+    }
+
+    fn cache_hint(&self, _: ItemKind) -> CacheHint {
+        CacheHint::default()
+    }
+
+    /// The lists change only with the file.
+    fn refresh(&self, _: ItemKind) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn notify(&self, _: String, _: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn roots_changed<'a>(&'a self, _: &'a Owner) -> BoxFuture<'a, ()> {
+        Box::pin(ready(()))
     }
 
     fn is_in_process(&self) -> bool {

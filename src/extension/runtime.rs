@@ -1,11 +1,11 @@
 //! What the built-ins of one extension share: its folder, its permissions, and the I/O of the proxy.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use starlark::eval::Evaluator;
 
 use super::Permissions;

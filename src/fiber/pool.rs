@@ -1,9 +1,9 @@
 //! Worker threads that run many fibers each, behind a limit on the number of jobs.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 

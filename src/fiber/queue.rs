@@ -1,7 +1,8 @@
 //! The jobs of a pool that no worker has started yet.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 

@@ -1,10 +1,10 @@
 //! The set of backends in use. A call keeps the set it began with; a backend that was removed from the set stops when
 //! the last call that may use it has finished.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::catalog::BackendMembers;

@@ -1,7 +1,8 @@
 //! The outcome of the last reloads, for `proxy status`.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::time::SystemTime;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::diagnostic::Diagnostic;
 

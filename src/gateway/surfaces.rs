@@ -2,11 +2,11 @@
 //! each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one changes; until then the old one
 //! serves.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Semaphore, watch};
 
 use super::rebuild::SharedSurface;

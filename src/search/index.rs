@@ -1,9 +1,10 @@
 //! The immutable search index of one set of tools.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::analyzed_tool::AnalyzedTool;
 use super::candidates::Candidates;

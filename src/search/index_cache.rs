@@ -1,10 +1,10 @@
 //! The search indexes of this process: one per distinct set of tools, shared by all surfaces and built in the
 //! background. A new set reuses the analysis of the tools that have not changed.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
 use super::analyzed_tool::AnalyzedTool;

@@ -1,10 +1,11 @@
 //! Cached results of handlers, always in the memory of this process. They can be computed again, so results are evicted
 //! when the cache is full.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::clock::{Clock, after};
 use super::expiring_map::ExpiringMap;

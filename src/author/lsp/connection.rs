@@ -1,10 +1,10 @@
 //! Reads and writes messages. `lsp_server::Connection` is not used because it ends at the first malformed message.
 
-use parking_lot::Mutex;
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use lsp_server::{ErrorCode, Message};
+use parking_lot::Mutex;
 use serde_json::json;
 
 /// Input from the client.

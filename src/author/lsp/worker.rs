@@ -1,7 +1,6 @@
 //! Checks documents on a separate thread, so that a check never delays requests. Only the newest text of a document is
 //! checked.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -10,6 +9,7 @@ use std::sync::Arc;
 use lsp_server::Notification;
 use lsp_types::notification::{Notification as _, PublishDiagnostics};
 use lsp_types::{PublishDiagnosticsParams, Uri};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::connection::ClientOutput;
 use super::diagnose;

@@ -11,7 +11,8 @@ use super::follower::{Listener, Subscriber, Subscription};
 use crate::json::Raw;
 use crate::model::{BackendView, ItemKind, Owner};
 
-/// A source of tools, resources and prompts: an MCP server, or local scripts.
+/// A source of tools, resources and prompts: an MCP server, or local scripts. No method has a default: some backends
+/// forward to others, and a forwarder must not forget one.
 pub trait Backend: Send + Sync {
     /// The backend's status and its current lists.
     fn view(&self) -> Arc<BackendView>;
@@ -21,40 +22,26 @@ pub trait Backend: Send + Sync {
     /// Subscribes to updates of a resource, named by the backend's own URI, until the subscription is dropped.
     fn subscribe<'a>(
         &'a self,
-        _uri: &'a str,
-        _: &'a Subscriber,
-        _: Listener,
-    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
-        Box::pin(std::future::ready(Err(CallError::no_subscriptions(&self.view().name))))
-    }
+        uri: &'a str,
+        subscriber: &'a Subscriber,
+        listener: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>>;
 
     /// How long clients may cache the backend's list of this kind, as of now.
-    fn cache_hint(&self, _: ItemKind) -> CacheHint {
-        CacheHint::default()
-    }
+    fn cache_hint(&self, kind: ItemKind) -> CacheHint;
 
     /// Lists items of this kind again if the current list has outlived the TTL that the backend declared.
-    fn refresh(&self, _: ItemKind) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
+    fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()>;
 
     /// Sends a notification. It is dropped if the backend is not connected.
-    fn notify(&self, _method: String, _params: Option<Raw>) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
+    fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()>;
 
     /// Sends `notifications/roots/list_changed` on the connections that belong to this client alone.
-    fn roots_changed<'a>(&'a self, _: &'a Owner) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
-    }
+    fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()>;
 
     /// Whether calls run inside this process, as a part of the handler that makes them.
-    fn is_in_process(&self) -> bool {
-        false
-    }
+    fn is_in_process(&self) -> bool;
 
     /// Like [`Backend::call`], but blocks the calling fiber until the call has finished.
-    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
-        crate::fiber::wait(self.call(call), runtime)
-    }
+    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError>;
 }

@@ -11,7 +11,8 @@ use crate::json::{Raw, RawRef};
 use crate::model::{Abilities, Owner};
 use crate::wire::{LoggingLevel, RpcError};
 
-/// Receives progress, log messages and questions of a call. The defaults suit callers that are not MCP clients.
+/// Receives progress, log messages and questions of a call. No method has a default: some peers forward to others, and a
+/// forwarder must not forget one.
 pub trait Peer: Send + Sync + Debug {
     fn owner(&self) -> &Owner;
 
@@ -19,37 +20,27 @@ pub trait Peer: Send + Sync + Debug {
     fn abilities(&self) -> Abilities;
 
     /// What the client can be asked now, in this call.
-    fn askable(&self) -> Abilities {
-        self.abilities()
-    }
+    fn askable(&self) -> Abilities;
 
     /// The capabilities that a stateless client declared with this request.
-    fn declared(&self) -> Option<&RawRef> {
-        None
-    }
+    fn declared(&self) -> Option<&RawRef>;
 
-    fn wants_progress(&self) -> bool {
-        false
-    }
+    fn wants_progress(&self) -> bool;
 
     /// The minimum severity of log messages the client wants. `None` if the client did not set one.
-    fn log_level(&self) -> Option<LoggingLevel> {
-        None
-    }
+    fn log_level(&self) -> Option<LoggingLevel>;
 
     /// Whether the client handles the "URL elicitation required" error itself and repeats the call.
-    fn understands_url_error(&self) -> bool {
-        false
-    }
+    fn understands_url_error(&self) -> bool;
 
     /// Forwards progress. Never blocks: progress is dropped if the client does not read fast enough.
-    fn progress(&self, _params: &RawRef) {}
+    fn progress(&self, params: &RawRef);
 
     /// Forwards a log message of the server if the client wants messages of its severity. Never blocks.
-    fn log(&self, _params: &RawRef) {}
+    fn log(&self, params: &RawRef);
 
     /// Forwards any other notification that the server sent during the call. Never blocks.
-    fn notify(&self, _method: &str, _params: Option<&RawRef>) {}
+    fn notify(&self, method: &str, params: Option<&RawRef>);
 
     /// Asks the client. Dropping the future withdraws the question.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
@@ -58,14 +49,10 @@ pub trait Peer: Send + Sync + Debug {
     fn supports_form(&self, question: &Question) -> bool;
 
     /// The same client while none of its calls is running. `None` if it cannot be reached then.
-    fn between_calls(&self) -> Option<Arc<dyn Peer>> {
-        None
-    }
+    fn between_calls(&self) -> Option<Arc<dyn Peer>>;
 
     /// Cancelled when the client's session ends. `None` if the client has no session.
-    fn gone(&self) -> Option<CancellationToken> {
-        None
-    }
+    fn gone(&self) -> Option<CancellationToken>;
 }
 
 /// A request of a server to the client of a call.

@@ -1,12 +1,12 @@
 //! Makes new connections: starts the server's process or reaches its URL, and negotiates the protocol revision.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 
 use super::environment::Environment;
 use super::era_flapping::EraFlapping;

@@ -84,4 +84,12 @@ impl Backend for Handle {
     fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
         Box::pin(self.0.side_connections.roots_changed(owner))
     }
+
+    fn is_in_process(&self) -> bool {
+        false
+    }
+
+    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
+        crate::fiber::wait(self.call(call), runtime)
+    }
 }

@@ -62,4 +62,12 @@ impl Backend for StopOnDrop {
     fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
         self.0.roots_changed(owner)
     }
+
+    fn is_in_process(&self) -> bool {
+        self.0.is_in_process()
+    }
+
+    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
+        self.0.call_blocking(call, runtime)
+    }
 }

@@ -1,8 +1,9 @@
 //! The circuit breaker: after several consecutive failures of a server, calls fail at once for a while.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Instant;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::backend::call::{Answer, CallError};
 use crate::config::CircuitBreaker;

@@ -1,9 +1,9 @@
 //! Tracks how old the lists of a server are, compared to the TTL that the server declared.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::backend::call::CacheHint;

@@ -1,12 +1,12 @@
 //! Connections beside the main one. A session-based server learns the abilities of its client in the handshake, so clients
 //! with different abilities cannot share a connection. With `scope: session` every client has its own.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

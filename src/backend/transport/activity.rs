@@ -1,8 +1,9 @@
 //! Measures how long a request has been silent, for its timeouts.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// How often a paused request is checked. The idle timeout starts anew after a pause, so a coarse interval suffices.
 const PAUSE_CHECK_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,11 +1,11 @@
 //! Notifications of a server that concern the proxy itself: changed lists, updated resources, and the state of
 //! `subscriptions/listen` requests.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 use super::subscriptions::ServerSubscriptions;

@@ -1,12 +1,12 @@
 //! The stdio transport: a child process that reads and writes one message per line.
 
-use parking_lot::Mutex;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -1,11 +1,11 @@
 //! The resources of a server that clients are subscribed to. The server gets one subscription per resource, however many
 //! clients subscribe.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 
 use crate::backend::call::{CallError, Listener, Subscription};

@@ -1,9 +1,9 @@
 //! The Starlark module `re`: regular expressions with linear running time, and globs.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use regex::{Captures, Regex};
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;

@@ -1,11 +1,11 @@
 //! `config()`: the settings that scripts may read. Records which sections were read.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
 use allocative::Allocative;
+use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use starlark::environment::{GlobalsBuilder, Methods, MethodsBuilder};
 use starlark::eval::Evaluator;

@@ -1,9 +1,9 @@
 //! The state that the built-ins of one run of a session script share: their inputs, and what they record.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use starlark::eval::Evaluator;
 use starlark::values::OwnedFrozenValue;
 

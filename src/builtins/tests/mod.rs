@@ -12,12 +12,12 @@ mod pure;
 mod redaction;
 mod replay;
 
-use parking_lot::Mutex;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::{Handler, Plan, Settings, run_session_script};

@@ -10,11 +10,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Peer, Question};
 use crate::json::{Raw, RawRef, raw};
 use crate::model::{Abilities, Owner};
-use crate::wire::RpcError;
+use crate::wire::{LoggingLevel, RpcError};
 use dialog::Dialog;
 use progress::ProgressLine;
 
@@ -84,6 +85,34 @@ impl Peer for TerminalUser {
 
     fn supports_form(&self, _: &Question) -> bool {
         self.abilities.form
+    }
+
+    fn askable(&self) -> Abilities {
+        self.abilities
+    }
+
+    fn declared(&self) -> Option<&RawRef> {
+        None
+    }
+
+    fn log_level(&self) -> Option<LoggingLevel> {
+        None
+    }
+
+    fn understands_url_error(&self) -> bool {
+        false
+    }
+
+    fn log(&self, _: &RawRef) {}
+
+    fn notify(&self, _: &str, _: Option<&RawRef>) {}
+
+    fn between_calls(&self) -> Option<Arc<dyn Peer>> {
+        None
+    }
+
+    fn gone(&self) -> Option<CancellationToken> {
+        None
     }
 }
 

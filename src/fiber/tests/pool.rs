@@ -1,6 +1,5 @@
 //! Fibers of a pool.
 
-use parking_lot::Mutex;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,6 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join_all;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 

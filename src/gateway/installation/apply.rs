@@ -1,9 +1,9 @@
 //! Applies a prepared config: at the start, and again after every change.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::local_tools::LocalTools;

@@ -1,9 +1,9 @@
 //! Against a small server on this machine: what is refused, what is followed, what is sent where.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

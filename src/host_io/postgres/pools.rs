@@ -1,12 +1,12 @@
 //! Connection pools by connection string.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use parking_lot::Mutex;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 use tokio_postgres_rustls::MakeRustlsConnect;

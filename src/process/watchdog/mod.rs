@@ -5,7 +5,6 @@ mod run;
 mod protocol;
 mod group;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -13,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::Pid;
 
 pub use run::run;

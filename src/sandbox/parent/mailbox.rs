@@ -1,8 +1,8 @@
 //! The unread messages of a worker, by branch: each branch of the script is served on its own.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::exit_reason::ExitReason;

@@ -1,9 +1,9 @@
 //! Limits how many scripts run at once, in total and per owner, so that an owner with many scripts delays only their own.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::model::Owner;

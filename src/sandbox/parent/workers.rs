@@ -1,9 +1,9 @@
 //! All sandbox workers of this proxy: how many may run, and a spare one that waits for the next script.
 
-use parking_lot::Mutex;
 use std::io;
 use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 

@@ -1,6 +1,5 @@
 //! The script's only connection to the outside: requests to the proxy and their answers, printed text, and the result.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -9,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::fiber;

@@ -1,7 +1,6 @@
 //! The proxy's handle to the zygote: requests workers, and has them killed. A zygote that dies takes its workers with it;
 //! the next request starts another.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::Shutdown;
@@ -12,6 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::messages::{ZygoteReport, ZygoteRequest};

@@ -1,9 +1,10 @@
 //! The files that one version of a script loads. Each is read once, so every run of that version sees the same texts
 //! even if the files change meanwhile.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::source::Source;
 use crate::script::ScriptError;

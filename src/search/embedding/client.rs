@@ -1,10 +1,10 @@
 //! The HTTP client of an embedding server.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::runtime::Handle;
 

@@ -1,9 +1,9 @@
 //! The running requests of one client by JSON-RPC id, so that `notifications/cancelled` can cancel them.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::json::{Object, RawRef};

@@ -1,9 +1,10 @@
 //! Remembers which server sent a link to a resource. Linked resources need not be listed, so the link is the only way
 //! to find the server for `resources/read`.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::json::{Object, RawRef};
 use crate::model::Principal;

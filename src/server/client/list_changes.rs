@@ -1,9 +1,9 @@
 //! Detects changes of the lists that a client sees, for `list_changed` notifications.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::gateway::{Gateway, SurfaceHandle};

@@ -1,11 +1,11 @@
 //! Implements [`Peer`] for the requesting client: sends it progress, log messages and questions while its request runs.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::client::Client;

@@ -1,10 +1,10 @@
 //! JSON-RPC requests from the proxy to a session-based client, and their responses.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::sink::MessageSink;

@@ -1,10 +1,11 @@
 //! Limits the memory of the replay buffers of all sessions together, in addition to the limit of each session. Over the
 //! limit, the buffers of the streams that finished first are cleared first.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use super::session_stream::StreamState;
 

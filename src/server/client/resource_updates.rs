@@ -1,10 +1,10 @@
 //! The resources that one client is subscribed to, and the updates that have not been sent to it yet.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::backend::{CallError, Listener, Subscriber, Subscription};

@@ -1,11 +1,11 @@
 //! One event stream of a session, with a replay buffer: a client that lost its connection resumes the stream with
 //! `Last-Event-ID`.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 
 use super::replay_budget::ReplayBudget;

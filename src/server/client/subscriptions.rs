@@ -1,9 +1,9 @@
 //! The resource subscriptions of a session, and the task that sends their update notifications.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
 use super::resource_updates;

@@ -1,9 +1,9 @@
 //! The connected clients, for `proxy status`.
 
-use parking_lot::Mutex;
 use std::sync::Weak;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::server::Server;

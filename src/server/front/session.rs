@@ -1,10 +1,11 @@
 //! The session of an HTTP client: its running requests and its event streams.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::server::client::client::Client;
 use crate::server::client::in_flight::InFlight;

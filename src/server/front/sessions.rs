@@ -1,9 +1,10 @@
 //! The open HTTP sessions by id.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::session::Session;
 use crate::model::Principal;

@@ -1,9 +1,9 @@
 //! The stdio front: one client on standard input and output, which may mix session-based and stateless requests.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 

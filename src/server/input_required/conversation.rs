@@ -1,13 +1,13 @@
 //! A call of a stateless client that asks questions while it runs. The client's request ends with the questions, the
 //! call is suspended in this process, and the client's next request brings the answers.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::AbortHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

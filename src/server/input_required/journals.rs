@@ -1,11 +1,11 @@
 //! Questions of script handlers to stateless clients. The client's request ends with the questions, the handler's
 //! journal is saved in the store, and the ticket in `requestState` refers to the journal.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::ticket::{ALREADY_USED, CallFingerprint, TicketTarget};

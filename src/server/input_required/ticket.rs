@@ -1,10 +1,10 @@
 //! Tickets: the `requestState` with which a stateless client answers questions. A ticket is encrypted, belongs to one
 //! principal and one request, can be used once, and expires.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

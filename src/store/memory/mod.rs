@@ -2,11 +2,11 @@
 
 mod values;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, ready};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::bucket::Bucket;
 use super::clock::{Clock, after};

@@ -1,9 +1,9 @@
 //! The connection to Redis: opened by the first operation, reopened after a loss, with a timeout for every operation.
 
-use parking_lot::Mutex;
 use std::future::Future;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisError, RedisResult};
 

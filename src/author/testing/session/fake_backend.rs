@@ -1,5 +1,6 @@
 //! A server that exists only in a test. It is a [`Backend`] like any other and records the calls it receives.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -7,11 +8,11 @@ use serde_json::{Map, Value as Json, json};
 
 use super::recording::Recording;
 use crate::author::testing::world::TestWorld;
-use crate::backend::{Answer, Backend, BackendCall, CallError};
+use crate::backend::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
 use crate::json::{Object, Raw, Schema, raw};
 use crate::model::{
-    BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Status, UriTemplate, error_result, shaped,
-    shaped_contents, shaped_messages,
+    BackendKind, BackendView, Definition, ItemKind, Lists, Owner, ServerInfo, Status, UriTemplate, error_result,
+    shaped, shaped_contents, shaped_messages,
 };
 use crate::wire::{RpcError, code};
 
@@ -157,5 +158,39 @@ impl Backend for FakeBackend {
                 answer = self.handle(&call) => answer.map(|result| Answer { result }),
             }
         })
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Subscriber,
+        _: Listener,
+    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
+        Box::pin(ready(Err(CallError::no_subscriptions(&self.view.name))))
+    }
+
+    fn cache_hint(&self, _: ItemKind) -> CacheHint {
+        CacheHint::default()
+    }
+
+    /// The lists of a fake server never change.
+    fn refresh(&self, _: ItemKind) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn notify(&self, _: String, _: Option<Raw>) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn roots_changed<'a>(&'a self, _: &'a Owner) -> BoxFuture<'a, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn is_in_process(&self) -> bool {
+        false
+    }
+
+    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
+        crate::fiber::wait(self.call(call), runtime)
     }
 }

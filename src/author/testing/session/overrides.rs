@@ -30,6 +30,11 @@ impl TestOverrides for SessionOverrides {
         self.world.print(format_log_line(level, message, fields));
     }
 
+    /// Printed text goes to the log, which is part of the test's output.
+    fn print(&self, _: &str) -> bool {
+        false
+    }
+
     fn mock(&self, kind: &str, request: &RawRef) -> Option<Result<Raw, String>> {
         let call_on_test_thread = |id: &str, argument: &Json| {
             let call = self.world.exchange.call(id, argument.clone());

@@ -1,8 +1,8 @@
 //! A shared list of JSON values that grows during a test, for example the calls that reached a server.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 #[derive(Clone, Debug, Default)]

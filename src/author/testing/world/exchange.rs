@@ -4,13 +4,13 @@
 //! server that is a function of the test sends a message here. The test's thread serves these messages while it waits
 //! for the handler.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value as Json;
 use starlark::eval::Evaluator;
 use starlark::values::Value;

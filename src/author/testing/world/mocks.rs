@@ -1,8 +1,8 @@
 //! Mocks of the network and of commands: replies to requests by the rules that a test registered.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 
 use crate::builtins::glob_matches;

@@ -1,17 +1,18 @@
 //! The user behind the client of a tested session. Answers elicitations with the `answers` of the test, in order.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Peer, Question};
 use crate::diagnostic::Diagnostic;
-use crate::json::{Raw, raw};
+use crate::json::{Raw, RawRef, raw};
 use crate::model::{Abilities, Owner};
-use crate::wire::RpcError;
+use crate::wire::{LoggingLevel, RpcError};
 
 const ELICIT: &str = "elicitation/create";
 
@@ -97,5 +98,39 @@ impl Peer for ScriptedUser {
 
     fn supports_form(&self, _: &Question) -> bool {
         self.abilities.form
+    }
+
+    fn wants_progress(&self) -> bool {
+        false
+    }
+
+    fn progress(&self, _: &RawRef) {}
+
+    fn askable(&self) -> Abilities {
+        self.abilities
+    }
+
+    fn declared(&self) -> Option<&RawRef> {
+        None
+    }
+
+    fn log_level(&self) -> Option<LoggingLevel> {
+        None
+    }
+
+    fn understands_url_error(&self) -> bool {
+        false
+    }
+
+    fn log(&self, _: &RawRef) {}
+
+    fn notify(&self, _: &str, _: Option<&RawRef>) {}
+
+    fn between_calls(&self) -> Option<Arc<dyn Peer>> {
+        None
+    }
+
+    fn gone(&self) -> Option<CancellationToken> {
+        None
     }
 }

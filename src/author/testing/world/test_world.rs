@@ -1,9 +1,9 @@
 //! Everything a test can observe or change, in one value that the test, its sessions and its mocks share.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::runtime::Handle;
 

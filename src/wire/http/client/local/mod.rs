@@ -4,7 +4,6 @@ mod connection;
 mod early_response;
 mod response;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use bytes::Bytes;
 use http::header::HeaderValue;
 use http::{HeaderMap, Method, Request, Uri};
 use http_body_util::Full;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 
 use super::HttpError;
