@@ -179,7 +179,7 @@ async fn a_server_that_keeps_failing_is_left_alone_and_then_tried_again() {
     assert!(text.contains("`fake` is temporarily disabled after 2 consecutive failures"), "{text}");
     assert!(text.contains("no response within") && text.contains("next attempt in"), "{text}");
     assert_eq!(client.call_until_it_works("echo", "{}").await.structured(), "{}");
-    assert!(failure(&client.call("stall", "{}").await).contains("did not answer"), "counted anew");
+    assert!(failure(&client.call("stall", "{}").await).contains("did not respond"), "counted anew");
     works(client).await;
 }
 

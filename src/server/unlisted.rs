@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Server;
-use super::client::client::Client;
+use super::client::state::Client;
 use crate::model::{BackendView, ItemKind, UriTemplate};
 use crate::surface::Surface;
 

@@ -5,11 +5,11 @@ mod build;
 mod definitions;
 mod listing;
 mod mirror;
-mod surface;
+mod contents;
 mod updates;
 mod version;
 
 pub use build::{BuildError, Origin, ScriptSource};
+pub use contents::{PublishedItem, Surface, arguments_value};
 pub use listing::Page;
-pub use surface::{PublishedItem, Surface, arguments_value};
 pub use updates::{NoUpdates, UpdateSource};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::surface::Surface;
+use super::contents::Surface;
 use crate::builtins::Handler;
 use crate::model::ItemKind;
 

@@ -292,7 +292,7 @@ async fn a_mistake_is_told_with_its_place_and_its_cure() {
             "`x.star` to the folder of this file",
         ),
         ("print(backends()['ome'])", "1:7", "Key `\"ome\"` was not found", "did you mean `one`?"),
-        ("print(backends()['a quite other one'])", "1:7", "was not found", "there are `one`"),
+        ("print(backends()['a quite other one'])", "1:7", "was not found", "the servers are `one`"),
         ("print('a' + len('b'))", "1:7", "Operation `+` not supported", "`str(x)` makes text of a value"),
         ("print(config().get('nothing').get('x'))", "1:7", "has no attribute `get`", "it is None here"),
     ] {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::fingerprint::Fingerprint;
-use super::journal::BranchIndex;
 use super::record::{Record, RecordedOutcome};
+use super::shared::BranchIndex;
 use super::{Journal, Question};
 use crate::json::Raw;
 

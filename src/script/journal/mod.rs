@@ -12,14 +12,14 @@
 
 mod cursor;
 mod fingerprint;
-mod journal;
+mod shared;
 mod question;
 mod record;
 mod snapshot;
 
 pub use cursor::JournalCursor;
 pub(super) use cursor::Step;
-pub use journal::Journal;
-pub(super) use journal::MAX_JOURNAL;
 pub use question::Question;
+pub use shared::Journal;
+pub(super) use shared::MAX_JOURNAL;
 pub use snapshot::JournalSnapshot;

@@ -6,7 +6,7 @@ pub(crate) mod resource_updates;
 pub(crate) mod in_flight;
 pub(crate) mod links;
 pub(crate) mod log_level;
-pub(crate) mod client;
+pub(crate) mod state;
 pub(crate) mod sink;
 pub(crate) mod peer;
 pub(crate) mod question_channel;

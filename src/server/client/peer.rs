@@ -8,9 +8,9 @@ use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use super::client::Client;
 use super::question_channel::QuestionSender;
 use super::sink::MessageSink;
+use super::state::Client;
 use super::task_ids;
 use super::task_ids::TaskIds;
 use crate::backend::{Peer, Question};

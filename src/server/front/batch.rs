@@ -6,9 +6,9 @@ use tokio::task::JoinHandle;
 
 use crate::json::Raw;
 use crate::server::Server;
-use crate::server::client::client::Client;
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::sink::MessageSink;
+use crate::server::client::state::Client;
 use crate::server::methods::{self, vendor};
 use crate::wire::{Message, Notification, Request, Response, RpcError, encode};
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::server::Server;
-use crate::server::client::client::Client;
+use crate::server::client::state::Client;
 
 /// The clients with sessions, and when they connected. The session owns the client.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use crate::model::{Owner, Principal};
 use crate::server::Server;
-use crate::server::client::client::Client;
+use crate::server::client::state::Client;
 
 impl Server {
     /// Deletes the values of an ended session in the background.

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::server::client::client::Client;
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::client::session_stream::SessionStream;
 use crate::server::client::sink::MessageSink;
+use crate::server::client::state::Client;
 use crate::wire::http::Frames;
 use crate::wire::{Response, Revision, encode};
 

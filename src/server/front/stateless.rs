@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
-use crate::server::client::client::{Client, surface_handle};
 use crate::server::client::log_level::ClientLogLevel;
+use crate::server::client::state::{Client, surface_handle};
 use crate::surface::Surface;
 use crate::wire::{ClientMeta, LoggingLevel, Request, Revision, RpcError, code, headers, key, params};
 

@@ -14,9 +14,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::backend::CallError;
 use crate::json::{Object, Raw, quote};
 use crate::model::Owner;
-use crate::server::client::client::Client;
 use crate::server::client::peer::ClientPeer;
 use crate::server::client::question_channel::{QuestionReceiver, QueuedQuestion};
+use crate::server::client::state::Client;
 use crate::wire::{RpcError, key};
 
 /// How long to wait for further questions after the first one: concurrent questions are asked together.

@@ -14,9 +14,9 @@ use crate::builtins::Handler;
 use crate::calls::{ItemCall, RequestContext};
 use crate::json::{Object, Raw, raw};
 use crate::server::Server;
-use crate::server::client::client::Client;
 use crate::server::client::peer::{AskBy, ClientPeer};
 use crate::server::client::question_channel::QuestionSender;
+use crate::server::client::state::Client;
 use crate::surface::Surface;
 use crate::wire::RpcError;
 

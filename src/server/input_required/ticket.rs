@@ -91,7 +91,7 @@ impl Tickets {
             expires: now() + lifetime.as_secs().max(1),
         };
         let content = serde_json::to_vec(&ticket).map_err(|error| RpcError::internal(&error.to_string()))?;
-        self.sealer.seal(Purpose::Ticket, &Owner::of_handles(&principal).text(""), &content).map_err(failed)
+        self.sealer.seal(Purpose::Ticket, &Owner::of_handles(principal).text(""), &content).map_err(failed)
     }
 
     /// Redeems a ticket. The error is the same for a modified ticket, a forged ticket, and a ticket of another
@@ -103,7 +103,7 @@ impl Tickets {
         ticket: &str,
     ) -> Result<TicketTarget, RpcError> {
         let refuse = |reason: &str| RpcError::invalid_params(&format!("`requestState` {reason}"));
-        let content = self.sealer.open(Purpose::Ticket, &Owner::of_handles(&principal).text(""), ticket);
+        let content = self.sealer.open(Purpose::Ticket, &Owner::of_handles(principal).text(""), ticket);
         let ticket: Ticket = content
             .and_then(|content| serde_json::from_slice(&content).ok())
             .ok_or_else(|| refuse("is invalid, or was not issued to you"))?;

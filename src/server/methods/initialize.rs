@@ -6,7 +6,7 @@ use super::capabilities;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Principal};
 use crate::server::Server;
-use crate::server::client::client::Client;
+use crate::server::client::state::Client;
 use crate::server::era::encode_for;
 use crate::wire::{Request, Revision, RpcError};
 

@@ -7,7 +7,7 @@ use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, Owner, Principal};
 use crate::seal::Purpose;
 use crate::server::Server;
-use crate::server::client::client::Client;
+use crate::server::client::state::Client;
 use crate::server::era::caching;
 use crate::wire::{Request, RpcError};
 

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::json::{Object, Raw, RawRef};
-use crate::server::client::client::Client;
 use crate::server::client::log_level::ClientLogLevel;
+use crate::server::client::state::Client;
 use crate::wire::{LoggingLevel, Request, RpcError};
 
 pub(super) fn set_level(client: &Client, message: &Request) -> Result<Raw, RpcError> {

@@ -22,9 +22,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
-use super::client::client::Client;
 use super::client::peer::{AskBy, ClientPeer};
 use super::client::sink::MessageSink;
+use super::client::state::Client;
 use crate::backend::Peer;
 use crate::calls::RequestContext;
 use crate::json::Raw;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::capabilities;
 use crate::json::Raw;
 use crate::server::Server;
-use crate::server::client::client::Client;
+use crate::server::client::state::Client;
 use crate::server::era::encode_for;
 use crate::wire::{Revision, RpcError};
 

@@ -12,11 +12,11 @@ use super::{MethodOutcome, capabilities, resources_subscribe, tasks};
 use crate::backend::CallError;
 use crate::json::{Object, RawRef};
 use crate::server::Server;
-use crate::server::client::client::Client;
 use crate::server::client::list_changes::ListChanges;
 use crate::server::client::resource_updates;
 use crate::server::client::resource_updates::ResourceUpdates;
 use crate::server::client::sink::MessageSink;
+use crate::server::client::state::Client;
 use crate::server::era::encode_for;
 use crate::wire::{Id, Request, RpcError, encode, key};
 

@@ -7,7 +7,7 @@ use ::http::{HeaderMap, StatusCode};
 use super::negotiate::{Accepts, is_json};
 use super::{HttpFront, SessionRefusal, session_id};
 use crate::model::Principal;
-use crate::server::client::client::surface_handle;
+use crate::server::client::state::surface_handle;
 use crate::server::era::detect;
 use crate::server::front::session::Session;
 use crate::server::methods::vendor;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::http::HeaderMap;
 
-use crate::server::client::client::Client;
+use crate::server::client::state::Client;
 
 /// The names of the exposed headers, in lower case.
 pub(super) struct RequestHeaders(Vec<String>);
