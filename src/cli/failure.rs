@@ -7,29 +7,29 @@ use crate::diagnostic::Diagnostic;
 use crate::surface::BuildError;
 
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct CommandFailure {
     code: u8,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Failure {
+impl CommandFailure {
     /// The operation failed: exit code 1.
     pub(super) fn failed(diagnostic: Diagnostic) -> Self {
-        Failure { code: 1, diagnostics: vec![diagnostic] }
+        CommandFailure { code: 1, diagnostics: vec![diagnostic] }
     }
 
     /// A failure whose reason the command has already printed.
     pub(super) fn already_reported(code: u8) -> Self {
-        Failure { code, diagnostics: Vec::new() }
+        CommandFailure { code, diagnostics: Vec::new() }
     }
 
     /// The config or the usage is wrong: exit code 2.
     pub(super) fn config(diagnostics: Vec<Diagnostic>) -> Self {
-        Failure { code: 2, diagnostics }
+        CommandFailure { code: 2, diagnostics }
     }
 
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Failure::config(vec![Diagnostic::error(message)])
+        CommandFailure::config(vec![Diagnostic::error(message)])
     }
 
     /// The exit code and the messages.
@@ -43,23 +43,23 @@ impl Failure {
     }
 }
 
-impl From<Diagnostic> for Failure {
+impl From<Diagnostic> for CommandFailure {
     fn from(diagnostic: Diagnostic) -> Self {
-        Failure::config(vec![diagnostic])
+        CommandFailure::config(vec![diagnostic])
     }
 }
 
-impl From<&BuildError> for Failure {
+impl From<&BuildError> for CommandFailure {
     fn from(error: &BuildError) -> Self {
         match error {
-            BuildError::Script(diagnostic) => Failure::failed(Diagnostic::clone(diagnostic)),
-            BuildError::Unread(diagnostic) => Failure::config(vec![Diagnostic::clone(diagnostic)]),
+            BuildError::Script(diagnostic) => CommandFailure::failed(Diagnostic::clone(diagnostic)),
+            BuildError::Unread(diagnostic) => CommandFailure::config(vec![Diagnostic::clone(diagnostic)]),
         }
     }
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for CommandFailure {
     fn from(error: std::io::Error) -> Self {
-        Failure::failed(Diagnostic::error(error.to_string()))
+        CommandFailure::failed(Diagnostic::error(error.to_string()))
     }
 }

@@ -6,7 +6,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::output;
 use crate::diagnostic::nearest;
 
@@ -17,19 +17,22 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 pub(super) type LogWriter = tracing_appender::non_blocking::WorkerGuard;
 
 /// Starts logging at `level`, or with `default_filter` if there is no level.
-pub(super) fn start(level: Option<&str>, default_filter: &str) -> Result<LogWriter, Failure> {
+pub(super) fn start(level: Option<&str>, default_filter: &str) -> Result<LogWriter, CommandFailure> {
     let level = match level {
         Some(level) if LEVELS.contains(&level) => level,
         Some("warning") => "warn",
         Some(other) => {
             let hint = nearest(other, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(Failure::usage(format!("unknown log level `{other}` (known: {}){hint}", LEVELS.join(", "))));
+            return Err(CommandFailure::usage(format!(
+                "unknown log level `{other}` (known: {}){hint}",
+                LEVELS.join(", ")
+            )));
         }
         None => default_filter,
     };
     // At lower levels these crates log whole messages, including secrets.
     let filter = format!("{level},hyper=warn,reqwest=warn,h2=warn,rustls=warn,audit=error");
-    let filter = EnvFilter::try_new(filter).map_err(|error| Failure::usage(error.to_string()))?;
+    let filter = EnvFilter::try_new(filter).map_err(|error| CommandFailure::usage(error.to_string()))?;
     let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
     tracing_subscriber::fmt()
         .with_env_filter(filter)

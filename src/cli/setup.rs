@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use tokio::runtime::Runtime;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{output, spinner, terminal};
 use crate::config::{self, Config};
 use crate::control;
@@ -59,7 +59,7 @@ impl SourceArgs {
         }
     }
 
-    pub(super) fn load(&self) -> Result<LoadedConfig, Failure> {
+    pub(super) fn load(&self) -> Result<LoadedConfig, CommandFailure> {
         let folder = std::env::current_dir()?;
         let quick = !self.servers.is_empty() || !self.extensions.is_empty();
         // With servers or extensions on the command line, a config file is used only if `--config` names it.
@@ -78,7 +78,7 @@ impl SourceArgs {
         Ok(LoadedConfig { config, bundled })
     }
 
-    fn apply(&self, config: &mut Config, folder: &Path) -> Result<(), Failure> {
+    fn apply(&self, config: &mut Config, folder: &Path) -> Result<(), CommandFailure> {
         let mut problems = Vec::new();
         for argument in &self.servers {
             let added = config::quick::server_from_argument(argument)
@@ -91,13 +91,13 @@ impl SourceArgs {
         if let Some(script) = &self.script {
             problems.extend(config.set_script_file(&folder.join(script)).err());
         }
-        if problems.is_empty() { Ok(()) } else { Err(Failure::config(problems)) }
+        if problems.is_empty() { Ok(()) } else { Err(CommandFailure::config(problems)) }
     }
 }
 
-fn load_file(path: &Path) -> Result<Config, Failure> {
+fn load_file(path: &Path) -> Result<Config, CommandFailure> {
     let environment = |name: &str| std::env::var(name).ok();
-    let (config, warnings) = config::load(path, &environment).map_err(Failure::config)?;
+    let (config, warnings) = config::load(path, &environment).map_err(CommandFailure::config)?;
     output::diagnostics(&warnings);
     Ok(config)
 }
@@ -128,7 +128,7 @@ pub(super) fn control_folder() -> PathBuf {
     control::folder(runtime.as_deref(), &std::env::temp_dir())
 }
 
-pub(super) fn options(bundled: bool) -> Result<GatewayOptions, Failure> {
+pub(super) fn options(bundled: bool) -> Result<GatewayOptions, CommandFailure> {
     Ok(GatewayOptions {
         cache_folder: xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
         executable: std::env::current_exe()?,
@@ -146,7 +146,7 @@ pub(super) fn variables() -> Vec<(String, String)> {
 
 /// A single-threaded runtime for all I/O: passing a message between threads costs more than parsing it. Script handlers
 /// run on worker threads.
-pub(super) fn runtime() -> Result<Runtime, Failure> {
+pub(super) fn runtime() -> Result<Runtime, CommandFailure> {
     crate::fiber::batch_wakeups();
     Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -155,11 +155,11 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 }
 
 /// Starts the servers, waits until each is up or has failed, and returns the state of each.
-pub(super) fn server_states(source: &SourceArgs) -> Result<Vec<Arc<BackendView>>, Failure> {
+pub(super) fn server_states(source: &SourceArgs) -> Result<Vec<Arc<BackendView>>, CommandFailure> {
     let loaded = source.load()?;
     let options = options(loaded.bundled)?;
     runtime()?.block_on(async {
-        let gateway = Gateway::start(&loaded.config, &options).map_err(Failure::config)?;
+        let gateway = Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?;
         spinner::with("starting the servers", gateway.servers_settled()).await;
         output::diagnostics(&gateway.extension_problems());
         let backends = gateway.snapshot().backends.clone();
@@ -174,8 +174,8 @@ pub(super) fn server_states(source: &SourceArgs) -> Result<Vec<Arc<BackendView>>
 pub(super) fn with_gateway<T>(
     source: &SourceArgs,
     tool: Option<&str>,
-    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
     with_loaded(&source.load()?, tool, work)
 }
 
@@ -183,11 +183,11 @@ pub(super) fn with_gateway<T>(
 pub(super) fn with_loaded<T>(
     loaded: &LoadedConfig,
     tool: Option<&str>,
-    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
     let options = options(loaded.bundled)?;
     runtime()?.block_on(async {
-        let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
+        let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
         gateway.sole_client(terminal::abilities());
         let names: Vec<&str> = loaded.config.servers.keys().map(String::as_str).collect();
         let label = if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) };
@@ -202,10 +202,10 @@ pub(super) fn with_loaded<T>(
                 let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
                 match own {
                     Ok(surface) => work(&gateway, surface).await,
-                    Err(error) => Err(Failure::from(error.as_ref())),
+                    Err(error) => Err(CommandFailure::from(error.as_ref())),
                 }
             }
-            Err(error) => Err(Failure::from(error.as_ref())),
+            Err(error) => Err(CommandFailure::from(error.as_ref())),
         };
         gateway.stop().await;
         outcome
@@ -213,10 +213,10 @@ pub(super) fn with_loaded<T>(
 }
 
 /// Fails if there are servers and none of them is ready. The list of servers has already been printed.
-pub(super) fn unless_all_failed(backends: &[Arc<BackendView>]) -> Result<(), Failure> {
+pub(super) fn unless_all_failed(backends: &[Arc<BackendView>]) -> Result<(), CommandFailure> {
     let mut servers = backends.iter().filter(|backend| backend.kind != BackendKind::Extension).peekable();
     let failed = servers.peek().is_some() && servers.all(|server| server.status != Status::Ready);
-    if failed { Err(Failure::already_reported(1)) } else { Ok(()) }
+    if failed { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
 }
 
 /// Prints a warning for each server and extension that is not available.

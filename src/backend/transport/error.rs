@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::wire::RpcError;
-use crate::wire::http::{Answer, HttpError};
+use crate::wire::http::{HttpAnswer, HttpError};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum TransportError {
@@ -30,7 +30,7 @@ pub(crate) enum TransportError {
 }
 
 impl TransportError {
-    pub(crate) fn unexpected(answer: &Answer) -> Self {
+    pub(crate) fn unexpected(answer: &HttpAnswer) -> Self {
         let (status, content_type) = (answer.status().as_u16(), answer.content_type().to_owned());
         TransportError::Unexpected(UnexpectedAnswer { status, content_type })
     }

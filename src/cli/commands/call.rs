@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::backend::CallError;
 use crate::backend::Peer;
 use crate::calls::{ItemCall, RequestContext};
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, terminal};
 use crate::diagnostic::{Diagnostic, nearest};
@@ -42,12 +42,11 @@ pub(crate) struct CallArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &CallArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &CallArgs) -> Result<(), CommandFailure> {
     let timeout = match &args.timeout {
-        Some(text) => Some(
-            crate::config::duration(text)
-                .ok_or_else(|| Failure::usage(format!("invalid duration `{text}`: write it as 10s, 500ms or 2m")))?,
-        ),
+        Some(text) => Some(crate::config::duration(text).ok_or_else(|| {
+            CommandFailure::usage(format!("invalid duration `{text}`: write it as 10s, 500ms or 2m"))
+        })?),
         None => None,
     };
     // Report malformed arguments before starting any server.
@@ -61,7 +60,7 @@ pub(super) fn run(args: &CallArgs) -> Result<(), Failure> {
     } else {
         show(&result);
     }
-    if failed { Err(Failure::already_reported(1)) } else { Ok(()) }
+    if failed { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
 }
 
 async fn call(
@@ -69,7 +68,7 @@ async fn call(
     gateway: &Arc<Gateway>,
     surface: Arc<Surface>,
     timeout: Option<Duration>,
-) -> Result<Value, Failure> {
+) -> Result<Value, CommandFailure> {
     let name = &args.tool;
     let principal = match &args.as_user {
         Some(sub) => Identity::new(&args.source.load()?.config.tokens).named(sub),
@@ -77,13 +76,13 @@ async fn call(
     };
     let view = SurfaceHandle::of(SurfaceKey { principal: principal.clone(), client: Arc::default() });
     let surface = match &args.as_user {
-        Some(_) => gateway.surface(&view).await.map_err(|error| Failure::from(error.as_ref()))?,
+        Some(_) => gateway.surface(&view).await.map_err(|error| CommandFailure::from(error.as_ref()))?,
         None => surface,
     };
     let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface, gateway)) };
     let schema = entry.definition.member("inputSchema").unwrap_or_default();
     let result = call_tool(gateway, &surface, principal, name, &Value::Object(values(args, &schema)?), timeout).await?;
-    serde_json::from_str(result.get()).map_err(|error| Failure::usage(error.to_string()))
+    serde_json::from_str(result.get()).map_err(|error| CommandFailure::usage(error.to_string()))
 }
 
 /// Calls a published tool as the given user.
@@ -94,7 +93,7 @@ pub(super) async fn call_tool(
     name: &str,
     arguments: &Value,
     timeout: Option<Duration>,
-) -> Result<Raw, Failure> {
+) -> Result<Raw, CommandFailure> {
     let params = crate::json::raw(&json!({"name": name, "arguments": arguments}));
     let user = terminal::user();
     let peer = user.clone().map(|user| user as Arc<dyn Peer>);
@@ -113,20 +112,20 @@ pub(super) async fn call_tool(
         Err(limit) => {
             request.cancel.cancel();
             let message = format!("`{name}` did not answer within {} s", limit.as_secs_f32());
-            return Err(Failure::failed(Diagnostic::error(message)));
+            return Err(CommandFailure::failed(Diagnostic::error(message)));
         }
     };
     match outcome {
         Ok(result) => Ok(result),
-        Err(CallError::Rejected(error)) => Err(Failure::failed(Diagnostic::error(error.message()))),
+        Err(CallError::Rejected(error)) => Err(CommandFailure::failed(Diagnostic::error(error.message()))),
         Err(CallError::Unknown | CallError::Cancelled | CallError::Asks(_)) => {
-            Err(Failure::failed(Diagnostic::error(format!("`{name}` was not called"))))
+            Err(CommandFailure::failed(Diagnostic::error(format!("`{name}` was not called"))))
         }
-        Err(error) => Err(Failure::failed(Diagnostic::error(error.to_string()))),
+        Err(error) => Err(CommandFailure::failed(Diagnostic::error(error.to_string()))),
     }
 }
 
-fn unknown_tool(name: &str, surface: &Surface, gateway: &Gateway) -> Failure {
+fn unknown_tool(name: &str, surface: &Surface, gateway: &Gateway) -> CommandFailure {
     // A broken extension may be the one that offers the tool.
     output::diagnostics(&gateway.extension_problems());
     let mut diagnostic = Diagnostic::error(format!("unknown tool `{name}`"));
@@ -138,28 +137,28 @@ fn unknown_tool(name: &str, surface: &Surface, gateway: &Gateway) -> Failure {
         && surface.search_index().ready().tools().iter().any(|tool| tool.definition.key() == name)
     {
         let hint = format!("call it through `call_tool`: `proxy call call_tool tool_name={name} parameters='{{...}}'`");
-        return Failure::failed(diagnostic.hint(hint));
+        return CommandFailure::failed(diagnostic.hint(hint));
     }
     let names: Vec<&str> = surface.tools().map(|entry| entry.definition.key()).collect();
-    Failure::failed(match nearest(name, names) {
+    CommandFailure::failed(match nearest(name, names) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic.hint("`proxy list-tools` lists the published tools"),
     })
 }
 
-fn values(args: &CallArgs, schema: &Value) -> Result<Map<String, Value>, Failure> {
+fn values(args: &CallArgs, schema: &Value) -> Result<Map<String, Value>, CommandFailure> {
     let mut values = match &args.args {
         Some(text) => match serde_json::from_str(text) {
             Ok(Value::Object(values)) => values,
-            Ok(_) => return Err(Failure::usage("--args must be a JSON object")),
-            Err(error) => return Err(Failure::usage(format!("--args is not valid JSON: {error}"))),
+            Ok(_) => return Err(CommandFailure::usage("--args must be a JSON object")),
+            Err(error) => return Err(CommandFailure::usage(format!("--args is not valid JSON: {error}"))),
         },
         None => Map::new(),
     };
     for pair in &args.pairs {
         let (name, text) = pair
             .split_once('=')
-            .ok_or_else(|| Failure::usage(format!("invalid argument `{pair}`: write it as NAME=VALUE")))?;
+            .ok_or_else(|| CommandFailure::usage(format!("invalid argument `{pair}`: write it as NAME=VALUE")))?;
         let is_string = schema["properties"][name]["type"] == "string";
         let value = if is_string { None } else { serde_json::from_str(text).ok() };
         values.insert(name.to_owned(), value.unwrap_or_else(|| Value::from(text)));

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::author::check::{CheckReport, Item, scripts};
 use crate::author::lint::{self, Role};
 use crate::author::published::{PublishedChanges, PublishedFile};
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, Location, Severity};
@@ -36,10 +36,10 @@ pub(crate) struct CheckArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
     let mut report = CheckReport::default();
     let mut code = 0;
-    let mut note = |outcome: Result<(), Failure>, report: &mut CheckReport| {
+    let mut note = |outcome: Result<(), CommandFailure>, report: &mut CheckReport| {
         if let Err(failure) = outcome {
             let (failed, problems) = failure.into_parts();
             code = code.max(failed);
@@ -69,10 +69,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
         Severity::Note => false,
     };
     let code = if report.problems.iter().any(failing) { code.max(1) } else { code };
-    if code == 0 { Ok(()) } else { Err(Failure::already_reported(code)) }
+    if code == 0 { Ok(()) } else { Err(CommandFailure::already_reported(code)) }
 }
 
-fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Result<(), Failure> {
+fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Result<(), CommandFailure> {
     let loaded = source.load()?;
     report.add_scripts(&loaded.config);
     let options = setup::options(loaded.bundled)?;
@@ -87,17 +87,17 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
             Ok(())
         });
     }
-    let offline = Offline::look(&loaded.config, &options).map_err(Failure::config)?;
+    let offline = Offline::look(&loaded.config, &options).map_err(CommandFailure::config)?;
     report.add_servers(&offline.snapshot);
     report.add(offline.extension_problems.iter().cloned());
-    let surface = offline.build().map_err(|error| Failure::from(&error))?;
+    let surface = offline.build().map_err(|error| CommandFailure::from(&error))?;
     report.add_surface(&surface, &offline.snapshot, record.as_ref());
     Ok(())
 }
 
 /// Checks a single script according to its role. A session script runs over the servers of the config.
-fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut CheckReport) -> Result<(), Failure> {
-    let script = scripts::read(file).map_err(|problem| Failure::config(vec![problem]))?;
+fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut CheckReport) -> Result<(), CommandFailure> {
+    let script = scripts::read(file).map_err(|problem| CommandFailure::config(vec![problem]))?;
     let role = Role::of(&script);
     if role == Role::Session {
         return check_config(&source.with_script(file), live, report);
@@ -106,9 +106,9 @@ fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut Check
     if role == Role::Extension { check_extension(&script, report) } else { Ok(()) }
 }
 
-fn check_extension(script: &script::Source, report: &mut CheckReport) -> Result<(), Failure> {
+fn check_extension(script: &script::Source, report: &mut CheckReport) -> Result<(), CommandFailure> {
     let host_io = Arc::new(HostIo::new(setup::variables(), None));
-    let loaded = extension::load(script, &Limits::SESSION_SCRIPT, &host_io).map_err(Failure::failed)?;
+    let loaded = extension::load(script, &Limits::SESSION_SCRIPT, &host_io).map_err(CommandFailure::failed)?;
     let Some(extension) = loaded else {
         report.add([Diagnostic::warning(format!("`{}` does not define an extension", script.name))]);
         return Ok(());

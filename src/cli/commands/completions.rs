@@ -3,7 +3,7 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
@@ -11,7 +11,7 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(super) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &CompletionsArgs) -> Result<(), CommandFailure> {
     clap_complete::generate(args.shell, &mut crate::cli::command(), "proxy", &mut std::io::stdout());
     Ok(())
 }

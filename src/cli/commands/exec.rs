@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::call::call_tool;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::cli::setup::{self, SourceArgs};
 use crate::config::CodeMode;
@@ -43,12 +43,12 @@ pub(crate) struct ExecArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &ExecArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ExecArgs) -> Result<(), CommandFailure> {
     let data = match args.data.as_deref().map(serde_json::from_str::<Value>) {
         None => json!({}),
         Some(Ok(data @ Value::Object(_))) => data,
-        Some(Ok(_)) => return Err(Failure::usage("--data must be a JSON object")),
-        Some(Err(error)) => return Err(Failure::usage(format!("--data is not valid JSON: {error}"))),
+        Some(Ok(_)) => return Err(CommandFailure::usage("--data must be a JSON object")),
+        Some(Err(error)) => return Err(CommandFailure::usage(format!("--data is not valid JSON: {error}"))),
     };
     let script = read_script(&args.file)?;
     Workers::shared().warm_up();
@@ -65,10 +65,11 @@ pub(super) fn run(args: &ExecArgs) -> Result<(), Failure> {
     show(&serde_json::from_str(result.get()).unwrap_or_default(), args.json)
 }
 
-fn read_script(script: &str) -> Result<String, Failure> {
+fn read_script(script: &str) -> Result<String, CommandFailure> {
     if script != "-" {
         let problem = |error| Diagnostic::error(format!("cannot read `{script}`: {error}"));
-        return std::fs::read_to_string(Path::new(script)).map_err(|error| Failure::config(vec![problem(error)]));
+        return std::fs::read_to_string(Path::new(script))
+            .map_err(|error| CommandFailure::config(vec![problem(error)]));
     }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
@@ -137,7 +138,7 @@ async fn call(gateway: &Arc<Gateway>, surface: &Arc<Surface>, tool: &str, argume
     }
 }
 
-fn local_user() -> Result<Principal, Failure> {
+fn local_user() -> Result<Principal, CommandFailure> {
     Ok(Identity::local_user(&setup::options(false)?.variables))
 }
 
@@ -155,10 +156,10 @@ async fn search(surface: &Arc<Surface>, query: String, limit: usize) -> Raw {
     found.await.unwrap_or_else(|error| error_result(&error.to_string()))
 }
 
-fn show(result: &Value, as_json: bool) -> Result<(), Failure> {
+fn show(result: &Value, as_json: bool) -> Result<(), CommandFailure> {
     if result["isError"] == Value::Bool(true) {
         let reason = result["content"][0]["text"].as_str().unwrap_or_default();
-        return Err(Failure::failed(Diagnostic::error(reason)));
+        return Err(CommandFailure::failed(Diagnostic::error(reason)));
     }
     let structured = &result["structuredContent"];
     if as_json {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, table};
 use crate::diagnostic::Diagnostic;
@@ -29,14 +29,14 @@ pub(crate) struct FindArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &FindArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &FindArgs) -> Result<(), CommandFailure> {
     let query = args.query.join(" ");
     let limit = args.limit;
     if query.trim().is_empty() {
-        return Err(Failure::usage("QUERY is empty: describe what the tool should do"));
+        return Err(CommandFailure::usage("QUERY is empty: describe what the tool should do"));
     }
     if limit == 0 {
-        return Err(Failure::usage("--limit must be 1 or more"));
+        return Err(CommandFailure::usage("--limit must be 1 or more"));
     }
     let (shared, hits) = setup::with_gateway(&args.source, None, async |gateway, surface| {
         setup::report_missing(gateway);
@@ -48,7 +48,7 @@ pub(super) fn run(args: &FindArgs) -> Result<(), Failure> {
             let hits = index.search(&query, limit);
             (shared, hits)
         });
-        found.await.map_err(|error| Failure::failed(Diagnostic::error(error.to_string())))
+        found.await.map_err(|error| CommandFailure::failed(Diagnostic::error(error.to_string())))
     })?;
     let index = shared.ready();
     if args.json {
@@ -60,7 +60,7 @@ pub(super) fn run(args: &FindArgs) -> Result<(), Failure> {
     }
     if hits.is_empty() && !args.json {
         let message = format!("no match among {}", table::count(index.tools().len(), "tool"));
-        return Err(Failure::failed(
+        return Err(CommandFailure::failed(
             Diagnostic::error(message).hint("try other words; `proxy list-tools` lists all tools"),
         ));
     }

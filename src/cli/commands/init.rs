@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::config::{self, import};
 use crate::diagnostic::Diagnostic;
@@ -26,12 +26,12 @@ pub(crate) struct InitArgs {
     force: bool,
 }
 
-pub(super) fn run(args: &InitArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
     let target = &args.output;
     if target.exists() && !args.force {
         let diagnostic = Diagnostic::error(format!("`{}` already exists", target.display()))
             .hint("use --force to overwrite it, or --output FILE to write another file");
-        return Err(Failure::failed(diagnostic));
+        return Err(CommandFailure::failed(diagnostic));
     }
     let text = match &args.from {
         None => config::template().to_owned(),
@@ -43,8 +43,9 @@ pub(super) fn run(args: &InitArgs) -> Result<(), Failure> {
             }
         },
     };
-    write(target, &text, args.from.is_some())
-        .map_err(|error| Failure::failed(Diagnostic::error(format!("cannot write `{}`: {error}", target.display()))))?;
+    write(target, &text, args.from.is_some()).map_err(|error| {
+        CommandFailure::failed(Diagnostic::error(format!("cannot write `{}`: {error}", target.display())))
+    })?;
     let option =
         if target.as_os_str() == "proxy.yaml" { String::new() } else { format!(" --config {}", target.display()) };
     output::err(&format!("wrote {}. Next: `proxy check{option}`, then `proxy serve{option}`", target.display()));
@@ -63,10 +64,10 @@ fn write(target: &Path, text: &str, private: bool) -> std::io::Result<()> {
 }
 
 /// Imports a config after the user has confirmed what it starts, because a config can run arbitrary programs.
-fn imported(from: &Path, yes: bool) -> Result<Option<String>, Failure> {
+fn imported(from: &Path, yes: bool) -> Result<Option<String>, CommandFailure> {
     let text = std::fs::read_to_string(from)
-        .map_err(|error| Failure::usage(format!("cannot read `{}`: {error}", from.display())))?;
-    let imported = import::import(from, &text).map_err(Failure::config)?;
+        .map_err(|error| CommandFailure::usage(format!("cannot read `{}`: {error}", from.display())))?;
+    let imported = import::import(from, &text).map_err(CommandFailure::config)?;
     output::diagnostics(&imported.warnings);
     output::err("this config starts or connects to:");
     for line in import::commands(&imported) {
@@ -78,9 +79,9 @@ fn imported(from: &Path, yes: bool) -> Result<Option<String>, Failure> {
     Ok(Some(import::render_yaml(&imported)))
 }
 
-fn confirmed() -> Result<bool, Failure> {
+fn confirmed() -> Result<bool, CommandFailure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("standard input is not a terminal: pass --yes to accept these commands"));
+        return Err(CommandFailure::usage("standard input is not a terminal: pass --yes to accept these commands"));
     }
     let _ = write!(std::io::stderr(), "write the config? [y/N] ");
     let mut answer = String::new();

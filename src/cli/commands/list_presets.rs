@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::builtins::presets::PRESETS;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{output, table};
 
 #[derive(Debug, Args)]
@@ -14,7 +14,7 @@ pub(crate) struct ListPresetsArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &ListPresetsArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ListPresetsArgs) -> Result<(), CommandFailure> {
     if args.json {
         let presets: Vec<_> = PRESETS
             .iter()

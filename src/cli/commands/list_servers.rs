@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, table};
 use crate::model::BackendView;
@@ -16,7 +16,7 @@ pub(crate) struct ListServersArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &ListServersArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ListServersArgs) -> Result<(), CommandFailure> {
     // The session script does not run: its errors must not hide the status of the servers.
     let backends = setup::server_states(&args.source)?;
     if args.json {

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::builtins::Handler;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, nearest};
@@ -33,7 +33,7 @@ struct ToolRow {
     definition: Value,
 }
 
-pub(super) fn run(args: &ListToolsArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ListToolsArgs) -> Result<(), CommandFailure> {
     let (tools, backends) = setup::with_gateway(&args.source, None, async |gateway, surface| {
         setup::report_missing(gateway);
         check_server(args.server.as_deref(), gateway)?;
@@ -56,12 +56,12 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<(), Failure> {
     setup::unless_all_failed(&backends)
 }
 
-fn check_server(name: Option<&str>, gateway: &Gateway) -> Result<(), Failure> {
+fn check_server(name: Option<&str>, gateway: &Gateway) -> Result<(), CommandFailure> {
     let snapshot = gateway.snapshot();
     let Some(name) = name.filter(|name| snapshot.backend(name).is_none()) else { return Ok(()) };
     let names: Vec<&str> = snapshot.backends.iter().map(|backend| backend.name.as_ref()).collect();
     let diagnostic = Diagnostic::error(format!("unknown server `{name}`"));
-    Err(Failure::failed(match nearest(name, names.iter().copied()) {
+    Err(CommandFailure::failed(match nearest(name, names.iter().copied()) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic.hint(format!("known servers: {}", names.join(", "))),
     }))

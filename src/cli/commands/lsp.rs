@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::author::lsp::{self, LspEnd, Workspace};
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
 
 #[derive(Debug, Args)]
@@ -18,13 +18,13 @@ pub(crate) struct LspArgs {
     stdio: bool,
 }
 
-pub(super) fn run(args: &LspArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &LspArgs) -> Result<(), CommandFailure> {
     let folder = std::env::current_dir()?;
     let config = args.config.as_ref().map(|config| folder.join(config));
     let workspace = Workspace { config, folder, options: setup::options(false)? };
     let output = Box::new(std::io::stdout());
     match lsp::serve(std::io::stdin().lock(), output, workspace)? {
         LspEnd::Asked => Ok(()),
-        LspEnd::Unasked => Err(Failure::already_reported(1)),
+        LspEnd::Unasked => Err(CommandFailure::already_reported(1)),
     }
 }

@@ -20,7 +20,7 @@ mod types;
 
 use clap::Subcommand;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 
 /// The first line of each comment is what `proxy --help` shows. [`super::help`] puts every command into a group.
 #[derive(Debug, Subcommand)]
@@ -72,7 +72,7 @@ impl Command {
         }
     }
 
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), CommandFailure> {
         match self {
             Command::Serve(args) => serve::run(args),
             Command::Status(args) => status::run(&args),

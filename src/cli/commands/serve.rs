@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::author::check::unpublished;
 use crate::author::published::PublishedFile;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, table};
 use crate::config::Config;
@@ -37,7 +37,7 @@ pub(crate) struct ServeArgs {
     insecure: bool,
 }
 
-pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
+pub(super) fn run(args: ServeArgs) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
     let options = setup::options(loaded.bundled)?;
     let runtime = setup::runtime()?;
@@ -47,7 +47,7 @@ pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
     outcome
 }
 
-async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -> Result<(), Failure> {
+async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -> Result<(), CommandFailure> {
     let config = loaded.config;
     let listener = match &args.http {
         Some(address) => Some(bind(&config, address.as_deref(), args.insecure).await?),
@@ -59,7 +59,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
              servers,\n`proxy init --from FILE` imports the config of your client.",
         );
     }
-    let gateway = Arc::new(Gateway::start(&config, &options).map_err(Failure::config)?);
+    let gateway = Arc::new(Gateway::start(&config, &options).map_err(CommandFailure::config)?);
     let source = args.source;
     let reread: Reread =
         Arc::new(move || source.load().map(|loaded| loaded.config).map_err(|failure| failure.into_parts().1));
@@ -69,7 +69,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
         tokio::spawn(record.follow(gateway.watch()));
     }
     let key_error =
-        |error: getrandom::Error| Failure::failed(Diagnostic::error(format!("cannot generate keys: {error}")));
+        |error: getrandom::Error| CommandFailure::failed(Diagnostic::error(format!("cannot generate keys: {error}")));
     let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(key_error)?;
     let _control = control(&gateway, &server);
     let stdio = listener.is_none();
@@ -115,28 +115,28 @@ fn control(gateway: &Arc<Gateway>, server: &Server) -> Option<Control> {
 }
 
 /// Reports an error of the first script run, even if the client disconnected before it could see the error.
-async fn first_run(gateway: &Gateway) -> Result<(), Failure> {
+async fn first_run(gateway: &Gateway) -> Result<(), CommandFailure> {
     match tokio::time::timeout(DRAIN_TIMEOUT, gateway.shared()).await {
-        Ok(Err(error)) => Err(Failure::from(error.as_ref())),
+        Ok(Err(error)) => Err(CommandFailure::from(error.as_ref())),
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }
 
 /// Completes only with a fatal error: the script cannot run, or a required server is not available.
-async fn fatal_error(gateway: &Gateway) -> Failure {
+async fn fatal_error(gateway: &Gateway) -> CommandFailure {
     let first = async {
         match gateway.shared().await {
             Ok(_) => {
                 print_summary(gateway);
                 std::future::pending().await
             }
-            Err(error) => Failure::from(error.as_ref()),
+            Err(error) => CommandFailure::from(error.as_ref()),
         }
     };
     let required = async {
         match gateway.required_servers().await {
             Ok(()) => std::future::pending().await,
-            Err(diagnostic) => Failure::failed(diagnostic),
+            Err(diagnostic) => CommandFailure::failed(diagnostic),
         }
     };
     tokio::select! {
@@ -164,11 +164,11 @@ fn print_summary(gateway: &Gateway) {
     }
 }
 
-async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<Listener, Failure> {
+async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<Listener, CommandFailure> {
     let address = &with_host(address.unwrap_or(&config.serve.http));
     let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);
     let bound = Listener::bind(address, &config.serve.path, &config.serve.allowed_origins, cap).await;
-    let listener = bound.map_err(|error| Failure::usage(format!("cannot listen on `{address}`: {error}")))?;
+    let listener = bound.map_err(|error| CommandFailure::usage(format!("cannot listen on `{address}`: {error}")))?;
     let actual: SocketAddr = listener.address()?;
     if !actual.ip().is_loopback() && config.tokens.is_empty() && !insecure {
         let diagnostic = Diagnostic::error(format!("`{address}` is reachable from other machines without authentication"))
@@ -186,7 +186,7 @@ fn with_host(address: &str) -> String {
     }
 }
 
-async fn serve_http(config: &Config, server: Server, listener: Listener) -> Result<(), Failure> {
+async fn serve_http(config: &Config, server: Server, listener: Listener) -> Result<(), CommandFailure> {
     output::err(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
     let front = HttpFront::new(server, &config.serve);
     let stop = CancellationToken::new();
@@ -216,7 +216,7 @@ async fn shutdown_signal() {
 }
 
 /// Completes on a shutdown signal on stdio; over HTTP, `serve_http` handles the signal.
-async fn stdio_shutdown(stdio: bool) -> Result<(), Failure> {
+async fn stdio_shutdown(stdio: bool) -> Result<(), CommandFailure> {
     if stdio {
         shutdown_signal().await;
         return Ok(());

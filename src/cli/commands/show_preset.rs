@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::builtins::presets;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 
 #[derive(Debug, Args)]
@@ -12,7 +12,7 @@ pub(crate) struct ShowPresetArgs {
     name: String,
 }
 
-pub(super) fn run(args: &ShowPresetArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ShowPresetArgs) -> Result<(), CommandFailure> {
     let preset = presets::find(&args.name)?;
     output::out(preset.source.trim_end());
     Ok(())

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
 use crate::cli::{output, table};
 use crate::control::{Instance, instances};
@@ -19,13 +19,13 @@ pub(crate) struct StatusArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
     let mut running = instances(&setup::control_folder());
     if let Some(pid) = args.pid {
         running.retain(|instance| instance.pid == pid);
     }
     match running.as_slice() {
-        [] => Err(Failure::failed(not_running(args.pid))),
+        [] => Err(CommandFailure::failed(not_running(args.pid))),
         [one] => {
             let status = ask(one)?;
             if args.json {
@@ -56,9 +56,9 @@ fn not_running(pid: Option<u32>) -> Diagnostic {
     }
 }
 
-fn ask(instance: &Instance) -> Result<Value, Failure> {
+fn ask(instance: &Instance) -> Result<Value, CommandFailure> {
     instance.status().map_err(|error| {
-        Failure::failed(Diagnostic::error(format!("cannot get the status of process {}: {error}", instance.pid)))
+        CommandFailure::failed(Diagnostic::error(format!("cannot get the status of process {}: {error}", instance.pid)))
     })
 }
 

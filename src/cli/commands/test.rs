@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::author::testing::{self, TestOptions, TestReport, TestResult};
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, table};
 use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
@@ -31,7 +31,7 @@ pub(crate) struct TestArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &TestArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &TestArgs) -> Result<(), CommandFailure> {
     let current = std::env::current_dir()?;
     let config = config::find(args.config.as_deref(), &current, None)?;
     let root = match &config {
@@ -67,12 +67,12 @@ pub(super) fn run(args: &TestArgs) -> Result<(), Failure> {
     } else {
         output::out(&summary(&report, colour));
     }
-    if report.failed() > 0 { Err(Failure::already_reported(1)) } else { Ok(()) }
+    if report.failed() > 0 { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
 }
 
-fn no_tests(message: String) -> Failure {
+fn no_tests(message: String) -> CommandFailure {
     let hint = "a test is a function `test_...()` in a file whose name ends in `_test.star`; pass files or folders with `proxy test PATH`";
-    Failure::from(Diagnostic::error(message).hint(hint))
+    CommandFailure::from(Diagnostic::error(message).hint(hint))
 }
 
 /// The folders to search if no path is given: those of the scripts and extensions in the config, `scripts/` and
@@ -117,8 +117,8 @@ fn folder_of(path: &Path) -> PathBuf {
     folder.to_owned()
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let unwritable = |error| Failure::usage(format!("cannot write the report `{}`: {error}", path.display()));
+fn write(path: &Path, text: &str) -> Result<(), CommandFailure> {
+    let unwritable = |error| CommandFailure::usage(format!("cannot write the report `{}`: {error}", path.display()));
     std::fs::write(path, text).map_err(unwritable)
 }
 

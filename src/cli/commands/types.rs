@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::cli::setup::{self, SourceArgs};
 use crate::diagnostic::Diagnostic;
@@ -31,11 +31,11 @@ enum OutputLanguage {
     JsonSchema,
 }
 
-pub(super) fn run(args: &TypesArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &TypesArgs) -> Result<(), CommandFailure> {
     let pattern = match args.filter.as_deref().map(glob::Pattern::new) {
         None => None,
         Some(Ok(pattern)) => Some(pattern),
-        Some(Err(error)) => return Err(Failure::usage(format!("--filter is not a valid glob: {error}"))),
+        Some(Err(error)) => return Err(CommandFailure::usage(format!("--filter is not a valid glob: {error}"))),
     };
     setup::with_gateway(&args.source, None, async |gateway, surface| {
         setup::report_missing(gateway);
@@ -43,7 +43,7 @@ pub(super) fn run(args: &TypesArgs) -> Result<(), Failure> {
         let tools = || surface.tools().map(|entry| entry.definition.as_ref()).filter(matches);
         if tools().next().is_none() {
             let problem = Diagnostic::error("no published tool matches");
-            return Err(Failure::failed(problem.hint("`proxy list-tools` lists the published tools")));
+            return Err(CommandFailure::failed(problem.hint("`proxy list-tools` lists the published tools")));
         }
         match args.lang {
             OutputLanguage::Ts => output::out(typings::typescript(tools()).trim_end()),

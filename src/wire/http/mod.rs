@@ -6,6 +6,6 @@ mod client;
 mod guard;
 mod listener;
 
-pub use client::{Answer, EventStream, HttpClient, HttpError, HttpPool};
+pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool};
 pub use guard::{Guard, GuardError};
 pub use listener::{Body, Frames, HttpReply, HttpRequest, HttpService, Listener};

@@ -118,7 +118,7 @@ struct MockRule {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Mocks {
+pub(crate) struct TestMocks {
     state: Mutex<MocksState>,
 }
 
@@ -131,7 +131,7 @@ struct MocksState {
     errors: Vec<String>,
 }
 
-impl Mocks {
+impl TestMocks {
     fn state(&self) -> MutexGuard<'_, MocksState> {
         self.state.lock()
     }

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::clock::TestClock;
 use super::exchange::Exchange;
-use super::mocks::Mocks;
+use super::mocks::TestMocks;
 use super::scripted_user::ScriptedUser;
 use super::test_case::TestCase;
 use crate::diagnostic::Diagnostic;
@@ -26,7 +26,7 @@ pub(crate) struct TestWorld {
     pub clock: TestClock,
     pub store: Store,
     pub exchange: Exchange,
-    pub mocks: Mocks,
+    pub mocks: TestMocks,
     output: Mutex<TestOutput>,
 }
 
@@ -49,7 +49,7 @@ impl TestWorld {
             deadline,
             store: Store::memory_with(Arc::new(move || store_clock.micros())),
             clock,
-            mocks: Mocks::default(),
+            mocks: TestMocks::default(),
             output: Mutex::default(),
         }
     }

@@ -14,7 +14,7 @@ use crate::backend::transport::outgoing::Outgoing;
 use crate::backend::transport::pending::{PendingRequests, ReplyAction};
 use crate::backend::transport::signals::Signals;
 use crate::json::{Raw, RawRef};
-use crate::wire::http::{Answer, EventStream, HttpClient, HttpError};
+use crate::wire::http::{EventStream, HttpAnswer, HttpClient, HttpError};
 use crate::wire::{Id, Response, Revision, batch, encode, headers};
 
 /// The delay before a stream is resumed if the server does not send `retry`.
@@ -77,7 +77,7 @@ impl HttpExchange {
         method: &str,
         extra: &[(HeaderName, String)],
         body: String,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<HttpAnswer, TransportError> {
         let negotiated = self.negotiated();
         let mut sent = negotiated.headers.clone();
         if negotiated.is_stateless() {

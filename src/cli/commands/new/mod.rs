@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use crate::builtins::is_plain_name;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::diagnostic::Diagnostic;
 
@@ -33,17 +33,17 @@ const EXTENSION: &str = include_str!("extension.star");
 const TEST: &str = include_str!("extension_test.star");
 const PLACEHOLDER: &str = "NAME";
 
-pub(super) fn run(args: &NewArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &NewArgs) -> Result<(), CommandFailure> {
     let NewCommand::Extension { name, folder } = &args.what;
     // The name becomes a file name, and a module name in load().
     if !is_plain_name(name) || name.contains('.') || name.ends_with("_test") {
         let hint = "use letters, digits, `_` and `-`; names that end in `_test` are reserved for tests";
         let diagnostic = Diagnostic::error(format!("`{name}` is not a valid name for an extension")).hint(hint);
-        return Err(Failure::failed(diagnostic));
+        return Err(CommandFailure::failed(diagnostic));
     }
     let files = [(folder.join(format!("{name}.star")), EXTENSION), (folder.join(format!("{name}_test.star")), TEST)];
     if let Some((existing, _)) = files.iter().find(|(file, _)| file.exists()) {
-        return Err(Failure::failed(already_exists(existing)));
+        return Err(CommandFailure::failed(already_exists(existing)));
     }
     std::fs::create_dir_all(folder)?;
     for (file, text) in &files {
@@ -59,11 +59,11 @@ pub(super) fn run(args: &NewArgs) -> Result<(), Failure> {
 }
 
 /// Writes a new file and never overwrites an existing one.
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
+fn write(file: &Path, text: &str) -> Result<(), CommandFailure> {
     let opened = OpenOptions::new().write(true).create_new(true).open(file);
     opened.and_then(|mut opened| opened.write_all(text.as_bytes())).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::failed(already_exists(file)),
-        _ => Failure::failed(Diagnostic::error(format!("cannot write `{}`: {error}", file.display()))),
+        ErrorKind::AlreadyExists => CommandFailure::failed(already_exists(file)),
+        _ => CommandFailure::failed(Diagnostic::error(format!("cannot write `{}`: {error}", file.display()))),
     })
 }
 

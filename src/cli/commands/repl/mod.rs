@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use crate::author::prompt::{Interrupt, PromptContext, run_prompt};
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, spinner};
 use crate::gateway::{self, Gateway};
@@ -21,7 +21,7 @@ pub(crate) struct ReplArgs {
     source: SourceArgs,
 }
 
-pub(super) fn run(args: &ReplArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ReplArgs) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
     let runtime = setup::runtime()?;
     let outcome = runtime.block_on(start_prompt(&loaded));
@@ -30,9 +30,9 @@ pub(super) fn run(args: &ReplArgs) -> Result<(), Failure> {
     outcome
 }
 
-async fn start_prompt(loaded: &LoadedConfig) -> Result<(), Failure> {
+async fn start_prompt(loaded: &LoadedConfig) -> Result<(), CommandFailure> {
     let options = setup::options(loaded.bundled)?;
-    let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(Failure::config)?);
+    let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
     spinner::with("starting the servers", gateway.servers_settled()).await;
     setup::report_missing(&gateway);
     let script_source = gateway::script_source(&loaded.config, None)?;
@@ -49,19 +49,19 @@ async fn start_prompt(loaded: &LoadedConfig) -> Result<(), Failure> {
     let talking = tokio::task::spawn_blocking(move || {
         if std::io::stdin().is_terminal() {
             let mut terminal = terminal::TerminalInput::open(Arc::clone(&setting.gateway), setting.root.clone())?;
-            run_prompt(&setting, &mut terminal).map_err(|failure| Failure::failed(*failure.diagnostic))?;
+            run_prompt(&setting, &mut terminal).map_err(|failure| CommandFailure::failed(*failure.diagnostic))?;
             terminal.close();
             return Ok(());
         }
         let mut lines = lines::PipedInput::default();
-        run_prompt(&setting, &mut lines).map_err(|failure| Failure::failed(*failure.diagnostic))?;
-        if lines.failed { Err(Failure::already_reported(1)) } else { Ok(()) }
+        run_prompt(&setting, &mut lines).map_err(|failure| CommandFailure::failed(*failure.diagnostic))?;
+        if lines.failed { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
     });
     let mut talking = std::pin::pin!(talking);
     let mut interrupts = signal(SignalKind::interrupt())?;
     let outcome = loop {
         tokio::select! {
-            outcome = &mut talking => break outcome.unwrap_or_else(|error| Err(Failure::usage(error.to_string()))),
+            outcome = &mut talking => break outcome.unwrap_or_else(|error| Err(CommandFailure::usage(error.to_string()))),
             _ = interrupts.recv() => interrupt.stop(),
         }
     };

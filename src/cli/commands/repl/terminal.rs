@@ -14,7 +14,7 @@ use rustyline::validate::Validator;
 use rustyline::{Config, Context, Editor, Helper};
 
 use crate::author::prompt::{PromptOutput, PromptUi, StatementBuffer, completions};
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::Gateway;
@@ -30,7 +30,7 @@ pub(super) struct TerminalInput {
 }
 
 impl TerminalInput {
-    pub(super) fn open(gateway: Arc<Gateway>, root: PathBuf) -> Result<Self, Failure> {
+    pub(super) fn open(gateway: Arc<Gateway>, root: PathBuf) -> Result<Self, CommandFailure> {
         let config = Config::builder().max_history_size(HISTORY_SIZE).map_err(unusable)?.auto_add_history(true).build();
         let mut editor = Editor::with_config(config).map_err(unusable)?;
         let names: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -53,8 +53,8 @@ impl TerminalInput {
     }
 }
 
-fn unusable(error: ReadlineError) -> Failure {
-    Failure::failed(Diagnostic::error(format!("cannot use the terminal: {error}")))
+fn unusable(error: ReadlineError) -> CommandFailure {
+    CommandFailure::failed(Diagnostic::error(format!("cannot use the terminal: {error}")))
 }
 
 /// Creates the history file, readable only by the user because lines may contain secrets.

@@ -68,14 +68,14 @@ impl HttpResponse {
 
 /// A response whose body is still to be read. Any status is a response: the caller knows what it means.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpAnswer {
     response: HttpResponse,
     max_bytes: usize,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(super) fn new(response: HttpResponse, max_bytes: usize) -> Self {
-        Answer { response, max_bytes }
+        HttpAnswer { response, max_bytes }
     }
 
     pub fn status(&self) -> StatusCode {

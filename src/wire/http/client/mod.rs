@@ -8,7 +8,7 @@ mod pool;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 
-pub use answer::{Answer, EventStream};
+pub use answer::{EventStream, HttpAnswer};
 pub use error::HttpError;
 pub use pool::HttpPool;
 use pool::Route;
@@ -56,24 +56,24 @@ impl HttpClient {
     }
 
     /// Posts a message. `headers` are those of [`HttpClient::headers`] and what the request adds to them.
-    pub async fn post(&self, headers: HeaderMap, body: String) -> Result<Answer, HttpError> {
+    pub async fn post(&self, headers: HeaderMap, body: String) -> Result<HttpAnswer, HttpError> {
         self.send(Method::POST, headers, body).await
     }
 
     /// Opens an event stream.
-    pub async fn get(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
+    pub async fn get(&self, mut headers: HeaderMap) -> Result<HttpAnswer, HttpError> {
         headers.remove(CONTENT_TYPE);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         self.send(Method::GET, headers, String::new()).await
     }
 
     /// Ends a session.
-    pub async fn delete(&self, mut headers: HeaderMap) -> Result<Answer, HttpError> {
+    pub async fn delete(&self, mut headers: HeaderMap) -> Result<HttpAnswer, HttpError> {
         headers.remove(CONTENT_TYPE);
         self.send(Method::DELETE, headers, String::new()).await
     }
 
-    async fn send(&self, method: Method, headers: HeaderMap, body: String) -> Result<Answer, HttpError> {
-        self.route.send(method, headers, body.into()).await.map(|response| Answer::new(response, self.max_bytes))
+    async fn send(&self, method: Method, headers: HeaderMap, body: String) -> Result<HttpAnswer, HttpError> {
+        self.route.send(method, headers, body.into()).await.map(|response| HttpAnswer::new(response, self.max_bytes))
     }
 }

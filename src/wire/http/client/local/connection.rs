@@ -38,7 +38,7 @@ pub(super) struct LocalConnection {
 
 /// The result of sending a request.
 #[derive(Debug)]
-pub(super) enum Exchange {
+pub(super) enum LocalExchange {
     Response(Response<Incoming>),
     /// The connection was closed before any byte of the request was written.
     Unsent(LocalRequest),
@@ -70,7 +70,7 @@ impl LocalConnection {
 
     /// Sends a request and waits for the head of its response. The response may arrive before the whole request was
     /// sent; the rest is sent while the body is read.
-    pub(super) async fn exchange(&mut self, request: LocalRequest) -> Result<Exchange, HttpError> {
+    pub(super) async fn exchange(&mut self, request: LocalRequest) -> Result<LocalExchange, HttpError> {
         let mut responding = pin!(self.requests.try_send_request(request));
         let outcome = poll_fn(|context| {
             self.drive(context);
@@ -80,9 +80,9 @@ impl LocalConnection {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
                 Err(invalid(&"unexpected 101 Switching Protocols"))
             }
-            Ok(response) => Ok(Exchange::Response(response)),
+            Ok(response) => Ok(LocalExchange::Response(response)),
             Err(mut unsent) => match unsent.take_message() {
-                Some(request) => Ok(Exchange::Unsent(request)),
+                Some(request) => Ok(LocalExchange::Unsent(request)),
                 None => Err(failed(&unsent.into_error())),
             },
         }

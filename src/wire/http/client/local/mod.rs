@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 
 use super::HttpError;
-use connection::{Exchange, LocalConnection};
+use connection::{LocalConnection, LocalExchange};
 pub(super) use response::LocalResponse;
 
 const MAX_IDLE: usize = 64;
@@ -62,14 +62,14 @@ impl LocalServer {
         // another connection; any other one may have had an effect and is not repeated.
         while let Some(mut connection) = self.take_idle() {
             match connection.exchange(request).await? {
-                Exchange::Response(response) => return Ok(self.response(connection, response)),
-                Exchange::Unsent(unsent) => request = unsent,
+                LocalExchange::Response(response) => return Ok(self.response(connection, response)),
+                LocalExchange::Unsent(unsent) => request = unsent,
             }
         }
         let mut connection = LocalConnection::open(&self.address).await?;
         match connection.exchange(request).await? {
-            Exchange::Response(response) => Ok(self.response(connection, response)),
-            Exchange::Unsent(_) => Err(HttpError::Broken("the server closed the connection".to_owned())),
+            LocalExchange::Response(response) => Ok(self.response(connection, response)),
+            LocalExchange::Unsent(_) => Err(HttpError::Broken("the server closed the connection".to_owned())),
         }
     }
 
