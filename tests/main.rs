@@ -15,6 +15,7 @@ mod envelope;
 mod extensions;
 mod error_codes;
 mod fidelity;
+mod fuzz;
 mod harness;
 mod interleavings;
 mod layers;
