@@ -47,6 +47,7 @@ mod soak;
 mod stateless_http;
 mod store;
 mod subscriptions;
+mod supply_chain;
 mod support;
 mod tasks;
 mod testing;
