@@ -178,6 +178,8 @@ impl Calls {
             store: self.store.clone(),
             namespace,
             question_count: Arc::default(),
+            progress: Arc::default(),
+            extension_call: None,
             test_overrides: self.test_overrides.clone(),
         }
     }
@@ -203,6 +205,7 @@ impl Calls {
         };
         let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
         let host = self.request_host(script_request, peer, cancel, Handle::current(), namespace, cursor);
+        let host = RequestHost { progress: Arc::clone(run.progress()), ..host };
         let (run, host) = (Arc::clone(run), Arc::new(host));
         let outcome = tokio::select! {
             biased;

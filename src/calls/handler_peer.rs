@@ -1,5 +1,5 @@
-//! The peer of a backend call that a handler makes. It passes questions and log messages on to the handler's client.
-//! Progress is not passed on: the progress of one of several calls is not the progress of the handler.
+//! The peer of a backend call that a handler makes. It passes questions on to the handler's client, and progress and log
+//! messages as far as the handler wants it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use super::progress::CallProgress;
 use crate::backend::{Peer, Question};
 use crate::json::{Raw, RawRef};
-use crate::model::{Abilities, Owner};
+use crate::model::{Abilities, Owner, is_protocol_method};
+use crate::script::Relay;
 use crate::wire::{LoggingLevel, RpcError};
 
 /// Wraps the peer of the handler's request.
@@ -18,6 +20,8 @@ pub(super) struct HandlerPeer {
     pub(super) peer: Arc<dyn Peer>,
     /// The number of questions so far, by the handlers and the servers of the request.
     pub(super) question_count: Arc<AtomicU64>,
+    pub(super) relay: Relay,
+    pub(super) progress: Arc<CallProgress>,
 }
 
 impl Peer for HandlerPeer {
@@ -38,13 +42,13 @@ impl Peer for HandlerPeer {
         None
     }
 
-    /// Progress is requested although it is not passed on: it extends the timeout of the call.
+    /// Progress is requested even if it is not passed on: it extends the timeout of the call.
     fn wants_progress(&self) -> bool {
         true
     }
 
     fn log_level(&self) -> Option<LoggingLevel> {
-        self.peer.log_level()
+        self.relays().then(|| self.peer.log_level()).flatten()
     }
 
     /// False: the client cannot retry a single call in the middle of a handler.
@@ -52,14 +56,27 @@ impl Peer for HandlerPeer {
         false
     }
 
-    fn progress(&self, _: &RawRef) {}
-
-    fn log(&self, params: &RawRef) {
-        self.peer.log(params);
+    fn progress(&self, params: &RawRef) {
+        if self.peer.wants_progress() {
+            self.progress.relay(self.peer.as_ref(), params);
+        }
     }
 
+    fn log(&self, params: &RawRef) {
+        if self.relays() {
+            self.peer.log(params);
+        }
+    }
+
+    /// What MCP defines concerns questions, which are always passed on. Anything else may say as much as a log message.
     fn notify(&self, method: &str, params: Option<&RawRef>) {
-        self.peer.notify(method, params);
+        if self.relays() || is_protocol_method(method) {
+            self.peer.notify(method, params);
+        }
+    }
+
+    fn relays(&self) -> bool {
+        self.relay == Relay::ProgressAndLog
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {

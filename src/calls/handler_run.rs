@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::context::{ItemCall, RequestContext};
 use super::host::RequestHost;
+use super::progress::RequestProgress;
 use crate::backend::CallError;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, error_result, shaped, shaped_contents, shaped_messages};
-use crate::script::{Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
+use crate::script::{CallOptions, Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
 use crate::surface::{PublishedItem, Surface, arguments_value};
 
 /// The error of a handler that ran again after a question and did not repeat all recorded effects.
@@ -23,6 +24,7 @@ pub(super) struct HandlerRun {
     call: ItemCall,
     work: HandlerWork,
     structured_objects_only: bool,
+    progress: Arc<RequestProgress>,
 }
 
 /// What runs after `on_request` has admitted the call.
@@ -37,7 +39,13 @@ pub(super) enum HandlerWork {
 impl HandlerRun {
     pub(super) fn new(request: &RequestContext, work: HandlerWork, call: ItemCall) -> Self {
         let structured_objects_only = request.structured_objects_only();
-        HandlerRun { surface: Arc::clone(&request.surface), call, work, structured_objects_only }
+        HandlerRun {
+            surface: Arc::clone(&request.surface),
+            call,
+            work,
+            structured_objects_only,
+            progress: Arc::default(),
+        }
     }
 
     pub(super) fn kind(&self) -> ItemKind {
@@ -46,6 +54,11 @@ impl HandlerRun {
 
     pub(super) fn key(&self) -> &str {
         &self.call.key
+    }
+
+    /// The progress of the request, over all runs of its handler.
+    pub(super) fn progress(&self) -> &Arc<RequestProgress> {
+        &self.progress
     }
 
     pub(super) fn take_journal(&mut self) -> Option<JournalSnapshot> {
@@ -109,7 +122,7 @@ impl HandlerRun {
 }
 
 fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, CallError> {
-    host.dispatch(target, Raw::clone(params), None, host.cursor.clone()).map(|answer| answer.result)
+    host.dispatch(target, Raw::clone(params), CallOptions::default(), host.cursor.clone()).map(|answer| answer.result)
 }
 
 /// The arguments of a script handler.

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -13,13 +13,15 @@ use tokio_util::sync::CancellationToken;
 use super::asking;
 use super::dispatch::Dispatcher;
 use super::handler_peer::HandlerPeer;
+use super::progress::{CallProgress, RequestProgress};
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
 use crate::backend::{Answer, BackendCall, CallError, Peer};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, RequestInfo, error_result};
 use crate::script::{
-    Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, Output, Question, Questions, RequestScope, Stop,
+    CallOptions, Clock, Effects, Evaluator, Host, JournalCursor, LogLevel, Mocks, Output, Question, Questions, Relay,
+    RequestScope, Stop,
 };
 use crate::store::Store;
 
@@ -39,6 +41,10 @@ pub(super) struct RequestHost {
     pub(super) namespace: Arc<str>,
     /// The number of questions so far, by handlers and by servers.
     pub(super) question_count: Arc<AtomicU64>,
+    /// What the client was told of the progress of this request.
+    pub(super) progress: Arc<RequestProgress>,
+    /// The call of an extension that this host belongs to. None for the handler itself.
+    pub(super) extension_call: Option<Arc<CallProgress>>,
     /// Where effects are recorded. None if no question can be asked.
     pub(super) cursor: Option<JournalCursor>,
     pub(super) test_overrides: Option<Arc<dyn TestOverrides>>,
@@ -65,24 +71,36 @@ impl RequestHost {
         &self,
         target: &ItemRef,
         params: Raw,
-        timeout: Option<Duration>,
+        options: CallOptions,
         cursor: Option<JournalCursor>,
     ) -> Result<Answer, CallError> {
         let is_in_process = self.dispatcher.is_in_process(&target.backend);
+        let progress = self.progress.begin(options.relay != Relay::Nothing);
+        let handler_peer = |peer| HandlerPeer {
+            peer,
+            question_count: Arc::clone(&self.question_count),
+            relay: options.relay,
+            progress: Arc::clone(&progress),
+        };
         let call = BackendCall {
             method: target.kind.use_method().into(),
             params,
-            timeout,
+            timeout: options.timeout,
             cancel: self.cancel.clone(),
-            peer: self.peer.clone().map(|peer| {
-                Arc::new(HandlerPeer { peer, question_count: Arc::clone(&self.question_count) }) as Arc<dyn Peer>
-            }),
+            peer: self.peer.clone().map(|peer| Arc::new(handler_peer(peer)) as Arc<dyn Peer>),
             forwards_input_requests: false,
             accepts_tasks: false,
             declares_tasks: false,
-            host: is_in_process.then(|| Arc::new(RequestHost { cursor, ..self.clone() }).host()),
+            host: is_in_process.then(|| {
+                let extension_call = Some(Arc::clone(&progress));
+                Arc::new(RequestHost { cursor, extension_call, ..self.clone() }).host()
+            }),
         };
-        self.dispatcher.call_blocking(&target.backend, call, &self.runtime)
+        let outcome = self.dispatcher.call_blocking(&target.backend, call, &self.runtime);
+        if let Err(CallError::Asks(_)) = &outcome {
+            progress.interrupted();
+        }
+        outcome
     }
 }
 
@@ -91,14 +109,14 @@ impl Effects for RequestHost {
         &self,
         target: &ItemRef,
         arguments: &RawRef,
-        timeout: Option<Duration>,
+        options: CallOptions,
         cursor: Option<JournalCursor>,
     ) -> Result<Raw, Stop> {
         let params = match params(target, arguments) {
             Ok(params) => params,
             Err(reason) => return Ok(error_result(&reason)),
         };
-        match self.dispatch(target, params, timeout, cursor) {
+        match self.dispatch(target, params, options, cursor) {
             Ok(answer) => Ok(final_result(answer.result)),
             Err(CallError::Cancelled) => Err(Stop::Cancelled),
             Err(CallError::Asks(_)) => Err(Stop::Input),
@@ -150,7 +168,11 @@ impl Output for RequestHost {
         if let Some(message) = message {
             params["message"] = json!(message);
         }
-        peer.progress(&crate::json::raw(&params));
+        let params = crate::json::raw(&params);
+        match &self.extension_call {
+            Some(call) => call.relay(peer.as_ref(), &params),
+            None => self.progress.report(peer.as_ref(), &params),
+        }
     }
 }
 

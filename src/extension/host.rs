@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::BackendCall;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, error_result};
-use crate::script::{Effects, Host, JournalCursor, LogLevel, Output, Stop};
+use crate::script::{CallOptions, Effects, Host, JournalCursor, LogLevel, Output, Stop};
 
 /// The host for a call of an extension. Questions, the store, the request and the clock are those of the caller.
 pub(super) fn extension_host(call: &BackendCall, extension: &Arc<str>, namespace: &Arc<str>) -> Arc<Host> {
@@ -37,7 +37,7 @@ struct ExtensionEffects {
 }
 
 impl Effects for ExtensionEffects {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: CallOptions, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Ok(error_result("an extension cannot call servers"))
     }
 

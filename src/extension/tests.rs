@@ -10,12 +10,12 @@ use super::{Extension, ExtensionCallError, bundled::BUNDLED, load};
 use crate::host_io::HostIo;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemKind, ItemRef};
-use crate::script::{Effects, Host, JournalCursor, Limits, Source, Stop};
+use crate::script::{CallOptions, Effects, Host, JournalCursor, Limits, Source, Stop};
 
 struct NoServers;
 
 impl Effects for NoServers {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: CallOptions, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Err(Stop::Cancelled)
     }
 

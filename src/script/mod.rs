@@ -12,7 +12,9 @@ mod run;
 pub use errors::failure::{Failed, Failure, FailureKind};
 pub use errors::report::{diagnose, message as error_message, place};
 pub use errors::script_error::{ScriptError, script_error};
-pub use host::{Clock, Effects, Evaluator, Host, LogLevel, Mocks, Output, Questions, RequestScope, Stop};
+pub use host::{
+    CallOptions, Clock, Effects, Evaluator, Host, LogLevel, Mocks, Output, Questions, Relay, RequestScope, Stop,
+};
 pub use journal::{Journal, JournalCursor, JournalSnapshot, Question};
 pub use loading::files::Files;
 pub use loading::parse::parse;

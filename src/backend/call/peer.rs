@@ -42,6 +42,9 @@ pub trait Peer: Send + Sync + Debug {
     /// Forwards any other notification that the server sent during the call. Never blocks.
     fn notify(&self, method: &str, params: Option<&RawRef>);
 
+    /// Whether log messages and other notifications of this call may reach the client at all.
+    fn relays(&self) -> bool;
+
     /// Asks the client. Dropping the future withdraws the question.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>>;
 

@@ -18,7 +18,7 @@ use super::server_requests::{self, NoRecipient, QuestionTerms, Recipient};
 use super::signals::Signals;
 use crate::backend::call::Peer;
 use crate::json::Raw;
-use crate::model::{Abilities, Owner};
+use crate::model::{Abilities, Owner, is_protocol_method};
 use crate::wire::{Id, MessageError, Request, RpcError, batch};
 
 /// For how long the owner of an abandoned request is remembered: the server may still send messages for it.
@@ -70,6 +70,7 @@ impl Drop for OpenQuestions {
 struct AbandonedRequest {
     id: u64,
     owner: Owner,
+    relays: bool,
     expires: Instant,
 }
 
@@ -157,7 +158,8 @@ impl PendingRequests {
             while abandoned.front().is_some_and(|oldest| oldest.expires <= now) || abandoned.len() >= MAX_ABANDONED {
                 abandoned.pop_front();
             }
-            abandoned.push_back(AbandonedRequest { id, owner: peer.owner().clone(), expires: now + ABANDONED_TTL });
+            let (owner, relays) = (peer.owner().clone(), peer.relays());
+            abandoned.push_back(AbandonedRequest { id, owner, relays, expires: now + ABANDONED_TTL });
         }
         true
     }
@@ -245,11 +247,13 @@ impl PendingRequests {
             Inbound::QuestionCancelled(id) => self.withdraw_question(&id),
             Inbound::Progress(token, params) => self.forward_progress(token, &params),
             Inbound::Log(params) => match recipient() {
-                Ok(recipient) => recipient.peer.log(&params),
-                Err(_) => tracing::debug!(target: "server", server = %self.server, "{params}"),
+                Ok(recipient) if on_stream_of.is_some() || self.all_relay() => recipient.peer.log(&params),
+                _ => tracing::debug!(target: "server", server = %self.server, "{params}"),
             },
             Inbound::Notification(notification) => {
-                if let Ok(recipient) = recipient() {
+                if let Ok(recipient) = recipient()
+                    && (on_stream_of.is_some() || is_protocol_method(&notification.method) || self.all_relay())
+                {
                     recipient.peer.notify(&notification.method, notification.params.as_deref());
                 }
             }
@@ -334,6 +338,14 @@ impl PendingRequests {
             return Err(NoRecipient::SeveralOwners);
         }
         Ok(Recipient { call: Some(newest), peer: Arc::clone(peer), activity: request.activity.clone() })
+    }
+
+    /// Whether no call on the connection keeps its messages back. While one does, a message that does not say to which call
+    /// it belongs may be that call's.
+    fn all_relay(&self) -> bool {
+        let now = Instant::now();
+        let calls_relay = self.lock().values().filter_map(|request| request.peer.as_ref()).all(|peer| peer.relays());
+        calls_relay && self.lock_abandoned().iter().all(|left| left.relays || left.expires <= now)
     }
 
     fn withdraw_question(&self, id: &Id) {

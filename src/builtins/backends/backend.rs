@@ -90,7 +90,8 @@ fn backend_members(builder: &mut MethodsBuilder) {
         ])))
     }
 
-    /// The tools: a list of `(metadata, handler)` tuples, in the server's order.
+    /// The tools: a list of `(metadata, handler)` tuples, in the server's order. `handler(args)` calls the tool;
+    /// `timeout = SECONDS` limits the call, and `relay = False` keeps the server's progress and log messages from the client.
     fn tools<'v>(this: &BackendValue, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         Ok(this.items(ItemKind::Tool, heap))
     }

@@ -2,7 +2,6 @@
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
-use std::time::Duration;
 
 use allocative::Allocative;
 use starlark::eval::{Arguments, Evaluator};
@@ -15,7 +14,7 @@ use starlark::values::{
 use crate::builtins::effects::store_access::seconds;
 use crate::builtins::metadata::kinds::noun;
 use crate::model::ItemRef;
-use crate::script::{Context, ScriptError, convert, script_error};
+use crate::script::{CallOptions, Context, Relay, ScriptError, convert, script_error};
 
 #[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 pub struct BackendHandler {
@@ -65,11 +64,11 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
         let members = convert::to_object(dict, heap)
             .map_err(|error| script_error(format!("the arguments of `{name}` cannot be converted to JSON: {error}")))?
             .ok_or_else(|| script_error(format!("the {noun} `{name}` takes a dict, not a `{}`", dict.get_type())))?;
-        let timeout = timeout(noun, arguments)?;
+        let options = options(noun, arguments)?;
         let arguments = crate::json::raw(&members);
         let request = [&*self.target.backend, &*self.target.name, arguments.get()];
         let result = context.nested("call", &request, |host, cursor| {
-            host.effects.call(&self.target, &arguments, timeout, cursor).map(Ok)
+            host.effects.call(&self.target, &arguments, options, cursor).map(Ok)
         })?;
         convert::text_to_starlark(result.get(), heap).map_err(|error| {
             script_error(format!("the result of `{name}` cannot be converted to a Starlark value: {error}"))
@@ -77,20 +76,29 @@ impl<'v> StarlarkValue<'v> for BackendHandler {
     }
 }
 
-/// The named argument `timeout`.
-fn timeout(noun: &str, arguments: &Arguments<'_, '_>) -> starlark::Result<Option<Duration>> {
-    let mut timeout = None;
+/// The named arguments `timeout` and `relay`.
+fn options(noun: &str, arguments: &Arguments<'_, '_>) -> starlark::Result<CallOptions> {
+    let mut options = CallOptions::default();
     for (name, value) in arguments.names_map()? {
-        if name.as_str() != "timeout" {
-            return Err(ScriptError::new(format!("a {noun} takes no argument named `{}`", name.as_str()))
-                .hint("pass its own arguments in the dict; the only named argument is `timeout`, in seconds")
-                .into());
+        match name.as_str() {
+            "timeout" if value.is_none() => {}
+            "timeout" => {
+                let number = UnpackFloat::unpack_value(value)?.map_or(0.0, |seconds| seconds.0);
+                options.timeout = Some(seconds("timeout", number)?);
+            }
+            "relay" => {
+                let relay = value.unpack_bool().ok_or_else(|| {
+                    ScriptError::new(format!("`relay` must be True or False, not a `{}`", value.get_type()))
+                        .hint("`relay = False` keeps progress and log messages of the server from the client")
+                })?;
+                options.relay = if relay { Relay::ProgressAndLog } else { Relay::Nothing };
+            }
+            other => {
+                return Err(ScriptError::new(format!("a {noun} takes no argument named `{other}`"))
+                    .hint("pass its own arguments in the dict; the named arguments are `timeout`, in seconds, and `relay`")
+                    .into());
+            }
         }
-        if value.is_none() {
-            continue;
-        }
-        let number = UnpackFloat::unpack_value(value)?.map_or(0.0, |seconds| seconds.0);
-        timeout = Some(seconds("timeout", number)?);
     }
-    Ok(timeout)
+    Ok(options)
 }

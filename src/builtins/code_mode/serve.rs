@@ -14,7 +14,7 @@ use crate::config::CodeMode;
 use crate::json::{Raw, RawRef};
 use crate::model::error_result;
 use crate::sandbox::{ExitReason, ScriptEvent, ScriptResult, ScriptRun, WorkerRequest};
-use crate::script::{Context, convert, error_message};
+use crate::script::{Context, Relay, convert, error_message};
 
 /// Upper bound of the results of `search_tools()`.
 const MAX_RESULTS: usize = 50;
@@ -71,7 +71,8 @@ pub(crate) fn serve<'v>(
     }
 }
 
-/// Calls a tool for the script, with a time limit that covers everything its handler does. Failures become error results
+/// Calls a tool for the script, with a time limit that covers everything its handler does. Log messages of servers are for
+/// the script's author, who is a model, and stay here. Failures become error results
 /// unless they end the run.
 fn call_for_script<'v>(
     name: &str,
@@ -83,7 +84,7 @@ fn call_for_script<'v>(
     let Some(tool) = tools.get(name) else { return Ok(error_result(&tools.unknown(name))) };
     let context = Context::of(eval)?;
     let result = context.nested_function("call_tool", &[name, arguments.get()], eval, |eval| {
-        let outcome = Context::of(eval)?.with_timeout(timeout, eval, |eval| {
+        let outcome = Context::of(eval)?.with_timeout(timeout, Relay::Progress, eval, |eval| {
             let heap = eval.heap();
             let arguments = convert::text_to_starlark(arguments.get(), heap)?;
             let result = call_tool(tool, arguments, eval)?;

@@ -26,7 +26,7 @@ use crate::json::{Raw, RawRef, raw};
 use crate::model::Snapshot;
 use crate::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, ServerInfo, Status, SurfaceKey};
 use crate::script::{
-    Effects, Failure, Host, JournalCursor, Limits, LogLevel, Output, Question, Questions, Source, Stop,
+    CallOptions, Effects, Failure, Host, JournalCursor, Limits, LogLevel, Output, Question, Questions, Source, Stop,
 };
 
 /// A tool with a schema of two parameters.
@@ -118,14 +118,14 @@ impl Effects for Recorder {
         &self,
         target: &ItemRef,
         arguments: &RawRef,
-        timeout: Option<Duration>,
+        options: CallOptions,
         _: Option<JournalCursor>,
     ) -> Result<Raw, Stop> {
         std::thread::sleep(self.delay);
         if let Some(stop) = *self.stop.lock() {
             return Err(stop);
         }
-        self.calls.lock().push((target.clone(), arguments.get().to_owned(), timeout));
+        self.calls.lock().push((target.clone(), arguments.get().to_owned(), options.timeout));
         let answer = match self.answer {
             Some(text) => text.to_owned(),
             None => json!({"content": [{"type": "text", "text": arguments.get()}]}).to_string(),

@@ -107,6 +107,10 @@ impl Peer for TerminalUser {
 
     fn notify(&self, _: &str, _: Option<&RawRef>) {}
 
+    fn relays(&self) -> bool {
+        true
+    }
+
     fn between_calls(&self) -> Option<Arc<dyn Peer>> {
         None
     }

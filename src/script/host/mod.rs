@@ -3,6 +3,7 @@
 //! A host that differs from another in one concern replaces that field and shares the others (`Host { effects, ..host }`),
 //! so no implementation forwards methods to another. For the same reason none of the traits has default methods.
 
+mod call_options;
 mod log_level;
 mod outside_request;
 mod stop;
@@ -11,7 +12,7 @@ use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
@@ -20,6 +21,7 @@ use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, RequestInfo};
 use crate::store::Store;
 
+pub use call_options::{CallOptions, Relay};
 pub use log_level::LogLevel;
 pub use starlark::eval::Evaluator;
 pub use stop::Stop;
@@ -50,7 +52,7 @@ pub trait Effects: Send + Sync {
         &self,
         target: &ItemRef,
         arguments: &RawRef,
-        timeout: Option<Duration>,
+        options: CallOptions,
         cursor: Option<JournalCursor>,
     ) -> Result<Raw, Stop>;
 

@@ -12,22 +12,27 @@ use super::evaluator;
 use super::meter::StopReason;
 use crate::json::{Raw, RawRef};
 use crate::model::ItemRef;
-use crate::script::host::Effects;
+use crate::script::host::{CallOptions, Effects, Relay};
 use crate::script::journal::JournalCursor;
 use crate::script::{Host, Stop, script_error};
 
+/// A time that no section takes.
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 impl Context {
-    /// Runs something with a time limit. Returns None if the limit was exceeded; effects up to then have happened, so the
+    /// Runs something with a time limit, and passes at most `relay` of the messages of servers on. Returns None if the limit was exceeded; effects up to then have happened, so the
     /// caller must record the section as a whole.
     pub fn with_timeout<'v, T>(
         &self,
         limit: Duration,
+        relay: Relay,
         evaluator: &mut Evaluator<'v, '_, '_>,
         run: impl FnOnce(&mut Evaluator<'v, '_, '_>) -> starlark::Result<T>,
     ) -> starlark::Result<Option<T>> {
-        // A deadline that overflows the clock is never reached.
-        let Some(deadline) = Instant::now().checked_add(limit) else { return run(evaluator).map(Some) };
-        let host = self.host.as_deref().map(|host| Arc::new(with_deadline(host, deadline)));
+        let now = Instant::now();
+        // A deadline that overflows the clock is never reached: a century stands for it.
+        let deadline = now.checked_add(limit).unwrap_or(now + CENTURY);
+        let host = self.host.as_deref().map(|host| Arc::new(narrowed(host, deadline, relay)));
         let context = self.timed(host, self.meter.timed(deadline));
         let mut inner = Evaluator::new(evaluator.module());
         // The collector of this evaluator does not see the values on the caller's stack.
@@ -45,29 +50,32 @@ impl Context {
     }
 }
 
-/// The same host with calls and waits that end at a deadline.
-fn with_deadline(host: &Host, deadline: Instant) -> Host {
-    let effects = Arc::new(EffectsWithDeadline { effects: Arc::clone(&host.effects), deadline });
+/// The same host with calls and waits that end at a deadline, and calls that pass at most `relay` on.
+fn narrowed(host: &Host, deadline: Instant, relay: Relay) -> Host {
+    let effects = Arc::new(NarrowedEffects { effects: Arc::clone(&host.effects), deadline, relay });
     Host { effects, ..host.clone() }
 }
 
-struct EffectsWithDeadline {
+struct NarrowedEffects {
     effects: Arc<dyn Effects>,
     deadline: Instant,
+    relay: Relay,
 }
 
-impl Effects for EffectsWithDeadline {
+impl Effects for NarrowedEffects {
     fn call(
         &self,
         target: &ItemRef,
         arguments: &RawRef,
-        timeout: Option<Duration>,
+        options: CallOptions,
         cursor: Option<JournalCursor>,
     ) -> Result<Raw, Stop> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         // Whole milliseconds, because error messages show the timeout.
         let left = Duration::from_millis(left.as_micros().div_ceil(1000).try_into().unwrap_or(u64::MAX).max(1));
-        self.effects.call(target, arguments, Some(timeout.map_or(left, |timeout| timeout.min(left))), cursor)
+        let timeout = Some(options.timeout.map_or(left, |timeout| timeout.min(left)));
+        let relay = options.relay.min(self.relay);
+        self.effects.call(target, arguments, CallOptions { timeout, relay }, cursor)
     }
 
     fn wait(&self, future: Pin<&mut (dyn Future<Output = ()> + '_)>) -> Result<(), Stop> {

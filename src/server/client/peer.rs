@@ -190,6 +190,10 @@ impl Peer for ClientPeer {
         self.round().sink.try_send(encode::notification(method, params.as_deref().map(RawRef::get)));
     }
 
+    fn relays(&self) -> bool {
+        true
+    }
+
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let refuse = |error| std::future::ready(Err(error)).boxed();
         match (&self.ask_by, &self.client.questions) {

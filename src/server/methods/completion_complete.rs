@@ -14,6 +14,7 @@ use crate::model::{ItemKind, ItemRef};
 use crate::server::Server;
 use crate::server::client::peer::{AskBy, ClientPeer};
 use crate::server::era::{encode_for, missing_capability};
+use crate::surface::PublishedItem;
 use crate::wire::{Request, RpcError, without_reserved};
 
 /// The maximum number of values that MCP allows in a completion.
@@ -49,8 +50,8 @@ pub(super) async fn complete(
     encode(outcome, kind, &target.name, client.revision)
 }
 
-/// The server's item, and the params with the server's name for it. `None` if the item has no completions: a script
-/// handles it, or its server does not support them.
+/// The server's item, which a handler of the script may wrap, and the params with the server's name for it. `None` if the
+/// item has no completions: the script made it, or its server does not support them.
 fn completion_target(
     server: &Server,
     request: &RequestContext,
@@ -74,7 +75,11 @@ fn completion_target(
         (kind == ItemKind::ResourceTemplate).then(|| surface.find(ItemKind::Resource, &key)).flatten()
     });
     let entry = entry.ok_or_else(|| invalid(&format!("unknown {}: {key}", kind.noun())))?;
-    let Handler::Backend(target) = &entry.handler else { return Ok(None) };
+    let target = match (&entry.handler, &entry.origin) {
+        (Handler::Backend(target), _) => target,
+        (Handler::Script(_), Some(origin)) if publishes_argument(entry, &object) => origin,
+        (Handler::Script(_), _) => return Ok(None),
+    };
     let snapshot = server.gateway.snapshot();
     let completes =
         snapshot.backend(&target.backend).is_some_and(|backend| backend.info.capabilities.get("completions").is_some());
@@ -83,6 +88,16 @@ fn completion_target(
     }
     let reference = reference.edit().set(member, &raw(&*target.name)).finish_raw();
     Ok(Some((target.clone(), object.edit().set("ref", &reference).finish_raw())))
+}
+
+/// Whether a wrapped prompt is published with the argument that is to be completed. The script may have removed it because
+/// nobody shall see its values.
+fn publishes_argument(entry: &PublishedItem, params: &Object<'_>) -> bool {
+    let argument = params.get("argument").and_then(|argument| Object::of(argument).ok()?.string("name"));
+    entry.kind != ItemKind::Prompt
+        || entry.definition.member("arguments").is_some_and(|published| {
+            published.as_array().into_iter().flatten().any(|one| one["name"].as_str() == argument.as_deref())
+        })
 }
 
 /// Truncates the values to the maximum that MCP allows.

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use serde_json::{Map, Value};
 use starlark::eval::Evaluator;
@@ -13,8 +13,8 @@ use super::test_world::TestWorld;
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, RequestInfo, error_result};
 use crate::script::{
-    Clock, Context, Effects, Host, JournalCursor, LogLevel, Mocks, Output, RequestScope, ScriptError, Stop,
-    script_error,
+    CallOptions, Clock, Context, Effects, Host, JournalCursor, LogLevel, Mocks, Output, RequestScope, ScriptError,
+    Stop, script_error,
 };
 use crate::store::Store;
 
@@ -52,7 +52,7 @@ pub(crate) fn current_world<'a>(eval: &Evaluator<'_, 'a, '_>, function: &str) ->
 }
 
 impl Effects for TestHost {
-    fn call(&self, target: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
+    fn call(&self, target: &ItemRef, _: &RawRef, _: CallOptions, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         let text = format!("a test can call server `{}` through `testing.session()` only", target.backend);
         Ok(error_result(&text))
     }

@@ -31,7 +31,7 @@ pub fn register_redact(builder: &mut GlobalsBuilder) {
     ///
     /// ```python
     /// def handler(args):
-    ///     return redact(call(args), kinds = ["email", "secret"])
+    ///     return redact(call(args, relay = False), kinds = ["email", "secret"])
     /// ```
     fn redact<'v>(
         #[starlark(require = pos)] value: Value<'v>,
