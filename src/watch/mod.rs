@@ -22,6 +22,9 @@ const DEBOUNCE: Duration = Duration::from_millis(40);
 const PARTIAL_SAVE_DELAY: Duration = Duration::from_millis(200);
 /// Maximum delay of a change. If a save takes longer, its end is another change.
 const MAX_DELAY: Duration = Duration::from_millis(250);
+/// How often the watched folders are compared with those at their paths. A folder does not report that one further up was
+/// replaced.
+const FOLDER_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval of polling on systems without change notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -114,8 +117,13 @@ impl Watcher {
         if self.system.is_none() {
             return tokio::time::sleep(POLL_INTERVAL).await;
         }
-        if self.pending_since.is_none() {
-            self.events.notified().await;
+        while self.pending_since.is_none() {
+            tokio::select! {
+                () = self.events.notified() => break,
+                () = tokio::time::sleep(FOLDER_CHECK_INTERVAL) => if self.is_elsewhere() {
+                    break;
+                },
+            }
         }
         let latest = *self.pending_since.get_or_insert_with(Instant::now) + MAX_DELAY;
         loop {
@@ -126,6 +134,11 @@ impl Watcher {
             }
         }
         self.pending_since = None;
+    }
+
+    /// Whether another folder, or none, is at the path of a watched one.
+    fn is_elsewhere(&self) -> bool {
+        self.watched.iter().any(|(folder, watched)| identity(folder) != Some(*watched))
     }
 
     fn is_partially_saved(&self) -> bool {

@@ -125,3 +125,35 @@ async fn a_file_that_is_empty_for_a_moment_is_waited_for() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "2");
     writer.join().unwrap();
 }
+
+#[tokio::test]
+async fn only_the_folders_in_which_a_file_can_change_are_watched() {
+    let folder = Folder::new("above");
+    let file = folder.write("a/b/x.star", "1");
+    let (missing, data) = (folder.0.join("a/gone/further/y.star"), folder.0.join("a/data"));
+    let mut watcher = Watcher::default();
+    while watcher.look_at(files(&[&file])) {}
+    assert!(watcher.watched.keys().eq([&folder.0.join("a/b")]), "not the one above: {:?}", watcher.watched);
+    while watcher.look_at(files(&[&missing])) {}
+    assert!(watcher.watched.keys().eq([&folder.0.join("a")]), "where it can appear: {:?}", watcher.watched);
+    std::os::unix::fs::symlink("b", &data).unwrap();
+    while watcher.look_at(files(&[&data.join("x.star")])) {}
+    let folders = [folder.0.join("a"), folder.0.join("a/b"), data];
+    assert!(watcher.watched.keys().eq(&folders), "where the link is, and what it names: {:?}", watcher.watched);
+}
+
+#[tokio::test]
+async fn a_folder_further_up_may_be_replaced() {
+    let folder = Folder::new("replaced");
+    let file = folder.write("app/conf/x.star", "1");
+    folder.write("next/conf/x.star", "2");
+    let (app, next, old) = (folder.0.join("app"), folder.0.join("next"), folder.0.join("old"));
+    let paths = files(&[&file]);
+    let mut watcher = Watcher::default();
+    let replace = || {
+        fs::rename(&app, &old).unwrap();
+        fs::rename(&next, &app).unwrap();
+    };
+    assert!(sees(&mut watcher, &paths, replace).await, "replaced");
+    assert!(sees(&mut watcher, &paths, || fs::write(&file, "3").unwrap()).await, "and its file written");
+}

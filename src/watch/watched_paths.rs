@@ -41,19 +41,13 @@ impl WatchedPaths {
         self.files.iter().map(PathBuf::as_path)
     }
 
-    /// The folders to watch: the given ones, those of the files, and their parents, in which they may disappear and
-    /// reappear. For a missing folder, its nearest existing ancestor.
+    /// The folders to watch: the given ones and those of the files. For a missing folder, its nearest existing ancestor,
+    /// in which it may appear. The folder above is not watched: it may be a busy one, and a watched folder itself reports
+    /// that it was deleted or moved.
     pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
         let direct =
             self.files.iter().filter_map(|file| file.parent()).chain(self.whole_folders.iter().map(PathBuf::as_path));
-        let mut folders = BTreeSet::new();
-        for folder in direct {
-            let mut existing = folder.ancestors().skip_while(|ancestor| !ancestor.is_dir());
-            let Some(nearest) = existing.next() else { continue };
-            folders.insert(nearest.to_owned());
-            folders.extend(existing.next().map(Path::to_owned));
-        }
-        folders
+        direct.filter_map(|folder| folder.ancestors().find(|ancestor| ancestor.is_dir())).map(Path::to_owned).collect()
     }
 
     /// Whether a change of this path may affect a watched path.

@@ -8,13 +8,9 @@ use http::header::{AsHeaderName, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use tokio::runtime::Handle;
 
-use super::HttpError;
 use super::local::LocalResponse;
+use super::{DRAIN_TIMEOUT, HttpError, MAX_DRAINED};
 use crate::wire::sse;
-
-/// How long the end of an event stream is awaited after the last event that matters, and how much is read until then.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
-const MAX_DRAINED: usize = 64 << 10;
 
 /// A response of either client.
 #[derive(Debug)]
@@ -45,25 +41,27 @@ impl HttpResponse {
         }
     }
 
-    /// Reads the rest of the body in the background, for a short time, so that the connection can be reused.
-    fn drain(mut self) {
-        if let HttpResponse::Local(response) = &mut self
-            && response.discard_arrived()
-        {
-            return;
+    /// Awaits the end of the body in the background, for a short time, so that the connection can be reused.
+    fn finish(self) {
+        match self {
+            HttpResponse::Remote(response) => drain(response),
+            HttpResponse::Local(response) => response.finish(),
         }
-        // Without a runtime nothing can be read any more.
-        let Ok(runtime) = Handle::try_current() else { return };
-        runtime.spawn(tokio::time::timeout(DRAIN_TIMEOUT, async move {
-            let mut drained = 0;
-            while let Ok(Some(chunk)) = self.chunk().await {
-                drained += chunk.len();
-                if drained > MAX_DRAINED {
-                    return;
-                }
-            }
-        }));
     }
+}
+
+fn drain(mut response: reqwest::Response) {
+    // Without a runtime nothing can be read any more.
+    let Ok(runtime) = Handle::try_current() else { return };
+    runtime.spawn(tokio::time::timeout(DRAIN_TIMEOUT, async move {
+        let mut drained = 0;
+        while let Ok(Some(chunk)) = response.chunk().await {
+            drained += chunk.len();
+            if drained > MAX_DRAINED {
+                return;
+            }
+        }
+    }));
 }
 
 /// A response whose body is still to be read. Any status is a response: the caller knows what it means.
@@ -165,7 +163,7 @@ impl EventStream {
     /// read to its end, so that the connection can be reused, unless the server keeps the stream open. Dropping the
     /// stream instead closes the connection at once, which cancels the request.
     pub fn finish(self) {
-        self.response.drain();
+        self.response.finish();
     }
 
     pub fn last_id(&self) -> Option<&str> {
@@ -179,10 +177,14 @@ impl EventStream {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+    use tokio::sync::oneshot;
 
     use super::super::{HttpClient, HttpPool};
+    use super::*;
 
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     const EVENT: &str = "9\r\ndata: 1\n\n\r\n";
@@ -196,25 +198,85 @@ mod tests {
         event.data
     }
 
+    /// A server and a client of it; `host` decides between the two clients.
+    async fn server(host: &str) -> (TcpListener, HttpClient) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{host}:{}/mcp", listener.local_addr().unwrap().port());
+        let client = HttpClient::new(&HttpPool::new().unwrap(), &url, [], 1 << 20).unwrap();
+        (listener, client)
+    }
+
+    /// A loopback address that is written like no other server's, and one that only the general client understands.
+    const HOSTS: [&str; 2] = ["127.0.0.1", "127.1"];
+
     #[tokio::test]
     async fn a_finished_stream_gives_its_connection_back_unless_the_server_keeps_it_open() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let client = HttpClient::new(&HttpPool::new().unwrap(), &url, [], 1000).unwrap();
-        let server = async {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut request = [0; 1024];
-            for response in [format!("{HEAD}{EVENT}{END}"), format!("{HEAD}{EVENT}")] {
-                assert!(stream.read(&mut request).await.unwrap() > 0, "the connection was closed");
-                stream.write_all(response.as_bytes()).await.unwrap();
-            }
-            assert_eq!(stream.read(&mut request).await.unwrap_or(0), 0, "the connection is closed after a while");
-        };
-        let asking = async {
-            for _ in 0..2 {
+        for host in HOSTS {
+            let (listener, client) = server(host).await;
+            let server = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 1024];
+                for response in [format!("{HEAD}{EVENT}{END}"), format!("{HEAD}{EVENT}")] {
+                    assert!(stream.read(&mut request).await.unwrap() > 0, "{host}: the connection was closed");
+                    stream.write_all(response.as_bytes()).await.unwrap();
+                }
+                assert_eq!(stream.read(&mut request).await.unwrap_or(0), 0, "{host}: closed after a while");
+            };
+            let asking = async {
+                for _ in 0..2 {
+                    assert_eq!(first_event(&client).await, "1");
+                    // The end of a body that arrives with its last event has been read by then.
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::join!(server, asking);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_finished_stream_may_come_later() {
+        for host in HOSTS {
+            let (listener, client) = server(host).await;
+            let (first, is_read) = oneshot::channel::<()>();
+            let (ended, is_ended) = oneshot::channel();
+            let server = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 1024];
+                assert!(stream.read(&mut request).await.unwrap() > 0);
+                stream.write_all(format!("{HEAD}{EVENT}").as_bytes()).await.unwrap();
+                is_read.await.unwrap();
+                tokio::time::sleep(DRAIN_TIMEOUT / 3).await;
+                stream.write_all(format!("e\r\n: some comment\r\n{END}").as_bytes()).await.unwrap();
+                ended.send(()).unwrap();
+                assert!(stream.read(&mut request).await.unwrap() > 0, "{host}: the connection was closed");
+                stream.write_all(format!("{HEAD}{EVENT}{END}").as_bytes()).await.unwrap();
+            };
+            let asking = async {
+                first_event(&client).await;
+                first.send(()).unwrap();
+                is_ended.await.unwrap();
+                // The bytes are on their way through the kernel.
+                tokio::time::sleep(DRAIN_TIMEOUT / 20).await;
                 assert_eq!(first_event(&client).await, "1");
-            }
-        };
-        tokio::join!(server, asking);
+            };
+            tokio::join!(server, asking);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_finished_stream_that_goes_on_and_on_is_closed() {
+        for host in HOSTS {
+            let (listener, client) = server(host).await;
+            let server = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                assert!(stream.read(&mut [0; 1024]).await.unwrap() > 0);
+                stream.write_all(format!("{HEAD}{EVENT}").as_bytes()).await.unwrap();
+                let (started, comment) = (Instant::now(), format!("400\r\n{}\r\n", ":".repeat(1024)));
+                while stream.write_all(comment.as_bytes()).await.is_ok() {}
+                started.elapsed()
+            };
+            let (took, _) = tokio::join!(server, first_event(&client));
+            assert!(took < DRAIN_TIMEOUT, "{host}: {took:?}");
+        }
     }
 }

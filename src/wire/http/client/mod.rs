@@ -5,6 +5,8 @@ mod error;
 mod local;
 mod pool;
 
+use std::time::Duration;
+
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 
@@ -14,6 +16,10 @@ pub use pool::HttpPool;
 use pool::Route;
 
 use crate::model::Secret;
+
+/// How long the end of an event stream is awaited after the last event that matters, and how much is read until then.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_DRAINED: usize = 64 << 10;
 
 /// The endpoint of one server.
 #[derive(Clone, Debug)]

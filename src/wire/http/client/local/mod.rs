@@ -14,12 +14,16 @@ use http_body_util::Full;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 
+use super::DRAIN_TIMEOUT;
 use super::HttpError;
 use connection::{LocalConnection, LocalExchange};
 pub(super) use response::LocalResponse;
+use response::{Drained, LocalBody};
 
 const MAX_IDLE: usize = 64;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// How often bodies whose end is awaited are looked at.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 pub(super) struct LocalServer {
@@ -34,6 +38,11 @@ struct IdleConnections {
     connections: Vec<(LocalConnection, Instant)>,
     /// Whether a task closes the expired ones.
     swept: bool,
+    /// Bodies of which nothing more is needed but their end, each with the time since when, the oldest first. No task
+    /// waits for the end, which most servers send right after the last event: the next request finds it.
+    ending: Vec<(LocalBody, Instant)>,
+    /// Whether a task closes the connections whose bodies do not end.
+    drained: bool,
 }
 
 impl LocalServer {
@@ -88,12 +97,17 @@ impl LocalServer {
     /// The connection used last: the server is the least likely to have closed that one.
     fn take_idle(&self) -> Option<LocalConnection> {
         let mut idle = self.lock();
-        while let Some((mut connection, _)) = idle.connections.pop() {
-            if connection.is_idle() {
-                return Some(connection);
+        loop {
+            while let Some((mut connection, _)) = idle.connections.pop() {
+                if connection.is_idle() {
+                    return Some(connection);
+                }
+            }
+            idle.drain();
+            if idle.connections.is_empty() {
+                return None;
             }
         }
-        None
     }
 
     /// Keeps a connection for the next request, unless the exchange on it is not complete.
@@ -102,14 +116,32 @@ impl LocalServer {
             return;
         }
         let mut idle = self.lock();
-        idle.connections.push((connection, Instant::now()));
-        if idle.connections.len() > MAX_IDLE {
-            idle.connections.remove(0);
-        }
+        idle.add(connection);
         // A response may be dropped outside the runtime.
         if let (false, Ok(runtime)) = (idle.swept, Handle::try_current()) {
             idle.swept = true;
-            runtime.spawn(sweep(Arc::downgrade(self)));
+            runtime.spawn(repeat(Arc::downgrade(self), IDLE_TIMEOUT, |server| server.close_expired(IDLE_TIMEOUT)));
+        }
+    }
+
+    /// Keeps the connection of a body until the body has ended, but not for long.
+    fn await_end(self: &Arc<Self>, mut body: LocalBody) {
+        match body.drain() {
+            Drained::Complete => self.put_back(body.connection),
+            Drained::Lost => {}
+            Drained::Open => {
+                // Without a runtime nothing can be read any more.
+                let Ok(runtime) = Handle::try_current() else { return };
+                let mut idle = self.lock();
+                idle.ending.push((body, Instant::now()));
+                if idle.ending.len() > MAX_IDLE {
+                    idle.ending.remove(0);
+                }
+                if !idle.drained {
+                    idle.drained = true;
+                    runtime.spawn(repeat(Arc::downgrade(self), DRAIN_INTERVAL, |server| server.close_endless()));
+                }
+            }
         }
     }
 
@@ -117,16 +149,45 @@ impl LocalServer {
     fn close_expired(&self, timeout: Duration) -> bool {
         let mut idle = self.lock();
         idle.connections.retain(|(_, since)| since.elapsed() < timeout);
-        idle.swept = !idle.connections.is_empty();
+        idle.swept = !idle.connections.is_empty() || !idle.ending.is_empty();
         idle.swept
+    }
+
+    /// Closes the connections whose bodies have not ended in time: whether any may still end.
+    fn close_endless(&self) -> bool {
+        let mut idle = self.lock();
+        idle.drain();
+        idle.ending.retain(|(_, since)| since.elapsed() < DRAIN_TIMEOUT);
+        idle.drained = !idle.ending.is_empty();
+        idle.drained
     }
 }
 
-/// Closes expired connections for as long as the server has idle ones.
-async fn sweep(server: Weak<LocalServer>) {
+impl IdleConnections {
+    fn add(&mut self, connection: LocalConnection) {
+        self.connections.push((connection, Instant::now()));
+        if self.connections.len() > MAX_IDLE {
+            self.connections.remove(0);
+        }
+    }
+
+    /// Takes the connections whose bodies have ended.
+    fn drain(&mut self) {
+        for (mut body, since) in std::mem::take(&mut self.ending) {
+            match body.drain() {
+                Drained::Complete if body.connection.is_idle() => self.add(body.connection),
+                Drained::Open => self.ending.push((body, since)),
+                Drained::Complete | Drained::Lost => {}
+            }
+        }
+    }
+}
+
+/// Looks at a server's connections again and again, for as long as there are any to look at.
+async fn repeat(server: Weak<LocalServer>, interval: Duration, look: fn(&LocalServer) -> bool) {
     loop {
-        tokio::time::sleep(IDLE_TIMEOUT).await;
-        if !server.upgrade().is_some_and(|server| server.close_expired(IDLE_TIMEOUT)) {
+        tokio::time::sleep(interval).await;
+        if !server.upgrade().is_some_and(|server| look(&server)) {
             return;
         }
     }
