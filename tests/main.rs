@@ -15,6 +15,7 @@ mod envelope;
 mod extensions;
 mod error_codes;
 mod fidelity;
+mod first_start;
 mod harness;
 mod interleavings;
 mod layers;
