@@ -16,6 +16,7 @@ mod extensions;
 mod error_codes;
 mod fidelity;
 mod fuzz;
+mod first_start;
 mod harness;
 mod interleavings;
 mod layers;

@@ -1,6 +1,7 @@
 //! Turns a config into a running proxy: starts the servers, loads the local tools, watches the files, and rebuilds the
 //! surfaces after every change.
 
+mod arrival_order;
 mod backend_set;
 mod catalog;
 mod freshness;

@@ -53,6 +53,18 @@ impl Gateway {
         }
     }
 
+    /// Whether lists can be answered without waiting for servers of which nothing is known.
+    pub fn has_first_lists(&self) -> bool {
+        self.current.borrow().has_first_lists
+    }
+
+    /// Waits until every server of which nothing was known is ready, has failed, or has not started within
+    /// `serve.firstList`. Returns at once if the script has failed for good.
+    pub async fn first_lists(&self) {
+        // Fails only if the proxy is shutting down.
+        let _ = self.current.clone().wait_for(|now| now.has_first_lists || now.error.is_some()).await;
+    }
+
     /// Waits until every server is ready or has failed once, and returns the version of that snapshot.
     pub async fn servers_settled(&self) -> u64 {
         let mut catalog = self.catalog.clone();

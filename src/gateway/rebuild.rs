@@ -7,12 +7,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::arrival_order::ArrivalOrder;
 use crate::diagnostic::Diagnostic;
 use crate::model::Snapshot;
 use crate::model::Status;
 use crate::surface::{BuildError, ScriptSource, Surface};
 
-/// Maximum time the first run waits for servers. Servers that start later are added by another run.
+/// Maximum time the first run waits for servers. Servers that start later are added by other runs: lists wait longer, but
+/// what is there can be called.
 const FIRST_RUN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Delay after a change of the catalog, so that one run covers several changes.
 const DEBOUNCE: Duration = Duration::from_millis(20);
@@ -38,45 +40,80 @@ pub struct SharedSurface {
     pub edition: u64,
     /// The generation of backends of the last run.
     pub generation: u64,
+    /// Whether lists are answered. At the start they wait for servers of which nothing is known (`serve.firstList`).
+    pub has_first_lists: bool,
 }
 
 /// Rebuilds the surface after every change, until the receivers of `current` or the senders of its inputs are dropped.
+/// `first_list` is how long the first lists wait for servers of which nothing is known.
 pub(super) async fn rebuild_on_change(
     mut editions: watch::Receiver<Edition>,
     mut catalog: watch::Receiver<Arc<Snapshot>>,
     current: watch::Sender<SharedSurface>,
+    first_list: Duration,
 ) {
-    let deadline = tokio::time::sleep(FIRST_RUN_TIMEOUT);
-    tokio::pin!(deadline);
+    let mut first_run = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
+    let mut first_lists = std::pin::pin!(tokio::time::sleep(first_list));
     let (mut provisional, mut generation) = (true, 0);
-    let mut builder = SurfaceBuilder { current, last_good: None };
+    let mut builder = SurfaceBuilder::new(current);
+    let mut due = true;
     loop {
-        let edition = editions.borrow_and_update().clone();
-        let snapshot = Arc::clone(&catalog.borrow_and_update());
-        if edition.generation > generation {
-            (generation, provisional) = (edition.generation, true);
-            deadline.as_mut().reset(Instant::now() + FIRST_RUN_TIMEOUT);
+        if due {
+            let edition = editions.borrow_and_update().clone();
+            let snapshot = Arc::clone(&catalog.borrow_and_update());
+            if edition.generation > generation {
+                if generation > 0 {
+                    first_run.as_mut().reset(Instant::now() + FIRST_RUN_TIMEOUT);
+                }
+                (generation, provisional) = (edition.generation, true);
+            }
+            if snapshot.generation >= generation && (!provisional || snapshot.is_settled()) {
+                let awaited = awaited(&snapshot, provisional);
+                provisional &= !builder.run(edition, snapshot, awaited).await && awaited.is_some();
+            }
         }
-        if snapshot.generation >= generation && (!provisional || snapshot.is_settled()) {
-            // Cached lists may be outdated: a script that fails on them may succeed on the lists of the servers.
-            let awaited = provisional && snapshot.backends.iter().any(|backend| backend.status == Status::Cached);
-            provisional = !builder.run(edition, snapshot, awaited).await && awaited;
-        }
-        tokio::select! {
+        due = tokio::select! {
             changed = catalog.changed() => {
                 if changed.is_err() {
                     return;
                 }
                 tokio::time::sleep(DEBOUNCE).await;
+                true
             }
             changed = editions.changed() => {
                 if changed.is_err() {
                     return;
                 }
+                true
             }
-            () = &mut deadline, if provisional => provisional = false,
+            () = &mut first_run, if provisional => {
+                provisional = false;
+                true
+            }
+            () = &mut first_lists, if !builder.lists_are_due => {
+                builder.end_wait_for_lists();
+                false
+            }
             () = builder.current.closed() => return,
-        }
+        };
+    }
+}
+
+/// Servers on which a script that fails now may still succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaited {
+    /// Nothing is known about a server that is starting.
+    Unknown,
+    /// The cached lists of a server may be outdated.
+    Cached,
+}
+
+/// The servers that a failed run waits for. Servers that are known from the cache are only waited for at first.
+fn awaited(snapshot: &Snapshot, provisional: bool) -> Option<Awaited> {
+    let is_cached = || snapshot.backends.iter().any(|backend| backend.status == Status::Cached);
+    match snapshot.is_settled() {
+        false => Some(Awaited::Unknown),
+        true => (provisional && is_cached()).then_some(Awaited::Cached),
     }
 }
 
@@ -84,28 +121,69 @@ struct SurfaceBuilder {
     current: watch::Sender<SharedSurface>,
     /// The last script that ran without an error.
     last_good: Option<Arc<ScriptSource>>,
+    order: ArrivalOrder,
+    /// What the last surface was built from.
+    published: Arc<Snapshot>,
+    /// Whether lists no longer wait for servers of which nothing is known.
+    lists_are_due: bool,
+    /// The last failure that was logged while servers were awaited.
+    last_warning: Option<String>,
 }
 
 impl SurfaceBuilder {
+    fn new(current: watch::Sender<SharedSurface>) -> Self {
+        SurfaceBuilder {
+            current,
+            last_good: None,
+            order: ArrivalOrder::default(),
+            published: Arc::default(),
+            lists_are_due: false,
+            last_warning: None,
+        }
+    }
+
+    /// Lets the lists be answered as they are. Without a surface they wait for the first one.
+    fn end_wait_for_lists(&mut self) {
+        self.lists_are_due = true;
+        self.order.record(&self.published);
+        self.current.send_if_modified(|now| {
+            now.has_first_lists = now.surface.is_some();
+            now.has_first_lists
+        });
+    }
+
     /// Runs the script, publishes the outcome, and returns whether it succeeded. While servers are `awaited`, a
     /// failure is not published.
-    async fn run(&mut self, edition: Edition, snapshot: Arc<Snapshot>, awaited: bool) -> bool {
+    async fn run(&mut self, edition: Edition, snapshot: Arc<Snapshot>, awaited: Option<Awaited>) -> bool {
         let Some(script_source) = edition.script_source else { return false };
+        self.lists_are_due |= snapshot.is_settled();
+        let snapshot = self.order.sorted(&snapshot);
+        let has_first_lists = self.lists_are_due;
         let outcome = |surface, error| SharedSurface {
             surface,
             error,
             snapshot: snapshot.version,
             edition: edition.number,
             generation: snapshot.generation,
+            has_first_lists,
         };
-        match build(&script_source, &snapshot).await {
-            Ok(surface) => {
+        match (build(&script_source, &snapshot).await, awaited) {
+            (Ok(surface), _) => {
+                if has_first_lists {
+                    self.order.record(&snapshot);
+                }
+                self.published = Arc::clone(&snapshot);
                 self.last_good = Some(script_source);
                 self.current.send_replace(outcome(Some(surface), None));
                 true
             }
-            Err(_) if awaited => false,
-            Err(error) => {
+            (Err(error), Some(awaited)) => {
+                if awaited == Awaited::Unknown {
+                    self.warn(&error);
+                }
+                false
+            }
+            (Err(error), None) => {
                 let fallback = self.fallback(&script_source, &snapshot).await;
                 if fallback.is_some() {
                     tracing::error!("the session script failed, so the old surface stays:\n{error}");
@@ -113,6 +191,17 @@ impl SurfaceBuilder {
                 self.current.send_replace(outcome(fallback, Some(Arc::new(error))));
                 false
             }
+        }
+    }
+
+    /// Logs a failure that the next server may remedy; the same failure only once.
+    fn warn(&mut self, error: &BuildError) {
+        let text = error.to_string();
+        if self.last_warning.as_ref() != Some(&text) {
+            tracing::warn!(
+                "the session script failed, and runs again when the servers that are starting are there:\n{text}"
+            );
+            self.last_warning = Some(text);
         }
     }
 

@@ -14,7 +14,7 @@ use super::options::GatewayOptions;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
-use crate::backend::{Cache, Environment};
+use crate::backend::{Cache, Environment, StartPlaces};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
 use crate::config::{Config, Token};
 use crate::diagnostic::Diagnostic;
@@ -69,6 +69,7 @@ impl Gateway {
                 Some(path) => with_ancestor(&options.variables, path),
                 None => options.variables.clone(),
             },
+            start_places: StartPlaces::of_this_machine(),
             changes: Arc::clone(&changes),
             sole_client: Arc::default(),
         };
@@ -84,7 +85,12 @@ impl Gateway {
         installed.apply(config, prepared);
         let catalog = catalog::follow(Arc::clone(installed.backend_set.members()), changes);
         let (sender, current) = watch::channel(SharedSurface::default());
-        tokio::spawn(rebuild::rebuild_on_change(installed.editions.subscribe(), catalog.clone(), sender));
+        tokio::spawn(rebuild::rebuild_on_change(
+            installed.editions.subscribe(),
+            catalog.clone(),
+            sender,
+            config.serve.first_list,
+        ));
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
         let required = required.map(|(name, _)| name.clone()).collect();

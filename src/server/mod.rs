@@ -6,6 +6,7 @@ mod era;
 mod methods;
 mod client;
 mod input_required;
+mod first_lists;
 mod unlisted;
 
 use std::sync::Arc;

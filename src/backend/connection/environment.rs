@@ -7,6 +7,7 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::Notify;
 
 use super::cache::Cache;
+use super::start_places::StartPlaces;
 use crate::model::Abilities;
 use crate::wire::http::HttpPool;
 
@@ -18,6 +19,8 @@ pub struct Environment {
     pub executable: PathBuf,
     /// The environment variables of the proxy.
     pub variables: Vec<(String, String)>,
+    /// The places for processes that are starting.
+    pub start_places: StartPlaces,
     /// Notified when the view of a server changes.
     pub changes: Arc<Notify>,
     /// The abilities of the proxy's only client, once they are known. The main connections declare them, so that no server

@@ -10,6 +10,7 @@ mod handshake;
 mod listen;
 mod listing;
 mod params;
+mod start_places;
 
 pub use cache::Cache;
 pub(super) use connector::{ConnectionPurpose, Connector};
@@ -17,3 +18,5 @@ pub use environment::Environment;
 pub(super) use established::{CallLimits, Connection, ConnectionFailure};
 pub(super) use handshake::{DeclaredAbilities, ServerMemory};
 pub(super) use listing::{ServerListing, list};
+pub(super) use start_places::StartPlace;
+pub use start_places::StartPlaces;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
-use crate::backend::connection::{Cache, Environment};
+use crate::backend::connection::{Cache, Environment, StartPlace};
 use crate::backend::transport::LastStderrLine;
 use crate::config::{ServerConfig, TransportConfig};
 use crate::model::{BackendKind, BackendView, Lists, ServerInfo, Status};
@@ -47,6 +47,8 @@ pub(super) struct Publisher {
     last_stderr_line: LastStderrLine,
     /// When the last attempt to connect started.
     pub(super) last_attempt: Option<Instant>,
+    /// The place of a process that is starting, until it is ready or has failed.
+    pub(super) start_place: Option<StartPlace>,
     /// When the server last worked. The grace period is counted from here.
     down_since: Instant,
     /// What the cache contains.
@@ -70,6 +72,7 @@ impl Publisher {
             view: Arc::clone(view),
             last_stderr_line: Arc::clone(last_stderr_line),
             last_attempt: None,
+            start_place: None,
             down_since: Instant::now(),
             saved,
         }
@@ -78,6 +81,7 @@ impl Publisher {
     /// Publishes the lists of a connected server and saves them to the cache.
     pub(super) async fn publish_ready(&mut self, info: &Arc<ServerInfo>, lists: Lists, reports: Vec<String>) {
         let (lists, info) = (Arc::new(lists), Arc::clone(info));
+        self.start_place = None;
         self.save(&info, &lists).await;
         self.publish(Status::Ready, String::new(), Some(ListedState { info, lists, reports }));
     }
@@ -104,7 +108,8 @@ impl Publisher {
     }
 
     /// Publishes that the server is down. Within the grace period its lists stay published.
-    pub(super) fn publish_down(&self, reason: &str) {
+    pub(super) fn publish_down(&mut self, reason: &str) {
+        self.start_place = None;
         let has_lists = self.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.config.grace;
         let status = if has_lists && in_grace { Status::Cached } else { Status::Failed };

@@ -17,7 +17,7 @@ use crate::backend::connection::{
 use crate::backend::transport::Signals;
 use crate::backoff::Backoff;
 use crate::config::ServerConfig;
-use crate::model::Abilities;
+use crate::model::{Abilities, BackendKind};
 
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The shortest time between two attempts if calls demand a reconnect.
@@ -61,7 +61,6 @@ impl Supervisor {
         let _stopped = self.server.stopped.clone().drop_guard();
         let mut backoff = Backoff::new(FIRST_DELAY, self.max_backoff);
         loop {
-            self.publisher.last_attempt = Some(Instant::now());
             let withdrawal = self.publisher.withdraw_lists_after_grace();
             let attempt = tokio::select! {
                 outcome = self.connect() => outcome,
@@ -90,7 +89,12 @@ impl Supervisor {
         }
     }
 
+    /// Makes a connection. A process waits for its place among those that are starting; `startTimeout` begins afterwards.
     async fn connect(&mut self) -> Result<Arc<Connection>, String> {
+        if self.server.view.load().kind == BackendKind::Stdio {
+            self.publisher.start_place = Some(self.environment.start_places.take().await);
+        }
+        self.publisher.last_attempt = Some(Instant::now());
         let declared = match self.server.session_scoped {
             true => DeclaredAbilities::Fixed(Abilities::default()),
             false => DeclaredAbilities::OfSoleClient(Arc::clone(&self.environment.sole_client)),

@@ -127,6 +127,7 @@ async fn fatal_error(gateway: &Gateway) -> CommandFailure {
     let first = async {
         match gateway.shared().await {
             Ok(_) => {
+                gateway.first_lists().await;
                 print_summary(gateway);
                 std::future::pending().await
             }

@@ -15,6 +15,8 @@ pub struct Serve {
     pub request_headers: Vec<String>,
     pub session_idle_timeout: Duration,
     pub max_sessions: usize,
+    /// How long the first lists wait for servers of which nothing is known.
+    pub first_list: Duration,
     pub max_body_bytes: u64,
     /// Keys that encrypt state handed to clients: the first encrypts, all decrypt. If empty, a random key is used until
     /// the process exits.
@@ -33,6 +35,7 @@ impl Default for Serve {
             request_headers: Vec::new(),
             session_idle_timeout: Duration::from_secs(30 * 60),
             max_sessions: 10_000,
+            first_list: Duration::from_secs(20),
             max_body_bytes: 4 << 20,
             state_keys: Vec::new(),
         }
@@ -49,6 +52,7 @@ impl Serve {
             allowed_origins,
             session_idle_timeout,
             max_sessions,
+            first_list,
             max_body_bytes,
             request_headers,
             state_keys,
@@ -59,6 +63,7 @@ impl Serve {
             ("serve.allowedOrigins", *allowed_origins != other.allowed_origins),
             ("serve.sessionIdleTimeout", *session_idle_timeout != other.session_idle_timeout),
             ("serve.maxSessions", *max_sessions != other.max_sessions),
+            ("serve.firstList", *first_list != other.first_list),
             ("serve.maxBodyBytes", *max_body_bytes != other.max_body_bytes),
             ("serve.requestHeaders", *request_headers != other.request_headers),
             ("serve.stateKeys", *state_keys != other.state_keys),
@@ -76,6 +81,7 @@ pub(crate) fn read_serve(reader: &ValueReader) -> Option<Serve> {
     fields.set(&mut serve.request_headers, "requestHeaders", |reader| reader.list(read_request_header));
     fields.set(&mut serve.session_idle_timeout, "sessionIdleTimeout", ValueReader::timeout);
     fields.set(&mut serve.max_sessions, "maxSessions", ValueReader::count);
+    fields.set(&mut serve.first_list, "firstList", ValueReader::duration);
     fields.set(&mut serve.max_body_bytes, "maxBodyBytes", ValueReader::size);
     fields.set(&mut serve.state_keys, "stateKeys", |reader| reader.list(read_state_key));
     fields.finish();
@@ -146,7 +152,7 @@ mod tests {
     fn everything_can_be_set() {
         let config = loaded(
             "serve: {http: '[::1]:80', path: /x, allowedOrigins: ['https://a.example:8443'], requestHeaders: [X-Team], sessionIdleTimeout: 5m, \
-             maxSessions: 7, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef]}",
+             maxSessions: 7, firstList: 0s, maxBodyBytes: 1KB, stateKeys: [0123456789abcdef0123456789abcdef]}",
         );
         let expected = Serve {
             http: "[::1]:80".to_owned(),
@@ -155,6 +161,7 @@ mod tests {
             request_headers: vec!["x-team".to_owned()],
             session_idle_timeout: Duration::from_secs(300),
             max_sessions: 7,
+            first_list: Duration::ZERO,
             max_body_bytes: 1000,
             state_keys: vec![Secret::new("0123456789abcdef0123456789abcdef")],
         };

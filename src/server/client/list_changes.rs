@@ -1,14 +1,77 @@
-//! Detects changes of the lists that a client sees, for `list_changed` notifications.
+//! Detects changes of the lists that a client sees, for `list_changed` notifications. Changes that follow each other
+//! closely, as when servers start, are one change.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::model::ItemKind;
 use crate::surface::Surface;
+
+/// Changes within this time are announced once.
+const COALESCE: Duration = Duration::from_millis(500);
+
+/// Watches the surfaces of all clients.
+pub(crate) struct SurfaceChanges {
+    gateway: Arc<Gateway>,
+    pace: Pace,
+}
+
+impl SurfaceChanges {
+    /// Watches for changes from now on.
+    pub(crate) fn of(gateway: &Arc<Gateway>) -> Self {
+        SurfaceChanges { gateway: Arc::clone(gateway), pace: Pace::new(gateway.surface_versions()) }
+    }
+
+    /// Waits until surfaces may have changed; false if there will be no more changes. While the first lists are awaited,
+    /// there is nothing to announce: nobody has seen a list. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> bool {
+        loop {
+            if !self.pace.next().await {
+                return false;
+            }
+            if self.gateway.has_first_lists() {
+                return true;
+            }
+        }
+    }
+}
+
+/// Makes one change of those that follow each other closely.
+struct Pace {
+    versions: watch::Receiver<u64>,
+    /// When the present change is complete.
+    due: Option<Instant>,
+}
+
+impl Pace {
+    fn new(mut versions: watch::Receiver<u64>) -> Self {
+        versions.mark_unchanged();
+        Pace { versions, due: None }
+    }
+
+    /// Waits for a change and for those that follow within [`COALESCE`]. Cancel-safe.
+    async fn next(&mut self) -> bool {
+        let due = match self.due {
+            Some(due) => due,
+            None => {
+                if self.versions.changed().await.is_err() {
+                    return false;
+                }
+                *self.due.insert(Instant::now() + COALESCE)
+            }
+        };
+        tokio::time::sleep_until(due).await;
+        self.due = None;
+        self.versions.mark_unchanged();
+        true
+    }
+}
 
 /// The notification for a changed list. Resources and resource templates share a notification.
 fn notification(kind: ItemKind) -> &'static str {
@@ -23,23 +86,22 @@ fn notification(kind: ItemKind) -> &'static str {
 pub(crate) struct ListChanges {
     gateway: Arc<Gateway>,
     handle: Arc<SurfaceHandle>,
-    surface_versions: watch::Receiver<u64>,
+    changes: SurfaceChanges,
     last_seen: Option<Arc<Surface>>,
 }
 
 impl ListChanges {
     /// Watches for changes from now on.
     pub(crate) fn of(gateway: &Arc<Gateway>, handle: &Arc<SurfaceHandle>) -> Self {
-        let mut surface_versions = gateway.surface_versions();
-        surface_versions.mark_unchanged();
+        let changes = SurfaceChanges::of(gateway);
         let last_seen = gateway.surface_now(handle);
-        ListChanges { gateway: Arc::clone(gateway), handle: Arc::clone(handle), surface_versions, last_seen }
+        ListChanges { gateway: Arc::clone(gateway), handle: Arc::clone(handle), changes, last_seen }
     }
 
     /// Waits until a list differs from the list last seen, and returns the notifications for it. Returns `None` if
     /// there will be no more changes. The first lists are not a change.
     pub(crate) async fn next(&mut self) -> Option<Vec<&'static str>> {
-        while self.surface_versions.changed().await.is_ok() {
+        while self.changes.next().await {
             let Some(now) = self.gateway.surface_now(&self.handle) else { continue };
             let changed = self.last_seen.as_ref().map(|seen| differences(seen, &now)).unwrap_or_default();
             self.last_seen = Some(now);
@@ -98,4 +160,31 @@ fn differences(seen: &Arc<Surface>, now: &Arc<Surface>) -> Vec<&'static str> {
     let mut changed: Vec<&'static str> = changed.map(notification).collect();
     changed.dedup();
     changed
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_within_half_a_second_are_one() {
+        let (versions, receiver) = watch::channel(0);
+        let mut pace = Pace::new(receiver);
+        tokio::spawn(async move {
+            for pause in [0, 200, 200, 700] {
+                sleep(Duration::from_millis(pause)).await;
+                versions.send_modify(|version| *version += 1);
+            }
+        });
+        let began = Instant::now();
+        // A wait that is given up loses nothing.
+        assert!(timeout(Duration::from_millis(100), pace.next()).await.is_err());
+        assert!(pace.next().await);
+        assert_eq!(began.elapsed(), Duration::from_millis(500));
+        assert!(pace.next().await);
+        assert_eq!(began.elapsed(), Duration::from_millis(1600));
+        assert!(!pace.next().await, "the sender is gone");
+    }
 }

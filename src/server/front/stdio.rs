@@ -14,7 +14,7 @@ use crate::model::{Owner, Principal};
 use crate::server::Server;
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::links::Links;
-use crate::server::client::list_changes::ComparisonCache;
+use crate::server::client::list_changes::{ComparisonCache, SurfaceChanges};
 use crate::server::client::sink::MessageSink;
 use crate::server::client::state::{Client, surface_handle};
 use crate::server::era::detect;
@@ -89,8 +89,8 @@ struct StdioFront {
 /// Sends `list_changed` notifications to a session-based client.
 async fn notify_list_changes(front: Arc<StdioFront>) {
     let gateway = &front.server.gateway;
-    let mut surface_versions = gateway.surface_versions();
-    while surface_versions.changed().await.is_ok() {
+    let mut changes = SurfaceChanges::of(gateway);
+    while changes.next().await {
         let Some(client) = front.session() else { continue };
         let (Some(seen_surface), Some(now)) = (&client.seen_surface, gateway.surface_now(&client.surface_handle))
         else {

@@ -95,12 +95,15 @@ pub(super) async fn answer(
         return Some(Err(RpcError::method_not_found(&message.method)));
     };
     if let Method::List(kind) = method {
+        if !server.first_lists(&cancel).await {
+            return None;
+        }
         // Fetches expired lists again before the surface is taken.
         Box::pin(list::refresh(server, client, kind, message)).await;
     }
     let surface = match surface {
         Some(surface) => surface,
-        None => match server.surface(client).await {
+        None => match server.surface_for(client, message).await {
             Ok(surface) => surface,
             Err(error) => return Some(Err(error)),
         },

@@ -25,7 +25,7 @@ use super::session::Session;
 use super::sessions::Sessions;
 use crate::config::Serve;
 use crate::model::Principal;
-use crate::server::client::list_changes::ComparisonCache;
+use crate::server::client::list_changes::{ComparisonCache, SurfaceChanges};
 use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::{Identity, Server};
 use crate::wire::http::{HttpReply, HttpRequest, HttpService};
@@ -74,9 +74,9 @@ impl HttpFront {
             }
         });
         let weak = Arc::downgrade(&front);
-        let mut surface_versions = front.server.gateway.surface_versions();
+        let mut changes = SurfaceChanges::of(&front.server.gateway);
         tokio::spawn(async move {
-            while surface_versions.changed().await.is_ok() {
+            while changes.next().await {
                 let Some(front) = weak.upgrade() else { return };
                 front.notify_list_changes();
             }

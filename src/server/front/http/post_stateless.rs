@@ -55,7 +55,7 @@ impl HttpFront {
         };
         // The headers are checked against the schema in the surface that the call then uses.
         let surface = match request.method.as_str() {
-            "tools/call" => self.server.surface(&client).await.ok(),
+            "tools/call" => self.server.surface_for(&client, &request).await.ok(),
             _ => None,
         };
         if let Some(surface) = &surface

@@ -1,0 +1,55 @@
+//! Requests that arrive while servers of which nothing is known are starting. Lists wait for these servers, because some
+//! clients list only once. A call waits only if nobody offers its item yet.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Server;
+use super::client::state::Client;
+use crate::json::{Object, RawRef};
+use crate::model::ItemKind;
+use crate::surface::Surface;
+use crate::wire::{Request, RpcError};
+
+impl Server {
+    /// Waits until lists can be answered; false if the request was cancelled first.
+    pub(super) async fn first_lists(&self, cancel: &CancellationToken) -> bool {
+        if self.gateway.has_first_lists() {
+            return true;
+        }
+        let waiting = async {
+            tokio::select! {
+                () = self.gateway.first_lists() => true,
+                () = cancel.cancelled() => false,
+            }
+        };
+        Box::pin(waiting).await
+    }
+
+    /// The surface for a request other than a list.
+    pub(super) async fn surface_for(&self, client: &Client, message: &Request) -> Result<Arc<Surface>, RpcError> {
+        let surface = self.surface(client).await?;
+        if self.gateway.has_first_lists() || !names_unpublished_item(&surface, message) {
+            return Ok(surface);
+        }
+        let later = async {
+            self.gateway.first_lists().await;
+            self.surface(client).await
+        };
+        Box::pin(later).await
+    }
+}
+
+/// Whether a request is for an item that the surface does not have.
+fn names_unpublished_item(surface: &Surface, message: &Request) -> bool {
+    let kind = match message.method.as_str() {
+        "tools/call" => ItemKind::Tool,
+        "resources/read" | "resources/subscribe" => ItemKind::Resource,
+        "prompts/get" => ItemKind::Prompt,
+        _ => return false,
+    };
+    let body = message.params.as_deref().unwrap_or(RawRef::EMPTY_OBJECT);
+    let named = Object::of(body).ok().and_then(|params| params.string(kind.use_member()));
+    named.is_some_and(|key| surface.find(kind, &key).is_none())
+}
