@@ -9,6 +9,7 @@ mod bad_clients;
 mod caching;
 mod code_mode;
 mod command_line;
+mod compare;
 mod connection_reuse;
 mod docs;
 mod envelope;

@@ -255,5 +255,5 @@ fn final_result(result: Raw) -> Raw {
     if object.get("resultType").is_none() {
         return result;
     }
-    object.edit().remove("resultType").finish_raw()
+    object.edit().remove("resultType").remove("ttlMs").remove("cacheScope").finish_raw()
 }

@@ -264,3 +264,25 @@ publish_prompt(prompt_metadata('mine', '', []), lambda args: 'hello')
         }
     }
 }
+
+#[tokio::test]
+async fn a_wrapped_resource_has_no_members_of_the_other_era() {
+    let script = "
+def wrap(call):
+    return lambda args: call(args)
+
+for meta, call in backends()['fake'].resources():
+    publish_resource(meta, wrap(call))
+";
+    let config = Config::new()
+        .server("fake", &fake_backend(["--era", "modern", "--resources", "--ttl", "60000"]))
+        .section("sessionInit: { scriptFile: policy.star }");
+    let mut proxy = started(Proxy::new(&config).file("policy.star", script)).await;
+    let listed = proxy.client.request("resources/list", "{}").await.value();
+    let read = json!({"uri": listed["result"]["resources"][0]["uri"]}).to_string();
+    let result = proxy.client.request("resources/read", &read).await.value()["result"].clone();
+    let members: Vec<&String> = result.as_object().expect("a result").keys().collect();
+    assert_eq!(members, ["contents"]);
+    let result = proxy.client.modern("resources/read", &read).await.value()["result"].clone();
+    assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(0), &json!("private")));
+}

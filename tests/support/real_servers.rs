@@ -192,7 +192,7 @@ pub fn missing<T>(problem: &str) -> Option<T> {
 }
 
 /// The tests run from `target/PROFILE/deps`.
-fn target_directory() -> PathBuf {
+pub fn target_directory() -> PathBuf {
     let this = std::env::current_exe().expect("the test knows its own path");
     this.ancestors().nth(3).expect("the test is in the target directory").to_owned()
 }

@@ -1,5 +1,5 @@
 //! The reference server of the conformance runs: every fixture the suite asks for, in both eras, on rmcp's typed handler.
-//! `conformance-server ADDR` serves Streamable HTTP and says on stderr where.
+//! `conformance-server ADDR` serves Streamable HTTP and says on stderr where; `conformance-server --stdio` serves stdio.
 
 #![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stderr, reason = "stderr is where a server says where it listens")]
@@ -31,6 +31,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use axum::serve::ListenerExt;
+use rmcp::ServiceExt;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
@@ -40,6 +41,10 @@ use handler::Handler;
 async fn main() -> Result<(), Box<dyn Error>> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
     let handler = Handler::default();
+    if address == "--stdio" {
+        handler.serve(rmcp::transport::io::stdio_pipes()).await?.waiting().await?;
+        return Ok(());
+    }
     let service = StreamableHttpService::<Handler, LocalSessionManager>::new(
         move || Ok(handler.clone()),
         Arc::default(),
