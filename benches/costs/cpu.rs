@@ -1,6 +1,6 @@
-//! CPU time and memory of a process.
+//! CPU time and memory of a process, and of all processes that the proxy consists of.
 
-use std::fs;
+use std::{env, fs};
 
 /// User and system time so far, in seconds, all threads, without children.
 pub fn seconds(pid: u32) -> f64 {
@@ -15,4 +15,46 @@ pub fn resident(pid: u32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
+}
+
+/// A process and its descendants, without the counterparts that this program plays.
+fn tree(root: u32) -> Vec<u32> {
+    let me = env::current_exe().unwrap();
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let parents: Vec<(u32, u32)> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, *times_and_parent(pid)?.first()? as u32)))
+        .collect();
+    let mut tree = vec![root];
+    let mut next = 0;
+    while let Some(parent) = tree.get(next).copied() {
+        let children = parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid);
+        tree.extend(children.filter(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe != me)));
+        next += 1;
+    }
+    tree
+}
+
+/// The parent of a process, and the ticks of CPU time that it and its ended children used; none if it is gone.
+fn times_and_parent(pid: u32) -> Option<[f64; 5]> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
+    let field = |number: usize| fields.get(number)?.parse::<f64>().ok();
+    Some([field(1)?, field(11)?, field(12)?, field(13)?, field(14)?])
+}
+
+/// User and system time so far, in seconds, of a process and all that it has started.
+pub fn tree_seconds(root: u32) -> f64 {
+    let ticks = |pid: u32| times_and_parent(pid).map_or(0.0, |fields| fields[1..].iter().sum());
+    tree(root).into_iter().map(ticks).sum::<f64>() / 100.0
+}
+
+/// Memory in MB of a process and all that it has started. What several processes share counts once (PSS).
+pub fn tree_memory(root: u32) -> f64 {
+    let of = |pid: u32| {
+        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with("Pss:"))?;
+        line.split_whitespace().nth(1)?.parse::<f64>().ok()
+    };
+    tree(root).into_iter().filter_map(of).sum::<f64>() / 1024.0
 }

@@ -58,6 +58,9 @@ pub async fn run(wanted: &[String]) {
     if is("snippets") {
         bench.snippets().await;
     }
+    if is("beside") {
+        bench.beside().await;
+    }
     if is("memory") {
         bench.memory().await;
     }
@@ -191,19 +194,41 @@ impl Bench {
         row("memory with 10,000 idle sessions of a shared surface (MB)", after, 400.0);
     }
 
-    /// Scripts of models, and a client beside them that runs none: it may notice them by so much.
-    async fn snippets(&self) {
+    async fn with_code_mode(&self) -> (Child, String) {
         let server = format!("  b: {{ command: {}, args: [backend] }}\n", self.me());
         let code_mode = "codeMode: { enabled: true, timeout: 5s }\n";
-        let config = self.config("snippets.yaml", &format!("{server}{code_mode}"), None);
-        let (_proxy, address) = self.serving(config).await;
+        self.serving(self.config("snippets.yaml", &format!("{server}{code_mode}"), None)).await
+    }
+
+    /// Scripts of models.
+    async fn snippets(&self) {
+        let (proxy, address) = self.with_code_mode().await;
+        let pid = proxy.id().unwrap();
         let mut snippets = Snippets::at(&address).await;
-        row("a script of a model with one tool call, warm (ms)", snippets.alone().await, 15.0);
+        snippets.alone(20, Duration::ZERO).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        row("memory at rest with code mode, all processes (MB)", cpu::tree_memory(pid), 60.0);
+        let before = cpu::tree_seconds(pid);
+        let times = snippets.alone(500, Duration::ZERO).await;
+        let cpu = (cpu::tree_seconds(pid) - before) * 1e3 / times.len() as f64;
+        row("a script of a model with one tool call, warm (ms)", times[times.len() / 2], 15.0);
+        println!("{:<58} {:>10.1}", "  p99 of these", times[times.len() * 99 / 100]);
+        println!("{:<58} {cpu:>10.1}", "  CPU of each, all processes (ms)");
+        let times = snippets.alone(100, Duration::from_millis(50)).await;
+        println!("{:<58} {:>10.1}", "  one after a pause (ms)", times[times.len() / 2]);
+        println!("{:<58} {:>10.1}", "  p99 of these", times[times.len() * 99 / 100]);
+        row("ten such scripts at once, all of them (ms)", snippets.at_once(10).await, 50.0);
+    }
+
+    /// A client beside scripts of models that runs none: it may notice them by so much.
+    async fn beside(&self) {
+        let (_proxy, address) = self.with_code_mode().await;
+        let mut snippets = Snippets::at(&address).await;
         let quiet = snippets.latency().await;
         let limit = 2.0 * quiet + 5.0;
         println!("{:<58} {quiet:>10.1}", "  p99 of a tool's calls, nobody else there (ms)");
         let (beside_many, ended) = snippets.beside_many(100).await;
-        row("the same beside 100 such scripts at once (ms)", beside_many, limit);
+        row("the same beside 100 scripts of models at once (ms)", beside_many, limit);
         println!("{:<58} {ended:>10.1}", "  of which end in a second");
         row("the same beside all bombs of another session (ms)", snippets.beside_bombs().await, limit);
     }

@@ -50,13 +50,32 @@ impl<'a> Snippets<'a> {
         Snippets { address, client }
     }
 
-    /// Milliseconds for a script that calls one tool, one after the other: the middle one of many.
-    pub async fn alone(&mut self) -> f64 {
+    /// Milliseconds for a script that calls one tool, shortest first; one after the other, with a pause between them.
+    pub async fn alone(&mut self, count: usize, pause: Duration) -> Vec<f64> {
         let mut times = Vec::new();
         let snippet = script(SNIPPET);
-        for _ in 0..101 {
+        for _ in 0..count {
+            tokio::time::sleep(pause).await;
             let started = Instant::now();
             run(&mut self.client, &snippet, "the answer").await;
+            times.push(started.elapsed().as_secs_f64() * 1e3);
+        }
+        times.sort_by(f64::total_cmp);
+        times
+    }
+
+    /// Milliseconds until so many scripts of one session, started at once, have all ended; the middle one of some rounds.
+    pub async fn at_once(&mut self, count: usize) -> f64 {
+        let mut clients = Vec::new();
+        for _ in 0..count {
+            clients.push((self.client.another().await, script(SNIPPET)));
+        }
+        let mut times = Vec::new();
+        for _ in 0..21 {
+            // What was started for the next script is there by then.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let started = Instant::now();
+            futures::future::join_all(clients.iter_mut().map(|(client, call)| run(client, call, "the answer"))).await;
             times.push(started.elapsed().as_secs_f64() * 1e3);
         }
         times.sort_by(f64::total_cmp);

@@ -125,12 +125,12 @@ impl Watcher {
                 },
             }
         }
-        let latest = *self.pending_since.get_or_insert_with(Instant::now) + MAX_DELAY;
+        let first = *self.pending_since.get_or_insert_with(Instant::now);
         loop {
-            let delay = if self.is_partially_saved() { PARTIAL_SAVE_DELAY } else { DEBOUNCE };
+            let complete = completion(first, Instant::now(), self.is_partially_saved());
             tokio::select! {
                 () = self.events.notified() => {}
-                () = tokio::time::sleep_until(latest.min(Instant::now() + delay)) => break,
+                () = tokio::time::sleep_until(complete) => break,
             }
         }
         self.pending_since = None;
@@ -144,6 +144,12 @@ impl Watcher {
     fn is_partially_saved(&self) -> bool {
         self.non_empty_files.iter().any(|file| is_empty(file))
     }
+}
+
+/// When a save counts as complete, given its first and its latest event, unless there is another one before that.
+fn completion(first: Instant, latest: Instant, partially_saved: bool) -> Instant {
+    let delay = if partially_saved { PARTIAL_SAVE_DELAY } else { DEBOUNCE };
+    (latest + delay).min(first + MAX_DELAY)
 }
 
 fn is_empty(file: &Path) -> bool {

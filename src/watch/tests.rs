@@ -157,3 +157,16 @@ async fn a_folder_further_up_may_be_replaced() {
     assert!(sees(&mut watcher, &paths, replace).await, "replaced");
     assert!(sees(&mut watcher, &paths, || fs::write(&file, "3").unwrap()).await, "and its file written");
 }
+
+/// `docs/extensions.md` names both times.
+#[test]
+fn a_save_is_complete_after_40_milliseconds_of_silence_and_after_250_at_the_latest() {
+    let first = Instant::now();
+    let after = |millis: u64| first + Duration::from_millis(millis);
+    assert_eq!(completion(first, first, false), after(40));
+    assert_eq!(completion(first, after(100), false), after(140));
+    assert_eq!(completion(first, after(240), false), after(250));
+    // An editor has emptied the file, and is about to write it.
+    assert_eq!(completion(first, first, true), after(200));
+    assert_eq!(completion(first, after(100), true), after(250));
+}

@@ -1,11 +1,16 @@
 //! Reads and writes messages. `lsp_server::Connection` is not used because it ends at the first malformed message.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
 use lsp_server::{ErrorCode, Message};
 use parking_lot::Mutex;
 use serde_json::json;
+
+/// The size of the longest message, in bytes. No script is that long.
+const MAX_MESSAGE: u64 = 16 << 20;
+/// The size of the longest header line, in bytes.
+const MAX_HEADER_LINE: u64 = 4096;
 
 /// Input from the client.
 #[derive(Debug)]
@@ -17,16 +22,47 @@ pub(super) enum Incoming {
     Closed,
 }
 
+/// Reads the next message. `Message::read` is not used because it allocates whatever length a header names.
 pub(super) fn read(input: &mut impl BufRead) -> io::Result<Incoming> {
-    match Message::read(input) {
-        Ok(Some(message)) => Ok(Incoming::Message(message)),
-        Ok(None) => Ok(Incoming::Closed),
-        Err(error) => match error.kind() {
-            io::ErrorKind::InvalidData => Ok(Incoming::Malformed(error.to_string())),
-            io::ErrorKind::UnexpectedEof => Ok(Incoming::Closed),
-            _ => Err(error),
-        },
+    let mut length = None;
+    loop {
+        let mut line = Vec::new();
+        if input.by_ref().take(MAX_HEADER_LINE).read_until(b'\n', &mut line)? == 0 {
+            return Ok(Incoming::Closed);
+        }
+        let line = String::from_utf8_lossy(&line);
+        match (line.trim(), length) {
+            ("", Some(length)) => return read_body(input, length),
+            ("", None) => return Ok(Incoming::Malformed("a header without `Content-Length`".to_owned())),
+            (line, _) => match line.split_once(':') {
+                Some((name, value)) if name.eq_ignore_ascii_case("Content-Length") => match value.trim().parse() {
+                    Ok(value) => length = Some(value),
+                    Err(error) => return Ok(Incoming::Malformed(format!("invalid `Content-Length`: {error}"))),
+                },
+                // `Content-Type` has one possible value.
+                Some(_) => {}
+                None => return Ok(Incoming::Malformed("a header line without `:`".to_owned())),
+            },
+        }
     }
+}
+
+fn read_body(input: &mut impl BufRead, length: u64) -> io::Result<Incoming> {
+    let mut body = input.take(length);
+    if length > MAX_MESSAGE {
+        // The next message begins after this one.
+        io::copy(&mut body, &mut io::sink())?;
+        let reason = format!("the message has {length} bytes; at most {MAX_MESSAGE} are read");
+        return Ok(Incoming::Malformed(reason));
+    }
+    let mut bytes = Vec::new();
+    if (body.read_to_end(&mut bytes)? as u64) < length {
+        return Ok(Incoming::Closed);
+    }
+    Ok(match serde_json::from_slice(&bytes) {
+        Ok(message) => Incoming::Message(message),
+        Err(error) => Incoming::Malformed(format!("malformed message: {error}")),
+    })
 }
 
 /// The output to the client, shared by the server and the worker. Both write whole messages.
@@ -64,6 +100,28 @@ mod tests {
     use lsp_server::Notification;
 
     use super::*;
+
+    #[test]
+    fn a_message_beyond_the_limit_is_reported_and_skipped() {
+        let mut wire = format!("Content-Length: {}\r\n\r\n", MAX_MESSAGE + 1).into_bytes();
+        wire.resize(wire.len() + 1 + usize::try_from(MAX_MESSAGE).unwrap(), b' ');
+        Message::from(Notification::new("next".to_owned(), json!({}))).write(&mut wire).unwrap();
+        wire.extend(format!("Content-Length: {}\r\n\r\nand then the client is gone", u64::MAX).bytes());
+        let mut input = wire.as_slice();
+        let Incoming::Malformed(reason) = read(&mut input).unwrap() else { panic!("it is too long") };
+        assert_eq!(reason, "the message has 16777217 bytes; at most 16777216 are read");
+        let Incoming::Message(Message::Notification(next)) = read(&mut input).unwrap() else { panic!("not the next") };
+        assert_eq!(next.method, "next");
+        assert!(matches!(read(&mut input).unwrap(), Incoming::Malformed(_)));
+        assert!(matches!(read(&mut input).unwrap(), Incoming::Closed));
+    }
+
+    #[test]
+    fn a_header_without_an_end_is_read_in_pieces() {
+        let mut input = io::repeat(b'x').take(10 * MAX_HEADER_LINE);
+        assert!(matches!(read(&mut io::BufReader::new(&mut input)).unwrap(), Incoming::Malformed(_)));
+        assert!(input.limit() > 0, "the rest is not read yet");
+    }
 
     #[test]
     fn messages_after_malformed_input_are_read() {
