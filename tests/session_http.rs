@@ -6,6 +6,7 @@ use crate::support::config::Config;
 use crate::support::http_client::{HttpClient, HttpReply};
 use crate::support::http_request::HttpRequest;
 use crate::support::message::{self, Message};
+use crate::support::modern::with_meta;
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
@@ -58,6 +59,78 @@ async fn a_client_that_loses_its_connection_gets_the_result_when_it_comes_back()
     );
     assert_eq!(resumed.next_message().await, None, "only that stream's messages are replayed");
     assert!(!client.call("seen", "{}").await.structured().contains("notifications/cancelled"));
+}
+
+#[tokio::test]
+async fn a_quick_answer_is_one_json_body_if_the_client_accepts_it() {
+    let proxy = proxy().await;
+    let mut client = session(&proxy).await;
+    let call = client.legacy(&call_body("7", "echo", r#"{"n":1}"#));
+    for accept in ["application/json, text/event-stream", "*/*", "application/json"] {
+        let reply = client.send(&call.clone().with("Accept", accept)).await;
+        assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")), "{accept}");
+        assert_eq!(reply.response().await.structured(), r#"{"n":1}"#);
+    }
+    let mut events = client.send(&call.with("Accept", "text/event-stream")).await;
+    assert!(events.is_event_stream());
+    assert_eq!(events.next_event().await.and_then(|priming| priming.data).as_deref(), Some(""));
+    assert_eq!(events.response().await.structured(), r#"{"n":1}"#);
+    // An error is an answer like any other.
+    let refused = post(&client, &call_body("8", "no_such_tool", "{}")).await;
+    assert_eq!((refused.status, refused.header("content-type")), (200, Some("application/json")));
+    assert!(refused.response().await.raw.contains("no_such_tool"));
+    assert!(!client.call("seen", "{}").await.structured().contains("notifications/cancelled"));
+}
+
+#[tokio::test]
+async fn an_answer_that_something_precedes_is_an_event_stream() {
+    let proxy = proxy().await;
+    let mut client = session(&proxy).await;
+    let params = with_meta(&message::call("progress", r#"{"n":2}"#), r#"{"progressToken":"t"}"#);
+    let mut reply = post(&client, &message::request("7", "tools/call", &params)).await;
+    assert!(reply.is_event_stream());
+    let priming = reply.next_event().await.expect("a stream opens with an event to come back to");
+    assert_eq!((priming.data.as_deref(), priming.retry.is_some()), (Some(""), true));
+    let messages = reply.messages().await;
+    let methods: Vec<_> = messages.iter().map(Message::method).collect();
+    let progress = Some("notifications/progress".to_owned());
+    assert_eq!(methods, [progress.clone(), progress, None]);
+    // All of it can be had again.
+    let resume = HttpRequest::get().header("Last-Event-ID", &priming.id.expect("the event has an id"));
+    let again = client.send(&client.in_session(resume)).await.messages().await;
+    assert_eq!(again, messages);
+    client.call("echo", "{}").await.result();
+}
+
+#[tokio::test]
+async fn a_client_that_is_asked_at_once_is_asked_on_an_event_stream() {
+    let proxy = proxy().await;
+    let mut client = proxy.client();
+    client.initialize_with("2025-11-25", r#"{"elicitation":{}}"#).await.result();
+    let mut reply = post(&client, &call_body("7", "ask", "{}")).await;
+    assert!(reply.is_event_stream());
+    let question = reply.next_message().await.expect("a question");
+    assert_eq!(question.method().as_deref(), Some("elicitation/create"));
+    let answer = message::result(&question.id().expect("a request"), r#"{"action":"decline"}"#);
+    assert_eq!(post(&client, &answer).await.status, 202);
+    assert_eq!(reply.response().await.id().as_deref(), Some("7"));
+}
+
+#[tokio::test]
+async fn a_client_that_drops_before_the_stream_opens_cancels_nothing() {
+    let proxy = proxy().await;
+    let mut client = session(&proxy).await;
+    let first = client.legacy(&call_body(r#""first""#, "reorder", r#"{"n":2,"who":"first"}"#));
+    let lost = client.send_and_leave_open(&first).await;
+    client.call("seen", r#"{"wait_for":"reorder"}"#).await.result();
+    drop(lost);
+    // The server holds the first call until the second is there.
+    let second = client.call("reorder", r#"{"n":2,"who":"second"}"#).await;
+    assert_eq!(second.structured(), r#"{"n":2,"who":"second"}"#);
+    assert!(!client.call("seen", "{}").await.structured().contains("notifications/cancelled"));
+    // There is nothing to resume: the stream of that call was never opened.
+    let resume = HttpRequest::get().header("Last-Event-ID", "1-0");
+    assert_eq!(client.send(&client.in_session(resume)).await.status, 400);
 }
 
 #[tokio::test]
@@ -139,7 +212,8 @@ async fn a_version_is_agreed_on_and_its_session_works() {
         assert_eq!(client.initialize(asked).await.value()["result"]["protocolVersion"], agreed, "{asked}");
         assert!(client.session().is_some());
         assert_eq!(client.call("echo", r#"{"a":1.0}"#).await.structured(), r#"{"a":1.0}"#, "{asked}");
-        let mut stream = post(&client, &call_body("9", "echo", "{}")).await;
+        let request = client.legacy(&call_body("9", "echo", "{}")).with("Accept", "text/event-stream");
+        let mut stream = client.send(&request).await;
         let first = stream.next_event().await.expect("an event");
         let primed = first.data.as_deref() == Some("");
         assert_eq!(primed, agreed == "2025-11-25", "older clients take every event for a message: {asked}");

@@ -18,11 +18,12 @@
 //!
 //! # Who wakes whom
 //!
-//! - The runtime thread pushes jobs to the pool's queue. It wakes workers when it parks, once for all jobs of that turn
-//!   ([`flush_wakeups`]); 32 jobs, or the first job of a pool, do not wait for that.
+//! - The runtime thread pushes jobs to the pool's queue. It wakes workers at the end of its turn, once for all jobs of that
+//!   turn ([`flush_wakeups`]); 32 jobs, or the first job of a pool, do not wait for that.
 //! - A woken worker takes one job, polls its fibers, and takes the next job. Each job is taken by one worker.
-//! - A future that a fiber waits for wakes that fiber's task on its worker. A branch's waker marks the branch as ready and
-//!   wakes the task of the fiber around it.
+//! - A future that a fiber waits for wakes that fiber's task on its worker. What the runtime thread completes in one turn
+//!   wakes a sleeping worker once, together with the jobs. A branch's waker marks the branch as ready and wakes the task of
+//!   the fiber around it.
 //! - A worker wakes tasks of the runtime only through [`run_on_runtime`], in batches and in order. This includes the
 //!   results of jobs.
 //!
@@ -48,6 +49,7 @@
 //! - A job for which there is no memory for a stack is dropped; its caller gets [`PoolError::Dropped`].
 
 mod branches;
+mod common_delay;
 mod coroutine;
 mod large;
 mod pool;
@@ -59,6 +61,7 @@ mod wakeups;
 mod worker;
 
 pub use branches::Branches;
+pub use common_delay::CommonDelay;
 pub use coroutine::{is_over_slice, wait, wait_for_siblings, wait_here, yield_now};
 pub use large::{off_thread_if_large, yield_if_large};
 pub use pool::{Pool, PoolError};

@@ -7,6 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
+use super::common_delay::CommonDelay;
 use super::queue::JobQueue;
 use super::run_on_runtime::run_on_runtime;
 use super::wakeups;
@@ -35,6 +36,8 @@ struct PoolInner {
     workers: Mutex<Vec<PoolWorker>>,
     /// How many workers there are while none is stuck.
     usual_workers: usize,
+    /// After which a job that no worker has started needs another worker.
+    stuck: CommonDelay,
 }
 
 impl Pool {
@@ -42,7 +45,8 @@ impl Pool {
     pub fn new(max: usize) -> Pool {
         let usual_workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
         let permits = Arc::new(Semaphore::new(max.max(1)));
-        Pool(Arc::new(PoolInner { permits, queue: Arc::default(), workers: Mutex::default(), usual_workers }))
+        let stuck = CommonDelay::new(worker::STUCK_AFTER);
+        Pool(Arc::new(PoolInner { permits, queue: Arc::default(), workers: Mutex::default(), usual_workers, stuck }))
     }
 
     /// Runs a job as a fiber once there is a permit for it. If this future is dropped before it has a permit, the job
@@ -64,11 +68,15 @@ impl Pool {
             self.wake_one()?;
         }
         loop {
-            match tokio::time::timeout(worker::STUCK_AFTER, &mut receiver).await {
-                Ok(result) => return result.unwrap_or(Err(PoolError::Dropped)),
-                Err(_) if self.0.queue.is_empty() => return receiver.await.unwrap_or(Err(PoolError::Dropped)),
-                Err(_) => self.replace_stuck_workers()?,
+            tokio::select! {
+                biased;
+                result = &mut receiver => return result.unwrap_or(Err(PoolError::Dropped)),
+                () = self.0.stuck.elapsed() => {}
             }
+            if self.0.queue.is_empty() {
+                return receiver.await.unwrap_or(Err(PoolError::Dropped));
+            }
+            self.replace_stuck_workers()?;
         }
     }
 

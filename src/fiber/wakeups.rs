@@ -1,43 +1,64 @@
-//! Batching of wake-ups. The runtime thread wakes the workers of a pool once for all the jobs of one turn of its event
-//! loop, just before it parks. If it woke a worker for each job, the two threads would alternate, one job at a time.
+//! Batching of wake-ups. The runtime thread wakes the workers of a pool once for everything that one turn of its event
+//! loop has for them: new jobs, and what their fibers wait for. If it woke a worker for each, the two threads would
+//! alternate, one call at a time.
 
 use std::cell::RefCell;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
 
 use super::pool::Pool;
+use super::worker::WorkerWaker;
 
 /// A batch of this many jobs is not held back any longer.
 const MAX_BATCH: usize = 32;
 
+#[derive(Default)]
+struct HeldBack {
+    /// Pools whose workers are to be woken, and for how many jobs.
+    pools: Vec<(Pool, usize)>,
+    /// Workers whose fibers can continue.
+    workers: Vec<Arc<WorkerWaker>>,
+    /// Whether a task of the runtime flushes. It runs after the tasks that are ready now, also if the runtime has so much
+    /// to do that it does not park.
+    scheduled: bool,
+}
+
 thread_local! {
-    /// Pools whose workers are to be woken, and for how many jobs; none on threads that do not batch.
-    static PENDING: RefCell<Option<Vec<(Pool, usize)>>> = const { RefCell::new(None) };
+    /// None on threads that do not batch.
+    static HELD_BACK: RefCell<Option<HeldBack>> = const { RefCell::new(None) };
 }
 
 /// Enables batching on the calling thread, which must call [`flush_wakeups`] whenever it parks.
 pub fn batch_wakeups() {
-    PENDING.set(Some(Vec::new()));
+    HELD_BACK.set(Some(HeldBack::default()));
 }
 
-/// Wakes the workers for all jobs that were queued on this thread since the last flush.
+/// Wakes the workers for everything that was held back on this thread since the last flush.
 pub fn flush_wakeups() {
-    let pending = PENDING.with_borrow_mut(|pending| pending.as_mut().map(std::mem::take));
-    for (pool, jobs) in pending.into_iter().flatten() {
+    let pools = with_held_back(|held| std::mem::take(&mut held.pools));
+    for (pool, jobs) in pools.into_iter().flatten() {
         pool.wake_for(jobs);
+    }
+    // After the pools, which may have held back more of them.
+    let workers = with_held_back(|held| std::mem::take(&mut held.workers));
+    for worker in workers.into_iter().flatten() {
+        worker.unpark();
     }
 }
 
 /// Holds the wake-up for one queued job back; false on threads that do not batch, where the caller must wake a worker.
 pub(super) fn hold_back(pool: &Pool) -> bool {
-    let jobs = PENDING.with_borrow_mut(|pending| {
-        let pending = pending.as_mut()?;
-        match pending.iter_mut().find(|(other, _)| other.is(pool)) {
+    let jobs = with_held_back(|held| {
+        held.schedule();
+        match held.pools.iter_mut().find(|(other, _)| other.is(pool)) {
             Some((_, jobs)) => {
                 *jobs += 1;
-                Some(*jobs)
+                *jobs
             }
             None => {
-                pending.push((pool.clone(), 1));
-                Some(1)
+                held.pools.push((pool.clone(), 1));
+                1
             }
         }
     });
@@ -45,4 +66,33 @@ pub(super) fn hold_back(pool: &Pool) -> bool {
         flush_wakeups();
     }
     jobs.is_some()
+}
+
+/// Holds the wake-up of a worker back, unless it has `already` been woken; false on threads that do not batch, where the
+/// caller must wake it.
+pub(super) fn hold_back_worker(worker: &Arc<WorkerWaker>, already: bool) -> bool {
+    with_held_back(|held| {
+        if !already {
+            held.schedule();
+            held.workers.push(Arc::clone(worker));
+        }
+    })
+    .is_some()
+}
+
+fn with_held_back<T>(action: impl FnOnce(&mut HeldBack) -> T) -> Option<T> {
+    HELD_BACK.with_borrow_mut(|held| held.as_mut().map(action))
+}
+
+impl HeldBack {
+    fn schedule(&mut self) {
+        // Outside of the runtime there is nothing that could keep the thread from parking.
+        if let (false, Ok(runtime)) = (self.scheduled, Handle::try_current()) {
+            self.scheduled = true;
+            runtime.spawn(async {
+                with_held_back(|held| held.scheduled = false);
+                flush_wakeups();
+            });
+        }
+    }
 }

@@ -5,7 +5,8 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -15,7 +16,7 @@ use tokio::sync::Notify;
 
 use super::coroutine::Fiber;
 use super::queue::JobQueue;
-use super::{run_on_runtime, timeslice};
+use super::{run_on_runtime, timeslice, wakeups};
 
 /// The stack of the worker's own loop; fibers have their own.
 const LOOP_STACK: usize = 256 << 10;
@@ -98,7 +99,7 @@ fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
     run_on_runtime::register_worker(runtime);
     let mut fibers = FuturesUnordered::new();
     let mut woken = pin!(status.wake.notified());
-    futures::executor::block_on(poll_fn(|context| {
+    WorkerWaker::block_on(poll_fn(|context| {
         loop {
             let closed = status.closed.load(Ordering::Acquire);
             // One job, then the fibers: if a worker took all jobs at once and the first of them got stuck, no other
@@ -126,6 +127,45 @@ fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
             woken.set(status.wake.notified());
         }
     }));
+}
+
+/// Wakes the thread of a worker. The runtime thread does so once for everything it has completed in one turn.
+pub(super) struct WorkerWaker {
+    thread: Thread,
+    woken: AtomicBool,
+}
+
+impl WorkerWaker {
+    /// Runs a future on this thread until it is ready.
+    fn block_on(future: impl Future<Output = ()>) {
+        let own = Arc::new(WorkerWaker { thread: std::thread::current(), woken: AtomicBool::new(false) });
+        let (waker, mut future) = (Waker::from(Arc::clone(&own)), pin!(future));
+        let mut context = Context::from_waker(&waker);
+        while future.as_mut().poll(&mut context).is_pending() {
+            while !own.woken.swap(false, Ordering::AcqRel) {
+                std::thread::park();
+            }
+        }
+    }
+
+    /// Wakes the thread if it sleeps.
+    pub(super) fn unpark(&self) {
+        self.thread.unpark();
+    }
+}
+
+impl Wake for WorkerWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let already = self.woken.swap(true, Ordering::AcqRel);
+        // Only the thread that holds wake-ups back may rely on one that is held back.
+        if !wakeups::hold_back_worker(self, already) {
+            self.unpark();
+        }
+    }
 }
 
 /// A fiber that records in the status when it runs.

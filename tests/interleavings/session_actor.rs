@@ -59,10 +59,15 @@ impl SessionActor {
     }
 
     async fn begin(&mut self, errand: &Errand) -> (String, HttpReply) {
+        let (id, request) = self.request(errand);
+        (id, self.0.client.send(&request).await)
+    }
+
+    fn request(&mut self, errand: &Errand) -> (String, HttpRequest) {
         let id = self.0.take_id();
         let params = with_meta(&message::call(&errand.tool, &errand.arguments.to_string()), r#"{"progressToken":"t"}"#);
         let body = message::request(&id, "tools/call", &params);
-        (id, self.0.client.send(&self.0.client.legacy(&body)).await)
+        (id, self.0.client.legacy(&body))
     }
 
     /// Hears and answers until the response; none if the stream ends before.
@@ -93,7 +98,9 @@ impl SessionActor {
     /// Leaves in the middle of a call and comes back to its stream.
     async fn lose_and_resume(&mut self) {
         let errand = self.0.errand("progress");
-        let (_, mut stream) = self.begin(&errand).await;
+        // Only a stream can be taken up again.
+        let (_, request) = self.request(&errand);
+        let mut stream = self.0.client.send(&request.with("Accept", "text/event-stream")).await;
         let mut last = None;
         for _ in 0..=self.0.random.below(4) {
             let Some(event) = stream.next_event().await else { break };

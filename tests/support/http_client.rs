@@ -193,6 +193,10 @@ impl HttpReply {
 
     /// The whole body.
     pub async fn text(mut self) -> String {
+        self.rest().await
+    }
+
+    async fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
         while let Some(chunk) = within("the rest of the body", &self.stderr, self.body.chunk()).await {
             bytes.extend(chunk);
@@ -211,8 +215,13 @@ impl HttpReply {
         }
     }
 
-    /// The next event with data, as a message; other types of event are passed over. `None` at the end of the stream.
+    /// The next message: that of the next event with data, other types of event are passed over, or the JSON body.
+    /// `None` at the end.
     pub async fn next_message(&mut self) -> Option<Message> {
+        if !self.is_event_stream() {
+            let text = self.rest().await;
+            return (!text.is_empty()).then(|| Message::new(text));
+        }
         loop {
             let event = self.next_event().await?;
             let is_message = event.event.is_none_or(|kind| kind == "message");

@@ -41,6 +41,8 @@ pub(crate) struct SessionStream {
     state: Arc<Mutex<StreamState>>,
     /// Notified when a reader attaches.
     replaced: Notify,
+    /// Notified when there is something to read and nobody to read it.
+    wanted: Notify,
 }
 
 impl SessionStream {
@@ -48,11 +50,25 @@ impl SessionStream {
         let budget = Arc::clone(budget);
         let state =
             StreamState { budget, last_number: 0, buffer: VecDeque::new(), bytes: 0, reader: None, finished_at: None };
-        SessionStream { number, state: Arc::new(Mutex::new(state)), replaced: Notify::new() }
+        SessionStream { number, state: Arc::new(Mutex::new(state)), replaced: Notify::new(), wanted: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock()
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether nothing has been sent.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.lock().last_number == 0
+    }
+
+    /// Waits until a reader is needed.
+    pub(crate) async fn wanted(&self) {
+        self.wanted.notified().await;
     }
 
     /// Splits an event id into the numbers of the stream and the event.
@@ -92,7 +108,7 @@ impl SessionStream {
             state.buffer(number, frame.clone());
             (frame, state.reader.clone())
         };
-        let Some(reader) = reader else { return };
+        let Some(reader) = reader else { return self.wanted.notify_one() };
         tokio::select! {
             sent = reader.send(frame) => if sent.is_err() {
                 self.detach(&reader);
@@ -112,7 +128,8 @@ impl SessionStream {
         let frame = sse::event(Some(&format!("{}-{number}", self.number)), message);
         match state.reader.as_ref().map(|reader| reader.try_send(frame.clone())) {
             Some(Err(mpsc::error::TrySendError::Full(_))) => return false,
-            Some(Ok(()) | Err(mpsc::error::TrySendError::Closed(_))) | None => {}
+            Some(Ok(()) | Err(mpsc::error::TrySendError::Closed(_))) => {}
+            None => self.wanted.notify_one(),
         }
         state.last_number = number;
         state.buffer(number, frame);
@@ -136,6 +153,7 @@ impl SessionStream {
             if self.has_reader() {
                 return;
             }
+            self.wanted.notify_one();
             attached.await;
         }
     }

@@ -70,15 +70,19 @@ impl Session {
         self.in_flight.is_empty() && !self.standalone.has_reader() && last_used.elapsed() >= limit
     }
 
-    /// Opens a stream for the response to one request, with a reader attached.
-    pub(crate) fn open(&self) -> (Arc<SessionStream>, Frames) {
+    /// A stream for the response to one request. Until it is opened it keeps what is sent.
+    pub(crate) fn new_stream(&self) -> Arc<SessionStream> {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        let stream = Arc::new(SessionStream::new(number, &self.replay_budget));
+        Arc::new(SessionStream::new(number, &self.replay_budget))
+    }
+
+    /// Opens a stream: attaches a reader, and lets the client resume it from now on.
+    pub(crate) fn open(&self, stream: &Arc<SessionStream>) -> Frames {
         let frames = stream.attach(0, self.primes());
         let mut streams = self.streams.lock();
         remove_oldest_finished(&mut streams);
-        streams.insert(number, Arc::clone(&stream));
-        (stream, frames)
+        streams.insert(stream.number(), Arc::clone(stream));
+        frames
     }
 
     /// Whether streams begin with an empty priming event. Clients before 2025-11-25 parse every event as a message.

@@ -24,6 +24,7 @@ use request_headers::RequestHeaders;
 use super::session::Session;
 use super::sessions::Sessions;
 use crate::config::Serve;
+use crate::fiber::CommonDelay;
 use crate::model::Principal;
 use crate::server::client::list_changes::{ComparisonCache, SurfaceChanges};
 use crate::server::client::replay_budget::ReplayBudget;
@@ -31,6 +32,9 @@ use crate::server::{Identity, Server};
 use crate::wire::http::{HttpReply, HttpRequest, HttpService};
 use crate::wire::{Id, RpcError, encode, headers};
 
+/// How long the response is awaited before an event stream is opened. A response that arrives earlier, with nothing said
+/// before it, is one JSON body; for a stateless request it also determines the HTTP status.
+const STREAM_DELAY: Duration = Duration::from_millis(300);
 /// How often idle sessions are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
@@ -42,6 +46,7 @@ pub struct HttpFront {
     identity: watch::Sender<Identity>,
     request_headers: RequestHeaders,
     replay_budget: Arc<ReplayBudget>,
+    stream_delay: CommonDelay,
 }
 
 impl HttpFront {
@@ -56,6 +61,7 @@ impl HttpFront {
             identity,
             request_headers: RequestHeaders::new(&serve.request_headers),
             replay_budget: Arc::default(),
+            stream_delay: CommonDelay::new(STREAM_DELAY),
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {

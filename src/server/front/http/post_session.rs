@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderValue, StatusCode};
+use tokio::sync::oneshot;
 
 use super::HttpFront;
 use super::negotiate::Accepts;
+use crate::fiber::CommonDelay;
 use crate::model::{Principal, is_protocol_method};
+use crate::server::client::session_stream::SessionStream;
 use crate::server::client::sink::MessageSink;
 use crate::server::front::session::Session;
 use crate::server::methods::{self, initialize};
@@ -49,32 +52,66 @@ impl HttpFront {
         let may_stream =
             matches!(request.method.as_str(), "tools/call" | "resources/read" | "prompts/get" | "tasks/result")
                 || !is_protocol_method(&request.method);
-        if !may_stream || !accepts.events {
-            // In session-based revisions a closed connection does not cancel the request, so it runs in its own task.
-            let answer = tokio::spawn(async move {
+        let stream = (may_stream && accepts.events).then(|| session.new_stream());
+        let (answer, answered) = oneshot::channel();
+        // In session-based revisions a closed connection does not cancel the request, so it runs in its own task.
+        let answering = {
+            let (session, stream) = (Arc::clone(&session), stream.clone());
+            async move {
+                let sink = stream.clone().map_or(MessageSink::Discard, MessageSink::SessionStream);
                 let cancel = running.cancel.clone();
-                let outcome = methods::answer(&server, &client, &MessageSink::Discard, &request, cancel, None).await;
+                let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
+                session.touch();
+                // Before the response is sent: from then on the client may reuse the id.
                 drop(running);
-                outcome.map(|outcome| encode::outcome(&request.id, &outcome))
-            });
-            return match answer.await {
-                Ok(Some(text)) => HttpReply::json(StatusCode::OK, text),
-                _ => HttpReply::empty(StatusCode::ACCEPTED),
-            };
-        }
-        let (stream, frames) = session.open();
-        tokio::spawn(async move {
-            let sink = MessageSink::SessionStream(Arc::clone(&stream));
-            let cancel = running.cancel.clone();
-            let outcome = methods::answer(&server, &client, &sink, &request, cancel, None).await;
-            session.touch();
-            // Before the response is sent: from then on the client may reuse the id.
-            drop(running);
-            if let Some(outcome) = outcome {
-                stream.push(&encode::outcome(&request.id, &outcome)).await;
+                let outcome = outcome.map(|outcome| encode::outcome(&request.id, &outcome));
+                let Some(stream) = stream else { return drop(answer.send(outcome)) };
+                // What was said before must reach the client before the response.
+                let unsent = if stream.is_silent() { answer.send(outcome).err() } else { Some(outcome) };
+                if let Some(Some(response)) = unsent {
+                    stream.push(&response).await;
+                }
+                stream.finish();
             }
-            stream.finish();
-        });
-        HttpReply::events(frames)
+        };
+        tokio::spawn(answering);
+        match stream {
+            None => single(answered.await),
+            Some(stream) if !accepts.json => HttpReply::events(session.open(&stream)),
+            Some(stream) => json_or_events(&session, &stream, answered, &self.stream_delay).await,
+        }
+    }
+}
+
+/// The response to a request, encoded; `None` if the client cancelled it.
+type Answer = Option<String>;
+
+fn single(answer: Result<Answer, oneshot::error::RecvError>) -> HttpReply {
+    match answer {
+        Ok(Some(text)) => HttpReply::json(StatusCode::OK, text),
+        _ => HttpReply::empty(StatusCode::ACCEPTED),
+    }
+}
+
+/// One JSON body if the response comes soon and nothing is said before it: an event stream costs both sides several
+/// more packets. Otherwise the stream is opened.
+async fn json_or_events(
+    session: &Session,
+    stream: &Arc<SessionStream>,
+    mut answered: oneshot::Receiver<Answer>,
+    delay: &CommonDelay,
+) -> HttpReply {
+    tokio::select! {
+        biased;
+        // The sender is dropped without an answer if something was said.
+        Ok(answer) = &mut answered => return single(Ok(answer)),
+        () = stream.wanted() => {}
+        () = delay.elapsed() => {}
+    }
+    // From here on the response goes to the stream, unless it came in this very moment.
+    answered.close();
+    match answered.try_recv() {
+        Ok(answer) => single(Ok(answer)),
+        Err(_) => HttpReply::events(session.open(stream)),
     }
 }

@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::http::{HeaderMap, StatusCode};
 use tokio::sync::mpsc;
@@ -11,6 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::HttpFront;
 use super::negotiate::Accepts;
+use crate::fiber::CommonDelay;
 use crate::model::Principal;
 use crate::server::client::sink::MessageSink;
 use crate::server::client::state::Client;
@@ -19,9 +19,6 @@ use crate::server::methods::{self, MethodOutcome};
 use crate::wire::http::HttpReply;
 use crate::wire::{Id, Request, RpcError, encode, sse};
 
-/// How long to wait for the outcome before an event stream is opened with status 200. An outcome that arrives earlier
-/// determines the HTTP status.
-const STATUS_DELAY: Duration = Duration::from_millis(300);
 /// The number of messages and frames that are queued for a slow client.
 const QUEUE_CAPACITY: usize = 1024;
 
@@ -73,6 +70,7 @@ impl HttpFront {
         let sink = if accepts.events { MessageSink::Queue(queue) } else { MessageSink::Discard };
         let cancel = CancellationToken::new();
         let guard = cancel.clone().drop_guard();
+        let delay = self.stream_delay.clone();
         let answer: AnswerFuture = Box::pin(async move {
             let answer = methods::answer(&self.server, &client, &sink, &request, cancel, surface);
             if request.method != "subscriptions/listen" {
@@ -88,7 +86,7 @@ impl HttpFront {
             Box::pin(listening).await
         });
         let answering = PendingAnswer { id, answer, messages, _cancel: guard };
-        if accepts.events { answering.reply().await } else { answering.single().await }
+        if accepts.events { answering.reply(&delay).await } else { answering.single().await }
     }
 }
 
@@ -100,7 +98,7 @@ impl PendingAnswer {
     }
 
     /// Replies with a JSON response if the outcome arrives before any message, otherwise with an event stream.
-    async fn reply(mut self) -> HttpReply {
+    async fn reply(mut self, delay: &CommonDelay) -> HttpReply {
         let first = tokio::select! {
             biased;
             outcome = &mut self.answer => {
@@ -111,7 +109,7 @@ impl PendingAnswer {
                 }
             }
             Some(first) = self.messages.recv() => Some(first),
-            () = tokio::time::sleep(STATUS_DELAY) => None,
+            () = delay.elapsed() => None,
         };
         self.stream(first, None)
     }

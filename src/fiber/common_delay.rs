@@ -1,0 +1,133 @@
+//! A delay that many waits share and few of them live to see. A timer of tokio that is due before all others wakes the
+//! runtime with a system call, and so did the timer of almost every call. Here one timer serves all waits: it is set for
+//! the oldest of them, and a wait that is over by then costs nothing more.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// A delay of a fixed length.
+#[derive(Clone, Debug)]
+pub struct CommonDelay(Arc<DelayInner>);
+
+#[derive(Debug)]
+struct DelayInner {
+    length: Duration,
+    state: Mutex<DelayState>,
+}
+
+#[derive(Debug, Default)]
+struct DelayState {
+    /// In the order in which they end. A wait that is over has dropped its `Notify`.
+    waits: VecDeque<(Instant, Weak<Notify>)>,
+    /// Whether a task wakes them.
+    ticking: bool,
+}
+
+impl CommonDelay {
+    pub fn new(length: Duration) -> Self {
+        CommonDelay(Arc::new(DelayInner { length, state: Mutex::default() }))
+    }
+
+    /// Waits for that long, on a thread of the runtime or with its handle entered.
+    pub async fn elapsed(&self) {
+        let over = Arc::new(Notify::new());
+        {
+            let mut state = self.0.state.lock();
+            state.waits.push_back((Instant::now() + self.0.length, Arc::downgrade(&over)));
+            if !std::mem::replace(&mut state.ticking, true) {
+                tokio::spawn(Ticker(Some(Arc::downgrade(&self.0))).run());
+            }
+        }
+        over.notified().await;
+    }
+}
+
+impl DelayInner {
+    /// Ends the waits that are due; when the next one is. Without any, the ticker stops.
+    fn end_due(&self) -> Option<Instant> {
+        let mut state = self.state.lock();
+        let now = Instant::now();
+        while let Some((due, wait)) = state.waits.front() {
+            match wait.upgrade() {
+                Some(_) if *due > now => return Some(*due),
+                Some(wait) => wait.notify_one(),
+                None => {}
+            }
+            state.waits.pop_front();
+        }
+        state.ticking = false;
+        None
+    }
+}
+
+/// Wakes the waits of a delay. `None` once it has nothing left to wake.
+struct Ticker(Option<Weak<DelayInner>>);
+
+impl Ticker {
+    async fn run(mut self) {
+        while let Some(due) = self.0.as_ref().and_then(Weak::upgrade).and_then(|delay| delay.end_due()) {
+            tokio::time::sleep_until(due).await;
+        }
+        self.0 = None;
+    }
+}
+
+/// A ticker whose runtime ends has to be replaced.
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        if let Some(delay) = self.0.as_ref().and_then(Weak::upgrade) {
+            delay.state.lock().ticking = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: Duration = Duration::from_millis(300);
+
+    #[tokio::test(start_paused = true)]
+    async fn every_wait_takes_its_time_whatever_the_others_do() {
+        let (delay, started) = (CommonDelay::new(LENGTH), Instant::now());
+        let step = Duration::from_millis(100);
+        let waits = (0..6_u32).map(|number| {
+            let delay = delay.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(step * number).await;
+                let over = tokio::time::timeout(LENGTH * (number % 2 + 1) - step, delay.elapsed()).await;
+                (over.is_ok(), started.elapsed() - step * number)
+            })
+        });
+        for (number, wait) in waits.collect::<Vec<_>>().into_iter().enumerate() {
+            let (over, took) = wait.await.unwrap();
+            // The even ones give up before.
+            let (expected, limit) = if number % 2 == 0 { (false, LENGTH - step) } else { (true, LENGTH) };
+            assert_eq!(over, expected, "{number}");
+            assert!(took >= limit && took < limit + Duration::from_millis(5), "{number}: {took:?}");
+        }
+        assert!(!delay.0.state.lock().ticking || delay.0.state.lock().waits.len() <= 1);
+    }
+
+    #[test]
+    fn a_delay_outlives_its_runtime() {
+        let delay = CommonDelay::new(Duration::from_millis(1));
+        for _ in 0..2 {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                tokio::select! {
+                    () = delay.elapsed() => panic!("it is not over yet"),
+                    () = std::future::ready(()) => {}
+                }
+            });
+            drop(runtime);
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(delay.elapsed());
+    }
+}
