@@ -8,6 +8,7 @@ use starlark::values::tuple::FrozenTupleRef;
 use starlark::values::{OwnedFrozenValue, ValueLike};
 
 use super::backends::BackendHandler;
+use super::effects::wrapper::FrozenWrapper;
 use super::metadata::Metadata;
 use super::session::World;
 use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
@@ -123,7 +124,11 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
             let Some(metadata) = metadata.downcast_ref::<Metadata>() else { continue };
             let handler = match handler.downcast_ref::<BackendHandler>() {
                 Some(backend) => Handler::Backend(backend.target.clone()),
-                None => Handler::Script(Function::new(collected.map(|_| *handler), world.clone())),
+                None => {
+                    let is_unchecked = handler.downcast_ref::<FrozenWrapper>().is_some_and(FrozenWrapper::is_unchecked);
+                    let function = Function::new(collected.map(|_| *handler), world.clone());
+                    Handler::Script(if is_unchecked { function.unchecked() } else { function })
+                }
             };
             plan.of_mut(metadata.kind).push(Published {
                 definition: metadata.definition.clone(),

@@ -8,6 +8,7 @@ use super::context::{ItemCall, RequestContext};
 use super::host::RequestHost;
 use super::progress::RequestProgress;
 use crate::backend::CallError;
+use crate::builtins::Handler;
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{CallOptions, Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
@@ -128,6 +129,9 @@ fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, Call
 /// The arguments of a script handler.
 fn handler_arguments(entry: &PublishedItem, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
     match entry.kind {
+        ItemKind::Tool if is_unchecked(entry) && has_object(arguments) => {
+            Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned))
+        }
         ItemKind::Tool => checked_arguments(entry, arguments),
         ItemKind::Prompt => Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)),
         ItemKind::Resource => Ok(crate::json::raw(&json!({ "uri": key }))),
@@ -139,6 +143,15 @@ fn handler_arguments(entry: &PublishedItem, key: &str, arguments: Option<&RawRef
             Ok(crate::json::raw(&values))
         }
     }
+}
+
+/// Whether the handler of a tool checks its arguments itself.
+fn is_unchecked(entry: &PublishedItem) -> bool {
+    matches!(&entry.handler, Handler::Script(function) if function.is_unchecked())
+}
+
+fn has_object(arguments: Option<&RawRef>) -> bool {
+    arguments.is_none_or(|arguments| Object::of(arguments).is_ok())
 }
 
 fn checked_arguments(entry: &PublishedItem, arguments: Option<&RawRef>) -> Result<Raw, String> {

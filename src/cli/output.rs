@@ -1,15 +1,31 @@
-//! Printing. A closed pipe (`proxy list-tools | head`) is not an error.
+//! Printing. A closed pipe (`proxy list-tools | head`) is not an error. Texts of servers, clients and other people's files
+//! can contain anything, so each is printed by a function here that makes terminal escapes and the like visible.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use crate::diagnostic::Diagnostic;
+use crate::foreign_text::visible;
 
+/// Prints a text of the proxy itself, which may contain colours, or a foreign text that has been made harmless.
 pub(super) fn out(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
+/// Like [`out`], on standard error.
 pub(super) fn err(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Prints the data that a command was asked for. A pipe gets it as it is, a terminal gets it harmless.
+pub(super) fn data(text: &str) {
+    if std::io::stdout().is_terminal() { out(&visible(text)) } else { out(text) }
+}
+
+/// A foreign text on one line, for a cell of a table or a part of a line.
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+    let text = visible(text);
+    if text.contains(['\n', '\t']) { text.replace('\n', "\\n").replace('\t', " ").into() } else { text }
 }
 
 /// Whether to use colour on standard error: on a terminal, unless `NO_COLOR` is set.
@@ -34,10 +50,68 @@ fn colour_allowed() -> bool {
 
 pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
-        err(&diagnostic.render(colour()));
+        err(&harmless(diagnostic).render(colour()));
     }
 }
 
+/// The diagnostic with its texts made harmless: they may quote what a server said.
+fn harmless(diagnostic: &Diagnostic) -> Diagnostic {
+    let text = |text: &String| visible(text).into_owned();
+    Diagnostic {
+        message: text(&diagnostic.message),
+        notes: diagnostic.notes.iter().map(text).collect(),
+        hint: diagnostic.hint.as_ref().map(text),
+        trace: diagnostic.trace.iter().map(text).collect(),
+        ..diagnostic.clone()
+    }
+}
+
+/// Prints JSON. For a terminal, what would not be visible is written as an escape of JSON.
 pub(super) fn json(value: &impl serde::Serialize) {
-    out(&serde_json::to_string_pretty(value).unwrap_or_default());
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    if std::io::stdout().is_terminal() { out(&escaped_json(&text)) } else { out(&text) }
+}
+
+fn escaped_json(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let mut buffer = [0; 4];
+        let plain: &str = letter.encode_utf8(&mut buffer);
+        if visible(plain) == plain {
+            escaped.push(letter);
+        } else {
+            let units =
+                letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+            escaped.push_str(&units);
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_stays_on_its_line() {
+        assert_eq!(one_line("a\nb\r\tc\u{1b}[2J\u{202e}"), "a\\nb\\u{d} c\\u{1b}[2J\\u{202e}");
+        assert_eq!(one_line("plain"), "plain");
+    }
+
+    #[test]
+    fn escaped_json_is_the_same_json() {
+        let value = serde_json::json!({"a\u{202e}": "\u{1b}[2J\u{9b}\u{e0041} é\n"});
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let escaped = escaped_json(&text);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+        assert!(!escaped.contains(['\u{202e}', '\u{9b}', '\u{e0041}']) && escaped.contains('é'), "{escaped}");
+    }
+
+    #[test]
+    fn a_diagnostic_shows_what_a_server_hid_in_its_words() {
+        let diagnostic = Diagnostic::warning("server said \u{1b}[2J\u{202e}").note("\u{1b}]0;x\u{7}").hint("\r");
+        let text = harmless(&diagnostic).render(false);
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{7}', '\r']), "{text:?}");
+        assert!(text.contains("\\u{1b}[2J\\u{202e}") && text.contains("\\u{d}"), "{text}");
+    }
 }

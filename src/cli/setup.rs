@@ -229,13 +229,11 @@ pub(super) fn report_missing(gateway: &Gateway) {
 pub(super) fn report_servers(gateway: &Gateway) {
     for backend in &gateway.snapshot().backends {
         if !backend.error.is_empty() {
-            output::err(
-                &Diagnostic::warning(format!("server `{}` is not available: {}", backend.name, backend.error))
-                    .render(output::colour()),
-            );
+            let message = format!("server `{}` is not available: {}", backend.name, backend.error);
+            output::diagnostics(&[Diagnostic::warning(message)]);
         }
         for report in backend.reports.iter() {
-            output::err(&Diagnostic::warning(format!("server `{}`: {report}", backend.name)).render(output::colour()));
+            output::diagnostics(&[Diagnostic::warning(format!("server `{}`: {report}", backend.name))]);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Tables with aligned columns.
 
+use std::borrow::Cow;
+
 use super::output;
 
 /// The space between two columns.
@@ -8,13 +10,15 @@ const GAP: &str = "  ";
 /// The minimum width of the last column, even on a narrow terminal.
 const MIN_LAST_COLUMN: usize = 20;
 
-/// Renders rows below a header; every column is as wide as its widest cell. On a terminal, the last column is truncated to
+/// Renders rows below a header, each cell harmless and on one line; every column is as wide as its widest cell. On a terminal, the last column is truncated to
 /// the width of the screen.
 pub(super) fn render(header: &[&str], rows: &[Vec<String>]) -> String {
     render_for(header, rows, output::width())
 }
 
 fn render_for(header: &[&str], rows: &[Vec<String>], screen: Option<usize>) -> String {
+    let rows: Vec<Vec<Cow<'_, str>>> =
+        rows.iter().map(|row| row.iter().map(|cell| output::one_line(cell)).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain(header.get(column).map(|name| name.len())).max().unwrap_or(0)
@@ -31,7 +35,7 @@ fn render_for(header: &[&str], rows: &[Vec<String>], screen: Option<usize>) -> S
         padded.join(GAP).trim_end().to_owned()
     };
     let mut lines = vec![line(header.to_vec())];
-    lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
+    lines.extend(rows.iter().map(|row| line(row.iter().map(AsRef::as_ref).collect())));
     lines.join("\n")
 }
 
@@ -68,6 +72,15 @@ mod tests {
         assert_eq!(
             render_for(&["TOOL", "DESCRIPTION"], &rows(), Some(40)),
             "TOOL       DESCRIPTION\nread_file  Reads a file and says what i…\nls         Lists"
+        );
+    }
+
+    #[test]
+    fn a_cell_cannot_leave_its_place() {
+        let row = vec!["a\u{1b}[2J\rb".to_owned(), "x\ny".to_owned()];
+        assert_eq!(
+            render_for(&["TOOL", "DESCRIPTION"], &[row], None),
+            "TOOL              DESCRIPTION\na\\u{1b}[2J\\u{d}b  x\\ny"
         );
     }
 

@@ -62,8 +62,7 @@ fn read_sections(root: &ValueReader, config: &mut Config) {
         config.set_sections.extend(session.set_section);
     }
     if let Some(reader) = fields.get("aggregation") {
-        let servers: Vec<&str> = config.servers.keys().map(String::as_str).collect();
-        config.aggregation = read_aggregation(&reader, &servers).unwrap_or_default();
+        config.aggregation = read_aggregation(&reader).unwrap_or_default();
         config.set_sections.push(SetSection { name: "aggregation", place: reader.place() });
     }
     if let Some(reader) = fields.get("optimizer") {

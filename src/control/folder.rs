@@ -21,11 +21,18 @@ pub(super) fn create_private(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    check_private(folder)
+}
+
+/// Checks that the folder is the user's own and that nobody else can access it. What is in another's folder may pretend to
+/// be a proxy of this user.
+pub(super) fn check_private(folder: &Path) -> io::Result<()> {
     let data = std::fs::symlink_metadata(folder)?;
-    let ours = data.is_dir() && data.uid() == rustix::process::getuid().as_raw();
-    if ours && data.mode() & 0o077 == 0 {
-        return Ok(());
-    }
-    let reason = format!("other users can access the folder `{}`", folder.display());
+    let is_ours = data.is_dir() && data.uid() == rustix::process::getuid().as_raw();
+    let reason = match (is_ours, data.mode() & 0o077) {
+        (true, 0) => return Ok(()),
+        (true, _) => format!("other users can access the folder `{}`", folder.display()),
+        (false, _) => format!("`{}` is not a folder of this user", folder.display()),
+    };
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }

@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::folder::check_private;
 use super::{IO_TIMEOUT, STATUS};
+
+/// The maximum size of a status.
+const MAX_STATUS_BYTES: u64 = 64 << 20;
 
 /// A running proxy.
 #[derive(Debug)]
@@ -23,14 +27,19 @@ impl Instance {
         stream.set_write_timeout(Some(IO_TIMEOUT))?;
         stream.write_all(format!("{STATUS}\n").as_bytes())?;
         let mut text = String::new();
-        stream.read_to_string(&mut text)?;
+        stream.take(MAX_STATUS_BYTES).read_to_string(&mut text)?;
         serde_json::from_str(&text).map_err(io::Error::from)
     }
 }
 
-/// All running proxies, by process ID. Removes the sockets of proxies that have exited. Blocking.
-pub fn instances(folder: &Path) -> Vec<Instance> {
-    let entries = std::fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+/// All running proxies, by process ID; none if the folder does not exist. Removes the sockets of proxies that have exited.
+/// Fails if the folder is not private. Blocking.
+pub fn instances(folder: &Path) -> io::Result<Vec<Instance>> {
+    match check_private(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        checked => checked?,
+    }
+    let entries: Vec<_> = std::fs::read_dir(folder)?.flatten().collect();
     let mut found: Vec<Instance> = Vec::new();
     for entry in entries {
         let socket = entry.path();
@@ -46,5 +55,5 @@ pub fn instances(folder: &Path) -> Vec<Instance> {
         }
     }
     found.sort_by_key(|instance| instance.pid);
-    found
+    Ok(found)
 }

@@ -36,7 +36,7 @@ impl Control {
     pub fn listen(folder: &std::path::Path, status: StatusProvider) -> io::Result<Self> {
         folder::create_private(folder)?;
         // Removes the sockets of proxies that were killed.
-        instances(folder);
+        instances(folder)?;
         let path = folder.join(format!("{}.sock", std::process::id()));
         // An earlier process may have had the same ID.
         let _ = std::fs::remove_file(&path);
@@ -107,7 +107,7 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(folder.join("4194304.sock")).unwrap());
         let asked = folder.clone();
         let answers = tokio::task::spawn_blocking(move || {
-            let found = instances(&asked);
+            let found = instances(&asked).unwrap();
             found.iter().map(|instance| (instance.pid, instance.status().unwrap())).collect::<Vec<_>>()
         });
         assert_eq!(answers.await.unwrap(), [(std::process::id(), json!({"how": "well"}))]);
@@ -124,6 +124,16 @@ mod tests {
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
         let error = folder::create_private(&folder).unwrap_err();
         assert!(error.to_string().contains("other users can access"), "{error}");
+        // Nor is anybody in it believed.
+        let socket = std::os::unix::net::UnixListener::bind(folder.join("1.sock")).unwrap();
+        assert!(instances(&folder).unwrap_err().to_string().contains("other users can access"));
+        drop(socket);
+        std::fs::remove_file(folder.join("1.sock")).unwrap();
+        let missing = folder.join("missing");
+        assert_eq!(instances(&missing).unwrap().len(), 0);
+        std::os::unix::fs::symlink("/root", &missing).unwrap();
+        assert!(instances(&missing).unwrap_err().to_string().contains("is not a folder of this user"));
+        std::fs::remove_file(missing).unwrap();
         std::fs::remove_dir(folder).unwrap();
     }
 }

@@ -25,6 +25,7 @@ impl Offline {
         let script_source = script_source(config, None).map_err(|problem| problems.push(problem)).ok();
         let local = LocalTools::default().reload(config, options.bundled, &Pool::new(1), &options.host_io());
         problems.extend(local.missing.iter().cloned());
+        problems.extend(local.unknown_workloads(config));
         problems.extend(store(config).err());
         let (Some(script_source), true) = (script_source, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());

@@ -33,15 +33,17 @@ pub enum HostAccess {
     Denied,
 }
 
+/// The error for a host without a public address.
+pub(super) fn not_public(host: &str) -> String {
+    format!(
+        "`{host}` is not a public address; an extension reaches it only if `allowed_hosts` of Extension() names the host"
+    )
+}
+
 impl Hosts {
     pub fn parse(list: Option<&[String]>) -> Result<Self, String> {
         let patterns = list.map(|list| list.iter().map(|text| Pattern::parse(text)).collect::<Result<_, _>>());
         Ok(Hosts(patterns.transpose()?))
-    }
-
-    /// Whether there is no list.
-    pub fn is_open(&self) -> bool {
-        self.0.is_none()
     }
 
     /// The access to a host, given in lower case as in a URL, an IPv6 address without brackets.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use strsim::osa_distance;
+
 use super::vocabulary::Vocabulary;
 use super::weights::{QUERY_REPEAT_EXPONENT, TYPO_WEIGHT};
 use super::word_analyzer::{WordAnalyzer, sentences};
@@ -14,6 +16,10 @@ const MAX_WORDS: usize = 128;
 
 /// Maximum number of unknown words that are treated as typos.
 const MAX_GUESSES: usize = 8;
+
+/// An unknown stem of at least this length that is one edit away from a known one is a misspelling of it. A shorter one may
+/// well be another word.
+const CLEAR_TYPO_LENGTH: usize = 6;
 
 #[derive(Debug, Default)]
 pub(super) struct Query {
@@ -32,6 +38,9 @@ pub(super) struct QueryWord {
     pub weight: f32,
     /// Its spelling in the query.
     pub as_written: String,
+    /// Whether a tool that has the word shares a stem with the query: the query has the word, or a clear misspelling of
+    /// it. Other guesses only change the order of tools that share a stem.
+    pub is_certain: bool,
 }
 
 impl Query {
@@ -43,7 +52,7 @@ impl Query {
                 let as_written = &text[at];
                 before = match vocabulary.number(stem) {
                     Some(number) => {
-                        builder.add(number, 1.0, as_written, sentence);
+                        builder.add(number, 1.0, as_written, sentence, true);
                         if let Some(before) = before {
                             builder.pair(before, number);
                         }
@@ -64,6 +73,7 @@ impl Query {
 struct ParsedWord {
     count: f32,
     as_written: String,
+    is_certain: bool,
     /// The sentences that contain the word, each with its count.
     sentences: Vec<(usize, f32)>,
 }
@@ -77,10 +87,12 @@ struct QueryBuilder {
 }
 
 impl QueryBuilder {
-    fn add(&mut self, number: u32, weight: f32, as_written: &str, sentence: usize) {
-        let new = || ParsedWord { count: 0.0, as_written: as_written.to_owned(), sentences: Vec::new() };
+    fn add(&mut self, number: u32, weight: f32, as_written: &str, sentence: usize, is_certain: bool) {
+        let new =
+            || ParsedWord { count: 0.0, as_written: as_written.to_owned(), is_certain: false, sentences: Vec::new() };
         let parsed = self.words.entry(number).or_insert_with(new);
         parsed.count += weight;
+        parsed.is_certain |= is_certain;
         match parsed.sentences.last_mut() {
             Some((last, sum)) if *last == sentence => *sum += weight,
             _ => parsed.sentences.push((sentence, weight)),
@@ -102,7 +114,8 @@ impl QueryBuilder {
         for number in &near {
             // `finish` raises the sum to this exponent, so the inverse is applied here.
             let share = TYPO_WEIGHT.powf(1.0 / QUERY_REPEAT_EXPONENT) / near.len() as f32;
-            self.add(*number, share, as_written, sentence);
+            let is_certain = stem.len() >= CLEAR_TYPO_LENGTH && osa_distance(stem, vocabulary.word(*number)) == 1;
+            self.add(*number, share, as_written, sentence, is_certain);
         }
     }
 
@@ -119,6 +132,7 @@ impl QueryBuilder {
                 number,
                 weight: parsed.count.powf(QUERY_REPEAT_EXPONENT),
                 as_written: parsed.as_written,
+                is_certain: parsed.is_certain,
             });
             for (sentence, sum) in parsed.sentences {
                 sentences.entry(sentence).or_default().push((position, sum.powf(QUERY_REPEAT_EXPONENT)));

@@ -60,16 +60,21 @@ fn own_score(
 ) -> Scored {
     let mut covered_name_mass = 0.0;
     let mut whole = 0.0;
+    let mut shares_stem = false;
     for (position, word) in query.words.iter().enumerate() {
         let weight = document.weight(word.number);
         let rarity = vocabulary.rarity(word.number);
         parts[position] = rarity * weight * (SATURATION + 1.0) / (weight + SATURATION);
         if weight > 0.0 {
+            shares_stem |= word.is_certain;
             whole += parts[position] * word.weight;
             if document.name.contains(&word.number) {
                 covered_name_mass += rarity;
             }
         }
+    }
+    if !shares_stem {
+        return Scored { tool, score: 0.0 };
     }
     let mut score = whole;
     if query.sentences.len() > 1 {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::score::Scored;
 use super::tool::{self, Tool};
-use super::weights::LEXICAL_WEIGHT;
+use super::weights::{LEXICAL_WEIGHT, NEAR_IN_MEANING};
 use crate::backoff::Backoff;
 
 /// Maximum length of a tool's text in bytes. Small models do not read more.
@@ -83,7 +83,8 @@ impl Semantic {
         }
     }
 
-    /// Combines the lexical score with the semantic similarity, and adds the tools that only the similarity finds.
+    /// Combines the lexical score with the semantic similarity, and adds the tools that share no word with the query but
+    /// are near to it in meaning.
     pub(super) fn reorder(&self, text: &str, scored: &mut Vec<Scored>, tools: usize) {
         let Some(vectors) = self.vectors.get().filter(|vectors| vectors.len() == tools) else { return };
         let query = match self.embedder.embed_query(text) {
@@ -103,6 +104,9 @@ impl Semantic {
         }
         for (tool, (candidate, similarity)) in lexical.into_iter().zip(&similarities).enumerate() {
             let semantic = (similarity - low) / (high - low).max(f32::EPSILON);
+            if candidate.is_none() && semantic < NEAR_IN_MEANING {
+                continue;
+            }
             let number = u32::try_from(tool).unwrap_or(u32::MAX);
             let mut candidate = candidate.unwrap_or(Scored { tool: number, score: 0.0 });
             candidate.score = LEXICAL_WEIGHT * candidate.score / best + (1.0 - LEXICAL_WEIGHT) * semantic;

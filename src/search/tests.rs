@@ -34,6 +34,21 @@ fn names_count_more_than_descriptions_and_these_more_than_parameters() {
 }
 
 #[test]
+fn a_tool_is_found_only_if_it_shares_a_stem_with_the_query() {
+    let index = Index::new(vec![
+        simple("a", "post_message", "Posts a message to a channel."),
+        simple("a", "weather", "Tells the weather of a city."),
+        simple("b", "list_pods", "Lists what runs in a cluster."),
+    ]);
+    // `port` is one edit away from `post`, but it is another word.
+    assert_eq!(found(&index, "open a port"), [""; 0]);
+    assert_eq!(found(&index, "a port for the clusters"), ["list_pods"]);
+    assert_eq!(found(&index, "the wether"), ["weather"]);
+    assert_eq!(found(&index, "posting messages"), ["post_message"]);
+    assert_eq!(found(&index, "launch a rocket to the moon"), [""; 0]);
+}
+
+#[test]
 fn a_server_is_a_reason_too() {
     let index = Index::new(vec![simple("github", "search", "Searches."), simple("slack", "search", "Searches.")]);
     assert_eq!(index.search("search in slack", 1)[0].tool, 1);

@@ -58,3 +58,6 @@ pub(super) const MAX_CANDIDATE_WORDS: usize = 32;
 
 /// Share of the lexical score if there are embeddings.
 pub(super) const LEXICAL_WEIGHT: f32 = 0.5;
+
+/// Where a tool that shares no word with the query must be between the least similar tool (0) and the most similar one (1).
+pub(super) const NEAR_IN_MEANING: f32 = 0.75;

@@ -4,6 +4,7 @@ mod asking;
 mod call;
 mod check;
 mod exec;
+mod foreign_text;
 mod help;
 mod init;
 mod listing;

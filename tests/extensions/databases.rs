@@ -7,6 +7,9 @@ use crate::support::config::Config;
 use crate::support::postgres::{PASSWORD, Postgres};
 use crate::support::proxy::Proxy;
 
+/// The test database is on this machine.
+const LOCAL: &str = "allowed_hosts = ['127.0.0.1', 'localhost'],";
+
 fn example(name: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("extensions").join(name);
     std::fs::read_to_string(path).expect("the example is there")
@@ -71,7 +74,7 @@ async fn the_example_looks_at_postgres() {
     let Some(postgres) = Postgres::start().await else { return };
     let prepare = one_tool(
         "return {'changed': postgres.execute(env.get('DATABASE_URL'), params['sql'], params.get('params'))}",
-        "",
+        LOCAL,
     );
     let world = world(&[("database.star", &example("database.star")), ("one.star", &prepare)]);
     let mut proxy = started(world.environment("DATABASE_URL", &postgres.url())).await;
@@ -86,6 +89,8 @@ async fn the_example_looks_at_postgres() {
     let query =
         json!({"sql": "SELECT id, name, email FROM users WHERE id < $1 ORDER BY id;", "params": [9], "limit": 1});
     assert_eq!(proxy.data("query", query).await, json!({"rows": [{"id": 1, "name": "Ann'; --", "email": null}]}));
+    let hidden = json!({"sql": "SELECT * FROM users) AS mine --", "limit": 1});
+    assert!(proxy.fault("query", hidden).await.contains("syntax error"), "a comment hides the limit");
     let text = proxy.fault("query", json!({"sql": "SELECT 1 FROM nothing_there"})).await;
     assert!(text.contains("relation \"nothing_there\" does not exist [42P01]"), "{text}");
 }
@@ -95,7 +100,7 @@ async fn values_of_postgres_become_json() {
     let Some(postgres) = Postgres::start().await else { return };
     let body = "return {'rows': postgres.query(env.get('DATABASE_URL'), params['sql'], params.get('params'))}";
     let mut proxy =
-        started(world(&[("one.star", &one_tool(body, ""))]).environment("DATABASE_URL", &postgres.url())).await;
+        started(world(&[("one.star", &one_tool(body, LOCAL))]).environment("DATABASE_URL", &postgres.url())).await;
     for (expression, expected) in [
         ("true", json!(true)),
         ("9007199254740993::int8", json!(9007199254740993_i64)),
@@ -147,7 +152,7 @@ async fn no_password_is_told_and_narrowed_hosts_hold_for_databases_too() {
         .replace("\"run\"", "\"narrow\"");
     let config =
         Config::new().section("extensions: { paths: [tools] }").section("sessionInit: { preset: passthrough }");
-    let proxy = Proxy::new(&config).file("tools/one.star", &one_tool(body, "")).file("tools/two.star", &narrow);
+    let proxy = Proxy::new(&config).file("tools/one.star", &one_tool(body, LOCAL)).file("tools/two.star", &narrow);
     let mut proxy = started(proxy).await;
     let wrong = format!("postgresql://ann:{PASSWORD}-wrong@127.0.0.1:{}/postgres", postgres.port());
     for connection in [
@@ -175,7 +180,7 @@ async fn a_postgres_that_demands_tls_gets_it_and_its_certificate_is_checked_as_f
     let Some(postgres) = Postgres::start_with_tls().await else { return };
     let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     let body = format!("return {{'rows': postgres.query(params['connection'], '{sql}')}}");
-    let world = world(&[("one.star", &one_tool(&body, "")), ("db.pem", &postgres.certificate())]);
+    let world = world(&[("one.star", &one_tool(&body, LOCAL)), ("db.pem", &postgres.certificate())]);
     let mut proxy = started(world.file("elsewhere.pem", &postgres.certificate())).await;
     let by_address = postgres.url();
     let by_name = by_address.replace("127.0.0.1", "localhost");
@@ -211,9 +216,20 @@ async fn a_postgres_that_demands_tls_gets_it_and_its_certificate_is_checked_as_f
 async fn tls_that_is_required_is_not_done_without() {
     let Some(postgres) = Postgres::start().await else { return };
     let body = "return {'rows': postgres.query(params['connection'], 'SELECT 1 AS one')}";
-    let mut proxy = serving(&[("one.star", &one_tool(body, ""))]).await;
+    let mut proxy = serving(&[("one.star", &one_tool(body, LOCAL))]).await;
     let text = proxy.fault("run", json!({"connection": postgres.url() + "?sslmode=require"})).await;
     assert!(text.contains("server does not support TLS (use `sslmode=prefer`"), "{text}");
     let told = proxy.data("run", json!({"connection": postgres.url() + "?sslmode=prefer"})).await;
     assert_eq!(told, json!({"rows": [{"one": 1}]}));
+}
+
+#[tokio::test]
+async fn without_allowed_hosts_no_database_on_this_machine_is_reached() {
+    let body = "return postgres.query(params['connection'], 'SELECT 1')";
+    let mut proxy = serving(&[("one.star", &one_tool(body, ""))]).await;
+    for connection in ["postgresql://ann@127.0.0.1/x", "postgresql://ann@169.254.169.254/x", "host=/var/run/postgresql"]
+    {
+        let text = proxy.fault("run", json!({"connection": connection})).await;
+        assert!(text.contains("is not a public address; an extension reaches it only if `allowed_hosts`"), "{text}");
+    }
 }

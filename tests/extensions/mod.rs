@@ -74,6 +74,37 @@ async fn refused(files: &[(&str, &str)]) -> String {
 }
 
 #[tokio::test]
+async fn the_example_for_git_runs_no_program_of_a_repository() {
+    let config = Config::new().section(&format!(
+        "extensions: {{ paths: [{:?}] }}",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/extensions/git.star")
+    ));
+    let mut proxy = started(Proxy::new(&config)).await;
+    let folder = proxy.world.directory.directory("hostile");
+    let ran = folder.join("ran");
+    let git = |arguments: &[&str]| {
+        let status = std::process::Command::new("git").arg("-C").arg(&folder).args(arguments).status();
+        assert!(status.expect("git runs").success(), "{arguments:?}");
+    };
+    git(&["init", "--quiet"]);
+    std::fs::write(folder.join("file"), "text").expect("it can be written");
+    git(&["add", "file"]);
+    git(&["-c", "user.name=x", "-c", "user.email=x", "commit", "--quiet", "--message", "first"]);
+    let program = format!("touch {}; false", ran.display());
+    git(&["config", "core.fsmonitor", &program]);
+    let arguments = json!({"folder": folder});
+    let status = proxy.data("status", arguments.clone()).await;
+    assert_eq!(status["changes"], json!([]), "{status}");
+    assert_eq!(proxy.data("log", arguments.clone()).await["commits"][0]["subject"], "first");
+    git(&["config", "filter.evil.clean", &program]);
+    std::fs::write(folder.join(".git/info/attributes"), "* filter=evil\n").expect("it can be written");
+    std::fs::write(folder.join("file"), "other").expect("it can be written");
+    let text = proxy.fault("status", arguments).await;
+    assert!(text.contains("name programs to run"), "{text}");
+    assert!(!ran.exists(), "the repository ran a program");
+}
+
+#[tokio::test]
 async fn the_examples_work_together() {
     let config = Config::new().section(&format!(
         "extensions: {{ paths: [{:?}] }}",

@@ -124,3 +124,14 @@ async fn a_script_that_fails_for_one_person_only_is_shown_with_their_name() {
     assert_eq!(list("secret-b").await.tool_names(), ["mended"]);
     assert_eq!(proxy.world.run(["status", "--json"]).await.expect(0).json()["userErrors"], json!([]));
 }
+
+#[tokio::test]
+async fn nobody_in_a_folder_of_others_is_believed() {
+    let proxy = world("");
+    let folder = proxy.directory.directory("runtime/starlark-mcp-proxy");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).expect("it is ours");
+    let _listener = std::os::unix::net::UnixListener::bind(folder.join("1.sock")).expect("a socket");
+    let refused = proxy.run(["status"]).await.expect(1);
+    assert!(refused.stderr.contains("other users can access the folder"), "{}", refused.stderr);
+    assert!(folder.join("1.sock").exists(), "nothing of others is removed");
+}

@@ -1,10 +1,12 @@
 //! The section `aggregation` and the preset that reads it.
 
+use serde_json::{Value, json};
+
 use super::started;
 use crate::support::config::Config;
 use crate::support::finished::Finished;
 use crate::support::programs::fake_backend;
-use crate::support::proxy::Proxy;
+use crate::support::proxy::{Proxy, StdioProxy};
 
 /// `github` has search and issue, `docs` search and read, `web` search and fetch.
 fn three(aggregation: &str) -> Proxy {
@@ -98,4 +100,181 @@ async fn names_have_at_most_64_characters_and_stay_the_same() {
     assert!(names.iter().all(|name| name.starts_with("xxx")) && names[0] != names[1], "{names:?}");
     assert_eq!(running.client.call(&names[1], r#"{"n":1}"#).await.structured(), r#"{"n":1}"#);
     assert_eq!(started(proxy()).await.tools().await, names);
+}
+
+const NOTES: &str = r#"
+def describe_extension():
+    return Extension(
+        name = "notes",
+        version = "1.0.0",
+        description = "Notes",
+        tools = [
+            Tool(name = "list_notes", description = "Lists notes", handler = lambda args: "none", parameters = []),
+            Tool(name = "drop_notes", description = "Drops notes", handler = lambda args: "gone", parameters = []),
+        ],
+    )
+"#;
+
+/// The server `docs` with two tools, and the extension `notes` with two others.
+fn server_and_extension(aggregation: &str) -> Proxy {
+    let config = Config::new().server("docs", &fake_backend(["--only", "search,read"]));
+    let config = config.section("extensions: { paths: [tools] }");
+    Proxy::new(&config.section(&format!("aggregation: {{ {aggregation} }}"))).file("tools/notes.star", NOTES)
+}
+
+#[tokio::test]
+async fn an_extension_is_a_workload_like_a_server() {
+    let aggregation = "defaultToolVisibility: deny, tools: [{ workload: notes, exclude: [\"drop_*\"], \
+                       overrides: { list_notes: { name: my_notes } } }]";
+    let mut proxy = started(server_and_extension(aggregation)).await;
+    assert_eq!(proxy.tools().await, ["my_notes"]);
+    assert_eq!(proxy.client.call("my_notes", "{}").await.text(), "none");
+    let ranked = "conflictResolution: priority, conflictResolutionConfig: { priorityOrder: [notes, docs] }";
+    let names = started(server_and_extension(ranked)).await.tools().await;
+    assert_eq!(names, ["search", "read", "list_notes", "drop_notes"]);
+}
+
+#[tokio::test]
+async fn a_workload_that_does_not_exist_is_a_config_error() {
+    let proxy = server_and_extension("prompts: [{ workload: nots }]");
+    for command in ["serve", "check"] {
+        let finished = proxy.run([command]).await.expect(2);
+        let message =
+            "error: `aggregation.prompts[0].workload`: there is no server or extension `nots`\n --> proxy.yaml:3:";
+        assert!(finished.stderr.contains(message), "{}", finished.stderr);
+        assert!(finished.stderr.contains("hint: did you mean `notes`?"), "{}", finished.stderr);
+    }
+}
+
+#[tokio::test]
+async fn an_extension_that_does_not_load_is_the_only_error() {
+    let proxy =
+        server_and_extension("tools: [{ workload: notes, excludeAll: true }]").file("tools/notes.star", "def (");
+    let finished = proxy.run(["check"]).await.expect(1);
+    assert!(!finished.stderr.contains("there is no server or extension"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("notes.star"), "{}", finished.stderr);
+}
+
+#[tokio::test]
+async fn a_server_named_on_the_command_line_is_a_workload() {
+    let command = fake_backend(["--only", "search,read"]);
+    let words: Vec<String> = std::iter::once(command.get_program().to_string_lossy().into_owned())
+        .chain(command.get_args().map(|argument| argument.to_string_lossy().into_owned()))
+        .collect();
+    let proxy = Proxy::with_config_text("aggregation: { tools: [{ workload: docs, exclude: [read] }] }\n")
+        .argument("--server")
+        .argument(&format!("docs={}", words.join(" ")));
+    assert_eq!(started(proxy).await.tools().await, ["search"]);
+}
+
+#[tokio::test]
+async fn exclude_wins_over_filter() {
+    let mut proxy = started(three(
+        "tools: [{ workload: github, filter: [\"*\"], exclude: [\"sea*\"] }, { workload: docs, exclude: [read] }]",
+    ))
+    .await;
+    assert_eq!(proxy.tools().await, ["issue", "search", "web_search", "fetch"]);
+    assert_eq!(proxy.client.call("read", "{}").await.error_code(), -32602);
+}
+
+#[tokio::test]
+async fn a_pattern_that_matches_nothing_is_a_warning() {
+    let proxy = three(
+        "tools: [{ workload: github, filter: [\"*\", \"lits_*\"], exclude: [serach], overrides: { isue: { name: x } } }], \
+         prompts: [{ workload: docs, exclude: [ask] }], resources: [{ workload: web, filter: [\"file:///*\"] }]",
+    );
+    let finished = proxy.run(["check", "--live"]).await;
+    for (key, workload, pattern) in [
+        ("tools[].filter", "github", "lits_*"),
+        ("tools[].exclude", "github", "serach"),
+        ("tools[].overrides", "github", "isue"),
+        ("prompts[].exclude", "docs", "ask"),
+        ("resources[].filter", "web", "file:///*"),
+    ] {
+        let line = format!("aggregation.{key}: nothing matches (workload: \"{workload}\", pattern: \"{pattern}\")");
+        let times = finished.stderr.matches(&line).count() + finished.stdout.matches(&line).count();
+        assert_eq!(times, 1, "{line}\n{}{}", finished.stdout, finished.stderr);
+    }
+    assert!(!finished.stderr.contains("pattern: \"*\""), "{}", finished.stderr);
+}
+
+/// Two servers with the same prompt, resources and template.
+fn twins(aggregation: &str) -> Proxy {
+    let twin = || fake_backend(["--only", "echo", "--resources", "--prompts"]);
+    let config = Config::new().server("one", &twin()).server("two", &twin());
+    Proxy::new(&config.section(&format!("aggregation: {{ {aggregation} }}")))
+}
+
+/// The members of the items in a list.
+async fn listed(proxy: &mut StdioProxy, list: &str, members: &[&str]) -> Vec<Vec<Value>> {
+    let answer = proxy.client.request(list, "{}").await.value();
+    let result = answer["result"].as_object().expect("a result");
+    let items = result.values().find_map(Value::as_array).expect("a list");
+    items.iter().map(|item| members.iter().map(|member| item[*member].clone()).collect()).collect()
+}
+
+#[tokio::test]
+async fn prompts_are_selected_and_overridden_like_tools() {
+    let mut proxy = started(twins(
+        "prompts: [{ workload: two, overrides: { greet: { name: hail, title: Hail, description: Says hail } } }]",
+    ))
+    .await;
+    let prompts = listed(&mut proxy, "prompts/list", &["name", "title", "description"]).await;
+    let null = Value::Null;
+    assert_eq!(prompts, [[json!("greet"), null.clone(), null], [json!("hail"), json!("Hail"), json!("Says hail")]]);
+    let said = proxy.client.request("prompts/get", r#"{"name":"hail","arguments":{"who":"ann"}}"#).await;
+    assert!(said.raw.contains("greet with"), "{}", said.raw);
+
+    for hiding in ["exclude: [\"gr*\"]", "excludeAll: true", "filter: [other]"] {
+        let mut proxy = started(twins(&format!("prompts: [{{ workload: one, {hiding} }}]"))).await;
+        assert_eq!(listed(&mut proxy, "prompts/list", &["name"]).await, [[json!("greet")]], "{hiding}");
+    }
+    let all = "prompts: [{ workload: one, excludeAll: true }, { workload: two, excludeAll: true }]";
+    let mut proxy = started(twins(all)).await;
+    assert_eq!(proxy.client.request("prompts/get", r#"{"name":"greet"}"#).await.error_code(), -32602);
+
+    let proxy = twins("conflictResolution: manual, tools: [{ workload: two, excludeAll: true }]");
+    let finished = Finished::run(proxy.serve_command()).await.expect(1);
+    let expected = "`greet` (one.greet, two.greet). Give them other names in aggregation.prompts[].overrides";
+    assert!(finished.stderr.contains(expected), "{}", finished.stderr);
+}
+
+#[tokio::test]
+async fn a_prefix_changes_the_name_of_a_resource_and_never_its_uri() {
+    let mut proxy = started(twins(
+        "conflictResolution: prefix, resources: [{ workload: two, overrides: { \"memo://greeting\": { uri: \"memo://two/greeting\" } } }]",
+    ))
+    .await;
+    assert_eq!(
+        listed(&mut proxy, "resources/list", &["uri", "name"]).await,
+        [
+            [json!("memo://greeting"), json!("one_greeting")],
+            [json!("memo://farewell"), json!("one_farewell")],
+            [json!("memo://two/greeting"), json!("two_greeting")],
+        ]
+    );
+    let templates = listed(&mut proxy, "resources/templates/list", &["uriTemplate", "name"]).await;
+    assert_eq!(templates, [[json!("memo://notes/{name}"), json!("one_notes")]]);
+    let line = proxy.client.stderr().line("resource skipped: its URI is already published").await;
+    assert!(line.contains("memo://farewell") && line.contains("two") && line.contains("one"), "{line}");
+    let read = proxy.client.request("resources/read", r#"{"uri":"memo://two/greeting"}"#).await;
+    assert!(read.raw.contains("the text of memo://greeting"), "{}", read.raw);
+}
+
+#[tokio::test]
+async fn resources_are_selected_by_uri_and_templates_by_their_text() {
+    let mut proxy = started(twins(
+        "resources: [{ workload: one, filter: [\"memo://greeting\", \"memo://notes/{name}\"], exclude: [\"memo://notes/secret*\"], \
+         overrides: { \"memo://notes/{name}\": { name: pages, description: One page } } }, { workload: two, excludeAll: true }]",
+    ))
+    .await;
+    assert_eq!(listed(&mut proxy, "resources/list", &["uri"]).await, [[json!("memo://greeting")]]);
+    let templates = listed(&mut proxy, "resources/templates/list", &["uriTemplate", "name", "description"]).await;
+    assert_eq!(templates, [[json!("memo://notes/{name}"), json!("pages"), json!("One page")]]);
+    let read = proxy.client.request("resources/read", r#"{"uri":"memo://notes/open"}"#).await;
+    assert!(read.raw.contains("the text of memo://notes/open"), "{}", read.raw);
+    for hidden in ["memo://farewell", "memo://notes/secret-1"] {
+        let answer = proxy.client.request("resources/read", &json!({ "uri": hidden }).to_string()).await.value();
+        assert_eq!(answer["error"]["data"]["uri"], hidden, "{answer}");
+    }
 }

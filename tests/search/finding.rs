@@ -54,11 +54,17 @@ async fn call_tool_forgives_one_mistake_and_explains_the_others() {
     assert_eq!(proxy.client.call("call_tool", nested).await.structured(), r#"{"to":"bob"}"#);
     let bare = proxy.client.call("call_tool", r#"{"tool_name":"sendEmail"}"#).await;
     assert_eq!(bare.structured(), "{}");
+    let text = r#"{"tool_name":"sendEmail","parameters":"{\"to\":\"ann\"}"}"#;
+    assert_eq!(proxy.client.call("call_tool", text).await.structured(), r#"{"to":"ann"}"#);
+    let empty = r#"{"tool_name":"sendEmail","parameters":""}"#;
+    assert_eq!(proxy.client.call("call_tool", empty).await.structured(), "{}");
     for wrong in [
         "{}",
         r#"{"parameters":{"to":"ann"}}"#,
         r#"{"tool_name":"sendEmail","to":"ann"}"#,
-        r#"{"tool_name":"sendEmail","parameters":"{}"}"#,
+        r#"{"tool_name":"sendEmail","parameters":"to ann"}"#,
+        r#"{"tool_name":"sendEmail","parameters":"[1]"}"#,
+        r#"{"tool_name":"sendEmail","parameters":[1]}"#,
         r#"{"tool_name":7,"parameters":{}}"#,
     ] {
         let answer = proxy.client.call("call_tool", wrong).await;
@@ -73,6 +79,29 @@ async fn call_tool_forgives_one_mistake_and_explains_the_others() {
         "{}",
         unknown.raw
     );
+}
+
+#[tokio::test]
+async fn the_schema_of_call_tool_says_what_is_required() {
+    let mut proxy = started(world(&desk(), OPTIMIZED)).await;
+    let list = proxy.client.request("tools/list", "{}").await.value();
+    assert_eq!(list["result"]["tools"][1]["inputSchema"]["required"], json!(["tool_name", "parameters"]), "{list}");
+}
+
+#[tokio::test]
+async fn only_tools_that_share_a_stem_with_the_query_are_found() {
+    let mut tools = desk();
+    tools.push(tool("post_card", "Posts a card."));
+    let mut proxy = started(world(&tools, OPTIMIZED)).await;
+    // `port` is one letter from `post`, and another word.
+    let nothing = proxy.find("scan an open port").await;
+    assert_eq!(names(&nothing), ["create_ticket"], "which opens a ticket: {nothing}");
+    let nothing = proxy.find("scan a port").await;
+    assert_eq!(names(&nothing), [""; 0], "{nothing}");
+    assert!(nothing["message"].as_str().is_some_and(|message| message.contains("No tool")), "{nothing}");
+    let found = proxy.find("posting cards").await;
+    assert_eq!(names(&found), ["post_card"]);
+    assert_eq!(found.get("message"), None, "{found}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The Starlark value that `bind()` and `cached()` return: a handler in front of another handler.
+//! The Starlark value that `bind()`, `cached()` and `unchecked()` return: a handler in front of another handler.
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::script::{Context, script_error};
 pub struct WrapperGen<V: ValueLifetimeless> {
     /// The wrapped handler.
     handler: V,
-    /// For [`Behaviour::Bind`] the dict of bound arguments; for [`Behaviour::ResultCache`] the key function, or None.
+    /// For [`Behaviour::Bind`] the dict of bound arguments; for [`Behaviour::ResultCache`] the key function, or None; else None.
     operand: V,
     #[freeze(identity)]
     behaviour: Behaviour,
@@ -35,6 +35,8 @@ pub(crate) enum Behaviour {
     Bind,
     /// Returns remembered results.
     ResultCache(ResultCache),
+    /// Takes arguments that do not match the tool's schema.
+    Unchecked,
 }
 
 starlark_complex_value!(pub Wrapper);
@@ -47,6 +49,17 @@ impl<'v> Wrapper<'v> {
     pub(crate) fn cached(handler: Value<'v>, key: Value<'v>, cache: ResultCache) -> Self {
         WrapperGen { handler, operand: key, behaviour: Behaviour::ResultCache(cache) }
     }
+
+    pub(crate) fn unchecked(handler: Value<'v>) -> Self {
+        WrapperGen { handler, operand: Value::new_none(), behaviour: Behaviour::Unchecked }
+    }
+}
+
+impl FrozenWrapper {
+    /// Whether the handler checks its arguments itself.
+    pub(crate) fn is_unchecked(&self) -> bool {
+        matches!(self.behaviour, Behaviour::Unchecked)
+    }
 }
 
 impl<V: ValueLifetimeless> fmt::Display for WrapperGen<V> {
@@ -54,6 +67,7 @@ impl<V: ValueLifetimeless> fmt::Display for WrapperGen<V> {
         let adjective = match self.behaviour {
             Behaviour::Bind => "bound",
             Behaviour::ResultCache(_) => "cached",
+            Behaviour::Unchecked => "unchecked",
         };
         write!(formatter, "<{adjective} {}>", self.handler)
     }
@@ -68,6 +82,7 @@ where
         match self.behaviour {
             Behaviour::Bind => "bind".to_owned(),
             Behaviour::ResultCache(_) => "cached".to_owned(),
+            Behaviour::Unchecked => "unchecked".to_owned(),
         }
     }
 
@@ -89,6 +104,10 @@ where
                 let call = WrappedCall::of("a cached handler", arguments, eval)?;
                 let arguments = call.arguments;
                 cache.call(arguments, operand, eval, |eval| call.forward(handler, arguments, eval))
+            }
+            Behaviour::Unchecked => {
+                let call = WrappedCall::of("an unchecked handler", arguments, eval)?;
+                call.forward(handler, call.arguments, eval)
             }
         }
     }

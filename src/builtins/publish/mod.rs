@@ -6,3 +6,4 @@ pub(super) mod functions;
 pub(super) mod instructions;
 pub(super) mod passthrough;
 pub(super) mod plan;
+pub(super) mod unchecked;

@@ -167,7 +167,12 @@ fn prompts_follow_the_strategy_and_resources_the_order() {
         assert_eq!((&line.fields["kept"], &line.fields["dropped"]), (&json!("one"), &json!("two")));
     }
     let error = default(backends(), json!({"conflictResolution": "manual"})).unwrap_err();
-    assert!(error.message.contains("`review` (one.review, two.review). Overrides are for tools only"), "{error}");
+    assert!(
+        error
+            .message
+            .contains("`review` (one.review, two.review). Give them other names in aggregation.prompts[].overrides"),
+        "{error}"
+    );
     let plan = preset_with("passthrough", backends(), json!({})).unwrap();
     assert_eq!(keys(&plan, ItemKind::Prompt), ["review", "plan", "fix it"]);
     assert_eq!(keys(&plan, ItemKind::Resource), ["x:a", "x:b", "x:c"]);

@@ -171,9 +171,9 @@ fn show(result: &Value) {
     let blocks = result["content"].as_array().cloned().unwrap_or_default();
     for block in &blocks {
         match block["type"].as_str() {
-            Some("text") => output::out(block["text"].as_str().unwrap_or_default()),
-            Some(kind) => output::out(&format!("[{kind} {}]", block["mimeType"].as_str().unwrap_or_default())),
-            None => output::out(&block.to_string()),
+            Some("text") => output::data(block["text"].as_str().unwrap_or_default()),
+            Some(kind) => output::data(&format!("[{kind} {}]", block["mimeType"].as_str().unwrap_or_default())),
+            None => output::data(&block.to_string()),
         }
     }
     if blocks.is_empty() && !result["structuredContent"].is_null() {

@@ -164,13 +164,14 @@ fn show_changes(changes: &PublishedChanges) {
     }
     output::out("changes compared to the last run of `proxy serve`:");
     for (kind, name) in &changes.added {
-        output::out(&format!("  + {} {name}", kind.noun()));
+        output::out(&format!("  + {} {}", kind.noun(), output::one_line(name)));
     }
     for (kind, name) in &changes.removed {
-        output::out(&format!("  - {} {name}", kind.noun()));
+        output::out(&format!("  - {} {}", kind.noun(), output::one_line(name)));
     }
     for (kind, name, members) in &changes.changed {
-        output::out(&format!("  ~ {} {name} ({})", kind.noun(), members.join(", ")));
+        let members = members.join(", ");
+        output::out(&format!("  ~ {} {} ({})", kind.noun(), output::one_line(name), output::one_line(&members)));
     }
     output::out("");
 }

@@ -15,6 +15,7 @@ use crate::cli::output;
 use crate::cli::setup::{self, SourceArgs};
 use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
+use crate::foreign_text::visible;
 use crate::gateway::Gateway;
 use crate::json::Raw;
 use crate::model::{Definition, Principal, error_result};
@@ -167,11 +168,11 @@ fn show(result: &Value, as_json: bool) -> Result<(), CommandFailure> {
         return Ok(());
     }
     if let Some(printed) = structured["printed"].as_str() {
-        output::err(printed.trim_end_matches('\n'));
+        output::err(&visible(printed.trim_end_matches('\n')));
     }
     match &structured["result"] {
         Value::Null => {}
-        Value::String(text) => output::out(text),
+        Value::String(text) => output::data(text),
         value => output::json(value),
     }
     Ok(())

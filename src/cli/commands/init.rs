@@ -71,7 +71,7 @@ fn imported(from: &Path, yes: bool) -> Result<Option<String>, CommandFailure> {
     output::diagnostics(&imported.warnings);
     output::err("this config starts or connects to:");
     for line in import::commands(&imported) {
-        output::err(&format!("  {line}"));
+        output::err(&format!("  {}", output::one_line(&line)));
     }
     if !yes && !confirmed()? {
         return Ok(None);

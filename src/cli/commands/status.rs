@@ -8,6 +8,7 @@ use crate::cli::setup;
 use crate::cli::{output, table};
 use crate::control::{Instance, instances};
 use crate::diagnostic::Diagnostic;
+use crate::foreign_text::visible;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -20,7 +21,10 @@ pub(crate) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
-    let mut running = instances(&setup::control_folder());
+    let mut running = instances(&setup::control_folder()).map_err(|error| {
+        let problem = Diagnostic::error(format!("cannot look for running proxies: {error}"));
+        CommandFailure::failed(problem.hint("remove the folder, and start the proxies again"))
+    })?;
     if let Some(pid) = args.pid {
         running.retain(|instance| instance.pid == pid);
     }
@@ -72,8 +76,7 @@ fn list(all: &[Value]) {
     let rows: Vec<Vec<String>> = all
         .iter()
         .map(|status| {
-            let config = status["config"].as_str().unwrap_or("none").to_owned();
-            vec![text(&status["pid"]), text(&status["version"]), age(&status["uptimeSeconds"]), config]
+            vec![text(&status["pid"]), text(&status["version"]), age(&status["uptimeSeconds"]), config(status)]
         })
         .collect();
     output::out(&table::render(&["PID", "VERSION", "UP", "CONFIG"], &rows));
@@ -88,7 +91,7 @@ fn render(status: &Value) -> String {
             text(&status["pid"]),
             age(&status["uptimeSeconds"])
         ),
-        format!("config: {}", status["config"].as_str().unwrap_or("none")),
+        format!("config: {}", config(status)),
         format!("script: {}, {}", text(&status["script"]), published(&status["published"])),
         match &status["lastReload"] {
             Value::Null => "last reload: none".to_owned(),
@@ -117,6 +120,10 @@ fn render(status: &Value) -> String {
         lines.push(text(&failed["error"]).trim_end().to_owned());
     }
     lines.join("\n")
+}
+
+fn config(status: &Value) -> String {
+    if status["config"].is_string() { text(&status["config"]) } else { "none".to_owned() }
 }
 
 fn published(counts: &Value) -> String {
@@ -163,14 +170,15 @@ fn clients(clients: &Value) -> String {
     table::render(&["CLIENT", "VERSION", "PROTOCOL", "USER", "CONNECTED"], &rows)
 }
 
-/// A value for a table cell. Clients and servers choose these values, so control characters are removed.
+/// A value for a table cell.
 fn cell(value: &Value) -> String {
-    table::cut(table::first_line(&text(value)), 200).chars().filter(|letter| !letter.is_control()).collect()
+    table::cut(table::first_line(&text(value)), 200)
 }
 
+/// A value as harmless text: clients and servers choose some of them.
 fn text(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => visible(text).into_owned(),
         Value::Null => String::new(),
         other => other.to_string(),
     }

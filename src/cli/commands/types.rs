@@ -6,6 +6,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::cli::setup::{self, SourceArgs};
 use crate::diagnostic::Diagnostic;
+use crate::foreign_text::visible;
 use crate::model::Definition;
 use crate::typings;
 
@@ -46,8 +47,8 @@ pub(super) fn run(args: &TypesArgs) -> Result<(), CommandFailure> {
             return Err(CommandFailure::failed(problem.hint("`proxy list-tools` lists the published tools")));
         }
         match args.lang {
-            OutputLanguage::Ts => output::out(typings::typescript(tools()).trim_end()),
-            OutputLanguage::Star => output::out(&typings::signatures(tools())),
+            OutputLanguage::Ts => output::out(&visible(typings::typescript(tools()).trim_end())),
+            OutputLanguage::Star => output::out(&visible(&typings::signatures(tools()))),
             OutputLanguage::JsonSchema => output::json(&typings::json_schema(tools())),
         }
         Ok(())

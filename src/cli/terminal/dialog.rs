@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 
 use serde_json::{Map, Value, json};
 
+use crate::foreign_text::visible;
 use crate::json::Schema;
 
 pub(super) struct Dialog<R, W> {
@@ -67,7 +68,7 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
     }
 
     fn line(&mut self, prompt: &str) -> Option<String> {
-        let _ = write!(self.output, "{}", printable(prompt));
+        let _ = write!(self.output, "{}", visible(prompt));
         let _ = self.output.flush();
         let mut line = String::new();
         match self.input.read_line(&mut line) {
@@ -80,13 +81,8 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
     }
 
     fn say(&mut self, text: &str) {
-        let _ = writeln!(self.output, "{}", printable(text));
+        let _ = writeln!(self.output, "{}", visible(text));
     }
-}
-
-/// Removes control characters from texts of servers and scripts.
-fn printable(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control() || *letter == '\n').collect()
 }
 
 /// Describes the values that a field accepts.
@@ -221,6 +217,6 @@ mod tests {
     fn control_characters_of_a_question_do_not_reach_the_terminal() {
         let mut dialog = Dialog { input: "n\n".as_bytes(), output: Vec::new() };
         dialog.answer("\u{1b}[2JSure?\u{7}", &json!({}));
-        assert_eq!(String::from_utf8(dialog.output).unwrap(), "[2JSure?\nyes, no or cancel: ");
+        assert_eq!(String::from_utf8(dialog.output).unwrap(), "\\u{1b}[2JSure?\\u{7}\nyes, no or cancel: ");
     }
 }

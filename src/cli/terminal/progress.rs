@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use crate::cli::table;
+use crate::cli::{output, table};
 use crate::json::RawRef;
 
 /// The maximum length of a message, so that it stays on one line.
@@ -34,15 +34,15 @@ impl ProgressLine {
     }
 }
 
-/// Renders progress as `3/10 reading` or `3 reading`, without control characters.
+/// Renders progress as `3/10 reading` or `3 reading`, with control characters made visible.
 fn render(params: &Value) -> Option<String> {
     let done = params["progress"].as_f64()?;
     let part = match params["total"].as_f64() {
         Some(total) => format!("{done}/{total}"),
         None => done.to_string(),
     };
-    let message = table::cut(table::first_line(params["message"].as_str().unwrap_or_default()), MAX_MESSAGE);
-    let message: String = message.chars().filter(|letter| !letter.is_control()).collect();
+    let message = output::one_line(table::first_line(params["message"].as_str().unwrap_or_default()));
+    let message = table::cut(&message, MAX_MESSAGE);
     Some(format!("{part} {message}").trim_end().to_owned())
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_short_and_has_no_control_characters() {
+    fn progress_is_short_and_control_characters_are_visible() {
         assert_eq!(render(&json!({"progress": 3, "total": 10, "message": "reading"})).as_deref(), Some("3/10 reading"));
         assert_eq!(render(&json!({"progress": 0.5})).as_deref(), Some("0.5"));
         let hostile = json!({"progress": 1, "message": format!("\x1b[2J{}\nsecond line", "x".repeat(100))});

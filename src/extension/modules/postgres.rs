@@ -13,8 +13,8 @@ use crate::host_io::{Statement, Wants, postgres};
 /// pooled. `params` is a list for `$1`, `$2`; each value is converted to the type of its parameter.
 ///
 /// Numbers (`numeric` too) become numbers, dates and times ISO 8601 strings, `json` values, arrays lists, `uuid` and enums
-/// strings, `bytea` `{"base64": "..."}`, and NULL None. If `allowed_hosts` is declared, only databases on those hosts are
-/// allowed. `sslmode` in the connection string selects TLS and the check of the certificate, up to `verify-full`;
+/// strings, `bytea` `{"base64": "..."}`, and NULL None. A database without a public address is reached only if `allowed_hosts`
+/// names its host (`localhost` for a Unix socket). `sslmode` in the connection string selects TLS and the check of the certificate, up to `verify-full`;
 /// `sslrootcert` names a file of root certificates in the extension's folder.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {

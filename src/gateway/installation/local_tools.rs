@@ -128,6 +128,17 @@ impl LocalTools {
         self.active.iter().map(|extension| Arc::clone(extension) as Arc<dyn Backend>)
     }
 
+    /// Errors for the names in `aggregation` that no server and no extension has. A file that does not load may be the
+    /// extension that a name means, so with one of those there are no errors: it is reported itself.
+    pub(crate) fn unknown_workloads(&self, config: &Config) -> Vec<Diagnostic> {
+        if self.files.iter().any(|file| file.extension.is_none() && file.problem.is_some()) {
+            return Vec::new();
+        }
+        let servers = config.servers.keys().map(String::as_str);
+        let known: Vec<&str> = servers.chain(self.active.iter().map(|extension| extension.name())).collect();
+        config.aggregation.unknown_workloads(&known)
+    }
+
     /// Whether both have the same versions of the same extensions.
     pub(crate) fn is_same_as(&self, other: &LocalTools) -> bool {
         self.active.len() == other.active.len()

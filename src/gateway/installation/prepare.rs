@@ -41,6 +41,7 @@ impl Prepared {
         let script_source = script_source(config, embedder).map_err(|problem| problems.push(problem)).ok();
         let local = before.reload(config, options.bundled, pool, host_io);
         problems.extend(local.missing.iter().cloned());
+        problems.extend(local.unknown_workloads(config));
         let store = store(config).map_err(|problem| problems.push(problem)).ok();
         let (Some(script_source), Some(store), true) = (script_source, store, problems.is_empty()) else {
             return Err(problems);

@@ -10,7 +10,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Url};
 
 use crate::host_io::address::is_public;
-use crate::host_io::hosts::{HostAccess, Hosts};
+use crate::host_io::hosts::{HostAccess, Hosts, not_public};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const AGENT: &str = concat!("starlark-mcp-proxy/", env!("CARGO_PKG_VERSION"));
@@ -72,13 +72,6 @@ fn get_or_create(slot: &OnceLock<Client>, public_only: bool) -> Result<Client, S
     let builder = if public_only { builder.dns_resolver(PublicOnly) } else { builder };
     let client = builder.build().map_err(|error| format!("cannot create an HTTP client: {error}"))?;
     Ok(slot.get_or_init(|| client).clone())
-}
-
-/// The error for a host without a public address.
-fn not_public(host: &str) -> String {
-    format!(
-        "`{host}` is not a public address; an extension reaches it only if `allowed_hosts` of Extension() names the host"
-    )
 }
 
 struct PublicOnly;

@@ -8,6 +8,7 @@ mod datetime;
 mod number;
 mod pools;
 mod connection_string;
+mod reachable;
 mod tls;
 
 use std::time::Duration;
@@ -48,9 +49,9 @@ pub async fn perform(pools: &Pools, hosts: &Hosts, folder: &Folder, statement: &
     parameters(&statement.params)?;
     let mut target = ConnectionTarget::of(&statement.database, folder)?;
     pools::complete(&mut target.config);
-    pools::check(&target.config, hosts).await?;
     let errors = ErrorReporter::new(&target.config);
     let work = async {
+        reachable::check(&mut target.config, hosts).await?;
         let lease = pools.lease(&statement.database, target, &errors).await?;
         let result = run(&lease, statement, &errors).await;
         lease.release();

@@ -2,20 +2,18 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::ops::Deref;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use parking_lot::Mutex;
 use tokio_postgres::Config;
-use tokio_postgres::config::Host;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::connection_string::ConnectionTarget;
 use super::error_reporter::ErrorReporter;
 use super::tls::Trust;
-use crate::host_io::address::is_public;
-use crate::host_io::hosts::{HostAccess, Hosts};
 
 /// Maximum number of connections to one database; further calls queue.
 const MAX_CONNECTIONS: usize = 8;
@@ -27,8 +25,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub struct Pools(Mutex<HashMap<PoolKey, Connections>>);
 
-/// The connection string and its resolved CA file, because each extension resolves paths in its own folder.
-type PoolKey = (String, Trust);
+/// What makes a connection another one, apart from the name of its host.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct PoolKey {
+    connection: String,
+    /// With the resolved CA file, because each extension resolves paths in its own folder.
+    trust: Trust,
+    /// The addresses that were checked, because a name may have others the next time.
+    addresses: Vec<IpAddr>,
+}
 
 #[derive(Clone)]
 struct Connections {
@@ -56,12 +61,13 @@ impl Pools {
     }
 
     fn connections(&self, connection: &str, target: ConnectionTarget) -> Result<Connections, String> {
-        let key = (connection.to_owned(), target.trust);
+        let addresses = target.config.get_hostaddrs().to_vec();
+        let key = PoolKey { connection: connection.to_owned(), trust: target.trust, addresses };
         let mut pools = self.0.lock();
         if let Some(known) = pools.get(&key) {
             return Ok(known.clone());
         }
-        let tls = key.1.connector()?;
+        let tls = key.trust.connector()?;
         if pools.len() >= MAX_POOLS
             && let Some(idle) =
                 pools.iter().min_by_key(|(_, pools)| pools.pool.status().size).map(|(key, _)| key.clone())
@@ -124,43 +130,5 @@ pub(super) fn complete(config: &mut Config) {
     }
     if config.get_application_name().is_none() {
         config.application_name("proxy");
-    }
-}
-
-/// Checks the hosts of a connection. Databases usually have private addresses, so without `allowed_hosts` all are
-/// allowed.
-pub(super) async fn check(config: &Config, hosts: &Hosts) -> Result<(), String> {
-    if hosts.is_open() {
-        return Ok(());
-    }
-    // A Unix socket counts as `localhost`.
-    let named = config.get_hosts().iter().map(|host| match host {
-        Host::Tcp(name) => name.clone(),
-        Host::Unix(_) => "localhost".to_owned(),
-    });
-    // If `hostaddr` is set, the connection goes to that address.
-    let addresses = config.get_hostaddrs().iter().map(ToString::to_string);
-    let numbered = named.enumerate().chain(addresses.enumerate());
-    for (index, name) in numbered {
-        let port = config.get_ports().get(index).or_else(|| config.get_ports().first()).copied().unwrap_or(5432);
-        let refused = match hosts.access(&name, port) {
-            HostAccess::Named => false,
-            HostAccess::Denied => true,
-            HostAccess::PublicOnly => !resolves_to_public(&name, port).await,
-        };
-        if refused {
-            return Err(format!(
-                "host `{name}` (port {port}) is not in `allowed_hosts` of the extension: [{}]",
-                hosts.rendered()
-            ));
-        }
-    }
-    Ok(())
-}
-
-async fn resolves_to_public(name: &str, port: u16) -> bool {
-    match tokio::net::lookup_host((name, port)).await {
-        Ok(mut found) => found.all(|address| is_public(address.ip())),
-        Err(_) => false,
     }
 }

@@ -27,22 +27,33 @@ pub struct Function {
     value: Option<OwnedFrozenValue>,
     world: Arc<dyn Any + Send + Sync>,
     before: Option<Arc<dyn Before>>,
+    is_unchecked: bool,
 }
 
 impl Function {
     /// A frozen callable, and the shared state of its built-ins.
     pub fn new(value: OwnedFrozenValue, world: Arc<dyn Any + Send + Sync>) -> Self {
-        Function { value: Some(value), world, before: None }
+        Function { value: Some(value), world, before: None, is_unchecked: false }
     }
 
     /// A function that consists of `before` alone, and returns None where it continues.
     pub fn only(before: Arc<dyn Before>, world: Arc<dyn Any + Send + Sync>) -> Self {
-        Function { value: None, world, before: Some(before) }
+        Function { value: None, world, before: Some(before), is_unchecked: false }
     }
 
     /// This function with a `before`.
     pub fn after(self, before: Arc<dyn Before>) -> Self {
         Function { before: Some(before), ..self }
+    }
+
+    /// This function, which checks its arguments itself.
+    pub fn unchecked(self) -> Self {
+        Function { is_unchecked: true, ..self }
+    }
+
+    /// Whether the function checks its arguments itself, so that its caller must not refuse any.
+    pub fn is_unchecked(&self) -> bool {
+        self.is_unchecked
     }
 
     pub fn name(&self) -> String {

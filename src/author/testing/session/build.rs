@@ -100,10 +100,17 @@ fn load_config(
     let no_environment = |_: &str| None;
     let file = world.test.root.join("config.json");
     let loaded = config::load_text(&file, &Json::Object(sections).to_string(), &no_environment);
-    let (mut config, _) = loaded.map_err(|problems| {
+    let invalid = |problems: &[Diagnostic]| {
         let all: Vec<String> = problems.iter().map(on_one_line).collect();
         script_error(format!("invalid `config` of the session: {}", all.join("; ")))
-    })?;
+    };
+    let (mut config, _) = loaded.map_err(|problems| invalid(&problems))?;
+    let views: Vec<_> = backends.all.iter().map(|backend| backend.view()).collect();
+    let names: Vec<&str> = views.iter().map(|view| view.name.as_ref()).collect();
+    let unknown = config.aggregation.unknown_workloads(&names);
+    if !unknown.is_empty() {
+        return Err(invalid(&unknown));
+    }
     match (script, preset) {
         (Some(_), Some(_)) => return Err(script_error("pass either `script` or `preset`, not both")),
         (Some(script), None) => config.session = SessionScript::File(resolve_path(script, world)),

@@ -31,7 +31,7 @@ impl PromptUi for PipedInput {
 
     fn show(&mut self, shown: PromptOutput) {
         match shown {
-            PromptOutput::Value(text) | PromptOutput::Text(text) => output::out(&text),
+            PromptOutput::Value(text) | PromptOutput::Text(text) => output::data(&text),
             PromptOutput::Problem(problem) => {
                 self.failed = true;
                 output::diagnostics(&[*problem]);

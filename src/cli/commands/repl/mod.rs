@@ -43,7 +43,7 @@ async fn start_prompt(loaded: &LoadedConfig) -> Result<(), CommandFailure> {
         root: script_source.root,
         principal: Identity::local_user(&options.variables),
         interrupt: interrupt.clone(),
-        print: output::out,
+        print: output::data,
         runtime: tokio::runtime::Handle::current(),
     };
     let talking = tokio::task::spawn_blocking(move || {

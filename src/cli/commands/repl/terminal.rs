@@ -85,7 +85,7 @@ impl PromptUi for TerminalInput {
 
     fn show(&mut self, shown: PromptOutput) {
         match shown {
-            PromptOutput::Value(text) | PromptOutput::Text(text) => output::out(&text),
+            PromptOutput::Value(text) | PromptOutput::Text(text) => output::data(&text),
             PromptOutput::Problem(problem) => output::diagnostics(&[*problem]),
         }
     }

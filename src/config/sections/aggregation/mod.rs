@@ -1,21 +1,28 @@
-//! `aggregation`: which tools of which servers are published, and under which names.
+//! `aggregation`: which tools, prompts and resources of which workloads are published, and under which names. A workload
+//! is a server or an extension.
 
 mod read;
+mod workload;
 
-use indexmap::IndexMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(crate) use read::read_aggregation;
+pub use workload::{NamedWorkload, WorkloadItems};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregation {
     pub conflict_resolution: ConflictResolution,
-    /// The prefix of tool names; `{workload}` stands for the name of the server.
+    /// The prefix of names; `{workload}` stands for the name of the server or extension.
     pub prefix_format: String,
     pub priority_order: Vec<String>,
     pub exclude_all_tools: bool,
     pub default_tool_visibility: Visibility,
-    pub tools: Vec<WorkloadTools>,
+    pub tools: Vec<WorkloadItems>,
+    pub prompts: Vec<WorkloadItems>,
+    pub resources: Vec<WorkloadItems>,
+    /// Every workload that the section names. An extension has its name in its file, so the names are checked after the
+    /// extensions have been loaded.
+    pub named_workloads: Vec<NamedWorkload>,
 }
 
 impl Default for Aggregation {
@@ -27,6 +34,9 @@ impl Default for Aggregation {
             exclude_all_tools: false,
             default_tool_visibility: Visibility::Allow,
             tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            named_workloads: Vec::new(),
         }
     }
 }
@@ -54,30 +64,11 @@ impl Visibility {
     const ALL: [(&str, Self); 2] = [("allow", Self::Allow), ("deny", Self::Deny)];
 }
 
-/// The tools of one server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorkloadTools {
-    pub workload: String,
-    /// Names or globs of the published tools; all if `None`.
-    pub filter: Option<Vec<String>>,
-    pub exclude_all: bool,
-    /// By the tool's original name.
-    pub overrides: IndexMap<String, Override>,
-}
-
-/// Replacements for parts of a tool's definition.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Override {
-    pub name: Option<String>,
-    pub description: Option<String>,
-    pub title: Option<String>,
-    pub annotations: Option<Map<String, Value>>,
-}
-
 impl Aggregation {
     /// The value of `config()["aggregation"]` in scripts. It contains every key, with `None` for those that are not
     /// set.
     pub fn to_json(&self) -> Value {
+        let entries = |list: &[WorkloadItems]| list.iter().map(WorkloadItems::to_json).collect::<Vec<_>>();
         json!({
             "conflictResolution": word(&ConflictResolution::ALL, self.conflict_resolution),
             "conflictResolutionConfig": {
@@ -86,30 +77,9 @@ impl Aggregation {
             },
             "excludeAllTools": self.exclude_all_tools,
             "defaultToolVisibility": word(&Visibility::ALL, self.default_tool_visibility),
-            "tools": self.tools.iter().map(WorkloadTools::to_json).collect::<Vec<_>>(),
-        })
-    }
-}
-
-impl WorkloadTools {
-    fn to_json(&self) -> Value {
-        let overrides = self.overrides.iter().map(|(name, replaced)| (name.clone(), replaced.to_json()));
-        json!({
-            "workload": self.workload,
-            "filter": self.filter,
-            "excludeAll": self.exclude_all,
-            "overrides": overrides.collect::<Map<_, _>>(),
-        })
-    }
-}
-
-impl Override {
-    fn to_json(&self) -> Value {
-        json!({
-            "name": self.name,
-            "description": self.description,
-            "title": self.title,
-            "annotations": self.annotations,
+            "tools": entries(&self.tools),
+            "prompts": entries(&self.prompts),
+            "resources": entries(&self.resources),
         })
     }
 }

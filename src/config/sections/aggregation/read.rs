@@ -1,15 +1,25 @@
-//! Reads the keys of `aggregation` and checks them against the servers of the config.
+//! Reads the keys of `aggregation`.
 
 use std::collections::HashSet;
 
-use crate::diagnostic::nearest;
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
 
-use super::{Aggregation, ConflictResolution, Override, Visibility, WorkloadTools};
+use super::{Aggregation, ConflictResolution, NamedWorkload, Visibility, WorkloadItems};
 use crate::config::syntax::reader::ValueReader;
 
-/// Reads the section. `servers` are the valid names of workloads.
-pub(crate) fn read_aggregation(reader: &ValueReader, servers: &[&str]) -> Option<Aggregation> {
+/// The kinds of item that an entry can be about, by the key of their list.
+#[derive(Clone, Copy, PartialEq)]
+enum Listed {
+    Tools,
+    Prompts,
+    Resources,
+}
+
+/// Reads the section. The names of workloads are collected and checked later.
+pub(crate) fn read_aggregation(reader: &ValueReader) -> Option<Aggregation> {
     let mut aggregation = Aggregation::default();
+    let mut named = Vec::new();
     let mut fields = reader.fields()?;
     let resolution = fields.get("conflictResolution");
     if let Some(found) = resolution.as_ref().and_then(|reader| reader.choice(&ConflictResolution::ALL)) {
@@ -17,19 +27,22 @@ pub(crate) fn read_aggregation(reader: &ValueReader, servers: &[&str]) -> Option
     }
     if let Some(mut details) = fields.read("conflictResolutionConfig", ValueReader::fields) {
         details.set(&mut aggregation.prefix_format, "prefixFormat", read_prefix_format);
-        let read_order = |reader: &ValueReader| reader.list(|item| read_workload(item, servers));
+        let read_order = |reader: &ValueReader| reader.list(|item| read_workload(item, &mut named));
         details.set(&mut aggregation.priority_order, "priorityOrder", read_order);
         details.finish();
     }
     fields.set(&mut aggregation.exclude_all_tools, "excludeAllTools", ValueReader::boolean);
     let read_visibility = |reader: &ValueReader| reader.choice(&Visibility::ALL);
     fields.set(&mut aggregation.default_tool_visibility, "defaultToolVisibility", read_visibility);
-    fields.set(&mut aggregation.tools, "tools", |reader| read_tools(reader, servers));
+    fields.set(&mut aggregation.tools, "tools", |reader| read_entries(reader, Listed::Tools, &mut named));
+    fields.set(&mut aggregation.prompts, "prompts", |reader| read_entries(reader, Listed::Prompts, &mut named));
+    fields.set(&mut aggregation.resources, "resources", |reader| read_entries(reader, Listed::Resources, &mut named));
     fields.finish();
+    aggregation.named_workloads = named;
     if let Some(reader) = resolution.filter(|_| lacks_order(&aggregation)) {
         let problem = reader.problem("`priority` requires an order");
-        reader
-            .report(problem.hint("list server names in `conflictResolutionConfig.priorityOrder`; the first one wins"));
+        let hint = "list servers and extensions in `conflictResolutionConfig.priorityOrder`; the first one wins";
+        reader.report(problem.hint(hint));
     }
     Some(aggregation)
 }
@@ -43,57 +56,70 @@ fn read_prefix_format(reader: &ValueReader) -> Option<String> {
     if format.contains("{workload}") {
         Some(format)
     } else {
-        reader.fail("must contain `{workload}`, which stands for the name of the server")
+        reader.fail("must contain `{workload}`, which stands for the name of the server or extension")
     }
 }
 
-fn read_workload(reader: &ValueReader, servers: &[&str]) -> Option<String> {
+fn read_workload(reader: &ValueReader, named: &mut Vec<NamedWorkload>) -> Option<String> {
     let name = reader.word()?;
-    if servers.contains(&name.as_str()) {
-        return Some(name);
-    }
-    let hint = match nearest(&name, servers.iter().copied()) {
-        Some(server) => format!("did you mean `{server}`?"),
-        None if servers.is_empty() => "the config has no servers".to_owned(),
-        None => format!("known servers: {}", servers.join(", ")),
-    };
-    reader.report(reader.problem(&format!("unknown server `{name}`")).hint(hint));
-    None
+    named.push(NamedWorkload::new(&name, reader.problem(&format!("there is no server or extension `{name}`"))));
+    Some(name)
 }
 
-fn read_tools(reader: &ValueReader, servers: &[&str]) -> Option<Vec<WorkloadTools>> {
+fn read_entries(reader: &ValueReader, listed: Listed, named: &mut Vec<NamedWorkload>) -> Option<Vec<WorkloadItems>> {
     let mut seen = HashSet::new();
     reader.list(|item| {
         let mut fields = item.fields()?;
         let workload = fields.get("workload");
-        let mut tools = WorkloadTools {
+        let read_patterns = |patterns: &ValueReader| patterns.list(ValueReader::word);
+        let mut entry = WorkloadItems {
             workload: String::new(),
-            filter: fields.read("filter", |filter| filter.list(ValueReader::word)),
+            filter: fields.read("filter", read_patterns),
+            exclude: fields.read("exclude", read_patterns).unwrap_or_default(),
             exclude_all: fields.read("excludeAll", ValueReader::boolean).unwrap_or(false),
-            overrides: fields.read("overrides", read_overrides).unwrap_or_default().into_iter().collect(),
+            overrides: fields.read("overrides", |reader| read_overrides(reader, listed)).unwrap_or_default(),
         };
         fields.finish();
-        let Some(workload) = workload else { return item.fail("missing key `workload` (name of a server)") };
-        tools.workload = read_workload(&workload, servers)?;
-        if !seen.insert(tools.workload.clone()) {
-            return workload.fail("duplicate entry for this server");
+        let Some(workload) = workload else {
+            return item.fail("missing key `workload` (name of a server or extension)");
+        };
+        entry.workload = read_workload(&workload, named)?;
+        if !seen.insert(entry.workload.clone()) {
+            return workload.fail("duplicate entry for this workload");
         }
-        Some(tools)
+        Some(entry)
     })
 }
 
-fn read_overrides(reader: &ValueReader) -> Option<Vec<(String, Override)>> {
-    reader.map(|_, reader| {
+fn read_overrides(reader: &ValueReader, listed: Listed) -> Option<IndexMap<String, Map<String, Value>>> {
+    let overrides = reader.map(|original, reader| {
         let mut fields = reader.fields()?;
-        let found = Override {
-            name: fields.read("name", ValueReader::word),
-            description: fields.read("description", ValueReader::string),
-            title: fields.read("title", ValueReader::string),
-            annotations: fields.read("annotations", ValueReader::json_object),
-        };
+        let mut found = Map::new();
+        let mut set = |key: &str, value: Option<Value>| found.insert(key.to_owned(), value.unwrap_or_default());
+        if listed == Listed::Resources {
+            set("uri", fields.read("uri", |uri| read_uri(uri, original)));
+        }
+        set("name", fields.read("name", ValueReader::word).map(Into::into));
+        set("title", fields.read("title", ValueReader::string).map(Into::into));
+        set("description", fields.read("description", ValueReader::string).map(Into::into));
+        if listed == Listed::Tools {
+            set("annotations", fields.read("annotations", ValueReader::json_object).map(Into::into));
+        }
         fields.finish();
         Some(found)
-    })
+    });
+    overrides.map(|overrides| overrides.into_iter().collect())
+}
+
+/// A template's own text is what its server understands, so only the URI of a single resource can be replaced.
+fn read_uri(reader: &ValueReader, original: &str) -> Option<Value> {
+    if original.contains('{') {
+        let problem = reader.problem("the URI of a resource template cannot be changed");
+        reader
+            .report(problem.hint("override its `name`, `title` or `description`, or publish it from a session script"));
+        return None;
+    }
+    reader.word().map(Into::into)
 }
 
 #[cfg(test)]
@@ -101,7 +127,7 @@ mod tests {
     use serde_json::json;
 
     use crate::config::Aggregation;
-    use crate::config::testing::{errors, loaded};
+    use crate::config::testing::{errors, loaded, rendered};
 
     #[test]
     fn a_script_sees_every_key_with_its_default() {
@@ -111,6 +137,8 @@ mod tests {
             "excludeAllTools": false,
             "defaultToolVisibility": "allow",
             "tools": [],
+            "prompts": [],
+            "resources": [],
         });
         assert_eq!(Aggregation::default().to_json(), expected);
     }
@@ -120,30 +148,68 @@ mod tests {
         let config = loaded(
             "mcpServers: {gh: {command: x}}\naggregation:\n  conflictResolution: priority\n  \
              conflictResolutionConfig: {prefixFormat: '{workload}.', priorityOrder: [gh]}\n  defaultToolVisibility: deny\n  tools:\n  \
-             - {workload: gh, filter: ['list_*'], overrides: {a: {name: b, annotations: {readOnlyHint: true}}}}\n",
+             - {workload: gh, filter: ['list_*'], overrides: {a: {name: b, annotations: {readOnlyHint: true}}}}\n  prompts:\n  \
+             - {workload: gh, exclude: [old], overrides: {a: {title: B}}}\n  resources:\n  \
+             - {workload: gh, excludeAll: true, overrides: {'x:a': {uri: 'y:a'}, 'x:{b}': {name: c}}}\n",
         );
         let seen = config.aggregation.to_json();
         assert_eq!(seen["conflictResolutionConfig"], json!({"prefixFormat": "{workload}.", "priorityOrder": ["gh"]}));
-        assert_eq!(seen["tools"][0]["filter"], json!(["list_*"]));
-        let replaced = json!({"name": "b", "description": null, "title": null, "annotations": {"readOnlyHint": true}});
-        assert_eq!(seen["tools"][0]["overrides"]["a"], replaced);
+        let replaced = json!({"name": "b", "title": null, "description": null, "annotations": {"readOnlyHint": true}});
+        let tools = json!([{"workload": "gh", "filter": ["list_*"], "exclude": [], "excludeAll": false, "overrides": {"a": replaced}}]);
+        assert_eq!(seen["tools"], tools);
+        let replaced = json!({"name": null, "title": "B", "description": null});
+        let prompts = json!([{"workload": "gh", "filter": null, "exclude": ["old"], "excludeAll": false, "overrides": {"a": replaced}}]);
+        assert_eq!(seen["prompts"], prompts);
+        let overrides = &seen["resources"][0]["overrides"];
+        assert_eq!(overrides["x:a"], json!({"uri": "y:a", "name": null, "title": null, "description": null}));
+        assert_eq!(overrides["x:{b}"], json!({"uri": null, "name": "c", "title": null, "description": null}));
+        assert_eq!(seen["resources"][0]["excludeAll"], true);
         assert_eq!((config.set_sections[0].name, config.set_sections[0].place.line()), ("aggregation", 2));
     }
 
     #[test]
-    fn names_are_checked_against_the_servers() {
+    fn an_override_has_only_the_keys_of_its_kind() {
         let found = errors(
-            "mcpServers: {github: {command: 5}}\naggregation:\n  conflictResolutionConfig: {priorityOrder: [githb]}\n  tools:\n  \
-             - workload: github\n  - workload: github\n  - workload: zebra\n  - filter: []\n",
+            "aggregation:\n  tools:\n  - {workload: a, overrides: {x: {uri: 'a:b'}}}\n  prompts:\n  \
+             - {workload: a, overrides: {x: {annotations: {}}}}\n  resources:\n  \
+             - {workload: a, exclude: x, overrides: {'x:{a}': {uri: 'y:{a}'}, 'x:a': {annotations: {}}}}\n",
+        );
+        let expected = [
+            "3: unknown key `aggregation.tools[0].overrides.x.uri`",
+            "5: unknown key `aggregation.prompts[0].overrides.x.annotations`",
+            "7: `aggregation.resources[0].exclude`: expected a list, found `x`",
+            "7: `aggregation.resources[0].overrides.x:{a}.uri`: the URI of a resource template cannot be changed",
+            "7: unknown key `aggregation.resources[0].overrides.x:a.annotations`",
+        ];
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            let (line, text) = expected.split_once(": ").unwrap();
+            assert!(found.starts_with(&format!("{line}:")) && found.contains(text), "{found}");
+        }
+    }
+
+    #[test]
+    fn names_are_checked_against_servers_and_extensions() {
+        let config = loaded(
+            "aggregation:\n  conflictResolutionConfig: {priorityOrder: [githb]}\n  tools:\n  \
+             - workload: github\n  - workload: zebra\n  prompts:\n  - workload: notse\n",
         );
         assert_eq!(
-            found[1..],
+            rendered(&config.aggregation.unknown_workloads(&["github", "notes"])),
             [
-                "3:46 `aggregation.conflictResolutionConfig.priorityOrder[0]`: unknown server `githb` (did you mean \
-                 `github`?)",
-                "6:15 `aggregation.tools[1].workload`: duplicate entry for this server",
-                "7:15 `aggregation.tools[2].workload`: unknown server `zebra` (known servers: github)",
-                "8:5 `aggregation.tools[3]`: missing key `workload` (name of a server)",
+                "2:46 `aggregation.conflictResolutionConfig.priorityOrder[0]`: there is no server or extension `githb` \
+                 (did you mean `github`?)",
+                "5:15 `aggregation.tools[1].workload`: there is no server or extension `zebra` (the servers and extensions \
+                 are github, notes)",
+                "7:15 `aggregation.prompts[0].workload`: there is no server or extension `notse` (did you mean `notes`?)",
+            ]
+        );
+        let found = errors("aggregation:\n  resources:\n  - workload: github\n  - workload: github\n  - filter: []\n");
+        assert_eq!(
+            found,
+            [
+                "4:15 `aggregation.resources[1].workload`: duplicate entry for this workload",
+                "5:5 `aggregation.resources[2]`: missing key `workload` (name of a server or extension)",
             ]
         );
     }
