@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Peer, Question};
 use crate::json::{Raw, RawRef};
-use crate::model::{Abilities, Owner};
+use crate::model::{Abilities, Era, Owner};
 use crate::wire::{LoggingLevel, RpcError};
 
 /// Wraps the peer of the handler's request.
@@ -23,6 +23,10 @@ pub(super) struct HandlerPeer {
 impl Peer for HandlerPeer {
     fn owner(&self) -> &Owner {
         self.peer.owner()
+    }
+
+    fn era(&self) -> Era {
+        self.peer.era()
     }
 
     fn abilities(&self) -> Abilities {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::backend::Audience;
 use crate::diagnostic::Diagnostic;
 use crate::model::Snapshot;
 use crate::model::Status;
@@ -45,6 +46,7 @@ pub(super) async fn rebuild_on_change(
     mut editions: watch::Receiver<Edition>,
     mut catalog: watch::Receiver<Arc<Snapshot>>,
     current: watch::Sender<SharedSurface>,
+    audience: Audience,
 ) {
     let deadline = tokio::time::sleep(FIRST_RUN_TIMEOUT);
     tokio::pin!(deadline);
@@ -74,7 +76,11 @@ pub(super) async fn rebuild_on_change(
                     return;
                 }
             }
-            () = &mut deadline, if provisional => provisional = false,
+            // Servers that wait for the only client cannot be ready.
+            () = &mut deadline, if provisional => match audience.is_awaited() {
+                true => deadline.as_mut().reset(Instant::now() + FIRST_RUN_TIMEOUT),
+                false => provisional = false,
+            },
             () = builder.current.closed() => return,
         }
     }
