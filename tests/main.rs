@@ -6,6 +6,7 @@ mod access;
 mod author;
 mod backends_that_fail;
 mod bad_clients;
+mod both_eras;
 mod caching;
 mod code_mode;
 mod command_line;

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::progress::CallProgress;
 use crate::backend::{Peer, Question};
 use crate::json::{Raw, RawRef};
-use crate::model::{Abilities, Owner, is_protocol_method};
+use crate::model::{Abilities, Era, Owner, is_protocol_method};
 use crate::script::Relay;
 use crate::wire::{LoggingLevel, RpcError};
 
@@ -27,6 +27,10 @@ pub(super) struct HandlerPeer {
 impl Peer for HandlerPeer {
     fn owner(&self) -> &Owner {
         self.peer.owner()
+    }
+
+    fn era(&self) -> Era {
+        self.peer.era()
     }
 
     fn abilities(&self) -> Abilities {

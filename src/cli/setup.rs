@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, GatewayOptions, SurfaceHandle};
-use crate::model::{BackendKind, BackendView, Status, SurfaceKey};
+use crate::model::{BackendKind, BackendView, ClientProfile, Status, SurfaceKey};
 use crate::server::Identity;
 use crate::surface::Surface;
 
@@ -134,6 +134,7 @@ pub(super) fn options(bundled: bool) -> Result<GatewayOptions, CommandFailure> {
         executable: std::env::current_exe()?,
         variables: variables(),
         bundled,
+        sole_client: true,
     })
 }
 
@@ -160,6 +161,7 @@ pub(super) fn server_states(source: &SourceArgs) -> Result<Vec<Arc<BackendView>>
     let options = options(loaded.bundled)?;
     runtime()?.block_on(async {
         let gateway = Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?;
+        gateway.introduce(terminal::client());
         spinner::with("starting the servers", gateway.servers_settled()).await;
         output::diagnostics(&gateway.extension_problems());
         let backends = gateway.snapshot().backends.clone();
@@ -188,17 +190,16 @@ pub(super) fn with_loaded<T>(
     let options = options(loaded.bundled)?;
     runtime()?.block_on(async {
         let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
-        gateway.sole_client(terminal::abilities());
+        gateway.introduce(terminal::client());
         let names: Vec<&str> = loaded.config.servers.keys().map(String::as_str).collect();
         let label = if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) };
         let settled = spinner::with(&label, gateway.offering(tool)).await;
         let outcome = match settled {
             Ok(shared) => {
                 // The user of the command sees the surface of a client on stdio.
-                let own = SurfaceHandle::of(SurfaceKey {
-                    principal: Identity::local_user(&options.variables),
-                    client: Arc::default(),
-                });
+                let principal = Identity::local_user(&options.variables);
+                let key = SurfaceKey { principal, client: Arc::default() };
+                let own = SurfaceHandle::of(key, ClientProfile::TERMINAL);
                 let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
                 match own {
                     Ok(surface) => work(&gateway, surface).await,

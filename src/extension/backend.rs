@@ -13,7 +13,7 @@ use super::{Extension, ExtensionCallError, ExtensionItem};
 use crate::backend::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{BackendKind, BackendView, ItemKind, Lists, Owner, ServerInfo, Status, error_result};
+use crate::model::{BackendKind, BackendView, ClientProfile, ItemKind, Lists, Owner, ServerInfo, Status, error_result};
 use crate::script::{FailureKind, Host, JournalSnapshot, Limits, Stop};
 use crate::wire::{RpcError, code};
 
@@ -47,6 +47,7 @@ impl ExtensionBackend {
             lists: Arc::new(lists),
             start_time: None,
             reports: Arc::default(),
+            variants: Arc::default(),
         };
         let namespace = format!("extension:{}", extension.name).into();
         ExtensionBackend { extension, view: Arc::new(view), namespace, pool }
@@ -166,12 +167,16 @@ impl Backend for ExtensionBackend {
         Box::pin(ready(Err(CallError::no_subscriptions(&self.view.name))))
     }
 
-    fn cache_hint(&self, _: ItemKind) -> CacheHint {
+    fn cache_hint(&self, _: ItemKind, _: ClientProfile) -> CacheHint {
         CacheHint::default()
     }
 
     /// The lists change only with the file.
-    fn refresh(&self, _: ItemKind) -> BoxFuture<'_, ()> {
+    fn refresh(&self, _: ItemKind, _: ClientProfile) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn prepare(&self, _: ClientProfile) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
 

@@ -50,6 +50,7 @@ mod tests {
                 error: String::new(),
                 info: Arc::default(),
                 lists: Arc::default(),
+                variants: Arc::default(),
                 start_time: None,
                 reports: Arc::default(),
             })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Gateway, SurfaceHandle};
 use crate::backend::{Backend, CacheHint};
 use crate::model::Snapshot;
-use crate::model::{BackendKind, BackendView, ItemKind, Status};
+use crate::model::{BackendKind, BackendView, ClientProfile, ItemKind, Status};
 use crate::surface::Surface;
 
 /// Maximum time a list request waits for fresh lists. A list that arrives later is announced by `list_changed`.
@@ -17,7 +17,8 @@ impl Gateway {
     /// Refreshes expired lists of this kind, and waits until the client's surface contains them.
     pub async fn refresh(&self, kind: ItemKind, handle: &SurfaceHandle) {
         let members = self.installed.backend_set.members().load_full();
-        let mut listings = futures::future::join_all(members.backends.iter().map(|backend| backend.refresh(kind)));
+        let mut listings =
+            futures::future::join_all(members.backends.iter().map(|backend| backend.refresh(kind, handle.profile())));
         // If no list has expired, all futures are ready at the first poll.
         if futures::poll!(&mut listings).is_ready() {
             return;
@@ -33,7 +34,7 @@ impl Gateway {
     }
 
     /// Waits until the shared surface has been built from the present views of the backends.
-    async fn caught_up(&self) {
+    pub(super) async fn caught_up(&self) {
         let (mut catalog, mut current) = (self.catalog.clone(), self.current.clone());
         let views: Vec<Arc<BackendView>> =
             self.installed.backend_set.members().load().backends.iter().map(|backend| backend.view()).collect();
@@ -44,11 +45,11 @@ impl Gateway {
 
     /// How long and for whom a client may cache a list: the strictest hint of all servers that contribute to it or
     /// could.
-    pub fn cache_hint(&self, surface: &Surface, kind: ItemKind) -> CacheHint {
+    pub fn cache_hint(&self, surface: &Surface, kind: ItemKind, profile: ClientProfile) -> CacheHint {
         let has_own_items = surface.origins(kind).any(|origin| origin.is_none());
         let members = self.installed.backend_set.members().load();
         let parts = members.backends.iter().filter(|backend| contributes(backend.as_ref(), surface, kind));
-        let combined = parts.map(|backend| backend.cache_hint(kind)).reduce(CacheHint::and);
+        let combined = parts.map(|backend| backend.cache_hint(kind, profile)).reduce(CacheHint::and);
         let combined = combined.filter(|_| !has_own_items).unwrap_or_default();
         // A surface built for one client must not end up in a shared cache.
         CacheHint { public: combined.public && surface.personal().is_none(), ..combined }

@@ -8,6 +8,7 @@ mod freshness;
 mod installation;
 mod offline;
 mod options;
+mod preparation;
 mod readiness;
 mod rebuild;
 mod reload;

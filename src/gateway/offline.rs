@@ -8,7 +8,7 @@ use crate::backend::{Cache, idle_view};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
-use crate::model::Snapshot;
+use crate::model::{ClientProfile, Snapshot};
 use crate::surface::{BuildError, ScriptSource, Surface};
 
 /// A prepared config and the catalog made of the caches.
@@ -30,7 +30,9 @@ impl Offline {
         let (Some(script_source), true) = (script_source, problems.is_empty()) else { return Err(problems) };
         let cache = Cache::at(options.cache_folder.clone());
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
-        let mut backends: Vec<_> = servers.map(|(name, server)| Arc::new(idle_view(name, server, &cache))).collect();
+        let mut backends: Vec<_> = servers
+            .map(|(name, server)| Arc::new(idle_view(name, server, &cache, Some(ClientProfile::TERMINAL))))
+            .collect();
         backends.extend(local.backends().map(|extension| extension.view()));
         let extension_problems = local.problems().cloned().collect();
         Ok(Offline {

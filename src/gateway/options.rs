@@ -16,6 +16,8 @@ pub struct GatewayOptions {
     pub variables: Vec<(String, String)>,
     /// Also serve the extensions shipped in the binary.
     pub bundled: bool,
+    /// Whether there is only one client, which [`Gateway::introduce`](super::Gateway::introduce) describes when it is known.
+    pub sole_client: bool,
 }
 
 impl GatewayOptions {

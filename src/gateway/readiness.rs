@@ -32,6 +32,9 @@ impl Gateway {
     /// The surface of a client; the first request waits for the first run of the script. Fails if the script has never
     /// run successfully for this client.
     pub async fn surface(&self, handle: &SurfaceHandle) -> Result<Arc<Surface>, Arc<BuildError>> {
+        if !self.is_prepared(handle.profile()) {
+            Box::pin(self.prepare(handle.profile())).await;
+        }
         let shared = self.shared().await?;
         self.surfaces.get_or_build(shared, handle).await
     }

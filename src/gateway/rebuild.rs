@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::arrival_order::ArrivalOrder;
+use crate::backend::Audience;
 use crate::diagnostic::Diagnostic;
 use crate::model::Snapshot;
 use crate::model::Status;
@@ -51,6 +52,7 @@ pub(super) async fn rebuild_on_change(
     mut catalog: watch::Receiver<Arc<Snapshot>>,
     current: watch::Sender<SharedSurface>,
     first_list: Duration,
+    audience: Audience,
 ) {
     let mut first_run = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
     let mut first_lists = std::pin::pin!(tokio::time::sleep(first_list));
@@ -86,10 +88,17 @@ pub(super) async fn rebuild_on_change(
                 }
                 true
             }
-            () = &mut first_run, if provisional => {
-                provisional = false;
-                true
-            }
+            // Servers that wait for the only client cannot be ready.
+            () = &mut first_run, if provisional => match audience.is_awaited() {
+                true => {
+                    first_run.as_mut().reset(Instant::now() + FIRST_RUN_TIMEOUT);
+                    false
+                }
+                false => {
+                    provisional = false;
+                    true
+                }
+            },
             () = &mut first_lists, if !builder.lists_are_due => {
                 builder.end_wait_for_lists();
                 false

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
@@ -14,13 +15,12 @@ use super::options::GatewayOptions;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
-use crate::backend::{Cache, Environment, StartPlaces};
+use crate::backend::{Audience, Cache, Environment, SoleClient, StartPlaces};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
 use crate::config::{Config, Token};
 use crate::diagnostic::Diagnostic;
 use crate::fiber::Pool;
 
-use crate::model::Abilities;
 use crate::model::Snapshot;
 use crate::process::watchdog;
 use crate::process::{is_served_by_ancestor, with_ancestor};
@@ -38,6 +38,8 @@ pub struct Gateway {
     pub(super) current: watch::Receiver<SharedSurface>,
     pub(super) surfaces: Arc<Surfaces>,
     pub(super) reload_status: SharedReloadStatus,
+    /// The generation of backends that stateless clients have met.
+    pub(super) prepared: AtomicU64,
     pub(super) config_path: Option<PathBuf>,
     pub(super) started: Instant,
     stopping: CancellationToken,
@@ -71,7 +73,7 @@ impl Gateway {
             },
             start_places: StartPlaces::of_this_machine(),
             changes: Arc::clone(&changes),
-            sole_client: Arc::default(),
+            audience: Audience::new(options.sole_client),
         };
         let calls = Calls {
             dispatcher: Dispatcher::new(&[]),
@@ -90,6 +92,7 @@ impl Gateway {
             catalog.clone(),
             sender,
             config.serve.first_list,
+            installed.environment.audience.clone(),
         ));
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
@@ -102,15 +105,21 @@ impl Gateway {
             current,
             surfaces,
             reload_status: SharedReloadStatus::default(),
+            prepared: AtomicU64::new(0),
             config_path: config.path.clone(),
             started: Instant::now(),
             stopping: CancellationToken::new(),
         })
     }
 
-    /// Declares that there is only one client. Servers that start later are offered exactly its abilities.
-    pub fn sole_client(&self, abilities: Abilities) {
-        self.installed.environment.sole_client.store(Some(Arc::new(abilities)));
+    /// Describes the only client. Servers are met in its era, and offered exactly its abilities.
+    pub fn introduce(&self, client: SoleClient) {
+        self.installed.environment.audience.introduce(client);
+    }
+
+    /// Whether servers know the only client.
+    pub fn is_introduced(&self) -> bool {
+        self.installed.environment.audience.is_introduced()
     }
 
     /// Dispatches to the present backends, also after a reload has replaced them.

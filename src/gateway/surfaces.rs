@@ -1,9 +1,9 @@
-//! The surface of each client. If the script does not ask whom it runs for, all clients share one surface; otherwise
-//! each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one changes; until then the old one
-//! serves.
+//! The surface of each client. If the script does not ask whom it runs for, all clients that see the same of the servers
+//! share one surface; otherwise each [`SurfaceKey`] has its own. Surfaces in use are rebuilt whenever the shared one
+//! changes; until then the old one serves.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::rebuild::SharedSurface;
 use crate::diagnostic::Diagnostic;
-use crate::model::{SurfaceCacheKey, SurfaceKey};
+use crate::model::{ClientProfile, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
 use crate::surface::{BuildError, Surface};
 
 /// A surface without a handle is dropped when it has not been used for this long.
@@ -24,17 +24,27 @@ const MAX_CONCURRENT_RUNS: usize = 4;
 /// The surfaces of all clients.
 pub(super) struct Surfaces {
     current: watch::Receiver<SharedSurface>,
-    slots: Mutex<HashMap<SurfaceCacheKey, Arc<SurfaceSlot>>>,
+    slots: Mutex<HashMap<SlotKey, Arc<SurfaceSlot>>>,
     /// Increases whenever any surface may have changed.
     changes: watch::Sender<u64>,
     /// Limits the concurrent script runs of rebuilds and requests together.
     run_permits: Semaphore,
 }
 
+/// What distinguishes the surfaces of two clients.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct SlotKey {
+    /// What the client sees of the servers; `None` if it is what the shared surface was built from.
+    variant: Option<SnapshotVariant>,
+    /// Whom the script runs for; `None` if it does not ask.
+    person: Option<SurfaceCacheKey>,
+}
+
 /// The surface of all clients with equal keys.
 #[derive(Debug)]
 pub(super) struct SurfaceSlot {
     key: SurfaceKey,
+    variant: Option<SnapshotVariant>,
     state: Mutex<SlotState>,
     /// Held during a run: a second request waits and takes the surface that the first one built.
     building: tokio::sync::Mutex<()>,
@@ -54,12 +64,26 @@ struct SlotState {
 #[derive(Debug)]
 pub struct SurfaceHandle {
     key: SurfaceKey,
-    slot: OnceLock<Arc<SurfaceSlot>>,
+    profile: ClientProfile,
+    slot: Mutex<Option<HeldSlot>>,
+}
+
+/// The slot that a client used last. It is looked up again when the client sees something else of the servers.
+#[derive(Debug)]
+struct HeldSlot {
+    variant: Option<SnapshotVariant>,
+    is_personal: bool,
+    slot: Arc<SurfaceSlot>,
 }
 
 impl SurfaceHandle {
-    pub fn of(key: SurfaceKey) -> Self {
-        SurfaceHandle { key, slot: OnceLock::new() }
+    pub fn of(key: SurfaceKey, profile: ClientProfile) -> Self {
+        SurfaceHandle { key, profile, slot: Mutex::default() }
+    }
+
+    /// What decides which connections to servers the client uses.
+    pub fn profile(&self) -> ClientProfile {
+        self.profile
     }
 }
 
@@ -68,9 +92,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SurfaceSlot {
-    fn new(key: SurfaceKey) -> Self {
+    fn new(key: SurfaceKey, variant: Option<SnapshotVariant>) -> Self {
         let state = SlotState { surface: None, error: None, base: None, last_used: Instant::now() };
-        SurfaceSlot { key, state: Mutex::new(state), building: tokio::sync::Mutex::default() }
+        SurfaceSlot { key, variant, state: Mutex::new(state), building: tokio::sync::Mutex::default() }
     }
 
     fn is_built_from(&self, base: &Arc<Surface>) -> bool {
@@ -85,11 +109,13 @@ impl SurfaceSlot {
             return;
         }
         let _permit = run_permits.acquire().await;
-        let (shared, key) = (Arc::clone(base), self.key.clone());
-        let run = move || shared.personal().map(|origin| origin.build_for(key));
+        let (shared, key, variant) = (Arc::clone(base), self.key.clone(), self.variant.clone());
+        let run = move || match shared.personal() {
+            None if variant.is_none() => Ok(shared),
+            _ => shared.origin().build_for(key, variant.as_ref()).map(Arc::new),
+        };
         let built = match tokio::task::spawn_blocking(run).await {
-            Ok(Some(built)) => built.map(Arc::new),
-            Ok(None) => Ok(Arc::clone(base)),
+            Ok(built) => built,
             Err(error) => Err(Diagnostic::error(format!("the session script crashed: {error}")).into()),
         };
         let mut state = lock(&self.state);
@@ -151,14 +177,21 @@ impl Surfaces {
     }
 
     async fn rebuild_all(&self, shared: Option<Arc<Surface>>) {
-        let Some(base) = shared.filter(|surface| surface.personal().is_some()) else {
-            // All clients share one surface now. A later script must not find the surfaces of this one.
-            lock(&self.slots).values().for_each(|slot| slot.clear());
+        self.evict(0);
+        let is_personal = shared.as_ref().is_some_and(|surface| surface.personal().is_some());
+        let mut slots = Vec::new();
+        for (key, slot) in lock(&self.slots).iter() {
+            if is_personal == key.person.is_some() {
+                slots.push(Arc::clone(slot));
+            } else {
+                // Not used now. A later script must not find the surfaces of this one.
+                slot.clear();
+            }
+        }
+        let Some(base) = shared.filter(|_| !slots.is_empty()) else {
             self.changes.send_modify(|count| *count += 1);
             return;
         };
-        self.evict(0);
-        let slots: Vec<Arc<SurfaceSlot>> = lock(&self.slots).values().cloned().collect();
         for chunk in slots.chunks(MAX_CONCURRENT_RUNS) {
             futures::future::join_all(chunk.iter().map(|slot| slot.build(&base, &self.run_permits))).await;
             self.changes.send_modify(|count| *count += 1);
@@ -171,7 +204,7 @@ impl Surfaces {
         let mut slots = lock(&self.slots);
         let is_unheld = |slot: &Arc<SurfaceSlot>| Arc::strong_count(slot) == 1;
         slots.retain(|_, slot| !is_unheld(slot) || !slot.is_idle());
-        let mut unheld: Vec<(Instant, SurfaceCacheKey)> = slots
+        let mut unheld: Vec<(Instant, SlotKey)> = slots
             .iter()
             .filter(|(_, slot)| is_unheld(slot))
             .map(|(key, slot)| (lock(&slot.state).last_used, key.clone()))
@@ -185,27 +218,40 @@ impl Surfaces {
         }
     }
 
-    /// The slot of a handle, which holds it from then on.
-    fn slot<'a>(&self, handle: &'a SurfaceHandle) -> &'a Arc<SurfaceSlot> {
-        handle.slot.get_or_init(|| {
-            let cache_key = handle.key.cache_key();
-            if let Some(slot) = lock(&self.slots).get(&cache_key) {
-                return Arc::clone(slot);
-            }
+    /// The slot of a handle, which holds it from then on. `None` if the client uses the shared surface.
+    fn slot(&self, shared: &Surface, handle: &SurfaceHandle) -> Option<Arc<SurfaceSlot>> {
+        let variant = shared.origin().variant(handle.profile);
+        let is_personal = shared.personal().is_some();
+        if variant.is_none() && !is_personal {
+            return None;
+        }
+        let mut held = lock(&handle.slot);
+        if let Some(held) = held.as_ref().filter(|held| held.is_personal == is_personal && held.variant == variant) {
+            return Some(Arc::clone(&held.slot));
+        }
+        let person = is_personal.then(|| handle.key.cache_key());
+        let slot_key = SlotKey { variant: variant.clone(), person };
+        let known = lock(&self.slots).get(&slot_key).cloned();
+        let slot = known.unwrap_or_else(|| {
             self.evict(1);
-            let key = || SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() };
-            let slot = || Arc::new(SurfaceSlot::new(key()));
-            Arc::clone(lock(&self.slots).entry(cache_key).or_insert_with(slot))
-        })
+            let key = match is_personal {
+                true => SurfaceKey { client: Arc::new(handle.key.client.seen()), ..handle.key.clone() },
+                false => SurfaceKey::anonymous(),
+            };
+            let slot = Arc::new(SurfaceSlot::new(key, variant.clone()));
+            Arc::clone(lock(&self.slots).entry(slot_key).or_insert(slot))
+        });
+        *held = Some(HeldSlot { variant, is_personal, slot: Arc::clone(&slot) });
+        Some(slot)
     }
 
     /// The surface of a client, without waiting; `None` before it was first built.
     pub(super) fn get(&self, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
         let shared = self.current.borrow().surface.clone()?;
-        if shared.personal().is_none() {
-            return Some(shared);
+        match self.slot(&shared, handle) {
+            None => Some(shared),
+            Some(slot) => slot.latest()?.ok(),
         }
-        self.slot(handle).latest()?.ok()
     }
 
     /// The surface of a client, derived from `shared`. The first request of a key waits for the script.
@@ -214,10 +260,7 @@ impl Surfaces {
         shared: Arc<Surface>,
         handle: &SurfaceHandle,
     ) -> Result<Arc<Surface>, Arc<BuildError>> {
-        if shared.personal().is_none() {
-            return Ok(shared);
-        }
-        let slot = self.slot(handle);
+        let Some(slot) = self.slot(&shared, handle) else { return Ok(shared) };
         if let Some(latest) = slot.latest() {
             return latest;
         }
@@ -242,8 +285,8 @@ impl Surfaces {
     /// Waits until the client's surface is derived from the present shared surface.
     pub(super) async fn caught_up(&self, handle: &SurfaceHandle) {
         let Some(shared) = self.current.borrow().surface.clone() else { return };
-        if shared.personal().is_some() {
-            self.slot(handle).build(&shared, &self.run_permits).await;
+        if let Some(slot) = self.slot(&shared, handle) {
+            slot.build(&shared, &self.run_permits).await;
         }
     }
 }

@@ -18,6 +18,16 @@ pub struct Abilities {
 }
 
 impl Abilities {
+    pub const NONE: Abilities = Abilities {
+        form: false,
+        url: false,
+        sampling: false,
+        sampling_tools: false,
+        sampling_context: false,
+        roots: false,
+        roots_changes: false,
+    };
+
     /// Reads the capabilities that a client declared.
     pub fn read(capabilities: &Value) -> Self {
         let elicitation = capabilities.get("elicitation").filter(|value| value.is_object());
@@ -44,6 +54,22 @@ impl Abilities {
     /// The abilities to declare on a connection shared by several clients: all but roots, which are private to a user.
     pub fn shared(self) -> Self {
         Abilities { roots: false, roots_changes: false, ..self }
+    }
+
+    /// The abilities on which the lists of a server may depend.
+    pub fn listed(self) -> Self {
+        Abilities { sampling_context: false, roots_changes: false, ..self }
+    }
+
+    /// Whether `other` has all of these abilities.
+    pub fn is_subset_of(self, other: Self) -> bool {
+        self.and(other) == self
+    }
+
+    pub fn count(self) -> usize {
+        let Abilities { form, url, sampling, sampling_tools, sampling_context, roots, roots_changes } = self;
+        let all = [form, url, sampling, sampling_tools, sampling_context, roots, roots_changes];
+        all.into_iter().filter(|has| *has).count()
     }
 
     /// The abilities that both have.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Definition, ItemKind};
+use super::{ClientProfile, Definition, ItemKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendKind {
@@ -60,6 +60,10 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
+    pub fn declares(&self, capability: &str) -> bool {
+        self.capabilities.get(capability).is_some()
+    }
+
     /// Whether its tools can be called as tasks of revision 2025-11-25. In other revisions this capability has no
     /// meaning.
     pub fn has_session_tasks(&self) -> bool {
@@ -110,9 +114,45 @@ pub struct BackendView {
     pub start_time: Option<Duration>,
     /// Items that were omitted from the lists, with the reasons.
     pub reports: Arc<Vec<String>>,
+    /// What clients of other profiles see instead. Empty if all clients see the same.
+    pub variants: Arc<Vec<ViewVariant>>,
+}
+
+/// What clients of one profile see of a server that shows different clients different things.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ViewVariant {
+    pub profile: ClientProfile,
+    pub info: Arc<ServerInfo>,
+    pub lists: Arc<Lists>,
 }
 
 impl BackendView {
+    /// The variant for clients of this profile: of the same era, with the most of their abilities and no other.
+    pub fn variant(&self, profile: ClientProfile) -> Option<&ViewVariant> {
+        let fitting = self.variants.iter().filter(|variant| {
+            variant.profile.era == profile.era && variant.profile.abilities.is_subset_of(profile.abilities)
+        });
+        fitting.max_by_key(|variant| variant.profile.abilities.count())
+    }
+
+    /// The view with a variant in place of what other clients see. Behind a URL, what only the main connection declares
+    /// is used over that one; a process is used in one way for everything.
+    #[must_use]
+    pub fn with_variant(&self, variant: &ViewVariant) -> Self {
+        let (mut info, mut lists) = (Arc::clone(&variant.info), Arc::clone(&variant.lists));
+        let missing = |kind: &ItemKind| {
+            self.info.capabilities.get(kind.capability()).is_some() && !variant.info.declares(kind.capability())
+        };
+        if self.kind == BackendKind::Http && ItemKind::ALL.iter().any(missing) {
+            let (info, lists) = (Arc::make_mut(&mut info), Arc::make_mut(&mut lists));
+            for kind in ItemKind::ALL.into_iter().filter(missing) {
+                info.capabilities[kind.capability()] = self.info.capabilities[kind.capability()].clone();
+                lists.of_mut(kind).extend_from_slice(self.lists.of(kind));
+            }
+        }
+        BackendView { info, lists, variants: Arc::default(), ..self.clone() }
+    }
+
     /// The JSON form that commands print.
     pub fn to_json(&self) -> Value {
         let (info, lists) = (&self.info, &self.lists);

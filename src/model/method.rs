@@ -69,6 +69,18 @@ impl std::fmt::Display for MethodPattern {
     }
 }
 
+/// The capability of servers that a method belongs to.
+pub fn capability_of(method: &str) -> Option<&'static str> {
+    Some(match method.split('/').next()? {
+        "tools" => "tools",
+        "resources" => "resources",
+        "prompts" => "prompts",
+        "completion" => "completions",
+        "logging" => "logging",
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::builtins::{Plan, Settings, run_session_script};
 use crate::diagnostic::{Diagnostic, Location, Severity};
-use crate::model::Snapshot;
-use crate::model::SurfaceKey;
+use crate::model::{ClientProfile, Snapshot, SnapshotVariant, SurfaceKey};
 use crate::script::{Limits, LogLevel, LogLine, Source};
 
 use super::Surface;
@@ -81,7 +80,7 @@ impl ScriptSource {
         }
         let lines: Vec<Diagnostic> = plan.log.iter().filter_map(log_diagnostic).collect();
         plan.warnings.extend(lines);
-        let origin = plan.personal.then(|| Origin { script_source: self.clone(), snapshot: Arc::clone(snapshot) });
+        let origin = Origin { script_source: self.clone(), snapshot: Arc::clone(snapshot) };
         Ok(Surface::new(plan, snapshot, Arc::clone(&self.namespace), origin))
     }
 
@@ -98,7 +97,7 @@ impl ScriptSource {
     }
 }
 
-/// The script and the snapshot of a surface whose content depends on the client.
+/// The script and the snapshot of a surface.
 #[derive(Clone, Debug)]
 pub struct Origin {
     script_source: ScriptSource,
@@ -106,9 +105,17 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// What clients of this profile see of the servers, if it is not what the surface was built from.
+    pub fn variant(&self, profile: ClientProfile) -> Option<SnapshotVariant> {
+        self.snapshot.variant(profile)
+    }
+
     /// Builds the surface for another principal or client from the same script and snapshot. Blocks.
-    pub fn build_for(&self, key: SurfaceKey) -> Result<Surface, BuildError> {
-        self.script_source.build_for(&self.snapshot, key)
+    pub fn build_for(&self, key: SurfaceKey, variant: Option<&SnapshotVariant>) -> Result<Surface, BuildError> {
+        match variant {
+            Some(variant) => self.script_source.build_for(&Arc::new(self.snapshot.with_variant(variant)), key),
+            None => self.script_source.build_for(&self.snapshot, key),
+        }
     }
 }
 

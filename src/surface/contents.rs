@@ -149,8 +149,10 @@ pub struct Surface {
     indexes: Vec<Arc<SharedIndex>>,
     /// The script's function that runs before every call of an item.
     on_request: Option<Hook>,
-    /// What is needed to build the surface for other clients; set if the script read the principal or the client.
-    personal: Option<Origin>,
+    /// What is needed to build the surface for other clients.
+    origin: Origin,
+    /// Whether the script read the principal or the client.
+    is_personal: bool,
     pub warnings: Vec<Diagnostic>,
     /// What the script logged while it ran.
     pub log: Vec<LogLine>,
@@ -158,7 +160,7 @@ pub struct Surface {
 }
 
 impl Surface {
-    pub(crate) fn new(plan: Plan, snapshot: &Snapshot, namespace: Arc<str>, personal: Option<Origin>) -> Self {
+    pub(crate) fn new(plan: Plan, snapshot: &Snapshot, namespace: Arc<str>, origin: Origin) -> Self {
         let mirrors = mirrored(&plan, snapshot);
         let (apps, conflicts) = Apps::of(&plan);
         for conflict in &conflicts {
@@ -190,7 +192,8 @@ impl Surface {
             apps,
             indexes: plan.indexes,
             on_request: plan.on_request,
-            personal,
+            origin,
+            is_personal: plan.personal,
             warnings: plan.warnings.into_iter().chain(conflicts).collect(),
             log: plan.log,
             version: SurfaceVersion::new(&plan.digest, snapshot),
@@ -210,7 +213,12 @@ impl Surface {
     /// What is needed to build the surface for other clients. `None` if the script did not read the principal or the
     /// client, so that all clients share this surface.
     pub fn personal(&self) -> Option<&Origin> {
-        self.personal.as_ref()
+        self.is_personal.then_some(&self.origin)
+    }
+
+    /// What is needed to build the surface for clients that see something else of the servers.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// The script's function that runs before every call of an item.

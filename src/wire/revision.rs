@@ -1,5 +1,7 @@
 //! The revisions of the protocol. Those before 2026-07-28 have sessions; later ones are stateless.
 
+use crate::model::Era;
+
 /// A revision of the protocol, oldest first, so that they compare by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
@@ -40,6 +42,10 @@ impl Revision {
     /// Whether the revision has no sessions and no handshake.
     pub fn is_stateless(self) -> bool {
         self >= Revision::V2026_07_28
+    }
+
+    pub fn era(self) -> Era {
+        if self.is_stateless() { Era::Stateless } else { Era::Session }
     }
 
     /// The revision that answers an `initialize` request for `requested`.

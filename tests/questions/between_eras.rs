@@ -75,27 +75,36 @@ async fn nobody_is_asked_what_they_did_not_declare() {
 
 #[tokio::test]
 async fn folders_are_not_asked_for_on_a_shared_connection() {
-    let mut client = Client::of(&one_server("legacy", json!({})), false, EVERYTHING).await;
-    let (questions, outcome) = client.converse("roots", json!({}), json!({"roots": []})).await;
-    assert!(questions.is_empty());
-    assert!(outcome["result"]["structuredContent"].to_string().contains("-32601"), "{outcome}");
+    let proxy = Proxy::new(&one_server("legacy", json!({}))).http().await;
+    let mut client = proxy.client();
+    client.initialize_with("2025-11-25", EVERYTHING).await.result();
+    let answer = client.call("roots", "{}").await;
+    assert!(answer.raw.contains("-32601"), "{}", answer.raw);
 }
 
 #[tokio::test]
 async fn a_server_may_ask_for_folders_before_any_call_where_its_client_is_its_only_one() {
     let server = fake_backend(["--era", "legacy", "--asks-roots"]);
-    let shared = Config::new().server("fake", &server);
-    let mut client = Client::of(&shared, false, EVERYTHING).await;
-    let seen = client.proxy.client.call("seen", r#"{"wait_for":"folders\",\"error"}"#).await;
-    assert!(seen.raw.contains("-32601"), "{}", seen.raw);
+    for more in [json!({}), json!({"scope": "session"})] {
+        let config = Config::new().server_with("fake", &server, more);
+        let mut client = Client::of(&config, false, EVERYTHING).await;
+        let client = &mut client.proxy.client;
+        // The first call runs when the folders are there.
+        let call = client.begin("tools/call", &message::call("seen", "{}")).await;
+        let id = client.expect_notification("roots/list").await.id().expect("a question has an id");
+        client.send(&message::result(&id, r#"{"roots":[{"uri":"file:///home"}]}"#)).await;
+        assert!(client.response(&call).await.raw.contains("file:///home"));
+    }
+}
 
-    let own = Config::new().server_with("fake", &server, json!({"scope": "session"}));
-    let mut client = Client::of(&own, false, EVERYTHING).await;
-    let client = &mut client.proxy.client;
-    let call = client.begin("tools/call", &message::call("seen", r#"{"wait_for":"file:///home"}"#)).await;
-    let id = client.expect_notification("roots/list").await.id().expect("a question has an id");
-    client.send(&message::result(&id, r#"{"roots":[{"uri":"file:///home"}]}"#)).await;
-    assert!(client.response(&call).await.raw.contains("file:///home"));
+#[tokio::test]
+async fn a_server_of_many_clients_is_told_of_nobody_s_folders() {
+    let server = fake_backend(["--era", "legacy", "--asks-roots"]);
+    let proxy = Proxy::new(&Config::new().server("fake", &server)).http().await;
+    let mut client = proxy.client();
+    client.initialize_with("2025-11-25", EVERYTHING).await.result();
+    let seen = client.call("seen", r#"{"wait_for":"folders\",\"error"}"#).await;
+    assert!(seen.raw.contains("-32601"), "{}", seen.raw);
 }
 
 #[tokio::test]

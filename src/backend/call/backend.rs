@@ -9,7 +9,7 @@ use super::cache_hint::CacheHint;
 use super::error::CallError;
 use super::follower::{Listener, Subscriber, Subscription};
 use crate::json::Raw;
-use crate::model::{BackendView, ItemKind, Owner};
+use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
 
 /// A source of tools, resources and prompts: an MCP server, or local scripts. No method has a default: some backends
 /// forward to others, and a forwarder must not forget one.
@@ -27,11 +27,15 @@ pub trait Backend: Send + Sync {
         listener: Listener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>>;
 
-    /// How long clients may cache the backend's list of this kind, as of now.
-    fn cache_hint(&self, kind: ItemKind) -> CacheHint;
+    /// Finds out what clients of this profile see. Completes when the view shows it, or when that is not to be had.
+    fn prepare(&self, profile: ClientProfile) -> BoxFuture<'_, ()>;
 
-    /// Lists items of this kind again if the current list has outlived the TTL that the backend declared.
-    fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()>;
+    /// How long clients of this profile may cache the backend's list of this kind, as of now.
+    fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint;
+
+    /// Lists items of this kind again if the list that clients of this profile see has outlived the TTL that the backend
+    /// declared.
+    fn refresh(&self, kind: ItemKind, profile: ClientProfile) -> BoxFuture<'_, ()>;
 
     /// Sends a notification. It is dropped if the backend is not connected.
     fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()>;

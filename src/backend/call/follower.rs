@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{Abilities, Owner};
+use crate::model::{ClientProfile, Owner};
 
 /// Called with the URI of an updated resource, as the server names it. Runs on the task that reads the server's messages,
 /// so it must not block.
@@ -15,7 +15,7 @@ pub type Listener = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone, Debug)]
 pub struct Subscriber {
     pub owner: Owner,
-    pub abilities: Abilities,
+    pub profile: ClientProfile,
     /// Cancelled when the client's session ends. `None` if the client has no session.
     pub gone: Option<CancellationToken>,
 }

@@ -8,13 +8,16 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::json::{Raw, RawRef};
-use crate::model::{Abilities, Owner};
+use crate::model::{Abilities, ClientProfile, Era, Owner};
 use crate::wire::{LoggingLevel, RpcError};
 
 /// Receives progress, log messages and questions of a call. No method has a default: some peers forward to others, and a
 /// forwarder must not forget one.
 pub trait Peer: Send + Sync + Debug {
     fn owner(&self) -> &Owner;
+
+    /// The era of the protocol that the client speaks. Servers that speak both are met in the same one.
+    fn era(&self) -> Era;
 
     /// What the client can be asked in general. Clients share a connection only if their abilities match.
     fn abilities(&self) -> Abilities;
@@ -56,6 +59,13 @@ pub trait Peer: Send + Sync + Debug {
 
     /// Cancelled when the client's session ends. `None` if the client has no session.
     fn gone(&self) -> Option<CancellationToken>;
+}
+
+impl dyn Peer {
+    /// What decides which connection to a server the client uses.
+    pub fn profile(&self) -> ClientProfile {
+        ClientProfile { era: self.era(), abilities: self.abilities() }
+    }
 }
 
 /// A request of a server to the client of a call.

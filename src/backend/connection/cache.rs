@@ -1,9 +1,12 @@
-//! The last known lists of every server, in the user's cache folder. They are published while a server is down, and
-//! `check` uses them without starting any server.
+//! What is known of every server, in the user's cache folder: the eras it speaks and its last known lists, for each kind
+//! of client that saw others. The lists are published while a server is down, and `check` uses them without starting any
+//! server.
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -11,15 +14,86 @@ use sha2::{Digest, Sha256};
 use super::listing::UniqueItems;
 use crate::config::{ServerConfig, TransportConfig};
 use crate::json::Raw;
-use crate::model::{Definition, ItemKind, Lists, ServerInfo};
+use crate::model::{Abilities, ClientProfile, Definition, Era, ItemKind, Lists, ServerInfo, ViewVariant};
 use crate::process::atomic_file;
+
+/// The maximum number of profiles whose lists are kept for a server.
+const MAX_ENTRIES: usize = 16;
 
 /// The cache folder. Without one nothing is cached.
 #[derive(Clone, Debug, Default)]
-pub struct Cache(Option<PathBuf>);
+pub struct Cache {
+    folder: Option<PathBuf>,
+    /// Held while a file is changed, so that no change is lost.
+    writing: Arc<Mutex<()>>,
+}
+
+/// What is known of a server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CachedServer {
+    /// Whether the server's lists depend on what its clients can be asked.
+    pub varies: bool,
+    /// The eras that the server was found not to speak.
+    pub absent: Vec<Era>,
+    /// What clients of each profile saw, last seen first.
+    pub entries: Vec<ViewVariant>,
+}
+
+impl CachedServer {
+    /// What clients of this profile see: what they saw last, else what clients with fewer abilities saw, else what anybody
+    /// saw.
+    pub fn entry(&self, profile: ClientProfile) -> Option<&ViewVariant> {
+        let of_era = self.entries.iter().filter(|entry| entry.profile.era == profile.era);
+        let fitting = of_era.clone().filter(|entry| entry.profile.abilities.is_subset_of(profile.abilities));
+        fitting
+            .max_by_key(|entry| entry.profile.abilities.count())
+            .or_else(|| of_era.min_by_key(|entry| entry.profile.abilities.count()))
+            .or(self.entries.first())
+    }
+
+    /// What clients of exactly this profile saw.
+    pub fn exact(&self, profile: ClientProfile) -> Option<&ViewVariant> {
+        self.entries.iter().find(|entry| entry.profile == profile)
+    }
+
+    /// Records what the main connection shows. If it is of another era than the server was asked for, the server refused
+    /// that one; another version of the server may not.
+    pub fn record_main(&mut self, seen: ViewVariant, asked: Option<Era>) {
+        if !self.entries.iter().any(|entry| entry.info.version == seen.info.version) {
+            self.absent.clear();
+        }
+        let refused = asked.filter(|asked| *asked != seen.profile.era);
+        self.record(seen);
+        self.absent.extend(refused.filter(|era| !self.absent.contains(era)));
+    }
+
+    fn record(&mut self, seen: ViewVariant) {
+        self.absent.retain(|era| *era != seen.profile.era);
+        self.entries.retain(|entry| entry.profile != seen.profile);
+        self.entries.insert(0, seen);
+        self.entries.truncate(MAX_ENTRIES);
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct CacheFile {
+    varies: bool,
+    absent: Vec<CachedEra>,
+    entries: Vec<CacheEntry>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum CachedEra {
+    Session,
+    Stateless,
+}
 
 #[derive(Serialize, Deserialize)]
 struct CacheEntry {
+    era: CachedEra,
+    /// The capabilities of the clients.
+    abilities: Value,
     info: CachedInfo,
     tools: Vec<Raw>,
     resources: Vec<Raw>,
@@ -39,13 +113,98 @@ struct CachedInfo {
 
 impl Cache {
     pub fn at(folder: Option<PathBuf>) -> Self {
-        Cache(folder)
+        Cache { folder, writing: Arc::default() }
     }
 
-    /// The cached state of a server, if there is a readable entry.
-    pub fn load(&self, name: &str, server: &ServerConfig) -> Option<(ServerInfo, Lists)> {
+    /// What is known of a server, if there is a readable entry.
+    pub fn load(&self, name: &str, server: &ServerConfig) -> Option<CachedServer> {
         let text = std::fs::read_to_string(self.path(name, server)?).ok()?;
-        let entry: CacheEntry = serde_json::from_str(&text).ok()?;
+        let file: CacheFile = serde_json::from_str(&text).ok()?;
+        Some(CachedServer {
+            varies: file.varies,
+            absent: file.absent.into_iter().map(Era::from).collect(),
+            entries: file.entries.into_iter().map(ViewVariant::from).collect(),
+        })
+    }
+
+    /// Records what clients of a profile see.
+    pub fn save(&self, name: &str, server: &ServerConfig, seen: ViewVariant) -> io::Result<()> {
+        self.change(name, server, |known| known.record(seen))
+    }
+
+    /// Replaces the entry of a server atomically. Only the user can read it.
+    pub fn change(&self, name: &str, server: &ServerConfig, change: impl FnOnce(&mut CachedServer)) -> io::Result<()> {
+        let Some(path) = self.path(name, server) else { return Ok(()) };
+        let _writing = self.writing.lock();
+        let known = self.load(name, server).unwrap_or_default();
+        let mut changed = known.clone();
+        change(&mut changed);
+        if changed == known {
+            return Ok(());
+        }
+        let file = CacheFile {
+            varies: changed.varies,
+            absent: changed.absent.into_iter().map(CachedEra::from).collect(),
+            entries: changed.entries.iter().map(CacheEntry::from).collect(),
+        };
+        atomic_file::replace(&path, serde_json::to_string(&file)?.as_bytes())
+    }
+
+    /// One file per name and command or URL: another command under the same name is another server.
+    fn path(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
+        let identity = match &server.transport {
+            TransportConfig::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),
+            TransportConfig::Http { url, .. } => url.clone(),
+        };
+        let digest = Sha256::digest(format!("{name}\0{identity}"));
+        let short = crate::json::hex(&digest[..12]);
+        Some(self.folder.as_ref()?.join(format!("{short}.json")))
+    }
+}
+
+impl From<CachedEra> for Era {
+    fn from(era: CachedEra) -> Self {
+        match era {
+            CachedEra::Session => Era::Session,
+            CachedEra::Stateless => Era::Stateless,
+        }
+    }
+}
+
+impl From<Era> for CachedEra {
+    fn from(era: Era) -> Self {
+        match era {
+            Era::Session => CachedEra::Session,
+            Era::Stateless => CachedEra::Stateless,
+        }
+    }
+}
+
+impl From<&ViewVariant> for CacheEntry {
+    fn from(seen: &ViewVariant) -> Self {
+        let raws = |kind| seen.lists.of(kind).iter().map(|item| item.raw().to_owned()).collect();
+        let info = ServerInfo::clone(&seen.info);
+        CacheEntry {
+            era: seen.profile.era.into(),
+            abilities: seen.profile.abilities.to_capabilities(),
+            info: CachedInfo {
+                name: info.name,
+                version: info.version,
+                title: info.title,
+                instructions: info.instructions,
+                protocol_version: info.protocol_version,
+                capabilities: info.capabilities,
+            },
+            tools: raws(ItemKind::Tool),
+            resources: raws(ItemKind::Resource),
+            resource_templates: raws(ItemKind::ResourceTemplate),
+            prompts: raws(ItemKind::Prompt),
+        }
+    }
+}
+
+impl From<CacheEntry> for ViewVariant {
+    fn from(entry: CacheEntry) -> Self {
         let mut lists = Lists::default();
         for (kind, items) in [
             (ItemKind::Tool, entry.tools),
@@ -61,38 +220,38 @@ impl Cache {
             *lists.of_mut(kind) = accepted.items;
         }
         let CachedInfo { name, version, title, instructions, protocol_version, capabilities } = entry.info;
-        Some((ServerInfo { name, version, title, instructions, protocol_version, capabilities }, lists))
+        ViewVariant {
+            profile: ClientProfile { era: entry.era.into(), abilities: Abilities::read(&entry.abilities) },
+            info: Arc::new(ServerInfo { name, version, title, instructions, protocol_version, capabilities }),
+            lists: Arc::new(lists),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(era: Era, abilities: Abilities) -> ViewVariant {
+        ViewVariant { profile: ClientProfile { era, abilities }, info: Arc::default(), lists: Arc::default() }
     }
 
-    /// Replaces the entry of a server atomically. Only the user can read it.
-    pub fn save(&self, name: &str, server: &ServerConfig, info: &ServerInfo, lists: &Lists) -> io::Result<()> {
-        let Some(path) = self.path(name, server) else { return Ok(()) };
-        let raws = |kind| lists.of(kind).iter().map(|item| item.raw().to_owned()).collect();
-        let entry = CacheEntry {
-            info: CachedInfo {
-                name: info.name.clone(),
-                version: info.version.clone(),
-                title: info.title.clone(),
-                instructions: info.instructions.clone(),
-                protocol_version: info.protocol_version.clone(),
-                capabilities: info.capabilities.clone(),
-            },
-            tools: raws(ItemKind::Tool),
-            resources: raws(ItemKind::Resource),
-            resource_templates: raws(ItemKind::ResourceTemplate),
-            prompts: raws(ItemKind::Prompt),
-        };
-        atomic_file::replace(&path, serde_json::to_string(&entry)?.as_bytes())
-    }
-
-    /// One file per name and command or URL: another command under the same name is another server.
-    fn path(&self, name: &str, server: &ServerConfig) -> Option<PathBuf> {
-        let identity = match &server.transport {
-            TransportConfig::Stdio { command, args, cwd, .. } => format!("{command}\0{}\0{cwd:?}", args.join("\0")),
-            TransportConfig::Http { url, .. } => url.clone(),
-        };
-        let digest = Sha256::digest(format!("{name}\0{identity}"));
-        let short = crate::json::hex(&digest[..12]);
-        Some(self.0.as_ref()?.join(format!("{short}.json")))
+    #[test]
+    fn a_client_is_shown_what_clients_like_it_saw() {
+        let form = Abilities { form: true, ..Abilities::NONE };
+        let both = Abilities { url: true, ..form };
+        let mut known = CachedServer { absent: vec![Era::Stateless], ..CachedServer::default() };
+        known.record(seen(Era::Session, Abilities::NONE));
+        known.record(seen(Era::Session, form));
+        let of =
+            |known: &CachedServer, era, abilities| known.entry(ClientProfile { era, abilities }).map(|e| e.profile);
+        let profile = |era, abilities| Some(ClientProfile { era, abilities });
+        assert_eq!(of(&known, Era::Session, both), profile(Era::Session, form));
+        assert_eq!(of(&known, Era::Session, Abilities::NONE), profile(Era::Session, Abilities::NONE));
+        assert_eq!(of(&known, Era::Stateless, both), profile(Era::Session, form), "what was seen last");
+        assert_eq!(known.absent, [Era::Stateless]);
+        known.record(seen(Era::Stateless, Abilities::NONE));
+        assert_eq!(of(&known, Era::Stateless, both), profile(Era::Stateless, Abilities::NONE));
+        assert!(known.absent.is_empty());
     }
 }

@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 use super::environment::Environment;
 use super::era_flapping::EraFlapping;
 use super::established::Connection;
-use super::handshake::{self, DeclaredAbilities, HandshakeError, Negotiation, ServerMemory};
+use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
 use crate::backend::call::Peer;
 use crate::backend::transport::{
     HttpTransport, LastStderrLine, Signals, SseTransport, StdioTransport, Transport, TransportError,
 };
 use crate::config::{ServerConfig, TransportConfig};
-use crate::model::Secret;
+use crate::model::{Abilities, Era, Secret};
 use crate::process::{Launch, base_environment};
 use crate::wire::Revision;
 use crate::wire::http::HttpClient;
@@ -36,10 +36,36 @@ pub(crate) struct Connector {
 /// What a new connection is used for.
 pub(crate) struct ConnectionPurpose {
     /// The client abilities that are declared to the server.
-    pub(crate) declared: DeclaredAbilities,
+    pub(crate) declared: Abilities,
+    pub(crate) leg: Leg,
     pub(crate) signals: Arc<Signals>,
     /// The client that has the connection to itself, if any.
     pub(crate) sole_client: Option<Arc<dyn Peer>>,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum ConnectError {
+    /// The server works, but it does not speak the only era that is wanted.
+    #[error("it does not speak this era of the protocol")]
+    NoSuchEra,
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<HandshakeError> for ConnectError {
+    fn from(error: HandshakeError) -> Self {
+        match error {
+            HandshakeError::NoSuchEra => ConnectError::NoSuchEra,
+            other => ConnectError::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<String> for ConnectError {
+    fn from(reason: String) -> Self {
+        ConnectError::Failed(reason)
+    }
 }
 
 /// Why a connection over HTTP+SSE failed.
@@ -61,39 +87,53 @@ impl Connector {
         }
     }
 
-    /// Makes a new connection within `startTimeout`.
+    /// Starts the server's process, if it is one, so that it gets ready while it is not yet known what it is asked.
+    pub(crate) fn launch(&self, signals: &Arc<Signals>) -> Result<Option<Transport>, ConnectError> {
+        match &self.server.transport {
+            TransportConfig::Stdio { .. } => Ok(Some(Transport::Stdio(self.start(signals)?))),
+            TransportConfig::Http { .. } => Ok(None),
+        }
+    }
+
+    /// Makes a new connection within `startTimeout`, with the process that was launched or a new one.
     pub(crate) async fn connect(
         &self,
+        launched: Option<Transport>,
         memory: &mut ServerMemory,
         purpose: ConnectionPurpose,
-    ) -> Result<Arc<Connection>, String> {
+    ) -> Result<Arc<Connection>, ConnectError> {
         let limit = self.server.start_timeout;
-        match tokio::time::timeout(limit, self.try_connect(memory, purpose)).await {
+        match tokio::time::timeout(limit, self.try_connect(launched, memory, purpose)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32())),
+            Err(_) => Err(format!("it did not start within {} s (`startTimeout`)", limit.as_secs_f32()).into()),
         }
     }
 
     async fn try_connect(
         &self,
+        mut launched: Option<Transport>,
         memory: &mut ServerMemory,
         purpose: ConnectionPurpose,
-    ) -> Result<Arc<Connection>, String> {
+    ) -> Result<Arc<Connection>, ConnectError> {
         if let TransportConfig::Http { url, headers, sse } = &self.server.transport {
             return self.connect_http(url, headers, *sse, memory, purpose).await;
         }
         loop {
-            let transport = Transport::Stdio(self.start(&purpose.signals)?);
+            let transport = match launched.take() {
+                Some(transport) => transport,
+                None => Transport::Stdio(self.start(&purpose.signals)?),
+            };
             Self::reserve(&transport, &purpose);
-            match handshake::negotiate(&transport, &self.server, &purpose.declared, memory).await {
+            match handshake::negotiate(&transport, &self.server, purpose.declared, purpose.leg, memory).await {
                 Ok(negotiation) => return Ok(self.connection(transport, negotiation, purpose)),
-                Err(HandshakeError::DiedOfProbe) if !memory.skip_probe => {
+                Err(HandshakeError::DiedOf(era)) if memory.avoid.is_none() => {
                     transport.stop().await;
-                    memory.skip_probe = true;
+                    memory.avoid = Some(era);
                 }
                 Err(error) => {
                     transport.stop().await;
-                    return Err(error.to_string());
+                    memory.avoid = None;
+                    return Err(error.into());
                 }
             }
         }
@@ -147,15 +187,19 @@ impl Connector {
         sse: bool,
         memory: &mut ServerMemory,
         purpose: ConnectionPurpose,
-    ) -> Result<Arc<Connection>, String> {
+    ) -> Result<Arc<Connection>, ConnectError> {
         let client = HttpClient::new(&self.environment.pool, url, headers, self.max_message_bytes())
-            .map_err(|error| error.to_string())?;
-        if sse || self.uses_sse.load(Ordering::Relaxed) {
+            .map_err(|error| ConnectError::Failed(error.to_string()))?;
+        let is_sse = sse || self.uses_sse.load(Ordering::Relaxed);
+        if is_sse && purpose.leg == Leg::Only(Era::Stateless) {
+            return Err(ConnectError::NoSuchEra);
+        }
+        if is_sse {
             match self.connect_sse(&client, &purpose).await {
                 Ok((transport, negotiation)) => return Ok(self.connection(transport, negotiation, purpose)),
-                Err(failure) if !failure.is_other_transport => return Err(failure.reason),
+                Err(failure) if !failure.is_other_transport => return Err(failure.reason.into()),
                 Err(failure) if sse => {
-                    return Err(format!("{} (without `type: sse` the transport is detected)", failure.reason));
+                    return Err(format!("{} (without `type: sse` the transport is detected)", failure.reason).into());
                 }
                 Err(_) => self.uses_sse.store(false, Ordering::Relaxed),
             }
@@ -163,9 +207,11 @@ impl Connector {
         memory.prefer_older = self.era_flapping().prefers_older();
         let transport = Transport::Http(HttpTransport::new(&self.name, client.clone(), Arc::clone(&purpose.signals)));
         Self::reserve(&transport, &purpose);
-        match handshake::negotiate(&transport, &self.server, &purpose.declared, memory).await {
+        match handshake::negotiate(&transport, &self.server, purpose.declared, purpose.leg, memory).await {
             Ok(negotiation) => {
-                self.record_era(negotiation.revision);
+                if matches!(purpose.leg, Leg::Either(_)) {
+                    self.record_era(negotiation.revision);
+                }
                 Ok(self.connection(transport, negotiation, purpose))
             }
             Err(HandshakeError::PostRefused(reason)) => match self.connect_sse(&client, &purpose).await {
@@ -173,11 +219,11 @@ impl Connector {
                     self.uses_sse.store(true, Ordering::Relaxed);
                     Ok(self.connection(transport, negotiation, purpose))
                 }
-                Err(failure) => Err(format!("{reason} (over HTTP+SSE: {})", failure.reason)),
+                Err(failure) => Err(format!("{reason} (over HTTP+SSE: {})", failure.reason).into()),
             },
             Err(error) => {
                 transport.stop().await;
-                Err(error.to_string())
+                Err(error.into())
             }
         }
     }
@@ -199,7 +245,7 @@ impl Connector {
             reason: error.to_string(),
         })?;
         Self::reserve(&transport, purpose);
-        match handshake::negotiate_sse(&transport, &self.server, &purpose.declared).await {
+        match handshake::negotiate_sse(&transport, &self.server, purpose.declared).await {
             Ok(negotiation) => Ok((transport, negotiation)),
             Err(error) => {
                 transport.stop().await;

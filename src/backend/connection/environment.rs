@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use tokio::sync::Notify;
 
+use super::audience::Audience;
 use super::cache::Cache;
 use super::start_places::StartPlaces;
-use crate::model::Abilities;
+use crate::model::ClientProfile;
 use crate::wire::http::HttpPool;
 
 #[derive(Clone, Debug)]
@@ -23,7 +23,14 @@ pub struct Environment {
     pub start_places: StartPlaces,
     /// Notified when the view of a server changes.
     pub changes: Arc<Notify>,
-    /// The abilities of the proxy's only client, once they are known. The main connections declare them, so that no server
-    /// needs a side connection.
-    pub sole_client: Arc<ArcSwapOption<Abilities>>,
+    /// Who uses the servers. If it is one client, the main connections are made for it.
+    pub audience: Audience,
+}
+
+impl Environment {
+    /// The profile of the clients that main connections are made for. `None` if it is that of an only client who has not
+    /// said anything yet.
+    pub fn main_profile(&self) -> Option<ClientProfile> {
+        (!self.audience.is_one()).then_some(ClientProfile::SESSION)
+    }
 }

@@ -14,12 +14,14 @@ use super::params::{self, MetaAdditions, StatelessMeta};
 use crate::backend::call::{Answer, BackendCall, CallError, Peer, TASKS_EXTENSION};
 use crate::backend::transport::{Activity, Outgoing, Signals, Transport, TransportError};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{Abilities, Definition, ItemKind, ServerInfo};
+use crate::model::{Abilities, ClientProfile, Definition, Era, ItemKind, ServerInfo};
 use crate::wire::params::{self as param_headers, ParamHeader};
 use crate::wire::{LoggingLevel, Revision, code, headers};
 
 /// How long a server may take to set its log level.
 const SET_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the first call waits until the server knows the folders of its client.
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The time limits of a call.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +63,8 @@ pub(crate) struct Connection {
     declared: Abilities,
     /// The log level set by `logging/setLevel`, which holds for the whole session.
     log_level: tokio::sync::Mutex<Option<LoggingLevel>>,
+    /// Set when the server has had the time to ask for the folders of its client.
+    knows_roots: tokio::sync::OnceCell<()>,
     /// The arguments that are sent as headers too, by tool.
     param_headers: ArcSwap<HashMap<String, Vec<ParamHeader>>>,
 }
@@ -80,6 +84,7 @@ impl Connection {
             signals,
             declared: negotiation.declared,
             log_level: tokio::sync::Mutex::default(),
+            knows_roots: tokio::sync::OnceCell::new(),
             param_headers: ArcSwap::default(),
         }
     }
@@ -88,9 +93,22 @@ impl Connection {
         self.revision.is_stateless()
     }
 
+    pub(crate) fn era(&self) -> Era {
+        self.revision.era()
+    }
+
+    /// The clients that the connection is made for.
+    pub(crate) fn profile(&self) -> ClientProfile {
+        ClientProfile { era: self.era(), abilities: self.declared.listed() }
+    }
+
     /// Whether calls of clients are in flight. Over HTTP only those of sessions are known.
     pub(crate) fn is_busy(&self) -> bool {
         self.transport.is_busy()
+    }
+
+    pub(crate) fn server_name(&self) -> &Arc<str> {
+        &self.server
     }
 
     pub(crate) fn declared(&self) -> Abilities {
@@ -206,6 +224,20 @@ impl Connection {
         *current = Some(level);
     }
 
+    /// Waits until a server that asks for the folders of its client right after the handshake knows them. It responds to a
+    /// ping after it has asked, and to another one after it has the answer.
+    async fn roots_known(&self) {
+        let ping = || self.request("ping", RawRef::EMPTY_OBJECT);
+        let known = async {
+            let _ = ping().await;
+            self.transport.questions_answered().await;
+            let _ = ping().await;
+        };
+        if tokio::time::timeout(ROOTS_TIMEOUT, known).await.is_err() {
+            tracing::debug!(server = %self.server, "the first call does not wait for the client's folders any longer");
+        }
+    }
+
     pub(crate) async fn call(&self, call: &BackendCall, limits: CallLimits) -> Result<Answer, ConnectionFailure> {
         let activity = Activity::since(limits.started);
         let outcome = tokio::select! {
@@ -230,6 +262,9 @@ impl Connection {
     }
 
     async fn send(&self, call: &BackendCall, activity: &Arc<Activity>) -> Result<Raw, TransportError> {
+        if self.declared.roots {
+            self.knows_roots.get_or_init(|| self.roots_known()).await;
+        }
         if let Some(peer) = &call.peer {
             self.set_log_level(peer.log_level()).await;
         }

@@ -1,15 +1,14 @@
-//! The handshake: finds out which revision a server speaks, by `server/discover` or `initialize`.
+//! The handshake: finds out which revision a server speaks, by `initialize` or `server/discover`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
 use serde_json::{Value, json};
 
 use super::params::{self, MetaAdditions, StatelessMeta};
+use super::session_first;
 use crate::backend::transport::{HttpTransport, Outgoing, QuestionTerms, Transport, TransportError};
 use crate::config::{ProtocolChoice, ServerConfig};
-use crate::model::{Abilities, ServerInfo};
+use crate::model::{Abilities, Era, ServerInfo};
 use crate::wire::{Revision, code, key};
 
 /// How long the check may take whether a server has changed its era.
@@ -27,17 +26,28 @@ pub(crate) struct Negotiation {
 /// What earlier handshakes with the same server have shown.
 #[derive(Debug, Default)]
 pub(crate) struct ServerMemory {
-    /// The server exits on the probe or does not respond to it: start with `initialize`.
-    pub(crate) skip_probe: bool,
+    /// The server exits on the first request of this era or does not respond to it: begin with that of the other.
+    pub(crate) avoid: Option<Era>,
     /// Servers of both eras answer in turn: try `initialize` first.
     pub(crate) prefer_older: bool,
 }
 
+/// The eras in which a connection may be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leg {
+    /// Either, but this one if the server speaks both.
+    Either(Era),
+    Only(Era),
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HandshakeError {
-    /// The process exited on the probe. It has to be started again, without a probe.
-    #[error("it exited when it received `server/discover`")]
-    DiedOfProbe,
+    /// The process exited on the first request of this era. It has to be started again, and asked in the other era.
+    #[error("it exited when it received `{}`", first_request(*.0))]
+    DiedOf(Era),
+    /// The server works, but it does not speak the only era that is wanted.
+    #[error("it does not speak this era of the protocol")]
+    NoSuchEra,
     /// The URL accepts no POST of MCP messages: the server may speak HTTP+SSE.
     #[error("{0}")]
     PostRefused(String),
@@ -51,29 +61,17 @@ impl From<TransportError> for HandshakeError {
     }
 }
 
-/// The client abilities that are declared to a server.
-#[derive(Clone, Debug)]
-pub(crate) enum DeclaredAbilities {
-    Fixed(Abilities),
-    /// The abilities of the only client. They become known with its handshake, which may happen while the server starts.
-    OfSoleClient(Arc<ArcSwapOption<Abilities>>),
-}
-
-impl DeclaredAbilities {
-    fn current(&self) -> Abilities {
-        match self {
-            DeclaredAbilities::Fixed(abilities) => *abilities,
-            DeclaredAbilities::OfSoleClient(client) => {
-                client.load().as_ref().map_or_else(Abilities::default, |sole| sole.shared())
-            }
-        }
+fn first_request(era: Era) -> &'static str {
+    match era {
+        Era::Session => "initialize",
+        Era::Stateless => "server/discover",
     }
 }
 
 /// The transport, what is declared to its server, and how long clients may take to answer the server's questions.
-struct ServerHandshake<'a> {
-    transport: &'a Transport,
-    declared: &'a DeclaredAbilities,
+pub(super) struct ServerHandshake<'a> {
+    pub(super) transport: &'a Transport,
+    declared: Abilities,
     input_timeout: Duration,
 }
 
@@ -85,32 +83,49 @@ impl std::ops::Deref for ServerHandshake<'_> {
     }
 }
 
-/// Performs the handshake. Probes with `server/discover`, which servers of the session-based era refuse without harm.
+/// Performs the handshake. A server that speaks both eras is met in that of the leg; the first request of either era is
+/// refused without harm by servers of the other.
 pub(super) async fn negotiate(
     transport: &Transport,
     server: &ServerConfig,
-    declared: &DeclaredAbilities,
+    declared: Abilities,
+    leg: Leg,
     memory: &mut ServerMemory,
 ) -> Result<Negotiation, HandshakeError> {
     let handshake = &ServerHandshake { transport, declared, input_timeout: server.input_timeout };
+    let timeout = server.probe_timeout;
     match &server.protocol {
         ProtocolChoice::Pinned(version) => match Revision::parse(version) {
+            Some(revision) if matches!(leg, Leg::Only(era) if era != revision.era()) => Err(HandshakeError::NoSuchEra),
             Some(revision) if revision.is_stateless() => pinned_stateless(handshake, revision).await,
             Some(revision) => initialize(handshake, revision).await,
             None => Err(HandshakeError::Failed(format!("unknown protocol version `{version}` in `protocol`"))),
         },
-        ProtocolChoice::Auto if memory.prefer_older => match initialize(handshake, Revision::LATEST_SESSION).await {
-            Ok(negotiation) => Ok(negotiation),
-            Err(_) => probe(handshake, server.probe_timeout, memory).await,
+        ProtocolChoice::Auto => match leg {
+            Leg::Only(Era::Session) => initialize(handshake, Revision::LATEST_SESSION).await,
+            Leg::Only(Era::Stateless) => only_stateless(handshake, timeout).await,
+            Leg::Either(_) if memory.prefer_older => session_first::negotiate(handshake, timeout, memory).await,
+            Leg::Either(preferred) => match memory.avoid {
+                None if preferred == Era::Session => session_first::negotiate(handshake, timeout, memory).await,
+                None => probe(handshake, timeout, memory).await,
+                Some(avoided) => {
+                    let outcome = match avoided {
+                        Era::Session => evaluate_probe(handshake, discover(handshake, Revision::LATEST).await).await,
+                        Era::Stateless => initialize(handshake, Revision::LATEST_SESSION).await,
+                    };
+                    outcome.inspect_err(|_| memory.avoid = None)
+                }
+            },
         },
-        ProtocolChoice::Auto if memory.skip_probe => match initialize(handshake, Revision::LATEST_SESSION).await {
-            Ok(negotiation) => Ok(negotiation),
-            Err(error) => {
-                memory.skip_probe = false;
-                Err(error)
-            }
-        },
-        ProtocolChoice::Auto => probe(handshake, server.probe_timeout, memory).await,
+    }
+}
+
+/// Meets a server that is known to speak the session-based era in the stateless one, if it speaks that as well.
+async fn only_stateless(handshake: &ServerHandshake<'_>, timeout: Duration) -> Result<Negotiation, HandshakeError> {
+    match tokio::time::timeout(timeout, discover(handshake, Revision::LATEST)).await {
+        Ok(outcome) if is_stateless(&outcome) => evaluate_probe(handshake, outcome).await,
+        Ok(Err(error)) if !is_refusal(&error) && !matches!(error, TransportError::Closed(_)) => Err(error.into()),
+        Ok(_) | Err(_) => Err(HandshakeError::NoSuchEra),
     }
 }
 
@@ -118,7 +133,7 @@ pub(super) async fn negotiate(
 pub(super) async fn negotiate_sse(
     transport: &Transport,
     server: &ServerConfig,
-    declared: &DeclaredAbilities,
+    declared: Abilities,
 ) -> Result<Negotiation, HandshakeError> {
     let revision = match &server.protocol {
         ProtocolChoice::Pinned(version) => Revision::parse(version).filter(|revision| !revision.is_stateless()),
@@ -163,7 +178,7 @@ async fn probe_and_initialize(
         },
         negotiated = &mut initialization => match negotiated {
             Ok(negotiation) => {
-                memory.skip_probe = true;
+                memory.avoid = Some(Era::Stateless);
                 Ok(negotiation)
             }
             Err(refusal) => match probe.await {
@@ -175,7 +190,7 @@ async fn probe_and_initialize(
 }
 
 /// Whether the response to the probe shows that the server is stateless.
-fn is_stateless(outcome: &Result<Value, TransportError>) -> bool {
+pub(super) fn is_stateless(outcome: &Result<Value, TransportError>) -> bool {
     let newest_is_stateless =
         |versions: &Value| common_versions(versions).first().is_some_and(|revision| revision.is_stateless());
     match outcome {
@@ -188,7 +203,7 @@ fn is_stateless(outcome: &Result<Value, TransportError>) -> bool {
     }
 }
 
-async fn evaluate_probe(
+pub(super) async fn evaluate_probe(
     handshake: &ServerHandshake<'_>,
     outcome: Result<Value, TransportError>,
 ) -> Result<Negotiation, HandshakeError> {
@@ -211,19 +226,19 @@ async fn evaluate_probe(
             fall_back(handshake, &TransportError::Unexpected(answer).to_string()).await
         }
         Err(TransportError::Closed(_)) if matches!(handshake.transport, Transport::Stdio(_)) => {
-            Err(HandshakeError::DiedOfProbe)
+            Err(HandshakeError::DiedOf(Era::Stateless))
         }
         Err(error @ TransportError::OlderTransport) => Err(HandshakeError::PostRefused(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Whether the server at this URL now speaks another era than that of the negotiated revision. Probes on a separate
-/// transport, so that a misleading error does not cost the connection.
+/// Whether the server at this URL no longer speaks the era of the negotiated revision. Probes on a separate transport, so
+/// that a misleading error does not cost the connection.
 pub(super) async fn has_changed_era(http: &HttpTransport, negotiated: Revision) -> bool {
     let transport = Transport::Http(http.fresh());
-    let declared = DeclaredAbilities::Fixed(Abilities::default());
-    let handshake = ServerHandshake { transport: &transport, declared: &declared, input_timeout: Duration::ZERO };
+    let handshake =
+        ServerHandshake { transport: &transport, declared: Abilities::default(), input_timeout: Duration::ZERO };
     let outcome = tokio::time::timeout(ERA_CHECK_TIMEOUT, discover(&handshake, Revision::LATEST)).await;
     let stateless = match outcome {
         Ok(outcome) if is_stateless(&outcome) => true,
@@ -231,7 +246,26 @@ pub(super) async fn has_changed_era(http: &HttpTransport, negotiated: Revision) 
         Ok(Err(TransportError::Unexpected(answer))) if !is_inconclusive(answer.status) => false,
         _ => return false,
     };
-    stateless != negotiated.is_stateless()
+    match (stateless, negotiated.is_stateless()) {
+        (true, false) => !still_has_sessions(&handshake).await,
+        (stateless, negotiated) => stateless != negotiated,
+    }
+}
+
+/// Whether a server that speaks the stateless era opens sessions as well. Ends the session that the question opens.
+async fn still_has_sessions(handshake: &ServerHandshake<'_>) -> bool {
+    let opened = tokio::time::timeout(ERA_CHECK_TIMEOUT, ask_to_initialize(handshake, Revision::LATEST_SESSION)).await;
+    handshake.transport.stop().await;
+    matches!(opened, Ok(Ok(_)))
+}
+
+/// Whether a server has understood that it was asked something, and refused.
+pub(super) fn is_refusal(error: &TransportError) -> bool {
+    match error {
+        TransportError::Rpc(_) | TransportError::Misfit(_) | TransportError::OlderTransport => true,
+        TransportError::Unexpected(answer) => !is_inconclusive(answer.status),
+        _ => false,
+    }
 }
 
 /// Whether an HTTP status says nothing about the era of the server.
@@ -276,11 +310,11 @@ async fn fall_back(handshake: &ServerHandshake<'_>, first_refusal: &str) -> Resu
     })
 }
 
-fn combined(second: &str, first: &str) -> String {
+pub(super) fn combined(second: &str, first: &str) -> String {
     format!("{second} (`server/discover`: {first})")
 }
 
-async fn discover(handshake: &ServerHandshake<'_>, revision: Revision) -> Result<Value, TransportError> {
+pub(super) async fn discover(handshake: &ServerHandshake<'_>, revision: Revision) -> Result<Value, TransportError> {
     if let Transport::Http(http) = handshake.transport {
         http.set_revision(Some(revision));
     }
@@ -297,7 +331,7 @@ async fn discover(handshake: &ServerHandshake<'_>, revision: Revision) -> Result
     }
 }
 
-fn refusal(error: TransportError) -> HandshakeError {
+pub(super) fn refusal(error: TransportError) -> HandshakeError {
     match &error {
         TransportError::Misfit(_) | TransportError::OlderTransport => HandshakeError::PostRefused(error.to_string()),
         TransportError::Unexpected(answer) if matches!(answer.status, 400 | 404 | 405) => {
@@ -308,11 +342,20 @@ fn refusal(error: TransportError) -> HandshakeError {
 }
 
 async fn initialize(handshake: &ServerHandshake<'_>, revision: Revision) -> Result<Negotiation, HandshakeError> {
+    let result = ask_to_initialize(handshake, revision).await.map_err(refusal)?;
+    complete_session(handshake, &result).await
+}
+
+/// Sends `initialize` and returns its result.
+pub(super) async fn ask_to_initialize(
+    handshake: &ServerHandshake<'_>,
+    revision: Revision,
+) -> Result<Value, TransportError> {
     if let Transport::Http(http) = handshake.transport {
         http.set_revision(None);
     }
     let client: Value = serde_json::from_str(params::CLIENT_INFO.get()).unwrap_or_default();
-    let declared = handshake.declared.current();
+    let declared = handshake.declared;
     // Set before the handshake is complete: the server may send requests right after it.
     handshake.set_question_terms(QuestionTerms { declared, timeout: handshake.input_timeout });
     let params = json!({
@@ -321,10 +364,15 @@ async fn initialize(handshake: &ServerHandshake<'_>, revision: Revision) -> Resu
         "clientInfo": client,
     })
     .to_string();
-    let result =
-        handshake.request(Outgoing::plain(handshake.next_id(), "initialize", params)).await.map_err(refusal)?;
-    let result: Value =
-        serde_json::from_str(result.get()).map_err(|error| HandshakeError::Failed(error.to_string()))?;
+    let result = handshake.request(Outgoing::plain(handshake.next_id(), "initialize", params)).await?;
+    serde_json::from_str(result.get()).map_err(|error| TransportError::Protocol(error.to_string()))
+}
+
+/// Completes a handshake whose `initialize` has this result.
+pub(super) async fn complete_session(
+    handshake: &ServerHandshake<'_>,
+    result: &Value,
+) -> Result<Negotiation, HandshakeError> {
     let version = result["protocolVersion"].as_str().unwrap_or_default();
     let revision = Revision::parse(version).filter(|revision| !revision.is_stateless()).ok_or_else(|| {
         HandshakeError::Failed(format!(
@@ -337,7 +385,8 @@ async fn initialize(handshake: &ServerHandshake<'_>, revision: Revision) -> Resu
         Transport::Stdio(_) => {}
     }
     handshake.notify("notifications/initialized", None).await?;
-    Ok(Negotiation { revision, info: server_info(&result, &result["serverInfo"], revision), declared })
+    let declared = handshake.declared;
+    Ok(Negotiation { revision, info: server_info(result, &result["serverInfo"], revision), declared })
 }
 
 /// Completes a handshake with a stateless server. Sets the revision again, because an `initialize` sent in the meantime may

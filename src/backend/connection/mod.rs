@@ -1,6 +1,7 @@
 //! Opens connections: starts or reaches a server, negotiates the protocol revision, lists items and sends calls in the
 //! form that revision requires. Uses `call` and `transport` of the other modules of `backend`.
 
+mod audience;
 mod cache;
 mod connector;
 mod environment;
@@ -10,13 +11,16 @@ mod handshake;
 mod listen;
 mod listing;
 mod params;
+mod session_first;
 mod start_places;
 
+pub use audience::{Audience, SoleClient};
 pub use cache::Cache;
-pub(super) use connector::{ConnectionPurpose, Connector};
+pub(super) use cache::CachedServer;
+pub(super) use connector::{ConnectError, ConnectionPurpose, Connector};
 pub use environment::Environment;
 pub(super) use established::{CallLimits, Connection, ConnectionFailure};
-pub(super) use handshake::{DeclaredAbilities, ServerMemory};
+pub(super) use handshake::{Leg, ServerMemory};
 pub(super) use listing::{ServerListing, list};
 pub(super) use start_places::StartPlace;
 pub use start_places::StartPlaces;

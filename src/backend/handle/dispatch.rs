@@ -6,7 +6,7 @@ use tokio::sync::SemaphorePermit;
 
 use crate::backend::call::{Answer, BackendCall, CallError, Peer, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, ConnectionFailure};
-use crate::backend::supervision::{SideClient, SideKey, SupervisedServer};
+use crate::backend::supervision::{SideClient, SideConnectionError, SideKey, SupervisedServer};
 
 /// Sends a request and waits for its response, whatever that is.
 pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> Result<Answer, CallError> {
@@ -58,18 +58,26 @@ async fn acquire_permit<'a>(
 /// the server then has not acted on it.
 async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits) -> Result<Answer, CallError> {
     let mut stale: Option<Arc<Connection>> = None;
+    let mut lost_leg = false;
     loop {
         let main = match server.live_connection(stale.as_ref()) {
             Some(connection) => connection,
             None => Box::pin(server.connection(&call.cancel, limits, stale.as_ref())).await?,
         };
         let side_key = match call.peer.as_deref() {
-            Some(peer) => server.side_key(peer.owner(), peer.abilities(), &main)?,
+            Some(peer) => server.side_key(peer.owner(), peer.profile(), Some(&call.method), &main)?,
             None => None,
         };
         let connection = match &side_key {
             None => main,
-            Some(key) => Box::pin(side_connection(server, call, key, &main, limits)).await?,
+            Some(key) => match Box::pin(side_connection(server, call, key, &main, limits)).await {
+                Err(LegLost) if !lost_leg => {
+                    lost_leg = true;
+                    continue;
+                }
+                Err(LegLost) => return Err(server.side_connection_error(SideConnectionError::NoSuchEra)),
+                Ok(outcome) => outcome?,
+            },
         };
         match connection.call(call, limits).await {
             Ok(answer) => return Ok(answer),
@@ -87,23 +95,27 @@ async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits)
     }
 }
 
+/// The server no longer speaks the era of a connection. From now on its clients use the other one.
+struct LegLost;
+
 async fn side_connection(
     server: &SupervisedServer,
     call: &BackendCall,
     key: &SideKey,
     main: &Connection,
     limits: CallLimits,
-) -> Result<Arc<Connection>, CallError> {
+) -> Result<Result<Arc<Connection>, CallError>, LegLost> {
     let peer = call.peer.as_deref();
     let between_calls = peer.filter(|_| key.owner.is_some()).and_then(Peer::between_calls);
     let client = SideClient { gone: peer.and_then(Peer::gone), between_calls };
-    tokio::select! {
+    Ok(tokio::select! {
         biased;
-        opened = server.side_connections.get(key, &client, main.signals()) => {
-            opened.map_err(|error| server.side_connection_error(error))
-        }
+        opened = server.side_connections.get(key, &client, main.signals()) => match opened {
+            Err(SideConnectionError::NoSuchEra) => return Err(LegLost),
+            opened => opened.map_err(|error| server.side_connection_error(error)),
+        },
         () = call.cancel.cancelled() => Err(CallError::Cancelled),
         () = server.stop.cancelled() => Err(server.down(SHUTTING_DOWN)),
         () = tokio::time::sleep(limits.remaining()) => Err(server.still_starting()),
-    }
+    })
 }

@@ -10,7 +10,7 @@ use crate::backend::connection::Environment;
 use crate::backend::supervision::{SupervisedServer, supervise};
 use crate::config::ServerConfig;
 use crate::json::Raw;
-use crate::model::{BackendView, ItemKind, Owner};
+use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
 
 /// Starts the supervision of a server. Returns at once.
 pub fn start(name: &str, server: &ServerConfig, environment: &Environment) -> Handle {
@@ -63,12 +63,16 @@ impl Backend for Handle {
         Box::pin(subscribe::subscribe(&self.0, uri, follower, listener))
     }
 
-    fn cache_hint(&self, kind: ItemKind) -> CacheHint {
-        self.0.cache_hint(kind)
+    fn prepare(&self, profile: ClientProfile) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.prepare(profile))
     }
 
-    fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.refresh(kind))
+    fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint {
+        self.0.cache_hint(kind, profile)
+    }
+
+    fn refresh(&self, kind: ItemKind, profile: ClientProfile) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.refresh(kind, profile))
     }
 
     fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
@@ -82,7 +86,7 @@ impl Backend for Handle {
     }
 
     fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
-        Box::pin(self.0.side_connections.roots_changed(owner))
+        Box::pin(self.0.roots_changed(owner))
     }
 
     fn is_in_process(&self) -> bool {

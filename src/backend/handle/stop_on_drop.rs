@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use super::server_handle::Handle;
 use crate::backend::call::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
 use crate::json::Raw;
-use crate::model::{BackendView, ItemKind, Owner};
+use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
 
 /// A handle that stops its server when dropped.
 #[derive(Debug)]
@@ -47,12 +47,16 @@ impl Backend for StopOnDrop {
         self.0.subscribe(uri, follower, listener)
     }
 
-    fn cache_hint(&self, kind: ItemKind) -> CacheHint {
-        self.0.cache_hint(kind)
+    fn prepare(&self, profile: ClientProfile) -> BoxFuture<'_, ()> {
+        self.0.prepare(profile)
     }
 
-    fn refresh(&self, kind: ItemKind) -> BoxFuture<'_, ()> {
-        self.0.refresh(kind)
+    fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint {
+        self.0.cache_hint(kind, profile)
+    }
+
+    fn refresh(&self, kind: ItemKind, profile: ClientProfile) -> BoxFuture<'_, ()> {
+        self.0.refresh(kind, profile)
     }
 
     fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {

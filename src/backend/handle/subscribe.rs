@@ -18,7 +18,7 @@ pub(super) async fn subscribe(
     let mut connection_state = server.state.clone();
     let failures = connection_state.borrow_and_update().failures;
     let main = server.connection(&CancellationToken::new(), server.call_limits(None), None).await?;
-    let side_key = server.side_key(&follower.owner, follower.abilities, &main)?;
+    let side_key = server.side_key(&follower.owner, follower.profile, Some("resources/subscribe"), &main)?;
     let subscriptions = match &side_key {
         Some(key) => server.side_connections.subscriptions(key),
         None => Arc::clone(&server.subscriptions),

@@ -13,7 +13,7 @@ use super::questions::{InputRequired, encode_responses};
 use crate::backend::call::{Answer, BackendCall, CallError, Peer, TASKS_EXTENSION};
 use crate::backend::supervision::SupervisedServer;
 use crate::json::{Needle, Object, Raw, RawRef, object, raw};
-use crate::model::ItemKind;
+use crate::model::{Era, ItemKind, ViewVariant};
 use crate::wire::{RpcError, code, without_reserved};
 
 const CALL: &str = "tools/call";
@@ -69,7 +69,8 @@ pub(super) fn as_task(server: &SupervisedServer, call: &BackendCall) -> Option<R
         return None;
     }
     let view = server.view.load();
-    if !view.info.has_session_tasks() {
+    let is_stateless = call.peer.as_deref().is_some_and(|peer| view.variant(peer.profile()).is_some_and(is_stateless));
+    if is_stateless || !view.info.has_session_tasks() {
         return None;
     }
     let params = Object::of(&call.params).ok()?;
@@ -77,6 +78,10 @@ pub(super) fn as_task(server: &SupervisedServer, call: &BackendCall) -> Option<R
     let tool = view.lists.of(ItemKind::Tool).iter().find(|tool| tool.key() == name)?;
     let required = tool.member("execution")?["taskSupport"] == "required";
     (required && params.get("task").is_none()).then(|| params.edit().set("task", RawRef::EMPTY_OBJECT).finish_raw())
+}
+
+fn is_stateless(variant: &ViewVariant) -> bool {
+    variant.profile.era == Era::Stateless
 }
 
 /// Waits for the result of a task and answers its input requests. The task is cancelled if the caller stops waiting or if

@@ -8,11 +8,13 @@ mod publisher;
 mod relist;
 mod resubscribe;
 mod side_connections;
+mod stateless_leg;
 mod supervised;
 mod supervisor;
+mod variants;
 
 pub use publisher::idle_view;
 pub use side_connections::ROOTS_CHANGED;
-pub(super) use side_connections::{SideClient, SideKey};
+pub(super) use side_connections::{SideClient, SideConnectionError, SideKey};
 pub(super) use supervised::SupervisedServer;
 pub(super) use supervisor::supervise;

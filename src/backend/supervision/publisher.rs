@@ -6,29 +6,39 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
-use crate::backend::connection::{Cache, Environment, StartPlace};
+use super::variants::misses_capability;
+use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartPlace};
 use crate::backend::transport::LastStderrLine;
-use crate::config::{ServerConfig, TransportConfig};
-use crate::model::{BackendKind, BackendView, Lists, ServerInfo, Status};
+use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
+use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
 
-/// The view of a server that is not connected, from the cache.
-pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache) -> BackendView {
+/// The view of a server that is not connected, as clients of this profile saw it last, or as anybody did. For stateless
+/// clients there is a variant if they saw something else than those with sessions.
+pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache, profile: Option<ClientProfile>) -> BackendView {
     let kind = match server.transport {
         TransportConfig::Stdio { .. } => BackendKind::Stdio,
         TransportConfig::Http { .. } => BackendKind::Http,
     };
-    let cached = cache.load(name, server);
-    let status = if cached.is_some() { Status::Cached } else { Status::Starting };
-    let (info, lists) = cached.unwrap_or_default();
+    let cached = cache.load(name, server).unwrap_or_default();
+    let main = match profile {
+        Some(profile) => cached.entry(profile).cloned(),
+        None => cached.entries.first().cloned(),
+    };
+    let status = if main.is_some() { Status::Cached } else { Status::Starting };
+    let stateless = cached.exact(ClientProfile::STATELESS).filter(|_| profile == Some(ClientProfile::SESSION));
+    let variants = stateless.filter(|stateless| main.as_ref().is_some_and(|main| main.profile != stateless.profile));
+    let variants = variants.cloned().into_iter().collect();
+    let (info, lists) = main.map(|main| (main.info, main.lists)).unwrap_or_default();
     BackendView {
         name: name.into(),
         kind,
         status,
         error: String::new(),
-        info: Arc::new(info),
-        lists: Arc::new(lists),
+        info,
+        lists,
         start_time: None,
         reports: Arc::default(),
+        variants: Arc::new(variants),
     }
 }
 
@@ -37,6 +47,15 @@ struct ListedState {
     info: Arc<ServerInfo>,
     lists: Arc<Lists>,
     reports: Vec<String>,
+}
+
+/// Whether a server is known to declare capabilities only in sessions. Both eras have the methods that belong to them.
+fn sessions_offer_more(known: &CachedServer) -> bool {
+    let of_era = |era| known.entries.iter().find(|entry: &&ViewVariant| entry.profile.era == era);
+    match (of_era(Era::Session), of_era(Era::Stateless)) {
+        (Some(session), Some(stateless)) => misses_capability(&session.info, &stateless.info),
+        _ => false,
+    }
 }
 
 pub(super) struct Publisher {
@@ -51,8 +70,10 @@ pub(super) struct Publisher {
     pub(super) start_place: Option<StartPlace>,
     /// When the server last worked. The grace period is counted from here.
     down_since: Instant,
-    /// What the cache contains.
-    saved: Option<(Arc<ServerInfo>, Arc<Lists>)>,
+    /// The era in which the server was asked first.
+    pub(super) asked: Option<Era>,
+    /// What this process has written to the cache last.
+    saved: Option<ViewVariant>,
 }
 
 impl Publisher {
@@ -63,8 +84,6 @@ impl Publisher {
         view: &Arc<ArcSwap<BackendView>>,
         last_stderr_line: &LastStderrLine,
     ) -> Self {
-        let idle = view.load();
-        let saved = (idle.status == Status::Cached).then(|| (Arc::clone(&idle.info), Arc::clone(&idle.lists)));
         Publisher {
             name: Arc::clone(name),
             config: config.clone(),
@@ -74,27 +93,58 @@ impl Publisher {
             last_attempt: None,
             start_place: None,
             down_since: Instant::now(),
-            saved,
+            asked: None,
+            saved: None,
+        }
+    }
+
+    /// The era in which the server is asked first: that of the only client, if the server is a process and not known to
+    /// speak only the other. A server behind a URL is met in a session, beside which stateless clients have a leg of their
+    /// own.
+    pub(super) fn main_era(&self, client: Option<Era>) -> Era {
+        let known = self.environment.cache.load(&self.name, &self.config).unwrap_or_default();
+        let wanted = match self.config.transport {
+            TransportConfig::Stdio { .. } => client.unwrap_or(Era::Session),
+            TransportConfig::Http { .. } => Era::Session,
+        };
+        let wanted = if wanted == Era::Stateless && sessions_offer_more(&known) { Era::Session } else { wanted };
+        match wanted {
+            Era::Session if known.absent.contains(&Era::Session) => Era::Stateless,
+            Era::Stateless if known.absent.contains(&Era::Stateless) => Era::Session,
+            wanted => wanted,
+        }
+    }
+
+    /// Shows what clients of this profile saw last, while the server is not connected.
+    pub(super) fn show_cached(&self, profile: ClientProfile) {
+        if self.view.load().status == Status::Cached {
+            let idle = idle_view(&self.name, &self.config, &self.environment.cache, Some(profile));
+            self.publish(
+                Status::Cached,
+                String::new(),
+                Some(ListedState { info: idle.info, lists: idle.lists, reports: Vec::new() }),
+            );
         }
     }
 
     /// Publishes the lists of a connected server and saves them to the cache.
-    pub(super) async fn publish_ready(&mut self, info: &Arc<ServerInfo>, lists: Lists, reports: Vec<String>) {
-        let (lists, info) = (Arc::new(lists), Arc::clone(info));
+    pub(super) async fn publish_ready(&mut self, connection: &Connection, lists: Lists, reports: Vec<String>) {
+        let (lists, info) = (Arc::new(lists), Arc::clone(connection.info()));
         self.start_place = None;
-        self.save(&info, &lists).await;
+        let (profile, info_seen, lists_seen) = (connection.profile(), Arc::clone(&info), Arc::clone(&lists));
+        self.save(ViewVariant { profile, info: info_seen, lists: lists_seen }).await;
         self.publish(Status::Ready, String::new(), Some(ListedState { info, lists, reports }));
     }
 
-    async fn save(&mut self, info: &Arc<ServerInfo>, lists: &Arc<Lists>) {
-        if self.saved.as_ref().is_some_and(|(old_info, old_lists)| old_info == info && old_lists == lists) {
+    async fn save(&mut self, seen: ViewVariant) {
+        if self.saved.as_ref() == Some(&seen) {
             return;
         }
-        self.saved = Some((Arc::clone(info), Arc::clone(lists)));
+        self.saved = Some(seen.clone());
         let (cache, name, config) = (self.environment.cache.clone(), Arc::clone(&self.name), self.config.clone());
-        let (info, lists) = (Arc::clone(info), Arc::clone(lists));
+        let asked = self.asked.filter(|_| self.config.protocol == ProtocolChoice::Auto);
         let saving = tokio::task::spawn_blocking(move || {
-            if let Err(error) = cache.save(&name, &config, &info, &lists) {
+            if let Err(error) = cache.change(&name, &config, |known| known.record_main(seen, asked)) {
                 tracing::debug!(server = %name, %error, "cannot save the lists to the cache");
             }
         });
@@ -136,20 +186,22 @@ impl Publisher {
     }
 
     fn publish(&self, status: Status, error: String, listed: Option<ListedState>) {
-        let old = self.view.load();
-        let mut view = BackendView::clone(&old);
-        (view.status, view.error) = (status, error);
-        if status == Status::Ready && view.start_time.is_none() {
-            view.start_time = self.last_attempt.map(|attempt| attempt.elapsed());
-        }
-        if let Some(ListedState { info, lists, reports }) = listed {
-            (view.info, view.lists, view.reports) = (info, lists, Arc::new(reports));
-        }
+        let start_time = self.last_attempt.map(|attempt| attempt.elapsed());
+        let listed = listed.map(|ListedState { info, lists, reports }| (info, lists, Arc::new(reports)));
+        let old = self.view.rcu(|old| {
+            let mut view = BackendView::clone(old);
+            (view.status, view.error) = (status, error.clone());
+            if status == Status::Ready && view.start_time.is_none() {
+                view.start_time = start_time;
+            }
+            if let Some(listed) = listed.clone() {
+                (view.info, view.lists, view.reports) = listed;
+            }
+            view
+        });
         // A server may announce changes of lists that have not changed.
-        if view == **old {
-            return;
+        if old != *self.view.load() {
+            self.environment.changes.notify_one();
         }
-        self.view.store(Arc::new(view));
-        self.environment.changes.notify_one();
     }
 }

@@ -1,4 +1,5 @@
 //! Keeps the lists of a connected server up to date: lists everything once, and again what the server announces as changed.
+//! Follows the main connection, and those on which other clients see other lists.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,8 +8,11 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::freshness::Freshness;
 use super::publisher::Publisher;
 use super::supervised::SupervisedServer;
+use super::variants::Variants;
+use crate::backend::call::CacheHint;
 use crate::backend::connection::{Connection, ServerListing, list};
 use crate::backend::transport::{Signals, TransportError};
 use crate::backoff::Backoff;
@@ -54,7 +58,11 @@ pub(super) async fn follow_lists(
         let withdrawal = publisher.withdraw_lists_after_grace();
         let was_listed = current.was_listed;
         let failed = tokio::select! {
-            outcome = current.list(server, publisher, connection, &kinds) => match outcome {
+            outcome = async {
+                let listed = current.list(&server.name, connection, &kinds, server.limits.idle).await?;
+                publisher.publish_ready(connection, current.lists.clone(), current.all_reports()).await;
+                Ok(listed.record(connection, &server.freshness))
+            } => match outcome {
                 Ok(failed) => failed,
                 Err(reason) => break reason,
             },
@@ -97,22 +105,68 @@ async fn wait_for_changes(signals: &Signals, failed: Vec<ItemKind>, retry: Optio
     kinds
 }
 
+/// Lists all items on a connection beside the main one and follows changes, until the connection or the lists are of no
+/// use.
+pub(super) async fn follow_variant(variants: &Variants, connection: &Connection, timeout: Duration) {
+    let (mut current, mut backoff) = (CurrentLists::default(), Backoff::new(FIRST_RETRY, MAX_RETRY));
+    let (profile, server) = (connection.profile(), connection.server_name());
+    let followed = variants.follow(profile, connection.signals());
+    let mut kinds = ItemKind::ALL.to_vec();
+    loop {
+        let failed = match current.list(server, connection, &kinds, timeout).await {
+            Ok(listed) => {
+                if !variants.publish(profile, connection.info(), &current.lists).await {
+                    return;
+                }
+                listed.record(connection, &followed.freshness)
+            }
+            Err(reason) => {
+                tracing::warn!(%server, "{reason}");
+                vec![ItemKind::Tool]
+            }
+        };
+        let retry = if failed.is_empty() {
+            backoff.reset();
+            None
+        } else {
+            Some(backoff.next_delay())
+        };
+        kinds = wait_for_changes(connection.signals(), failed, retry).await;
+    }
+}
+
+/// The outcome of one listing.
+struct Listed {
+    failed: Vec<ItemKind>,
+    cache_hints: Vec<(ItemKind, Option<CacheHint>)>,
+}
+
+impl Listed {
+    /// Records the age of the lists and returns the kinds to try again.
+    fn record(self, connection: &Connection, freshness: &Freshness) -> Vec<ItemKind> {
+        for (kind, cache_hint) in self.cache_hints {
+            freshness.record_listing(kind, cache_hint, connection.announces_changes(kind));
+        }
+        self.failed
+    }
+}
+
 impl CurrentLists {
-    /// Lists items of these kinds and publishes the outcome. Returns the kinds to try again. A list whose listing fails keeps
-    /// its previous content. An error means that the connection has to be given up.
+    /// Lists items of these kinds. A list whose listing fails keeps its previous content. An error means that the connection
+    /// has to be given up.
     async fn list(
         &mut self,
-        server: &SupervisedServer,
-        publisher: &mut Publisher,
+        server: &Arc<str>,
         connection: &Connection,
         kinds: &[ItemKind],
-    ) -> Result<Vec<ItemKind>, String> {
+        timeout: Duration,
+    ) -> Result<Listed, String> {
         let (mut failed, mut listed) = (Vec::new(), Vec::new());
         for kind in kinds {
             if connection.info().capabilities.get(kind.capability()).is_none() {
                 continue;
             }
-            let reports = match list_in_time(connection, *kind, server.limits.idle).await {
+            let reports = match list_in_time(connection, *kind, timeout).await {
                 Ok(listing) => {
                     if *kind == ItemKind::Tool {
                         self.tool_failures = 0;
@@ -133,16 +187,15 @@ impl CurrentLists {
                     vec![failure.reason]
                 }
             };
-            self.log_new_reports(&server.name, *kind, reports);
+            self.log_new_reports(server, *kind, reports);
         }
         self.was_listed = true;
         connection.remember_param_headers(&self.lists.tools);
-        let reports = ItemKind::ALL.iter().filter_map(|kind| self.reports.get(kind)).flatten().cloned().collect();
-        publisher.publish_ready(connection.info(), self.lists.clone(), reports).await;
-        for (kind, cache_hint) in listed {
-            server.freshness.record_listing(kind, cache_hint, connection.announces_changes(kind));
-        }
-        Ok(failed)
+        Ok(Listed { failed, cache_hints: listed })
+    }
+
+    fn all_reports(&self) -> Vec<String> {
+        ItemKind::ALL.iter().filter_map(|kind| self.reports.get(kind)).flatten().cloned().collect()
     }
 
     /// Whether a failure to list the tools means that the connection has to be given up. A connection that has worked is

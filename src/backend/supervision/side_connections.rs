@@ -11,12 +11,14 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::relist;
 use super::resubscribe::Resubscriber;
+use super::variants::Variants;
 use crate::backend::call::{Peer, SHUTTING_DOWN};
-use crate::backend::connection::{Connection, ConnectionPurpose, Connector, DeclaredAbilities, ServerMemory};
+use crate::backend::connection::{ConnectError, Connection, ConnectionPurpose, Connector, Leg, ServerMemory};
 use crate::backend::transport::{ServerSubscriptions, Signals};
 use crate::backoff::Backoff;
-use crate::model::{Abilities, Owner};
+use crate::model::{Abilities, Era, Owner};
 
 /// The maximum number of connections that several clients share.
 const MAX_SHARED: usize = 8;
@@ -37,17 +39,35 @@ pub(crate) struct SideKey {
     /// The client that has the connection to itself. `None` if all clients with these abilities share it.
     pub(crate) owner: Option<Owner>,
     pub(crate) abilities: Abilities,
+    /// The era in which the server is met.
+    pub(crate) era: Era,
+}
+
+impl SideKey {
+    /// Whether what the server lists on this connection is followed, because its clients see it.
+    fn is_listed(&self) -> bool {
+        *self == SideKey::STATELESS
+    }
+
+    fn leg(&self) -> Leg {
+        match self.era {
+            Era::Session => Leg::Either(Era::Session),
+            Era::Stateless => Leg::Only(Era::Stateless),
+        }
+    }
 }
 
 #[derive(Debug)]
 pub(crate) enum SideConnectionError {
     /// The limit is reached and all connections are in use. The server itself works.
     Full(String),
+    /// The server does not speak this era of the protocol any more.
+    NoSuchEra,
     Failed(String),
 }
 
 /// The outcome of opening a connection. `None` while it is being opened.
-type OpenOutcome = Option<Result<Arc<Connection>, String>>;
+type OpenOutcome = Option<Result<Arc<Connection>, ConnectError>>;
 
 #[derive(Debug)]
 struct SideConnection {
@@ -96,12 +116,14 @@ pub(crate) struct SideConnections {
     connections: Mutex<HashMap<SideKey, Arc<SideConnection>>>,
     /// The subscriptions on each connection. They outlive the connection itself.
     subscriptions: Mutex<HashMap<SideKey, Arc<ServerSubscriptions>>>,
+    variants: Arc<Variants>,
     stop: CancellationToken,
 }
 
 impl SideConnections {
-    pub(super) fn new(connector: Arc<Connector>, stop: CancellationToken) -> Self {
-        SideConnections { connector, connections: Mutex::default(), subscriptions: Mutex::default(), stop }
+    pub(super) fn new(connector: Arc<Connector>, variants: &Arc<Variants>, stop: CancellationToken) -> Self {
+        let variants = Arc::clone(variants);
+        SideConnections { connector, connections: Mutex::default(), subscriptions: Mutex::default(), variants, stop }
     }
 
     /// The subscriptions on the connection for this key.
@@ -130,7 +152,8 @@ impl SideConnections {
         let outcome = outcome.wait_for(Option::is_some).await.map(|outcome| outcome.clone());
         match outcome {
             Ok(Some(Ok(connection))) => Ok(connection),
-            Ok(Some(Err(reason))) => Err(SideConnectionError::Failed(reason)),
+            Ok(Some(Err(ConnectError::NoSuchEra))) => Err(SideConnectionError::NoSuchEra),
+            Ok(Some(Err(ConnectError::Failed(reason)))) => Err(SideConnectionError::Failed(reason)),
             Ok(None) | Err(_) => Err(SideConnectionError::Failed(SHUTTING_DOWN.to_owned())),
         }
     }
@@ -182,18 +205,25 @@ impl SideConnections {
         sender: watch::Sender<OpenOutcome>,
     ) {
         let mut memory = ServerMemory::default();
-        let signals = Arc::new(Signals::for_side(&request.main_signals, &self.subscriptions(&request.key)));
+        let subscriptions = self.subscriptions(&request.key);
+        let signals = Arc::new(match request.key.is_listed() {
+            true => Signals::new(&subscriptions),
+            false => Signals::for_side(&request.main_signals, &subscriptions),
+        });
         let sole_client = request.client.between_calls.clone().filter(|_| request.key.owner.is_some());
-        let declared = DeclaredAbilities::Fixed(request.key.abilities);
-        let purpose = ConnectionPurpose { declared, signals, sole_client };
+        let declared = request.key.abilities;
+        let purpose = ConnectionPurpose { declared, leg: request.key.leg(), signals, sole_client };
         let outcome = tokio::select! {
-            outcome = self.connector.connect(&mut memory, purpose) => outcome,
-            () = self.stop.cancelled() => Err(SHUTTING_DOWN.to_owned()),
+            outcome = self.connector.connect(None, &mut memory, purpose) => outcome,
+            () = self.stop.cancelled() => Err(SHUTTING_DOWN.to_owned().into()),
         };
         match outcome {
-            Err(reason) => {
+            Err(error) => {
                 self.remove(&request.key, &side);
-                sender.send_replace(Some(Err(reason)));
+                if matches!(error, ConnectError::NoSuchEra) {
+                    self.variants.has_no_stateless_leg().await;
+                }
+                sender.send_replace(Some(Err(error)));
             }
             Ok(connection) => {
                 connection.open_standalone_stream().await;
@@ -249,7 +279,12 @@ impl SideConnections {
         let (key, subscriptions) = (&request.key, self.subscriptions(&request.key));
         let timeout = self.connector.server.timeout;
         let resubscriber = Resubscriber::new(&self.connector.name, timeout, &subscriptions, &connection);
-        let resubscriber = tokio::spawn(resubscriber.run());
+        let mut tasks = vec![tokio::spawn(resubscriber.run())];
+        if key.is_listed() {
+            tasks.push(tokio::spawn(Arc::clone(&connection).listen()));
+            let (variants, connection) = (Arc::clone(&self.variants), Arc::clone(&connection));
+            tasks.push(tokio::spawn(async move { relist::follow_variant(&variants, &connection, timeout).await }));
+        }
         let client_gone = async {
             match request.client.gone.clone().filter(|_| key.owner.is_some()) {
                 Some(gone) => gone.cancelled().await,
@@ -274,8 +309,10 @@ impl SideConnections {
             () = self.stop.cancelled() => false,
         };
         self.remove(key, &side);
-        resubscriber.abort();
-        let _ = resubscriber.await;
+        for task in tasks {
+            task.abort();
+            let _ = task.await;
+        }
         connection.stop().await;
         if is_lost {
             self.reopen(&request, &subscriptions).await;

@@ -9,12 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::breaker::Breaker;
 use super::freshness::Freshness;
-use super::side_connections::{SideConnectionError, SideConnections, SideKey};
+use super::side_connections::{ROOTS_CHANGED, SideConnectionError, SideConnections, SideKey};
+use super::variants::Variants;
 use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
-use crate::backend::connection::{CallLimits, Connection, Connector};
+use crate::backend::connection::{CallLimits, Connection, Connector, Environment};
 use crate::backend::transport::ServerSubscriptions;
 use crate::config::ServerConfig;
-use crate::model::{Abilities, BackendView, ItemKind, Owner, Status};
+use crate::model::{Abilities, BackendView, ClientProfile, Era, ItemKind, Owner, Status};
 
 /// The state of a server's main connection.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +60,9 @@ pub(crate) struct SupervisedServer {
     pub(crate) stopped: CancellationToken,
     /// The subscriptions on the main connection.
     pub(crate) subscriptions: Arc<ServerSubscriptions>,
+    /// The age of the lists of the main connection.
     pub(crate) freshness: Freshness,
+    pub(crate) variants: Arc<Variants>,
 }
 
 impl SupervisedServer {
@@ -69,11 +72,14 @@ impl SupervisedServer {
         view: BackendView,
         state: watch::Receiver<ConnectionState>,
         connector: &Arc<Connector>,
+        environment: &Environment,
     ) -> Self {
         let stop = CancellationToken::new();
+        let view = Arc::new(ArcSwap::from_pointee(view));
+        let variants = Arc::new(Variants::new(name, config, environment, &view));
         SupervisedServer {
             name: Arc::clone(name),
-            view: Arc::new(ArcSwap::from_pointee(view)),
+            view,
             state,
             reconnect_now: Notify::new(),
             limits: ServerLimits {
@@ -85,11 +91,12 @@ impl SupervisedServer {
             permits: Semaphore::new(config.max_concurrent.min(Semaphore::MAX_PERMITS)),
             breaker: Breaker::new(name, config.circuit_breaker),
             session_scoped: config.session_scoped,
-            side_connections: Arc::new(SideConnections::new(Arc::clone(connector), stop.clone())),
+            side_connections: Arc::new(SideConnections::new(Arc::clone(connector), &variants, stop.clone())),
             stop,
             stopped: CancellationToken::new(),
             subscriptions: Arc::default(),
             freshness: Freshness::default(),
+            variants,
         }
     }
 
@@ -149,15 +156,17 @@ impl SupervisedServer {
         }
     }
 
-    /// The key of the side connection that a client needs. `None` if it uses the main connection.
+    /// The key of the side connection that a client needs for a request. `None` if it uses the main connection.
     pub(crate) fn side_key(
         &self,
         owner: &Owner,
-        abilities: Abilities,
+        client: ClientProfile,
+        method: Option<&str>,
         main: &Connection,
     ) -> Result<Option<SideKey>, CallError> {
+        let era = self.era_for(client.era, method, main);
         // A stateless server learns the abilities of the client with every request.
-        let abilities = if main.is_stateless() { Abilities::default() } else { abilities };
+        let abilities = if era == Era::Stateless { Abilities::default() } else { client.abilities };
         if self.session_scoped {
             return match owner {
                 Owner::Request(_) => Err(self.refused(
@@ -165,35 +174,59 @@ impl SupervisedServer {
                      or authenticate"
                         .to_owned(),
                 )),
-                owner => Ok(Some(SideKey { owner: Some(owner.clone()), abilities })),
+                owner => Ok(Some(SideKey { owner: Some(owner.clone()), abilities, era })),
             };
         }
-        if main.is_stateless() || abilities.shared() == main.declared() {
+        if era == main.era() && (era == Era::Stateless || abilities.shared() == main.declared().shared()) {
             return Ok(None);
         }
-        Ok(Some(SideKey { owner: None, abilities: abilities.shared() }))
+        Ok(Some(SideKey { owner: None, abilities: abilities.shared(), era }))
     }
 
-    /// How long the list of this kind may be cached. A server that is not connected may return with another list at any
-    /// time.
-    pub(crate) fn cache_hint(&self, kind: ItemKind) -> CacheHint {
-        if self.view.load().status == Status::Ready { self.freshness.remaining(kind) } else { CacheHint::default() }
+    /// Sends `notifications/roots/list_changed` on the connections that belong to this client alone.
+    pub(crate) async fn roots_changed(&self, owner: &Owner) {
+        // Only the connection of an only client was told of roots.
+        if let Some(main) = self.live_connection(None).filter(|main| main.declared().roots_changes)
+            && let Err(error) = main.notify(ROOTS_CHANGED, None).await
+        {
+            tracing::debug!(server = %self.name, %error, "cannot send {ROOTS_CHANGED}");
+        }
+        self.side_connections.roots_changed(owner).await;
+    }
+
+    /// How long clients of this profile may cache the list of this kind. A server that is not connected may return with
+    /// another list at any time.
+    pub(crate) fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint {
+        match self.variants.lists(profile) {
+            _ if self.view.load().status != Status::Ready => CacheHint::default(),
+            Some(variant) => variant.freshness.remaining(kind),
+            None => self.freshness.remaining(kind),
+        }
     }
 
     /// Lists items of this kind again if their TTL has passed, and waits for the new list.
-    pub(crate) async fn refresh(&self, kind: ItemKind) {
-        let mut listings = self.freshness.subscribe();
-        if !self.freshness.is_stale(kind) {
+    pub(crate) async fn refresh(&self, kind: ItemKind, profile: ClientProfile) {
+        let variant = self.variants.lists(profile);
+        let freshness = variant.as_ref().map_or(&self.freshness, |variant| &variant.freshness);
+        let mut listings = freshness.subscribe();
+        if !freshness.is_stale(kind) {
             return;
         }
-        let Some(connection) = self.live_connection(None) else { return };
-        connection.signals().mark_stale(kind);
-        while self.freshness.is_stale(kind) && listings.changed().await.is_ok() {}
+        let signals = match &variant {
+            Some(variant) => Arc::clone(&variant.signals),
+            None => match self.live_connection(None) {
+                Some(connection) => Arc::clone(connection.signals()),
+                None => return,
+            },
+        };
+        signals.mark_stale(kind);
+        while freshness.is_stale(kind) && listings.changed().await.is_ok() {}
     }
 
     pub(crate) fn side_connection_error(&self, error: SideConnectionError) -> CallError {
         match error {
             SideConnectionError::Full(reason) => self.refused(reason),
+            SideConnectionError::NoSuchEra => self.down("it has changed its era of the protocol: try again"),
             SideConnectionError::Failed(reason) => self.down(&reason),
         }
     }

@@ -12,24 +12,32 @@ use super::relist::{self, ConnectionEnd};
 use super::resubscribe::Resubscriber;
 use super::supervised::{ConnectionState, SupervisedServer};
 use crate::backend::connection::{
-    Connection, ConnectionPurpose, Connector, DeclaredAbilities, Environment, ServerMemory,
+    Connection, ConnectionPurpose, Connector, Environment, Leg, ServerMemory, SoleClient,
 };
-use crate::backend::transport::Signals;
+use crate::backend::transport::{Signals, Transport};
 use crate::backoff::Backoff;
 use crate::config::ServerConfig;
-use crate::model::{Abilities, BackendKind};
+use crate::model::{Abilities, BackendKind, Era};
 
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The shortest time between two attempts if calls demand a reconnect.
 const MIN_ATTEMPT_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Completes when a process that nobody talks to yet has ended, with the reason.
+async fn closed(launched: Option<&Transport>) -> String {
+    match launched {
+        Some(transport) => transport.closed().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Starts the supervision of a server. Returns at once.
 pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environment) -> Arc<SupervisedServer> {
     let name: Arc<str> = name.into();
-    let view = idle_view(&name, config, &environment.cache);
+    let view = idle_view(&name, config, &environment.cache, environment.main_profile());
     let (state, receiver) = watch::channel(ConnectionState::default());
     let connector = Arc::new(Connector::new(&name, config, environment));
-    let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector));
+    let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, environment));
     let publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_stderr_line);
     let supervisor = Supervisor {
         max_backoff: config.max_backoff,
@@ -95,19 +103,48 @@ impl Supervisor {
             self.publisher.start_place = Some(self.environment.start_places.take().await);
         }
         self.publisher.last_attempt = Some(Instant::now());
-        let declared = match self.server.session_scoped {
-            true => DeclaredAbilities::Fixed(Abilities::default()),
-            false => DeclaredAbilities::OfSoleClient(Arc::clone(&self.environment.sole_client)),
-        };
         let signals = Arc::new(Signals::new(&self.server.subscriptions));
-        let purpose = ConnectionPurpose { declared, signals, sole_client: None };
-        self.connector.connect(&mut self.memory, purpose).await
+        let launched = self.connector.launch(&signals).map_err(|error| error.to_string())?;
+        let client = tokio::select! {
+            client = self.environment.audience.sole_client() => client,
+            reason = closed(launched.as_ref()) => return Err(reason),
+        };
+        if let Some(client) = &client {
+            self.publisher.show_cached(client.profile);
+        }
+        let era = self.publisher.main_era(client.as_ref().map(|client| client.profile.era));
+        self.publisher.asked = Some(era);
+        let purpose = self.purpose(client, Leg::Either(era), signals);
+        let connected = self.connector.connect(launched, &mut self.memory, purpose).await;
+        connected.map_err(|error| error.to_string())
+    }
+
+    /// What the main connection is made for: the only client, or else clients with sessions that cannot be asked anything.
+    fn purpose(&self, client: Option<SoleClient>, leg: Leg, signals: Arc<Signals>) -> ConnectionPurpose {
+        // With `scope: session` the main connection belongs to no client.
+        let own = client.as_ref().filter(|_| !self.server.session_scoped);
+        let reachable = own.filter(|client| client.profile.era == Era::Session && client.peer.is_some());
+        ConnectionPurpose {
+            declared: match (own, reachable) {
+                (_, Some(client)) => client.profile.abilities,
+                (Some(client), None) => client.profile.abilities.shared(),
+                (None, _) => Abilities::NONE,
+            },
+            leg,
+            signals,
+            sole_client: reachable.and_then(|client| client.peer.clone()),
+        }
     }
 
     /// Uses a connection until it ends.
     async fn serve(&mut self, connection: Arc<Connection>, stop: &CancellationToken) -> ConnectionEnd {
         let server = Arc::clone(&self.server);
         server.breaker.connected();
+        // One client uses a process in one way for everything.
+        let is_process = server.view.load().kind == BackendKind::Stdio;
+        if connection.is_stateless() || (is_process && self.environment.audience.is_one()) {
+            server.variants.main_serves_all();
+        }
         self.state.send_modify(|state| {
             state.connection = Some(Arc::clone(&connection));
             state.connections += 1;

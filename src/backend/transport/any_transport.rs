@@ -69,6 +69,11 @@ impl Transport {
         self.pending().is_busy()
     }
 
+    /// Completes when the server has an answer to everything that it has asked so far.
+    pub(crate) async fn questions_answered(&self) {
+        self.pending().questions_answered().await;
+    }
+
     /// Completes when the transport has closed, with the reason.
     pub(crate) async fn closed(&self) -> String {
         match self {

@@ -26,7 +26,7 @@ const ABANDONED_TTL: Duration = Duration::from_secs(60);
 const MAX_ABANDONED: usize = 1024;
 /// Open questions of a server, per call and per connection.
 const MAX_QUESTIONS_PER_CALL: usize = 32;
-const MAX_QUESTIONS_PER_CONNECTION: usize = 256;
+const MAX_QUESTIONS_PER_CONNECTION: u32 = 256;
 
 /// Before the handshake the server may ask nothing.
 const NO_QUESTIONS: QuestionTerms = QuestionTerms {
@@ -107,7 +107,7 @@ impl PendingRequests {
             question_terms: OnceLock::new(),
             abandoned: Mutex::default(),
             sole_client: OnceLock::new(),
-            question_permits: Arc::new(Semaphore::new(MAX_QUESTIONS_PER_CONNECTION)),
+            question_permits: Arc::new(Semaphore::new(MAX_QUESTIONS_PER_CONNECTION as usize)),
         })
     }
 
@@ -260,6 +260,11 @@ impl PendingRequests {
             Inbound::Response(_) | Inbound::Handled => {}
         }
         None
+    }
+
+    /// Completes when the server has an answer to everything that it has asked so far.
+    pub(crate) async fn questions_answered(&self) {
+        let _ = self.question_permits.acquire_many(MAX_QUESTIONS_PER_CONNECTION).await;
     }
 
     /// Answers a request of the server in the background. `send` sends the answer.

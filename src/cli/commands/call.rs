@@ -15,7 +15,7 @@ use crate::cli::{output, terminal};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::json::Raw;
-use crate::model::{ItemKind, Principal, SurfaceKey};
+use crate::model::{ClientProfile, ItemKind, Principal, SurfaceKey};
 use crate::server::Identity;
 use crate::surface::Surface;
 
@@ -74,7 +74,8 @@ async fn call(
         Some(sub) => Identity::new(&args.source.load()?.config.tokens).named(sub),
         None => Identity::local_user(&setup::options(false)?.variables),
     };
-    let view = SurfaceHandle::of(SurfaceKey { principal: principal.clone(), client: Arc::default() });
+    let view =
+        SurfaceHandle::of(SurfaceKey { principal: principal.clone(), client: Arc::default() }, ClientProfile::TERMINAL);
     let surface = match &args.as_user {
         Some(_) => gateway.surface(&view).await.map_err(|error| CommandFailure::from(error.as_ref()))?,
         None => surface,

@@ -39,7 +39,7 @@ pub(crate) struct ServeArgs {
 
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
-    let options = setup::options(loaded.bundled)?;
+    let options = GatewayOptions { sole_client: args.http.is_none(), ..setup::options(loaded.bundled)? };
     let runtime = setup::runtime()?;
     let outcome = runtime.block_on(serve(args, loaded, options));
     // A thread may still block in a read of standard input; do not wait for it.

@@ -8,20 +8,25 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{Peer, Question};
+use crate::backend::{Peer, Question, SoleClient};
 use crate::json::{Raw, RawRef, raw};
-use crate::model::{Abilities, Owner};
+use crate::model::{Abilities, ClientProfile, Era, Owner};
 use crate::wire::{LoggingLevel, RpcError};
 use dialog::Dialog;
 use progress::ProgressLine;
 
-/// The questions that the user at the terminal can answer.
-pub(super) fn abilities() -> Abilities {
-    Abilities { form: is_interactive(), ..Abilities::default() }
+/// The user at the terminal as the only client. Servers list for this client whatever can be asked now.
+pub(super) fn client() -> SoleClient {
+    SoleClient { profile: ClientProfile::TERMINAL, peer: None }
+}
+
+/// The questions that the user at the terminal can answer now.
+fn askable() -> Abilities {
+    if is_interactive() { ClientProfile::TERMINAL.abilities } else { Abilities::NONE }
 }
 
 /// Whether the command can ask on standard error and read the answer from standard input.
@@ -32,15 +37,14 @@ fn is_interactive() -> bool {
 /// The user at the terminal, if standard error is a terminal.
 pub(super) fn user() -> Option<Arc<TerminalUser>> {
     let visible = std::io::stderr().is_terminal();
-    visible.then(|| {
-        Arc::new(TerminalUser { owner: Owner::new_session(), abilities: abilities(), progress: Arc::default() })
-    })
+    visible
+        .then(|| Arc::new(TerminalUser { owner: Owner::new_session(), askable: askable(), progress: Arc::default() }))
 }
 
 #[derive(Debug)]
 pub(super) struct TerminalUser {
     owner: Owner,
-    abilities: Abilities,
+    askable: Abilities,
     progress: Arc<ProgressLine>,
 }
 
@@ -56,8 +60,12 @@ impl Peer for TerminalUser {
         &self.owner
     }
 
+    fn era(&self) -> Era {
+        Era::Session
+    }
+
     fn abilities(&self) -> Abilities {
-        self.abilities
+        ClientProfile::TERMINAL.abilities
     }
 
     fn wants_progress(&self) -> bool {
@@ -84,11 +92,11 @@ impl Peer for TerminalUser {
     }
 
     fn supports_form(&self, _: &Question) -> bool {
-        self.abilities.form
+        self.askable.form
     }
 
     fn askable(&self) -> Abilities {
-        self.abilities
+        self.askable
     }
 
     fn declared(&self) -> Option<&RawRef> {
@@ -122,5 +130,12 @@ impl Peer for TerminalUser {
 
 fn answer(question: &Question, dialog: &mut Dialog<impl std::io::BufRead, impl std::io::Write>) -> Raw {
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
-    raw(&dialog.answer(params["message"].as_str().unwrap_or_default(), &params["requestedSchema"]))
+    let message = params["message"].as_str().unwrap_or_default();
+    match params["url"].as_str().filter(|_| params["mode"] == "url") {
+        Some(url) => {
+            let agreed = dialog.answer(&format!("{message}\nopen this address: {url}"), &Value::Null);
+            raw(&json!({"action": agreed["action"]}))
+        }
+        None => raw(&dialog.answer(message, &params["requestedSchema"])),
+    }
 }

@@ -89,7 +89,9 @@ impl Installation {
         let applied = self.lock();
         let servers = config.servers.iter().filter(|(_, server)| !server.disabled).map(|(name, server)| {
             let running = now.backend(name).filter(|_| applied.servers.runs(name, server));
-            running.cloned().unwrap_or_else(|| Arc::new(idle_view(name, server, &self.environment.cache)))
+            running.cloned().unwrap_or_else(|| {
+                Arc::new(idle_view(name, server, &self.environment.cache, self.environment.main_profile()))
+            })
         });
         let local = prepared.local.backends().map(|extension| extension.view());
         Snapshot { backends: servers.chain(local).collect(), ..now.clone() }

@@ -15,7 +15,7 @@ use super::task_ids;
 use super::task_ids::TaskIds;
 use crate::backend::{Peer, Question};
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{Abilities, Owner, is_protocol_method};
+use crate::model::{Abilities, Era, Owner, is_protocol_method};
 use crate::wire::{LoggingLevel, Revision, RpcError, encode, key, without_reserved};
 
 /// The request that currently carries the call. A stateless client sends a new request for every round of a call.
@@ -120,6 +120,10 @@ impl ClientPeer {
 impl Peer for ClientPeer {
     fn owner(&self) -> &Owner {
         &self.client.owner
+    }
+
+    fn era(&self) -> Era {
+        self.client.revision.era()
     }
 
     fn abilities(&self) -> Abilities {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::sink::MessageSink;
 use crate::json::Raw;
@@ -18,6 +18,8 @@ type ResponseOutcome = Result<Raw, RpcError>;
 #[derive(Debug, Default)]
 pub(crate) struct PendingQuestions {
     open: Mutex<HashMap<u64, oneshot::Sender<ResponseOutcome>>>,
+    /// Whether questions wait until the client has completed its handshake.
+    held: watch::Sender<bool>,
 }
 
 impl PendingQuestions {
@@ -32,6 +34,7 @@ impl PendingQuestions {
                 "cannot ask the client: it accepts a single JSON response and no event stream",
             ));
         }
+        let _ = self.held.subscribe().wait_for(|held| !held).await;
         // Ids are unique in the process, so that a late response cannot be taken for the response to another question.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -43,6 +46,16 @@ impl PendingQuestions {
         let answer = answer.await;
         open.sent = false;
         answer.unwrap_or_else(|_| Err(RpcError::internal("the session ended")))
+    }
+
+    /// Questions wait from now on.
+    pub(crate) fn hold(&self) {
+        self.held.send_replace(true);
+    }
+
+    /// Sends the questions that waited.
+    pub(crate) fn release(&self) {
+        self.held.send_if_modified(|held| std::mem::take(held));
     }
 
     /// Hands a response to the call that asked. A response to an unknown id is dropped.

@@ -12,7 +12,7 @@ use super::sink::MessageSink;
 use super::subscriptions::SessionSubscriptions;
 use crate::gateway::SurfaceHandle;
 use crate::json::RawRef;
-use crate::model::{Abilities, ClientInfo, Owner, Principal, SurfaceKey};
+use crate::model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, SurfaceKey};
 use crate::wire::Revision;
 
 /// A client with a session, or the sender of one stateless request.
@@ -42,8 +42,13 @@ pub(crate) struct Client {
 }
 
 /// A handle on the surface for this principal and client.
-pub(crate) fn surface_handle(principal: &Principal, info: &Arc<ClientInfo>) -> Arc<SurfaceHandle> {
-    Arc::new(SurfaceHandle::of(SurfaceKey { principal: principal.clone(), client: Arc::clone(info) }))
+pub(crate) fn surface_handle(
+    principal: &Principal,
+    info: &Arc<ClientInfo>,
+    profile: ClientProfile,
+) -> Arc<SurfaceHandle> {
+    let key = SurfaceKey { principal: principal.clone(), client: Arc::clone(info) };
+    Arc::new(SurfaceHandle::of(key, profile))
 }
 
 impl Client {
@@ -52,7 +57,7 @@ impl Client {
         let info = Arc::new(info);
         Client {
             revision,
-            surface_handle: surface_handle(&principal, &info),
+            surface_handle: surface_handle(&principal, &info, ClientProfile { era: revision.era(), abilities }),
             seen_surface: Some(Arc::default()),
             principal,
             owner: Owner::new_session(),
@@ -72,9 +77,21 @@ impl Client {
         Client { subscriptions: Some(SessionSubscriptions::new(sink)), ..self }
     }
 
+    /// What decides which connections to servers the client uses.
+    pub(crate) fn profile(&self) -> ClientProfile {
+        ClientProfile { era: self.revision.era(), abilities: self.abilities }
+    }
+
     /// The capabilities that a stateless client declared with this request.
     pub(crate) fn declared(&self) -> Option<&RawRef> {
         self.info.capabilities.as_deref().filter(|_| self.revision.is_stateless())
+    }
+
+    /// The client has completed its handshake and may be asked.
+    pub(crate) fn release_questions(&self) {
+        if let Some(questions) = &self.questions {
+            questions.release();
+        }
     }
 
     /// Ends the session: pending questions fail, subscriptions stop.

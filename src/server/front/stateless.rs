@@ -6,7 +6,7 @@ use ::http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::json;
 
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{Abilities, ClientInfo, Owner, Principal, is_protocol_method};
+use crate::model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, is_protocol_method};
 use crate::server::client::log_level::ClientLogLevel;
 use crate::server::client::state::{Client, surface_handle};
 use crate::surface::Surface;
@@ -101,13 +101,14 @@ pub(super) fn admit(
         implementation: meta.client_info.map(RawRef::to_owned),
         capabilities: meta.capabilities.map(RawRef::to_owned),
     });
+    let abilities = abilities(info.capabilities.as_deref());
     Ok(Client {
         revision,
-        surface_handle: surface_handle(&principal, &info),
+        surface_handle: surface_handle(&principal, &info, ClientProfile { era: revision.era(), abilities }),
         seen_surface: None,
         principal,
         owner,
-        abilities: abilities(info.capabilities.as_deref()),
+        abilities,
         info,
         headers: Arc::default(),
         level: ClientLogLevel::Request(level),

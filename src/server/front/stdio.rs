@@ -9,12 +9,14 @@ use tokio::sync::mpsc;
 
 use super::batch;
 use super::stateless::admit;
+use crate::backend::SoleClient;
 use crate::json::Raw;
-use crate::model::{Owner, Principal};
+use crate::model::{ClientProfile, Owner, Principal};
 use crate::server::Server;
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::links::Links;
 use crate::server::client::list_changes::{ComparisonCache, SurfaceChanges};
+use crate::server::client::peer::{AskBy, ClientPeer};
 use crate::server::client::sink::MessageSink;
 use crate::server::client::state::{Client, surface_handle};
 use crate::server::era::detect;
@@ -131,9 +133,10 @@ impl StdioFront {
             Ok(Message::Notification(notification)) => {
                 self.in_flight.take_notification(&notification);
                 match self.session() {
+                    Some(client) if notification.method == "notifications/initialized" => client.release_questions(),
                     Some(client) => vendor::forward_session_notification(&self.server, &notification, &client),
                     None => {
-                        let handle = surface_handle(&self.principal, &Arc::default());
+                        let handle = surface_handle(&self.principal, &Arc::default(), ClientProfile::default());
                         vendor::forward_notification(&self.server, &notification, &handle);
                     }
                 }
@@ -184,10 +187,19 @@ impl StdioFront {
         if detect::is_stateless(request, None) {
             let client = admit(request, None, self.principal.clone(), Some(self.owner.clone()))
                 .map_err(|refusal| refusal.error)?;
+            if !self.server.gateway.is_introduced() {
+                self.server.gateway.introduce(SoleClient { profile: client.profile(), peer: None });
+            }
             return Ok(Arc::new(Client { links: Some(Arc::clone(&self.links)), ..client }));
         }
         match self.session() {
-            Some(client) => Ok(client),
+            Some(client) => {
+                // A client that calls has completed its handshake, even if it did not say so.
+                if request.method != "ping" {
+                    client.release_questions();
+                }
+                Ok(client)
+            }
             // `ping` is allowed before the handshake.
             None if request.method == "ping" => Ok(Arc::new(Handshake::default().client(self.principal.clone()))),
             None => {
@@ -205,10 +217,10 @@ impl StdioFront {
     async fn initialize(&self, request: &Request) {
         match initialize::negotiate(request) {
             Ok(handshake) => {
-                self.server.gateway.sole_client(handshake.abilities);
                 let links = Some(Arc::clone(&self.links));
                 let client = Client { links, ..handshake.client(self.principal.clone()) };
                 let client = Arc::new(client.with_sink(MessageSink::Queue(self.lines.clone())));
+                self.introduce(&client);
                 self.server.clients.add(Arc::downgrade(&client));
                 let new = Arc::clone(&client);
                 let old = self.session.lock().replace(new);
@@ -220,6 +232,15 @@ impl StdioFront {
             }
             Err(error) => self.send(encode::error(Some(&request.id), &error)).await,
         }
+    }
+
+    /// Tells the servers of the client of a session. They may ask it as soon as its own handshake is complete.
+    fn introduce(&self, client: &Arc<Client>) {
+        if let Some(questions) = &client.questions {
+            questions.hold();
+        }
+        let peer = ClientPeer::new(client, &MessageSink::Queue(self.lines.clone()), AskBy::Request);
+        self.server.gateway.introduce(SoleClient { profile: client.profile(), peer: Some(peer) });
     }
 
     async fn handle_batch(self: &Arc<Self>, items: Result<Vec<Raw>, MessageError>) {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::backend::TASKS_EXTENSION;
 use crate::gateway::SurfaceHandle;
-use crate::model::ServerInfo;
 use crate::model::Snapshot;
+use crate::model::{ServerInfo, capability_of};
 use crate::server::Server;
 use crate::surface::Surface;
 use crate::wire::Revision;
@@ -28,7 +28,7 @@ const NEED_PROXY_SUPPORT: [&str; 2] = ["logging", "tasks"];
 /// handshake waits for its run for this client.
 pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
     let gateway = &server.gateway;
-    let now = gateway.surface_now(handle);
+    let now = gateway.surface_now(handle).filter(|_| gateway.is_prepared(handle.profile()));
     let has_run = || gateway.watch().borrow().surface.is_some();
     if now.is_some() || !(has_run() || gateway.snapshot().backends.len() == 1) {
         return now;
@@ -55,7 +55,7 @@ pub(super) fn supports_tasks(server: &Server, revision: Revision) -> bool {
 
 /// Whether a method belongs to a capability that a mirrored server does not declare.
 pub(super) fn lacks(surface: &Surface, method: &str) -> bool {
-    let (Some(capability), Some(only)) = (required_capability(method), surface.mirrors()) else { return false };
+    let (Some(capability), Some(only)) = (capability_of(method), surface.mirrors()) else { return false };
     let declared = only.info.capabilities.get(capability);
     match method {
         "resources/subscribe" | "resources/unsubscribe" => {
@@ -77,7 +77,7 @@ fn supported(revision: Revision, snapshot: &Snapshot) -> Value {
         "logging": {},
     });
     let has_extension = |info: &ServerInfo| info.capabilities["extensions"].get(TASKS_EXTENSION).is_some();
-    let any = |has: &dyn Fn(&ServerInfo) -> bool| snapshot.backends.iter().any(|backend| has(&backend.info));
+    let any = |has: &dyn Fn(&ServerInfo) -> bool| snapshot.infos().any(has);
     if revision.is_stateless() && any(&has_extension) {
         supported["extensions"] = json!({TASKS_EXTENSION: {}});
     }
@@ -90,23 +90,11 @@ fn supported(revision: Revision, snapshot: &Snapshot) -> Value {
 /// The capabilities for several servers. They do not depend on what is published now: servers may connect later, and a
 /// session-based client reads the capabilities only once.
 fn aggregated(mut capabilities: Value, snapshot: &Snapshot) -> Value {
-    let apps = snapshot.backends.iter().find_map(|backend| backend.info.capabilities["extensions"].get(APPS));
+    let apps = snapshot.infos().find_map(|info| info.capabilities["extensions"].get(APPS));
     if let Some(apps) = apps {
         capabilities["extensions"][APPS] = apps.clone();
     }
     capabilities
-}
-
-/// The capability that a method belongs to.
-fn required_capability(method: &str) -> Option<&'static str> {
-    Some(match method.split('/').next()? {
-        "tools" => "tools",
-        "resources" => "resources",
-        "prompts" => "prompts",
-        "completion" => "completions",
-        "logging" => "logging",
-        _ => return None,
-    })
 }
 
 /// The capabilities of a mirrored server, without those that the proxy does not support.

@@ -42,7 +42,7 @@ pub(super) fn list(
     let result = format!("{{\"{}\":{}{next}}}", kind.list_member(), page.items);
     let result = crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()))?;
     if client.revision.is_stateless() {
-        caching::list(client.revision, &result, server.gateway.cache_hint(surface, kind))
+        caching::list(client.revision, &result, server.gateway.cache_hint(surface, kind, client.profile()))
     } else {
         Ok(result)
     }

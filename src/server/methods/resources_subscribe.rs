@@ -66,8 +66,8 @@ pub(super) async fn add(
         }
     };
     let dispatcher = server.gateway.calls().dispatcher.clone();
-    let (owner, abilities, gone) = (client.owner.clone(), client.abilities, client.gone.clone());
-    let subscriber = Subscriber { owner, abilities, gone };
+    let (owner, gone) = (client.owner.clone(), client.gone.clone());
+    let subscriber = Subscriber { owner, profile: client.profile(), gone };
     updates.subscribe(&dispatcher, &subscriber, uri, source, linked).await
 }
 

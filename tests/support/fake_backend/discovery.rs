@@ -82,22 +82,23 @@ pub fn discover(options: &Options) -> String {
 
 fn capabilities(options: &Options, legacy: bool) -> String {
     let changed = if options.list_changed { r#""listChanged":true"# } else { "" };
-    let mut capabilities = Vec::new();
+    let mut capabilities: Vec<String> = Vec::new();
+    let lacks = |name: &str| !legacy && options.modern_lacks.iter().any(|lacking| lacking == name);
     if !options.no_tools {
         capabilities.push(format!(r#""tools":{{{changed}}}"#));
     }
     if legacy {
         capabilities.push(r#""logging":{}"#.to_owned());
     }
-    if options.resources {
+    if options.resources && !lacks("resources") {
         let subscribe = if options.subscribe { r#""subscribe":true"# } else { "" };
         let both: Vec<&str> = [subscribe, changed].into_iter().filter(|part| !part.is_empty()).collect();
         capabilities.push(format!(r#""resources":{{{}}}"#, both.join(",")));
     }
-    if options.prompts {
+    if options.prompts && !lacks("prompts") {
         capabilities.push(format!(r#""prompts":{{{changed}}}"#));
     }
-    if options.completions.is_some() {
+    if options.completions.is_some() && !lacks("completions") {
         capabilities.push(r#""completions":{}"#.to_owned());
     }
     if options.tasks {

@@ -78,8 +78,16 @@ async fn answer(shared: &Arc<Shared>, request: Request) {
         Some(_) => return request.outbox.refuse(&request.id, &Refusal::new(200, -32603, "refused for now")),
         None => {}
     }
+    let capability = request.method.split('/').next().unwrap_or_default();
+    let lacks = request.modern && shared.options.modern_lacks.iter().any(|name| name == capability);
     let outcome = match (request.method.as_str(), request.modern) {
-        ("initialize", false) => Ok(discovery::initialize(&shared.options, &request)),
+        (method, true) if lacks => Err(Refusal::new(404, -32601, format!("there is no method {method}"))),
+        ("initialize", false) => {
+            let asked =
+                request.parameter("capabilities").is_some_and(|declared| declared.get().contains("elicitation"));
+            shared.lock().form_clients.insert(request.session.clone(), asked);
+            Ok(discovery::initialize(&shared.options, &request))
+        }
         ("ping" | "logging/setLevel", false) => Ok("{}".to_owned()),
         ("server/discover", true) => Ok(discovery::discover(&shared.options)),
         ("tools/list", _) => listing::tools(shared, &request),

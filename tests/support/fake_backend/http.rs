@@ -143,6 +143,7 @@ async fn answer(shared: Arc<Shared>, mut request: Request, outgoing: Receiver) -
             let id = format!("session-{}-{}", std::process::id(), shared.next_number());
             let version = discovery::negotiated(options, &request);
             shared.lock().sessions.open(id.clone(), version);
+            request.session = Some(id.clone());
             session = Some(id);
         } else {
             let (id, version) = (request.header("mcp-session-id"), request.header("mcp-protocol-version"));
@@ -150,6 +151,7 @@ async fn answer(shared: Arc<Shared>, mut request: Request, outgoing: Receiver) -
             if let Err(refusal) = admitted {
                 return refuse(&request, refusal);
             }
+            request.session = request.header("mcp-session-id").map(str::to_owned);
         }
     }
     let (modern, calling) = (request.modern, request.method == "tools/call");

@@ -2,13 +2,23 @@
 
 use serde_json::value::RawValue;
 
-use crate::message::{Refusal, quoted};
+use crate::message::{CAPABILITIES_KEY, Refusal, quoted};
 use crate::options::Options;
 use crate::request::Request;
 use crate::shared::Shared;
 
 pub fn tools(shared: &Shared, request: &Request) -> Result<String, Refusal> {
-    let tools = shared.tools();
+    let mut tools = shared.tools();
+    if shared.options.poor_modern && request.modern {
+        tools.retain(|tool| !tool.get().contains(r#""name":"sample""#));
+    }
+    let can_be_asked = match request.modern {
+        true => request.meta(CAPABILITIES_KEY).is_some_and(|declared| declared.get().contains("elicitation")),
+        false => shared.lock().form_clients.get(&request.session).copied().unwrap_or_default(),
+    };
+    if shared.options.form_tool && can_be_asked {
+        tools.push(crate::catalog::tool("with_form", "Asks by a form.", ""));
+    }
     let pages = shared.options.pages.max(1);
     let page = page_number(request.text_parameter("cursor").as_deref())
         .filter(|page| *page < pages || shared.options.repeat_cursor || shared.options.endless_pages)

@@ -57,6 +57,12 @@ pub struct Options {
     pub vendor: bool,
     /// Two more tools that work as tasks, and the methods that go with them.
     pub tasks: bool,
+    /// In the modern era it cannot ask, sends no log messages, says less about errors and has one tool less.
+    pub poor_modern: bool,
+    /// Capabilities that only the legacy era has.
+    pub modern_lacks: Vec<String>,
+    /// Lists the tool `with_form` to clients that can be asked by forms.
+    pub form_tool: bool,
     /// Asks for the client's folders as soon as the handshake is over.
     pub asks_roots: bool,
 
@@ -126,6 +132,9 @@ impl Default for Options {
             no_tools: false,
             vendor: false,
             tasks: false,
+            poor_modern: false,
+            modern_lacks: Vec::new(),
+            form_tool: false,
             asks_roots: false,
             faults_file: None,
             exit_immediately: None,
@@ -198,6 +207,9 @@ impl Options {
             "--no-tools" => self.no_tools = true,
             "--vendor" => self.vendor = true,
             "--tasks" => self.tasks = true,
+            "--poor-modern" => self.poor_modern = true,
+            "--modern-lacks" => self.modern_lacks = rest.list(flag)?,
+            "--form-tool" => self.form_tool = true,
             "--asks-roots" => self.asks_roots = true,
             "--faults" => self.faults_file = Some(rest.text(flag)?),
             "--exit-immediately" => self.exit_immediately = Some(rest.number(flag)?),

@@ -14,6 +14,8 @@ pub struct Request {
     /// Header names in lower case; empty on stdio.
     pub headers: Vec<(String, String)>,
     pub http: bool,
+    /// The legacy session over HTTP.
+    pub session: Option<String>,
     pub modern: bool,
     pub outbox: Outbox,
     pub cancelled: CancellationToken,
@@ -30,6 +32,7 @@ impl Request {
             params: envelope.params,
             headers: Vec::new(),
             http: false,
+            session: None,
             modern: false,
             outbox,
             cancelled,

@@ -52,6 +52,8 @@ pub struct Inner {
     pub in_flight: HashMap<String, CancellationToken>,
     pub held: Vec<Held>,
     pub sessions: Sessions,
+    /// Whether the client of each session can be asked by forms.
+    pub form_clients: HashMap<Option<String>, bool>,
     pub old_streams: OldStreams,
     pub tasks: HashMap<String, crate::tasks::Task>,
     /// Replies whose stream was closed after a priming event, by the event's id.

@@ -11,8 +11,8 @@ use crate::author::testing::world::TestWorld;
 use crate::backend::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
 use crate::json::{Object, Raw, Schema, raw};
 use crate::model::{
-    BackendKind, BackendView, Definition, ItemKind, Lists, Owner, ServerInfo, Status, UriTemplate, error_result,
-    shaped, shaped_contents, shaped_messages,
+    BackendKind, BackendView, ClientProfile, Definition, ItemKind, Lists, Owner, ServerInfo, Status, UriTemplate,
+    error_result, shaped, shaped_contents, shaped_messages,
 };
 use crate::wire::{RpcError, code};
 
@@ -73,6 +73,7 @@ impl FakeBackend {
             lists: Arc::new(lists),
             start_time: None,
             reports: Arc::default(),
+            variants: Arc::default(),
         };
         FakeBackend { view: Arc::new(view), items: spec.items, world: Arc::clone(world), calls: Recording::default() }
     }
@@ -169,12 +170,16 @@ impl Backend for FakeBackend {
         Box::pin(ready(Err(CallError::no_subscriptions(&self.view.name))))
     }
 
-    fn cache_hint(&self, _: ItemKind) -> CacheHint {
+    fn cache_hint(&self, _: ItemKind, _: ClientProfile) -> CacheHint {
         CacheHint::default()
     }
 
     /// The lists of a fake server never change.
-    fn refresh(&self, _: ItemKind) -> BoxFuture<'_, ()> {
+    fn refresh(&self, _: ItemKind, _: ClientProfile) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn prepare(&self, _: ClientProfile) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
 

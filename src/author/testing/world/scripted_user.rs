@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::{Peer, Question};
 use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, RawRef, raw};
-use crate::model::{Abilities, Owner};
+use crate::model::{Abilities, Era, Owner};
 use crate::wire::{LoggingLevel, RpcError};
 
 const ELICIT: &str = "elicitation/create";
@@ -86,6 +86,10 @@ impl ScriptedUser {
 impl Peer for ScriptedUser {
     fn owner(&self) -> &Owner {
         &self.owner
+    }
+
+    fn era(&self) -> Era {
+        Era::Session
     }
 
     fn abilities(&self) -> Abilities {

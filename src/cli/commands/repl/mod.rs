@@ -33,6 +33,7 @@ pub(super) fn run(args: &ReplArgs) -> Result<(), CommandFailure> {
 async fn start_prompt(loaded: &LoadedConfig) -> Result<(), CommandFailure> {
     let options = setup::options(loaded.bundled)?;
     let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
+    gateway.introduce(crate::cli::terminal::client());
     spinner::with("starting the servers", gateway.servers_settled()).await;
     setup::report_missing(&gateway);
     let script_source = gateway::script_source(&loaded.config, None)?;

@@ -6,7 +6,7 @@ use ::http::{HeaderMap, StatusCode};
 
 use super::negotiate::{Accepts, is_json};
 use super::{HttpFront, SessionRefusal, session_id};
-use crate::model::Principal;
+use crate::model::{ClientProfile, Principal};
 use crate::server::client::state::surface_handle;
 use crate::server::era::detect;
 use crate::server::front::session::Session;
@@ -74,7 +74,7 @@ impl HttpFront {
             }
             Some(Err(refused)) => return refused.reply(None),
             None => {
-                let handle = surface_handle(principal, &Arc::default());
+                let handle = surface_handle(principal, &Arc::default(), ClientProfile::default());
                 vendor::forward_notification(&self.server, notification, &handle);
             }
         }

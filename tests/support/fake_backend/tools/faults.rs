@@ -63,6 +63,8 @@ pub async fn rpc_error(call: &Call) {
 
 pub fn fail(call: &Call) {
     let message = call.argument::<String>("message").unwrap_or_else(|| "failed on demand".to_owned());
+    let is_poor = call.request.modern && call.shared.options.poor_modern;
+    let message = if is_poor { "internal error".to_owned() } else { message };
     let kind = if call.request.modern { r#","resultType":"complete""# } else { "" };
     call.answer(&format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true{kind}}}"#, quoted(&message)));
 }

@@ -36,6 +36,11 @@ pub async fn ping(call: &Call) {
 }
 
 async fn need(call: &Call, method: &str, params: &str, rounds: usize) {
+    if call.request.modern && call.shared.options.poor_modern {
+        return call.answer(
+            r#"{"content":[{"type":"text","text":"there is no way to ask"}],"isError":true,"resultType":"complete"}"#,
+        );
+    }
     if call.request.modern {
         return require_input(call, method, params, rounds);
     }

@@ -51,7 +51,9 @@ pub async fn stall(call: &Call) {
 /// With a `mark` the messages are texts that repeat it.
 pub fn flood(call: &Call) {
     let mark = mark(call);
-    for number in 1..=call.argument::<u32>("n").unwrap_or(100) {
+    let silent = call.request.modern && call.shared.options.poor_modern;
+    let count = if silent { 0 } else { call.argument::<u32>("n").unwrap_or(100) };
+    for number in 1..=count {
         let data = if mark.is_empty() { number.to_string() } else { quoted(&format!("{number}{mark}")) };
         let params = format!(r#"{{"level":"info","logger":"flood","data":{data}}}"#);
         call.request.outbox.notify("notifications/message", &params);

@@ -1,0 +1,173 @@
+//! What clients of other profiles than that of the main connection see of a server: the stateless leg of a server that is
+//! met in a session, with its lists and their age.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::freshness::Freshness;
+use crate::backend::connection::Environment;
+use crate::backend::transport::Signals;
+use crate::config::ServerConfig;
+use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, ViewVariant};
+
+/// The capabilities whose methods clients of both eras can call.
+const COMMON_CAPABILITIES: [&str; 4] = ["tools", "resources", "prompts", "completions"];
+
+/// Whether a server declares a capability in sessions that it does not declare to stateless clients.
+pub(super) fn misses_capability(session: &ServerInfo, stateless: &ServerInfo) -> bool {
+    COMMON_CAPABILITIES.iter().any(|capability| session.declares(capability) && !stateless.declares(capability))
+}
+
+/// Whether a server that is met in a session speaks the stateless era as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LegState {
+    Unknown,
+    /// What an earlier process found out.
+    Cached(bool),
+    Known(bool),
+}
+
+/// The lists of one variant: their age, and the signals of the connection they come from.
+#[derive(Debug)]
+pub(crate) struct VariantLists {
+    pub(crate) freshness: Freshness,
+    pub(super) signals: Arc<Signals>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Variants {
+    name: Arc<str>,
+    config: ServerConfig,
+    environment: Environment,
+    view: Arc<ArcSwap<BackendView>>,
+    stateless: watch::Sender<LegState>,
+    lists: Mutex<HashMap<ClientProfile, Arc<VariantLists>>>,
+    /// Held while the stateless leg is looked for.
+    pub(super) looking: tokio::sync::Mutex<()>,
+}
+
+impl Variants {
+    pub(super) fn new(
+        name: &Arc<str>,
+        config: &ServerConfig,
+        environment: &Environment,
+        view: &Arc<ArcSwap<BackendView>>,
+    ) -> Self {
+        let known = environment.cache.load(name, config).unwrap_or_default();
+        let state = match known.exact(ClientProfile::STATELESS) {
+            Some(_) => LegState::Cached(true),
+            None if known.absent.contains(&Era::Stateless) => LegState::Cached(false),
+            None => LegState::Unknown,
+        };
+        Variants {
+            name: Arc::clone(name),
+            config: config.clone(),
+            environment: environment.clone(),
+            view: Arc::clone(view),
+            stateless: watch::Sender::new(state),
+            lists: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub(super) fn stateless_leg(&self) -> LegState {
+        *self.stateless.borrow()
+    }
+
+    /// Waits until it is known whether the server has a stateless leg, and what it lists there.
+    pub(super) async fn stateless_leg_known(&self) {
+        let mut state = self.stateless.subscribe();
+        let _ = state.wait_for(|state| matches!(state, LegState::Known(_))).await;
+    }
+
+    /// The age of the lists that clients of this profile see. `None` if they see those of the main connection.
+    pub(crate) fn lists(&self, profile: ClientProfile) -> Option<Arc<VariantLists>> {
+        let view = self.view.load();
+        let variant = view.variant(profile)?;
+        self.lists.lock().get(&variant.profile).cloned()
+    }
+
+    /// The lists of a variant come from a new connection from now on.
+    pub(super) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> Arc<VariantLists> {
+        let lists = Arc::new(VariantLists { freshness: Freshness::default(), signals: Arc::clone(signals) });
+        self.lists.lock().insert(profile, Arc::clone(&lists));
+        lists
+    }
+
+    /// Publishes the lists of a variant and saves them to the cache. Returns false if clients of this profile are better
+    /// served by the main connection: a process is used in one way for everything, so it must not miss a capability.
+    pub(super) async fn publish(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) -> bool {
+        let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) };
+        self.save({
+            let variant = variant.clone();
+            move |cache, name, config| cache.save(name, config, variant)
+        })
+        .await;
+        let main = self.view.load();
+        let is_useful = main.kind == BackendKind::Http || !misses_capability(&main.info, info);
+        if is_useful {
+            self.replace(profile, Some(variant));
+        } else {
+            self.replace(profile, None);
+        }
+        self.settle(profile.era, is_useful);
+        is_useful
+    }
+
+    /// The server does not speak the stateless era.
+    pub(super) async fn has_no_stateless_leg(&self) {
+        self.save(|cache, name, config| {
+            cache.change(name, config, |known| {
+                if !known.absent.contains(&Era::Stateless) {
+                    known.absent.push(Era::Stateless);
+                }
+                known.entries.retain(|entry| entry.profile.era != Era::Stateless);
+            })
+        })
+        .await;
+        self.replace(ClientProfile::STATELESS, None);
+        self.settle(Era::Stateless, false);
+    }
+
+    /// The main connection serves clients of both eras, and there is no other leg.
+    pub(super) fn main_serves_all(&self) {
+        self.replace(ClientProfile::STATELESS, None);
+        self.settle(Era::Stateless, false);
+    }
+
+    fn settle(&self, era: Era, is_used: bool) {
+        if era == Era::Stateless {
+            self.stateless.send_replace(LegState::Known(is_used));
+        }
+    }
+
+    fn replace(&self, profile: ClientProfile, variant: Option<ViewVariant>) {
+        let before = self.view.rcu(|view| {
+            let mut variants = Vec::clone(&view.variants);
+            variants.retain(|other| other.profile != profile);
+            variants.extend(variant.clone());
+            BackendView { variants: Arc::new(variants), ..BackendView::clone(view) }
+        });
+        if before.variants != self.view.load().variants {
+            self.environment.changes.notify_one();
+        }
+    }
+
+    /// Changes the cache. Completes when the change is on disk.
+    async fn save(
+        &self,
+        change: impl FnOnce(&crate::backend::connection::Cache, &str, &ServerConfig) -> std::io::Result<()> + Send + 'static,
+    ) {
+        let (cache, name, config) = (self.environment.cache.clone(), Arc::clone(&self.name), self.config.clone());
+        let saving = tokio::task::spawn_blocking(move || {
+            if let Err(error) = change(&cache, &name, &config) {
+                tracing::debug!(server = %name, %error, "cannot save the lists to the cache");
+            }
+        });
+        let _ = saving.await;
+    }
+}

@@ -1,0 +1,33 @@
+//! What servers show clients of other profiles than that of their main connections. It is found out when the first such
+//! client comes.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::Gateway;
+use crate::model::{ClientProfile, Era};
+
+/// Maximum time that the first client of a profile waits. What arrives later is announced by `list_changed`.
+const PREPARATION_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Gateway {
+    /// Whether the present servers were asked what clients of this profile see.
+    pub fn is_prepared(&self, profile: ClientProfile) -> bool {
+        // Generations begin with 1.
+        profile.era == Era::Session || self.prepared.load(Ordering::Relaxed) == self.installed.backend_set.generation()
+    }
+
+    /// Asks the servers what clients of this profile see, and waits until the shared surface knows it.
+    pub(super) async fn prepare(&self, profile: ClientProfile) {
+        let members = self.installed.backend_set.members().load_full();
+        let prepared = async {
+            futures::future::join_all(members.backends.iter().map(|backend| backend.prepare(profile))).await;
+            self.caught_up().await;
+        };
+        if tokio::time::timeout(PREPARATION_TIMEOUT, prepared).await.is_err() {
+            tracing::debug!(?profile, "some servers did not say in time what such clients see");
+        }
+        // Not before the end: a second client waits as well.
+        self.prepared.store(members.generation, Ordering::Relaxed);
+    }
+}
