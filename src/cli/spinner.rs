@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
+use super::output;
+
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// Shows a spinner on the terminal until `work` completes. Without a terminal, it shows nothing.
@@ -10,6 +12,7 @@ pub(super) async fn with<T>(label: &str, work: impl Future<Output = T>) -> T {
     if !std::io::stderr().is_terminal() {
         return work.await;
     }
+    let label = output::one_line(label);
     let mut work = std::pin::pin!(work);
     for frame in FRAMES.iter().cycle() {
         tokio::select! {

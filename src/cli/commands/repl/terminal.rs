@@ -17,6 +17,7 @@ use crate::author::prompt::{PromptOutput, PromptUi, StatementBuffer, completions
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup};
 use crate::diagnostic::Diagnostic;
+use crate::foreign_text::visible;
 use crate::gateway::Gateway;
 
 const HISTORY_SIZE: usize = 1000;
@@ -103,7 +104,10 @@ impl Completer for PromptHelper {
 
     fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let names = self.names.lock();
-        Ok(completions(&line[..position], &self.gateway, &self.root, &names))
+        let (start, mut found) = completions(&line[..position], &self.gateway, &self.root, &names);
+        // The editor prints them as they are.
+        found.retain(|name| visible(name) == name.as_str());
+        Ok((start, found))
     }
 }
 
