@@ -13,6 +13,8 @@ pub mod control;
 pub mod diagnostic;
 // Handlers as fibers on a few worker threads, and everything else that schedules them.
 pub mod fiber;
+// Text of others, made harmless where people read it.
+pub mod foreign_text;
 // Raw values, edits of one member, canonical form, digest, schemas.
 pub mod json;
 // Child processes: groups, environment, watchdog; files replaced atomically.

@@ -38,7 +38,9 @@ async fn call_asks_on_the_terminal_and_goes_on_with_the_answer() {
     let accepted = call("maybe\nyes\n\nbecause\n0\n\nn\n").await.expect(0);
     let content = json!({"why": "because", "count": 2, "sure": false});
     assert_eq!(accepted.json()["structuredContent"], json!({"action": "accept", "content": content}));
-    for part in ["Order [2Jit?\r\n", "why (text): ", "count (whole number) [2]: ", "`count`", "sure (yes or no): "] {
+    for part in
+        ["Order \\u{1b}[2Jit?\r\n", "why (text): ", "count (whole number) [2]: ", "`count`", "sure (yes or no): "]
+    {
         assert!(accepted.stderr.contains(part), "{part} is not in\n{}", accepted.stderr);
     }
     let declined = call("n\n").await.expect(0);

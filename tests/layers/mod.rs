@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// A module uses lower layers only, and modules of one layer do not use each other.
 const LAYERS: [&[&str]; 11] = [
-    &["backoff", "control", "diagnostic", "fiber", "json", "process", "seal", "watch"],
+    &["backoff", "control", "diagnostic", "fiber", "foreign_text", "json", "process", "seal", "watch"],
     &["model"],
     &["store", "host_io"],
     &["wire", "script", "config", "typings"],
