@@ -32,6 +32,7 @@ mod on_request;
 mod other_clients;
 mod other_methods;
 mod pagination;
+mod policy;
 mod presets;
 mod probing;
 mod progress;

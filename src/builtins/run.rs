@@ -13,7 +13,7 @@ use super::metadata::Metadata;
 use super::session::World;
 use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::{Snapshot, SurfaceKey};
+use crate::model::{ItemKind, Snapshot, SurfaceKey};
 use crate::sandbox::Workers;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
 
@@ -122,6 +122,8 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
                 continue;
             };
             let Some(metadata) = metadata.downcast_ref::<Metadata>() else { continue };
+            let is_tool = metadata.kind == ItemKind::Tool;
+            let checks = is_tool.then(|| metadata.tool_checks(handler.to_value(), &world.snapshot));
             let handler = match handler.downcast_ref::<BackendHandler>() {
                 Some(backend) => Handler::Backend(backend.target.clone()),
                 None => {
@@ -134,6 +136,8 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
                 definition: metadata.definition.clone(),
                 handler,
                 origin: metadata.origin.clone(),
+                checks,
+                bound: metadata.bound.clone(),
             });
         }
         dict

@@ -10,14 +10,14 @@ use tokio_util::sync::CancellationToken;
 use super::asking::{self, WaitingMemory};
 use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
-use super::handler_run::{HandlerRun, HandlerWork, failed, malformed};
+use super::handler_run::{HandlerRun, HandlerWork, ambiguous, failed, malformed};
 use super::host::RequestHost;
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
 use crate::backend::{BackendCall, CallError, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
-use crate::json::{Object, Raw, raw};
+use crate::json::{Object, Raw, check_unique_keys, raw};
 use crate::model::{ItemKind, Principal, RequestInfo};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
@@ -59,7 +59,11 @@ impl Calls {
         match &entry.handler {
             Handler::Backend(target) => {
                 let is_in_process = self.dispatcher.is_in_process(&target.backend);
-                if !is_in_process && let Some(answer) = self.admit(request, &call).await? {
+                if !entry.param_headers().is_empty() {
+                    // Arguments are read to make or check their headers.
+                    check_arguments_are_unique(&call)?;
+                }
+                if !is_in_process && let Some(answer) = self.admit(request, &call, entry.checks_arguments()).await? {
                     return Ok(answer);
                 }
                 // A URI that matches a template is passed on as it is. Every other item has a key of its own on the
@@ -90,20 +94,26 @@ impl Calls {
 
     /// Reads a resource that is not published, from the backend whose result linked to it.
     async fn unlisted(&self, request: &RequestContext, call: ItemCall, backend: &Arc<str>) -> Result<Raw, CallError> {
-        if let Some(answer) = self.admit(request, &call).await? {
+        if let Some(answer) = self.admit(request, &call, false).await? {
             return Ok(answer);
         }
         let (method, accepts_task) = (call.kind.use_method().into(), call.accepts_task);
         self.forward(request, Forward { backend, method, params: call.params, accepts_task, timeout: None }).await
     }
 
-    /// Runs the script's `on_request` for an item that has no script handler. Returns `None` if the call may proceed,
-    /// and the result if `on_request` has answered the call itself.
-    async fn admit(&self, request: &RequestContext, call: &ItemCall) -> Result<Option<Raw>, CallError> {
-        if call.admitted || request.surface.on_request().is_none() {
+    /// Runs the script's `on_request` for an item that has no script handler, and checks its arguments if the script
+    /// changed its schema. Returns `None` if the call may proceed, and the result if it must not or `on_request` has
+    /// answered the call itself.
+    async fn admit(
+        &self,
+        request: &RequestContext,
+        call: &ItemCall,
+        checks_arguments: bool,
+    ) -> Result<Option<Raw>, CallError> {
+        if call.admitted || !(checks_arguments || request.surface.on_request().is_some()) {
             return Ok(None);
         }
-        let run = HandlerRun::new(request, HandlerWork::Hook, call.clone());
+        let run = HandlerRun::new(request, HandlerWork::Admission, call.clone());
         Box::pin(self.handle(request, run)).await
     }
 
@@ -218,6 +228,12 @@ impl Calls {
             failed(kind, format!("the handler of `{name}` did not finish: {error}"), None).map(Some)
         })
     }
+}
+
+/// Refuses arguments with duplicate keys.
+fn check_arguments_are_unique(call: &ItemCall) -> Result<(), CallError> {
+    let params = Object::of(&call.params).map_err(malformed)?;
+    params.get("arguments").map_or(Ok(()), |arguments| check_unique_keys(arguments).map_err(ambiguous))
 }
 
 fn nothing_ran() -> CallError {

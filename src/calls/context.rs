@@ -79,10 +79,12 @@ pub struct ItemCall {
 }
 
 impl ItemCall {
-    pub fn new(kind: ItemKind, key: &str, params: Raw) -> Self {
+    /// A call of an item by a name or URI that a client uses for it. The call goes by the published name, so that everything
+    /// which decides about it sees the same name.
+    pub fn new(surface: &Surface, kind: ItemKind, key: &str, params: Raw) -> Self {
         ItemCall {
             kind,
-            key: key.to_owned(),
+            key: surface.published_key(kind, key).to_owned(),
             params,
             unlisted_on: None,
             accepts_task: false,

@@ -9,10 +9,11 @@ use super::host::RequestHost;
 use super::progress::RequestProgress;
 use crate::backend::CallError;
 use crate::builtins::Handler;
-use crate::json::{Object, Raw, RawRef, quote};
+use crate::json::{Object, ObjectError, Raw, RawRef, check_unique_keys};
 use crate::model::{ItemKind, ItemRef, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{CallOptions, Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
 use crate::surface::{PublishedItem, Surface, arguments_value};
+use crate::wire::RpcError;
 
 /// The error of a handler that ran again after a question and did not repeat all recorded effects.
 const DIVERGED: &str =
@@ -33,8 +34,8 @@ pub(super) enum HandlerWork {
     Script(Function),
     /// An item of an extension that is published unchanged, with the params under the extension's own name for it.
     Local(ItemRef, Raw),
-    /// Nothing: only `on_request` runs.
-    Hook,
+    /// Nothing: `on_request` runs, and the arguments are checked if the script changed the tool's schema.
+    Admission,
 }
 
 impl HandlerRun {
@@ -66,11 +67,11 @@ impl HandlerRun {
         self.call.journal.take()
     }
 
-    /// Runs the handler. Returns `None` if only `on_request` ran, and admitted the call.
+    /// Runs the handler. Returns `None` if there is none, and the call was admitted.
     pub(super) fn run(&self, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallError> {
         let outcome = match &self.work {
             HandlerWork::Script(function) => self.script(Some(function), host),
-            HandlerWork::Hook => self.script(None, host),
+            HandlerWork::Admission => self.script(None, host),
             HandlerWork::Local(target, params) => match self.script(None, host) {
                 Ok(None) => local(target, params, host).map(Some),
                 answered => answered,
@@ -85,15 +86,21 @@ impl HandlerRun {
         }
     }
 
-    /// Runs `on_request`, if there is one, and then the function.
+    /// Runs `on_request`, if there is one, checks the arguments, and then runs the function.
     fn script(&self, function: Option<&Function>, host: &Arc<RequestHost>) -> Result<Option<Raw>, CallError> {
         let params = Object::of(&self.call.params).map_err(malformed)?;
         let (entry, sent) = (self.surface.find(self.call.kind, &self.call.key), params.get("arguments"));
         let hook = self.surface.on_request();
+        let checks = entry.is_some_and(PublishedItem::checks_arguments);
+        if let Some(sent) = sent.filter(|_| hook.is_some() || function.is_some() || checks) {
+            // The server must get what is checked here.
+            check_unique_keys(sent).map_err(ambiguous)?;
+        }
         let checked = match (function, entry) {
             (Some(function), Some(entry)) => {
                 handler_arguments(entry, &self.call.key, sent).map(|checked| Some((function, checked)))
             }
+            (None, Some(entry)) if checks => checked_arguments(entry, sent).map(|_| None),
             _ => Ok(None),
         };
         let (function, arguments) = match (&checked, hook) {
@@ -160,24 +167,8 @@ fn checked_arguments(entry: &PublishedItem, arguments: Option<&RawRef>) -> Resul
         Ok(value @ Value::Object(_)) => value,
         _ => return Err(format!("the arguments of `{tool}` must be an object")),
     };
-    if let Some(schema) = &entry.schemas().input {
-        schema.check(&value).map_err(|mismatch| {
-            let shape = entry.definition.member("inputSchema").map(|schema| shape(&schema)).unwrap_or_default();
-            format!("invalid arguments for `{tool}`: {mismatch}. Expected {shape}")
-        })?;
-    }
+    entry.check_arguments(&value)?;
     Ok(arguments.map_or_else(|| crate::json::raw(&value), RawRef::to_owned))
-}
-
-/// A short form of a tool's input schema for error messages: `{"name": string, "limit"?: integer}`.
-fn shape(schema: &Value) -> String {
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    let members = properties.map(|(name, property)| {
-        let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-        format!("{}{mark}: {}", quote(name), property["type"].as_str().unwrap_or("any"))
-    });
-    format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
 }
 
 /// A failure in the form that fits the kind of item. For a tool it is a result with `isError`, which a model reads.
@@ -223,7 +214,7 @@ fn finished(
 /// Checks a result against the tool's output schema. A mismatch becomes an error result.
 fn checked_output(entry: &PublishedItem, result: Map<String, Value>) -> Raw {
     let is_error = result.get("isError") == Some(&Value::Bool(true));
-    if let (false, Some(schema)) = (is_error, &entry.schemas().output) {
+    if let (false, Some(schema)) = (is_error, entry.output_schema()) {
         let tool = entry.definition.key();
         let Some(structured) = result.get("structuredContent") else {
             return error_result(&format!("`{tool}` promises structured output (`output_schema`) but returned none"));
@@ -237,6 +228,11 @@ fn checked_output(entry: &PublishedItem, result: Map<String, Value>) -> Raw {
     crate::json::raw(&result)
 }
 
-pub(super) fn malformed(error: crate::json::ObjectError) -> CallError {
+pub(super) fn malformed(error: ObjectError) -> CallError {
     CallError::Failed { message: error.to_string(), data: None }
+}
+
+/// The error for arguments of which the proxy might read one value and the server another.
+pub(super) fn ambiguous(error: ObjectError) -> CallError {
+    CallError::Rejected(RpcError::invalid_params(&format!("`arguments`: {error}")))
 }

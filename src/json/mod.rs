@@ -3,6 +3,7 @@
 
 mod build;
 mod canonical;
+mod duplicates;
 mod hex;
 mod object;
 mod raw;
@@ -12,8 +13,9 @@ mod text;
 
 pub use build::{array, object, quote, raw, valid};
 pub use canonical::{canonical, digest};
+pub use duplicates::check_unique_keys;
 pub use hex::hex;
 pub use object::{Edit, Object, ObjectError};
 pub use raw::{Raw, RawRef};
-pub use schema::{Schema, SchemaError};
+pub use schema::{InvalidSchema, Schema, SchemaMismatch};
 pub use text::{MAX_DEPTH, Needle, one_line, too_deep};

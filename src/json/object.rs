@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::duplicates::{key, repeated};
 use super::raw::owned;
 use super::scan::{end_of_value, skip_space, string};
 use super::{Raw, RawRef, quote};
@@ -33,24 +34,12 @@ impl<'a> Object<'a> {
         Self::of(serde_json::from_str(text)?)
     }
 
-    /// Reads the members of an object. A duplicate member is an error: parsers differ about which one counts, and the
-    /// value that a policy checked must be the value that the receiver uses.
+    /// Reads the members of an object. A duplicate member is an error. The members' own members are not checked: see
+    /// [`check_unique_keys`](super::check_unique_keys).
     pub fn of(value: &'a RawRef) -> Result<Self, ObjectError> {
         let members = members(value.get())?;
-        // Comparing all pairs is faster than a set for the handful of members that most objects have.
-        if members.len() <= 16 {
-            for (index, (key, _)) in members.iter().enumerate() {
-                if members[..index].iter().any(|(earlier, _)| earlier == key) {
-                    return Err(ObjectError::Duplicate(key.to_string()));
-                }
-            }
-        } else {
-            let mut seen = std::collections::HashSet::with_capacity(members.len());
-            for (key, _) in &members {
-                if !seen.insert(key.as_ref()) {
-                    return Err(ObjectError::Duplicate(key.to_string()));
-                }
-            }
+        if let Some(twice) = repeated(members.len(), |index| members[index].0.as_ref()) {
+            return Err(ObjectError::Duplicate(members[twice].0.to_string()));
         }
         Ok(Object { text: value.get(), members })
     }
@@ -184,11 +173,7 @@ fn members(text: &str) -> Result<Members<'_>, ObjectError> {
     let mut at = skip_space(bytes, 1);
     while bytes.get(at) == Some(&b'"') {
         let (behind, escaped) = string(bytes, at + 1);
-        let key = if escaped {
-            Cow::Owned(serde_json::from_str(&text[at..behind])?)
-        } else {
-            Cow::Borrowed(&text[at + 1..behind - 1])
-        };
+        let key = key(text, at, behind, escaped)?;
         let colon = skip_space(bytes, behind);
         let start = skip_space(bytes, colon + 1);
         let end = end_of_value(bytes, start);

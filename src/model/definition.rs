@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::json::{Object, Raw, RawRef};
+use super::tool_schema::{CompiledSchemas, ToolSchema};
+use crate::json::{InvalidSchema, Object, Raw, RawRef, Schema};
 
 /// The four kinds of items that a server lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,6 +97,7 @@ pub enum DefinitionError {
 pub struct Definition {
     key: String,
     raw: Raw,
+    schemas: CompiledSchemas,
 }
 
 impl Definition {
@@ -109,7 +111,7 @@ impl Definition {
                 return Err(DefinitionError::NoSchema(key));
             }
         }
-        Ok(Definition { key, raw })
+        Ok(Definition { key, raw, schemas: CompiledSchemas::default() })
     }
 
     /// The name of a tool or prompt, the URI of a resource or template.
@@ -126,6 +128,16 @@ impl Definition {
         let object = Object::of(&self.raw).ok()?;
         let value: Value = serde_json::from_str(object.get(name)?.get()).ok()?;
         (!value.is_null()).then_some(value)
+    }
+
+    /// The compiled schema of a tool; `None` if it has none or an invalid one.
+    pub fn schema(&self, schema: ToolSchema) -> Option<&Schema> {
+        self.schemas.of(schema).compiled(|| self.member(schema.member()))
+    }
+
+    /// Why the schema of a tool is invalid; `None` if it is valid or absent.
+    pub fn schema_fault(&self, schema: ToolSchema) -> Option<&InvalidSchema> {
+        self.schemas.of(schema).fault(|| self.member(schema.member()))
     }
 
     pub fn text(&self, name: &str) -> String {

@@ -12,8 +12,11 @@ mod profile;
 mod request;
 mod result;
 mod secret;
-mod template;
 mod surface_key;
+mod template;
+mod tool_checks;
+mod tool_schema;
+mod withheld;
 
 pub use abilities::Abilities;
 pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status, ViewVariant};
@@ -29,3 +32,5 @@ pub use result::{error_result, payload, shaped, shaped_contents, shaped_messages
 pub use secret::Secret;
 pub use surface_key::{SurfaceCacheKey, SurfaceKey};
 pub use template::UriTemplate;
+pub use tool_checks::ToolChecks;
+pub use tool_schema::ToolSchema;

@@ -14,6 +14,8 @@ use crate::model::{Definition, ItemRef};
 pub(crate) struct Apps {
     /// The server of each resource that is the interface of a published tool.
     resources: HashMap<String, Arc<str>>,
+    /// Maps the original URIs of interfaces that the script publishes under other URIs to the published URIs.
+    renamed_resources: HashMap<String, String>,
     /// Maps the original names by which interfaces call tools to the published names.
     tools: HashMap<Arc<str>, String>,
 }
@@ -51,6 +53,15 @@ impl Apps {
                     "the tool `{name}` of server `{server}` has the user interface `{uri}`, but that URI belongs to server `{owner}`"
                 ));
                 warnings.push(warning.hint("publish only one of the two, or run a separate proxy for each server"));
+            }
+            let is_renamed = |resource: &&Published| {
+                let target = resource.origin.as_ref();
+                target.is_some_and(|target| target.backend == *owner && *target.name == **uri)
+            };
+            if published.is_none()
+                && let Some(renamed) = plan.resources.iter().find(is_renamed)
+            {
+                self.renamed_resources.insert(uri.clone(), renamed.definition.key().to_owned());
             }
         }
     }
@@ -93,6 +104,11 @@ impl Apps {
     /// The server of the interface at this URI.
     pub(crate) fn owner(&self, uri: &str) -> Option<&Arc<str>> {
         self.resources.get(uri)
+    }
+
+    /// The published URI of the interface with this original URI.
+    pub(crate) fn resource(&self, uri: &str) -> Option<&str> {
+        self.renamed_resources.get(uri).map(String::as_str)
     }
 
     /// The published name of the tool that interfaces call by this name.

@@ -11,19 +11,20 @@ use super::build::Origin;
 use super::definitions;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
+use super::schema_faults;
 use super::version::SurfaceVersion;
 use crate::builtins::{Handler, Hook, Plan, Published};
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
 use crate::model::Snapshot;
-use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, UriTemplate};
+use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, ToolChecks, UriTemplate};
 use crate::script::LogLine;
 use crate::search::{IndexCache, SharedIndex, Tool};
 use crate::wire::Revision;
 use crate::wire::params;
 use crate::wire::params::ParamHeader;
 
-/// One published item, with its compiled schemas and URI template.
+/// One published item, with its checks and its URI template.
 #[derive(Debug)]
 pub struct PublishedItem {
     pub kind: ItemKind,
@@ -31,16 +32,12 @@ pub struct PublishedItem {
     pub handler: Handler,
     /// The backend item that this item publishes or wraps, if any.
     pub origin: Option<ItemRef>,
-    schemas: OnceLock<Schemas>,
+    /// What is checked of a tool's arguments and results; `None` for other kinds of items.
+    checks: Option<Arc<ToolChecks>>,
+    /// The arguments that a script filled in: its handler ignores what a client sends for them.
+    bound: Arc<[String]>,
     param_headers: OnceLock<Vec<ParamHeader>>,
     template: OnceLock<Option<UriTemplate>>,
-}
-
-/// The compiled schemas of a tool. `None` if a schema is absent or invalid.
-#[derive(Debug)]
-pub(crate) struct Schemas {
-    pub(crate) input: Option<Schema>,
-    pub(crate) output: Option<Schema>,
 }
 
 impl PublishedItem {
@@ -50,7 +47,8 @@ impl PublishedItem {
             definition: item.definition,
             handler: item.handler,
             origin: item.origin,
-            schemas: OnceLock::new(),
+            checks: item.checks,
+            bound: item.bound,
             param_headers: OnceLock::new(),
             template: OnceLock::new(),
         }
@@ -61,19 +59,28 @@ impl PublishedItem {
         self.template.get_or_init(|| UriTemplate::parse(self.definition.key())).as_ref()?.variables(uri)
     }
 
-    /// Compiled when first needed: tools that are forwarded as they are never need it.
-    pub(crate) fn schemas(&self) -> &Schemas {
-        self.schemas
-            .get_or_init(|| Schemas { input: self.compile("inputSchema"), output: self.compile("outputSchema") })
+    /// Whether the proxy checks the arguments of the tool. The arguments of a tool that is forwarded as its server lists it
+    /// are only checked by the server.
+    pub(crate) fn checks_arguments(&self) -> bool {
+        match &self.handler {
+            Handler::Script(_) => self.checks.is_some(),
+            Handler::Backend(_) => self.checks.as_ref().is_some_and(|checks| checks.changes_input()),
+        }
     }
 
-    fn compile(&self, member: &str) -> Option<Schema> {
-        let schema = self.definition.member(member)?;
-        Schema::compile(&schema)
-            .inspect_err(|error| {
-                tracing::warn!(tool = self.definition.key(), "invalid `{member}`, values are not checked: {error}")
-            })
-            .ok()
+    /// Checks the arguments of a tool against what was published.
+    pub(crate) fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
+        let Some(checks) = &self.checks else { return Ok(()) };
+        let ignored: &[String] = match &self.handler {
+            Handler::Script(_) => &self.bound,
+            Handler::Backend(_) => &[],
+        };
+        checks.check_arguments(self.definition.key(), arguments, ignored)
+    }
+
+    /// The schema of a tool's structured results; `None` if there is none or an invalid one.
+    pub(crate) fn output_schema(&self) -> Option<&Schema> {
+        self.checks.as_ref()?.output()
     }
 
     /// The arguments that a stateless client must repeat as `Mcp-Param-*` headers.
@@ -166,6 +173,8 @@ impl Surface {
         for conflict in &conflicts {
             tracing::warn!("{conflict}");
         }
+        let schema_faults = schema_faults::warnings(&plan);
+        schema_faults::log_once(&schema_faults);
         let server_instructions = || match &mirrors {
             Some(only) => only.info.instructions.clone(),
             None => joined_instructions(snapshot),
@@ -194,7 +203,7 @@ impl Surface {
             on_request: plan.on_request,
             origin,
             is_personal: plan.personal,
-            warnings: plan.warnings.into_iter().chain(conflicts).collect(),
+            warnings: plan.warnings.into_iter().chain(conflicts).chain(schema_faults).collect(),
             log: plan.log,
             version: SurfaceVersion::new(&plan.digest, snapshot),
         }
@@ -240,10 +249,19 @@ impl Surface {
         self.has_param_headers
     }
 
+    /// The published name or URI of an item for which a user interface uses another one; otherwise the key itself.
+    pub fn published_key<'a>(&'a self, kind: ItemKind, key: &'a str) -> &'a str {
+        let alias = || match kind {
+            ItemKind::Tool => self.apps.tool(key),
+            ItemKind::Resource => self.apps.resource(key),
+            ItemKind::ResourceTemplate | ItemKind::Prompt => None,
+        };
+        if self.items(kind).entries.contains_key(key) { key } else { alias().unwrap_or(key) }
+    }
+
     /// The tool published under this name, or the tool that a user interface calls by this name.
     pub fn tool(&self, name: &str) -> Option<&PublishedItem> {
-        let entries = &self.tools.entries;
-        entries.get(name).or_else(|| entries.get(self.apps.tool(name)?))
+        self.tools.entries.get(self.published_key(ItemKind::Tool, name))
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &PublishedItem> {
@@ -258,10 +276,7 @@ impl Surface {
     /// The item that a request names. For a resource this is the item with that URI, or else the first template that the
     /// URI matches.
     pub fn find(&self, kind: ItemKind, key: &str) -> Option<&PublishedItem> {
-        let exact = match kind {
-            ItemKind::Tool => self.tool(key),
-            _ => self.items(kind).entries.get(key),
-        };
+        let exact = self.items(kind).entries.get(self.published_key(kind, key));
         if exact.is_some() || kind != ItemKind::Resource {
             return exact;
         }

@@ -6,6 +6,7 @@ mod definitions;
 mod listing;
 mod mirror;
 mod contents;
+mod schema_faults;
 mod updates;
 mod version;
 

@@ -4,7 +4,7 @@ use http::HeaderName;
 use serde_json::Value;
 
 use super::headers;
-use crate::json::{Object, ObjectError, RawRef};
+use crate::json::{Object, ObjectError, RawRef, check_unique_keys};
 
 /// An argument that a schema marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,6 +153,9 @@ pub fn check<'h>(
     arguments: Option<&RawRef>,
     values: impl Fn(&str) -> Vec<&'h [u8]>,
 ) -> Result<(), String> {
+    if let Some(arguments) = arguments.filter(|_| !marked.is_empty()) {
+        check_unique_keys(arguments).map_err(|error| format!("`arguments`: {error}"))?;
+    }
     for param in marked {
         let name = param.header();
         let header = format!("Mcp-Param-{}", param.suffix);
@@ -240,11 +243,12 @@ mod tests {
             r#"{"o":{"n":1},"o":{}}"#,
             r#"{"region":"\ud800"}"#,
             r#"{"o":{"n":1e400}}"#,
+            r#"{"o":[],"other":{"x":1,"x":2}}"#,
         ] {
             let arguments = crate::json::valid(arguments.to_owned()).unwrap();
             assert!(check(&params, Some(&arguments), |_| vec![]).is_err(), "{arguments}");
         }
-        let elsewhere = crate::json::valid(r#"{"o":[],"other":{"x":1,"x":2}}"#.to_owned()).unwrap();
+        let elsewhere = crate::json::valid(r#"{"o":[],"other":{"x":1},"more":{"x":2}}"#.to_owned()).unwrap();
         assert_eq!(check(&params, Some(&elsewhere), |_| vec![]), Ok(()));
     }
 

@@ -18,7 +18,7 @@ def handler(args):
     return "made of %d tools" % count
 show("handler", handler)
 show("count", lambda args: "%d" % count)
-show("add_tool", tools["add_tool"])
+show("add_tool", lambda args: tools["add_tool"](args))
 "#;
     let mut client = client(script, true).await;
     let params = json!({"name": "handler", "arguments": {}});

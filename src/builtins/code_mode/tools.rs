@@ -40,8 +40,9 @@ impl<'v> CodeTools<'v> {
         };
         let mut found =
             CodeTools { value: tools, tools: Vec::with_capacity(items.len()), positions: HashMap::new(), index };
+        let world = World::of(eval)?;
         for item in items {
-            let tool = tool_of(caller, item)?;
+            let tool = tool_of(caller, item, world)?;
             let name = tool.definition.key().to_owned();
             if let std::collections::hash_map::Entry::Vacant(vacant) = found.positions.entry(name) {
                 vacant.insert(found.tools.len());

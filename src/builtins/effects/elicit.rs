@@ -7,6 +7,7 @@ use starlark::starlark_module;
 use starlark::values::structs::AllocStruct;
 use starlark::values::{Heap, Value};
 
+use crate::foreign_text::visible;
 use crate::json::{Object, Raw, RawRef, raw};
 use crate::model::checked_form;
 use crate::script::{Context, Question, ScriptError, convert, script_error};
@@ -21,6 +22,9 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
     /// numbers, booleans and choices. Without `schema`, the user only accepts or declines. `when_unavailable` decides what
     /// happens if the client cannot ask its user: `"accept"` and `"reject"` stand for an answer (`"reject"` for
     /// `"decline"`), `"error"` raises an error. Only while a call is handled.
+    ///
+    /// Characters of `message` that nobody would see, such as those that reverse the direction of text, are shown as escapes
+    /// (`\u{202e}`).
     ///
     /// The handler stops at this point and runs again from its top when the answer arrives. Its earlier effects are not
     /// repeated: calls to servers return the results that they returned the first time.
@@ -46,7 +50,9 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
         if message.trim().is_empty() {
             return Err(script_error("`message` must not be empty"));
         }
-        let question = Question { message: message.to_owned(), schema: form(schema, eval.heap())?, reminders: 0 };
+        // Arguments of a model stand in it: whoever reads the question must see all of them.
+        let message = visible(message).into_owned();
+        let question = Question { message, schema: form(schema, eval.heap())?, reminders: 0 };
         let answer = Context::of(eval)?.ask("elicit", question, || unavailable(when_unavailable))?;
         answer_struct(&answer, eval.heap())
     }

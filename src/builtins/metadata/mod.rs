@@ -1,5 +1,6 @@
 //! Metadata of tools, resources, resource templates and prompts: the Starlark value, its fields and its constructors.
 
+mod checks;
 pub(super) mod fields;
 pub(super) mod kinds;
 pub(super) mod make;

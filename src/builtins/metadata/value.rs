@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "the derives for Starlark values write unsafe impls")]
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use allocative::Allocative;
 use serde::{Serialize, Serializer};
@@ -16,8 +16,8 @@ use starlark::values::{
 use starlark::{starlark_module, starlark_simple_value};
 
 use super::fields::{NAMED, field, fields, member};
-use crate::json::{Object, Raw, raw};
-use crate::model::{Definition, ItemKind, ItemRef};
+use crate::json::{Raw, raw};
+use crate::model::{Definition, ItemKind, ItemRef, ToolChecks};
 use crate::script::{convert, script_error};
 
 #[derive(Debug, ProvidesStaticType, StarlarkPagablePanic, Allocative)]
@@ -32,30 +32,31 @@ pub struct Metadata {
     #[allocative(skip)]
     /// The backend item that it describes; None if the script made the metadata.
     pub origin: Option<ItemRef>,
+    /// The arguments that `bind()` filled in: its handler ignores what a client sends for them.
+    #[allocative(skip)]
+    pub bound: Arc<[String]>,
+    #[allocative(skip)]
+    pub(super) checks: OnceLock<Arc<ToolChecks>>,
 }
 
 starlark_simple_value!(Metadata);
 
 impl Metadata {
     pub fn of_backend(definition: Arc<Definition>, origin: ItemRef) -> Self {
-        Metadata { kind: origin.kind, original: definition.clone(), definition, origin: Some(origin) }
+        Metadata::unchanged(origin.kind, definition, Some(origin))
     }
 
     pub fn of_script(kind: ItemKind, definition: Definition) -> Self {
-        let definition = Arc::new(definition);
-        Metadata { kind, original: definition.clone(), definition, origin: None }
+        Metadata::unchanged(kind, Arc::new(definition), None)
+    }
+
+    fn unchanged(kind: ItemKind, definition: Arc<Definition>, origin: Option<ItemRef>) -> Self {
+        let (original, bound, checks) = (definition.clone(), Arc::default(), OnceLock::new());
+        Metadata { kind, definition, original, origin, bound, checks }
     }
 
     pub fn has_original_key(&self) -> bool {
         self.origin.as_ref().is_some_and(|origin| origin.name.as_ref() == self.definition.key())
-    }
-
-    pub fn has_original_schema(&self) -> bool {
-        let schema = |definition: &Definition| {
-            let object = Object::of(definition.raw()).ok()?;
-            object.get("inputSchema").map(|schema| schema.get().to_owned())
-        };
-        self.origin.is_some() && schema(&self.definition) == schema(&self.original)
     }
 
     /// A copy with the given members of the definition set or, for None, removed.
@@ -66,6 +67,8 @@ impl Metadata {
             definition: Arc::new(definition),
             original: self.original.clone(),
             origin: self.origin.clone(),
+            bound: self.bound.clone(),
+            checks: OnceLock::new(),
         })
     }
 

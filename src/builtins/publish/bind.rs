@@ -46,7 +46,8 @@ pub fn register_bind(builder: &mut GlobalsBuilder) {
                 .into());
         }
         let schema = schema_without(metadata, values.keys().map(String::as_str))?;
-        let changed = metadata.with(&[("inputSchema", Some(raw(&schema)))])?;
+        let mut changed = metadata.with(&[("inputSchema", Some(raw(&schema)))])?;
+        changed.bound = metadata.bound.iter().cloned().chain(values.keys().cloned()).collect();
         let heap = eval.heap();
         let values = heap.alloc(AllocDict(values.iter().map(|(name, value)| (name.as_str(), *value))));
         Ok(heap.alloc((changed, Wrapper::bind(handler, values))))

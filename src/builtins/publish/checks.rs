@@ -11,7 +11,7 @@ use crate::builtins::metadata::names::{NameVerdict, check_name};
 use crate::builtins::session::world::{Notes, PublishedAt};
 use crate::diagnostic::{Diagnostic, Location};
 use crate::json::Object;
-use crate::model::ItemKind;
+use crate::model::{ItemKind, ToolChecks, ToolSchema};
 use crate::script::ScriptError;
 
 /// Returns the value as metadata of that kind.
@@ -65,8 +65,9 @@ fn check_target(metadata: &Metadata, handler: &BackendHandler) -> Result<(), Scr
     Ok(())
 }
 
-/// Checks that a tool's parameters are an object schema. A schema that a backend sent may lack `type`, as some do.
-pub(crate) fn check_schema(metadata: &Metadata) -> Result<(), ScriptError> {
+/// Checks that a tool's parameters are an object schema, and that the schemas which the script wrote or changed are valid:
+/// nothing could be checked by them otherwise. A schema that a backend sent may lack `type`, as some do.
+pub(crate) fn check_schema(metadata: &Metadata, checks: &ToolChecks) -> Result<(), ScriptError> {
     let definition = &metadata.definition;
     let fault = |what: &str| {
         ScriptError::new(format!("the parameters of `{}` are not an object schema: {what}", definition.key()))
@@ -76,11 +77,24 @@ pub(crate) fn check_schema(metadata: &Metadata) -> Result<(), ScriptError> {
     let schema = object.get("inputSchema").ok_or_else(|| fault("`parameters` is missing"))?;
     let members = Object::of(schema).map_err(|error| fault(&error.to_string()))?;
     match members.get("type").map(|kind| kind.get()) {
-        Some("\"object\"") => Ok(()),
-        None if metadata.has_original_schema() => Ok(()),
-        None => Err(fault("`type` is missing")),
-        Some(other) => Err(fault(&format!("`type` is {other}"))),
+        Some("\"object\"") => {}
+        _ if !checks.changes_input() => {}
+        None => return Err(fault("`type` is missing")),
+        Some(other) => return Err(fault(&format!("`type` is {other}"))),
     }
+    check_validity(metadata, checks)
+}
+
+/// Checks that the schemas of a tool which the script wrote or changed are valid.
+pub(crate) fn check_validity(metadata: &Metadata, checks: &ToolChecks) -> Result<(), ScriptError> {
+    let Some((schema, fault)) = checks.fault_of_script() else { return Ok(()) };
+    let field = match schema {
+        ToolSchema::Input => "parameters",
+        ToolSchema::Output => "output_schema",
+    };
+    let (key, place, reason) = (metadata.definition.key(), fault.at(), &fault.reason);
+    Err(ScriptError::new(format!("the `{field}` of `{key}` is not a valid JSON Schema{place}: {reason}"))
+        .hint("correct the schema: neither arguments nor results can be checked against an invalid one"))
 }
 
 /// Checks the name or URI. One that the protocol does not recommend is an error if the script chose it, and a warning if a

@@ -95,7 +95,7 @@ fn publish_item<'v>(
     let metadata = metadata_of(kind, meta)?;
     check_handler(metadata, handler)?;
     if kind == ItemKind::Tool {
-        check_schema(metadata)?;
+        check_schema(metadata, &metadata.tool_checks(handler, &World::of(eval)?.snapshot))?;
     }
     let place = place(eval);
     {

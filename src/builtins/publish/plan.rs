@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::builtins::session::hook::Hook;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Definition, ItemKind, ItemRef};
+use crate::model::{Definition, ItemKind, ItemRef, ToolChecks};
 use crate::script::{Function, LogLine};
 use crate::search::SharedIndex;
 
@@ -65,6 +65,10 @@ pub struct Published {
     pub handler: Handler,
     /// The backend item whose metadata was published, changed or not; None if the script made the metadata.
     pub origin: Option<ItemRef>,
+    /// What is checked of a tool's arguments and results; None for other kinds of items.
+    pub checks: Option<Arc<ToolChecks>>,
+    /// The arguments that `bind()` filled in.
+    pub bound: Arc<[String]>,
 }
 
 #[derive(Clone, Debug)]

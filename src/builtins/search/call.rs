@@ -8,8 +8,8 @@ use starlark::values::{Value, ValueLike};
 use super::handle::SearchHandle;
 use crate::builtins::backends::BackendHandler;
 use crate::builtins::metadata::Metadata;
-use crate::builtins::session::hook;
-use crate::json::{Raw, Schema};
+use crate::builtins::session::{World, hook};
+use crate::json::Raw;
 use crate::model::{error_result, shaped};
 use crate::script::{Context, convert, error_message, script_error};
 
@@ -37,18 +37,23 @@ pub(crate) fn call_tool<'v>(
     match hook::run_for_tool(name, &json, eval) {
         Ok(None) => {}
         Ok(Some(answer)) => {
-            let result = tool_result(metadata, answer, eval)?;
+            let result = tool_result(metadata, *handler, answer, eval)?;
             return Ok(convert::text_to_starlark(result.get(), eval.heap())?);
         }
         Err(error) if context.is_final(&error) => return Err(error),
         Err(error) => return failed(&error_message(&error), eval),
     }
-    // Servers validate arguments themselves.
-    if handler.downcast_ref::<BackendHandler>().is_some() {
-        return context.invoke(eval, *handler, &[arguments], &[]);
+    let checks = metadata.tool_checks(*handler, &World::of(eval)?.snapshot);
+    let is_forwarded = handler.downcast_ref::<BackendHandler>().is_some();
+    // Servers check arguments themselves, by their own schemas.
+    if !is_forwarded || checks.changes_input() {
+        let ignored: &[String] = if is_forwarded { &[] } else { &metadata.bound };
+        if let Err(reason) = checks.check_arguments(name, &json, ignored) {
+            return failed(&reason, eval);
+        }
     }
-    if let Err(mismatch) = check(metadata, "inputSchema", &json) {
-        return failed(&format!("invalid arguments for `{name}`: {mismatch}"), eval);
+    if is_forwarded {
+        return context.invoke(eval, *handler, &[arguments], &[]);
     }
     let request = json.to_string();
     let result = context.nested_function("index.call", &[name, &request], eval, |eval| {
@@ -66,7 +71,7 @@ fn run_handler<'v>(
 ) -> starlark::Result<Raw> {
     let context = Context::of(eval)?;
     match context.invoke(eval, handler, &[arguments], &[]) {
-        Ok(returned) => tool_result(metadata, returned, eval),
+        Ok(returned) => tool_result(metadata, handler, returned, eval),
         Err(error) if context.is_final(&error) => Err(error),
         Err(error) => Ok(error_result(&error_message(&error))),
     }
@@ -75,6 +80,7 @@ fn run_handler<'v>(
 /// Converts a returned value to a tool result and checks it against the tool's `output_schema`.
 fn tool_result<'v>(
     metadata: &Metadata,
+    handler: Value<'v>,
     returned: Value<'v>,
     eval: &mut Evaluator<'v, '_, '_>,
 ) -> starlark::Result<Raw> {
@@ -83,9 +89,10 @@ fn tool_result<'v>(
         .map_err(|error| script_error(format!("the result of `{name}` cannot be converted to JSON: {error}")))?;
     let result = shaped(returned, true);
     let is_error = result.get("isError") == Some(&Json::Bool(true));
-    if !is_error && metadata.definition.member("outputSchema").is_some() {
+    let checks = metadata.tool_checks(handler, &World::of(eval)?.snapshot);
+    if let (false, Some(schema)) = (is_error, checks.output()) {
         let structured = result.get("structuredContent").cloned().unwrap_or_default();
-        if let Err(mismatch) = check(metadata, "outputSchema", &structured) {
+        if let Err(mismatch) = schema.check(&structured) {
             let problem = format!("the result of `{name}` does not match its `output_schema`: {mismatch}");
             return Ok(error_result(&problem));
         }
@@ -107,12 +114,6 @@ pub(crate) fn unknown_tool<'v>(
         format!("there is no tool `{shown}`{hint}").into()
     })?;
     failed(&serde_json::from_str::<String>(message.get()).unwrap_or_default(), eval)
-}
-
-/// Checks a value against a schema of the tool. A schema that does not compile is ignored, as in a client's own call.
-fn check(metadata: &Metadata, member: &str, value: &Json) -> Result<(), String> {
-    let schema = metadata.definition.member(member).and_then(|schema| Schema::compile(&schema).ok());
-    schema.map_or(Ok(()), |schema| schema.check(value).map_err(|mismatch| mismatch.to_string()))
 }
 
 /// An error result as a Starlark value.

@@ -20,7 +20,7 @@ use super::call::{call_tool, unknown_tool};
 use super::handle::SearchHandle;
 use crate::builtins::metadata::Metadata;
 use crate::builtins::metadata::kinds::noun;
-use crate::builtins::publish::checks::check_handler;
+use crate::builtins::publish::checks::{check_handler, check_validity};
 use crate::builtins::session::World;
 use crate::model::ItemKind;
 use crate::script::{Context, ScriptError, convert, script_error};
@@ -157,11 +157,11 @@ pub fn register_search_index(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Value<'v>> {
         let heap = eval.heap();
         let items: Vec<Value<'v>> = tools.iterate(heap)?.collect();
+        let world = World::of(eval)?;
         let mut indexed = Vec::with_capacity(items.len());
         for item in &items {
-            indexed.push(tool_of("search_index", *item)?);
+            indexed.push(tool_of("search_index", *item, world)?);
         }
-        let world = World::of(eval)?;
         let shared = IndexCache::shared().index(indexed, world.settings.embedder.clone());
         if Context::of(eval)?.host.is_none() {
             let mut notes = world.notes();
@@ -182,7 +182,7 @@ fn metadata_of<'v>(item: Value<'v>) -> Option<&'v Metadata> {
 }
 
 /// Converts a `(metadata, handler)` tuple to a tool for the index. `caller` is the built-in's name, for error messages.
-pub(crate) fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
+pub(crate) fn tool_of(caller: &str, item: Value<'_>, world: &World) -> starlark::Result<Tool> {
     let wrong = || {
         ScriptError::new(format!(
             "{caller}() takes a list of (metadata, handler) tuples; one is a `{}`",
@@ -197,6 +197,7 @@ pub(crate) fn tool_of(caller: &str, item: Value<'_>) -> starlark::Result<Tool> {
         return Err(script_error(format!("{caller}() takes tools; `{key}` is a {noun}")));
     }
     check_handler(metadata, pair[1])?;
+    check_validity(metadata, &metadata.tool_checks(pair[1], &world.snapshot))?;
     Ok(Tool {
         server: metadata.origin.as_ref().map_or_else(|| "".into(), |origin| origin.backend.clone()),
         definition: metadata.definition.clone(),

@@ -100,7 +100,7 @@ pub(super) async fn call_tool(
     let peer = user.clone().map(|user| user as Arc<dyn Peer>);
     let request = RequestContext::local(principal, Arc::clone(surface), peer);
     let calls = gateway.calls();
-    let call = calls.item(&request, ItemCall::new(ItemKind::Tool, name, params));
+    let call = calls.item(&request, ItemCall::new(surface, ItemKind::Tool, name, params));
     let outcome = match timeout {
         None => Ok(call.await),
         Some(limit) => tokio::time::timeout(limit, call).await.map_err(|_| limit),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::journals::OpenQuestion;
 use crate::calls::ItemCall;
-use crate::json::{Object, RawRef, digest};
+use crate::json::{Object, ObjectError, RawRef, check_unique_keys, digest};
 use crate::model::{Owner, Principal};
 use crate::seal::{Purpose, Sealer};
 use crate::wire::RpcError;
@@ -29,9 +29,11 @@ impl CallFingerprint {
     /// Arguments that differ only in formatting or member order have the same fingerprint.
     pub(crate) fn of(call: &ItemCall) -> Result<Self, RpcError> {
         let object = Object::of(&call.params).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
-        let arguments = object.get("arguments").map_or("{}", RawRef::get);
+        let arguments = object.get("arguments").unwrap_or(RawRef::EMPTY_OBJECT);
+        let invalid = |error: ObjectError| RpcError::invalid_params(&format!("`arguments`: {error}"));
+        check_unique_keys(arguments).map_err(invalid)?;
         let arguments: Value =
-            serde_json::from_str(arguments).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
+            serde_json::from_str(arguments.get()).map_err(|error| RpcError::invalid_params(&error.to_string()))?;
         let (method, key) = (call.kind.use_method().to_owned(), call.key.clone());
         Ok(CallFingerprint { method, key, digest: digest(&arguments) })
     }

@@ -40,20 +40,22 @@ pub(super) fn read(kind: ItemKind, message: &Request, request: &RequestContext) 
         return Err(RpcError::invalid_params("`arguments` must be an object"));
     }
     let ticket = if request.retries_with_input { ticket(&sent)? } else { None };
-    let (params, progress_token) = match sent.get(key::META) {
-        None => (Raw::clone(body), None),
-        Some(meta) => {
-            let token = ClientMeta::progress_token(meta)?;
-            let params = match carried_meta(meta) {
-                Some(Cow::Borrowed(_)) => Raw::clone(body),
-                Some(Cow::Owned(rest)) => sent.edit().set(key::META, &rest).finish_raw(),
-                None => sent.edit().remove(key::META).finish_raw(),
-            };
-            (params, token)
+    let (mut edit, mut progress_token) = (sent.edit(), None);
+    if let Some(meta) = sent.get(key::META) {
+        progress_token = ClientMeta::progress_token(meta)?;
+        match carried_meta(meta) {
+            Some(Cow::Borrowed(_)) => {}
+            Some(Cow::Owned(rest)) => drop(edit.set(key::META, &rest)),
+            None => drop(edit.remove(key::META)),
         }
-    };
+    }
+    if !request.retries_with_input {
+        // Only the proxy continues a call of a session. A stateless server would trust what it gets here.
+        edit.remove("requestState").remove("inputResponses");
+    }
+    let params = if edit.is_empty() { Raw::clone(body) } else { edit.finish_raw() };
     let task = sent.get("task").map(|task| task.get() != "null");
-    Ok(SentCall { call: ItemCall::new(kind, &name, params), ticket, progress_token, task })
+    Ok(SentCall { call: ItemCall::new(&request.surface, kind, &name, params), ticket, progress_token, task })
 }
 
 /// The `requestState` of a stateless client. Its answers are validated here, so that a malformed answer does not use

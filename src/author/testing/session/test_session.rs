@@ -55,7 +55,7 @@ impl TestSession {
             params["arguments"] = arguments.clone();
         }
         let (calls, request) = (self.calls.clone(), self.request.clone());
-        let call = ItemCall::new(kind, key, raw(&params));
+        let call = ItemCall::new(&self.request.surface, kind, key, raw(&params));
         let outcome = self.world.exchange.wait_for(eval, async move { calls.item(&request, call).await })?;
         if let Some(question) = self.user.take_unanswered() {
             return Err(ScriptError::new(format!("`{key}` asked {question:?}, but no answer is left"))

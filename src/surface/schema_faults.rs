@@ -1,0 +1,55 @@
+//! Warnings about servers' own schemas that are invalid. Such a schema is passed on as it is, but the proxy cannot check
+//! anything by it.
+
+use std::collections::HashSet;
+
+use parking_lot::Mutex;
+
+use crate::builtins::{Handler, Plan};
+use crate::diagnostic::Diagnostic;
+use crate::model::ToolSchema;
+
+/// The maximum number of warnings that are remembered.
+const MAX_REMEMBERED: usize = 1000;
+
+/// A warning for each invalid schema of a server. Scripts cannot publish invalid schemas of their own.
+pub(crate) fn warnings(plan: &Plan) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    for tool in &plan.tools {
+        let (Some(checks), Some(origin)) = (&tool.checks, &tool.origin) else { continue };
+        for schema in [ToolSchema::Input, ToolSchema::Output] {
+            let Some(fault) = checks.fault(schema) else { continue };
+            let consequence = match (&tool.handler, schema) {
+                (Handler::Backend(_), _) => "it is passed on unchanged",
+                (Handler::Script(_), ToolSchema::Input) => "arguments unchecked",
+                (Handler::Script(_), ToolSchema::Output) => "results unchecked",
+            };
+            let (member, name, server) = (schema.member(), tool.definition.key(), &origin.backend);
+            let (place, reason) = (fault.at(), &fault.reason);
+            let warning = Diagnostic::warning(format!(
+                "the `{member}` of the tool `{name}` of server `{server}` is not a valid JSON Schema{place}: {reason}; \
+                 {consequence}"
+            ));
+            warnings.push(match tool.handler {
+                Handler::Backend(_) => warning,
+                Handler::Script(_) => warning.hint("check them in the handler, or publish a schema of your own"),
+            });
+        }
+    }
+    warnings
+}
+
+/// Logs the warnings that this process has not logged yet. Surfaces are built often.
+pub(crate) fn log_once(warnings: &[Diagnostic]) {
+    static LOGGED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    if warnings.is_empty() {
+        return;
+    }
+    let mut logged = LOGGED.lock();
+    let logged = logged.get_or_insert_default();
+    for warning in warnings {
+        if logged.len() < MAX_REMEMBERED && logged.insert(warning.message.clone()) {
+            tracing::warn!("{warning}");
+        }
+    }
+}
