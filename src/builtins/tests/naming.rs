@@ -180,10 +180,12 @@ fn prompts_follow_the_strategy_and_resources_the_order() {
 
 #[test]
 fn an_invalid_name_does_not_fail_the_default_preset() {
-    let plan = default(vec![offering("one", &[], &["", "fine"]), named("two", &["a\nb", "good"])], json!({})).unwrap();
+    let plan = default(vec![offering("one", &["", "x:a"], &["", "fine"]), named("two", &["a\nb", "good"])], json!({}))
+        .unwrap();
     assert_eq!(names(&plan), ["one_tool", "good"]);
     assert_eq!(keys(&plan, ItemKind::Prompt), ["fine"]);
-    assert_eq!(plan.log.len(), 2);
+    assert_eq!(keys(&plan, ItemKind::Resource), ["x:a"]);
+    assert_eq!(plan.log.len(), 3);
 }
 
 #[test]
