@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use starlark_mcp_proxy::backend::Cache;
 use starlark_mcp_proxy::config;
+use starlark_mcp_proxy::model::{ClientProfile, ViewVariant};
 
 use crate::surface;
 
@@ -19,7 +20,9 @@ pub fn cost(proxy: &str, folder: &Path) -> f64 {
     let (config, _) = config::load(&file, &|_: &str| None).unwrap();
     let cache = Cache::at(Some(folder.join("cache/starlark-mcp-proxy")));
     for server in &servers {
-        cache.save(&server.name, &config.servers[server.name.as_ref()], &server.info, &server.lists).unwrap();
+        let (info, lists) = (server.info.clone(), server.lists.clone());
+        let seen = ViewVariant { profile: ClientProfile::TERMINAL, info, lists };
+        cache.save(&server.name, &config.servers[server.name.as_ref()], seen).unwrap();
     }
     let run = || {
         let started = Instant::now();

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 use starlark_mcp_proxy::builtins::{Handler, Settings, run_session_script};
@@ -12,7 +12,8 @@ use starlark_mcp_proxy::json::{Raw, RawRef, raw};
 use starlark_mcp_proxy::model::Snapshot;
 use starlark_mcp_proxy::model::{BackendKind, BackendView, Definition, ItemKind, ItemRef, Lists, Status, SurfaceKey};
 use starlark_mcp_proxy::script::{
-    Effects, Function, Host, Journal, JournalCursor, JournalSnapshot, Limits, Question, Questions, Source, Stop,
+    CallOptions, Effects, Function, Host, Journal, JournalCursor, JournalSnapshot, Limits, Question, Questions, Source,
+    Stop,
 };
 
 const SCRIPT: &str = r#"
@@ -31,7 +32,7 @@ const ROUNDS: u32 = 200;
 struct Client(JournalCursor);
 
 impl Effects for Client {
-    fn call(&self, _: &ItemRef, _: &RawRef, _: Option<Duration>, _: Option<JournalCursor>) -> Result<Raw, Stop> {
+    fn call(&self, _: &ItemRef, _: &RawRef, _: CallOptions, _: Option<JournalCursor>) -> Result<Raw, Stop> {
         Ok(raw(&json!({"content": [{"type": "text", "text": "x".repeat(1000)}]})))
     }
 
@@ -77,6 +78,7 @@ pub fn cost() -> f64 {
         error: String::new(),
         info: Arc::default(),
         lists: Arc::new(Lists { tools: vec![Arc::new(tool)], ..Lists::default() }),
+        variants: Arc::default(),
         start_time: None,
         reports: Arc::default(),
     };

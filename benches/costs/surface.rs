@@ -28,6 +28,7 @@ pub fn servers() -> Vec<Arc<BackendView>> {
                 error: String::new(),
                 info: Arc::default(),
                 lists: Arc::new(Lists { tools, ..Lists::default() }),
+                variants: Arc::default(),
                 start_time: None,
                 reports: Arc::default(),
             })
