@@ -7,6 +7,7 @@ mod context;
 mod dispatch;
 mod host;
 mod handler_run;
+mod published_uri;
 mod request_state;
 mod test_overrides;
 mod stats;

@@ -35,6 +35,8 @@ struct CachedInfo {
     instructions: String,
     protocol_version: String,
     capabilities: Value,
+    #[serde(default)]
+    implementation: Value,
 }
 
 impl Cache {
@@ -60,8 +62,17 @@ impl Cache {
             }
             *lists.of_mut(kind) = accepted.items;
         }
-        let CachedInfo { name, version, title, instructions, protocol_version, capabilities } = entry.info;
-        Some((ServerInfo { name, version, title, instructions, protocol_version, capabilities }, lists))
+        let info = entry.info;
+        let info = ServerInfo {
+            name: info.name,
+            version: info.version,
+            title: info.title,
+            instructions: info.instructions,
+            protocol_version: info.protocol_version,
+            capabilities: info.capabilities,
+            implementation: info.implementation,
+        };
+        Some((info, lists))
     }
 
     /// Replaces the entry of a server atomically. Only the user can read it.
@@ -76,6 +87,7 @@ impl Cache {
                 instructions: info.instructions.clone(),
                 protocol_version: info.protocol_version.clone(),
                 capabilities: info.capabilities.clone(),
+                implementation: info.implementation.clone(),
             },
             tools: raws(ItemKind::Tool),
             resources: raws(ItemKind::Resource),

@@ -17,6 +17,8 @@ use crate::wire::code;
 
 /// The pause between two listings, for a server that announces a change after every listing.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a list may take, unless `timeout` is shorter: without its lists a server is of no use to anybody.
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 /// The delays before a failed listing is repeated.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(30);
@@ -112,7 +114,7 @@ impl CurrentLists {
             if connection.info().capabilities.get(kind.capability()).is_none() {
                 continue;
             }
-            let reports = match list_in_time(connection, *kind, server.limits.idle).await {
+            let reports = match list_in_time(connection, *kind, server.limits.idle.min(LIST_TIMEOUT)).await {
                 Ok(listing) => {
                     if *kind == ItemKind::Tool {
                         self.tool_failures = 0;

@@ -69,6 +69,13 @@ impl Transport {
         self.pending().is_busy()
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        match self {
+            Transport::Http(http) => http.is_closed(),
+            Transport::Stdio(_) | Transport::Sse(_) => self.pending().is_closed(),
+        }
+    }
+
     /// Completes when the transport has closed, with the reason.
     pub(crate) async fn closed(&self) -> String {
         match self {
