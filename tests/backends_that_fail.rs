@@ -315,8 +315,10 @@ fn late(directory: &TempDir, only: &str) -> Command {
 #[tokio::test]
 async fn a_late_server_delays_nobody_and_arrives_later_on_stdio() {
     let directory = TempDir::new();
-    let config =
-        Config::new().server("late", &late(&directory, "late_tool")).server("fast", &legacy(&["--only", "echo"]));
+    let config = Config::new()
+        .server("late", &late(&directory, "late_tool"))
+        .server("fast", &legacy(&["--only", "echo"]))
+        .section("serve: {firstList: 2s}");
     let mut proxy = start(&config).await;
     let client = &mut proxy.client;
     assert_eq!(client.request("tools/list", "{}").await.tool_names(), ["echo"]);
@@ -333,15 +335,17 @@ async fn a_late_server_delays_nobody_and_arrives_later_on_stdio() {
         .collect();
     assert_eq!(subscriptions.len(), 1, "each era is told in its own way: {told:?}");
     assert_eq!(subscriptions[0].to_string(), listen);
-    assert_eq!(client.request("tools/list", "{}").await.tool_names(), ["late_tool", "echo"]);
+    assert_eq!(client.request("tools/list", "{}").await.tool_names(), ["echo", "late_tool"]);
     client.call("late_tool", "{}").await.result();
 }
 
 #[tokio::test]
 async fn a_late_server_delays_nobody_and_arrives_later_over_http() {
     let directory = TempDir::new();
-    let config =
-        Config::new().server("late", &late(&directory, "late_tool")).server("fast", &legacy(&["--only", "echo"]));
+    let config = Config::new()
+        .server("late", &late(&directory, "late_tool"))
+        .server("fast", &legacy(&["--only", "echo"]))
+        .section("serve: {firstList: 2s}");
     let proxy = Proxy::new(&config).http().await;
     let mut client = proxy.client();
     client.initialize("2025-11-25").await.result();
@@ -358,7 +362,7 @@ async fn a_late_server_delays_nobody_and_arrives_later_over_http() {
     let told = subscription.next_message().await.expect("the subscription is told");
     assert_eq!(told.method().as_deref(), Some(LIST_CHANGED));
     assert_eq!(told.value()["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 77);
-    assert_eq!(client.modern("tools/list", "{}").await.tool_names(), ["late_tool", "echo"]);
+    assert_eq!(client.modern("tools/list", "{}").await.tool_names(), ["echo", "late_tool"]);
 }
 
 #[tokio::test]

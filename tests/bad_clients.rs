@@ -19,9 +19,9 @@ fn ten_megabytes() -> String {
 async fn a_line_of_ten_megabytes_gets_one_error_and_the_next_is_served() {
     let mut proxy = proxy().stdio();
     proxy.client.initialize("2025-11-25").await;
-    proxy.client.begin("tools/call", &ten_megabytes()).await;
+    let id = proxy.client.begin("tools/call", &ten_megabytes()).await;
     let refused = proxy.client.next().await;
-    assert_eq!((refused.error_code(), refused.id()), (-32600, None));
+    assert_eq!((refused.error_code(), refused.id()), (-32600, Some(id)));
     assert_eq!(proxy.client.call("echo", r#"{"a":1}"#).await.structured(), r#"{"a":1}"#);
     assert_eq!(proxy.client.unclaimed().count(), 0);
 }
@@ -43,8 +43,15 @@ async fn the_limit_of_a_message_can_be_set() {
     proxy.client.initialize("2025-11-25").await;
     let arguments = |size: usize| format!(r#"{{"s":"{}"}}"#, "x".repeat(size));
     proxy.client.call("echo", &arguments(1500)).await.result();
-    proxy.client.begin("tools/call", &message::call("echo", &arguments(2500))).await;
-    assert_eq!(proxy.client.next().await.error_code(), -32600);
+    // The caller is told, wherever its request has the id.
+    let large = message::call("echo", &arguments(2500));
+    let id = proxy.client.begin("tools/call", &large).await;
+    assert_eq!(proxy.client.response(&id).await.error_code(), -32600);
+    proxy.client.send(&format!(r#"{{"method":"tools/call","params":{large},"jsonrpc":"2.0","id":"last"}}"#)).await;
+    assert_eq!(proxy.client.response(r#""last""#).await.error_code(), -32600);
+    proxy.client.send(&format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{large}}}"#)).await;
+    let unknown = proxy.client.next().await;
+    assert_eq!((unknown.id(), unknown.error_code()), (None, -32600));
     proxy.client.call("echo", &arguments(1500)).await.result();
 }
 

@@ -203,3 +203,22 @@ async fn a_completion_has_at_most_a_hundred_values_and_says_that_there_are_more(
         }
     }
 }
+
+#[tokio::test]
+async fn the_contents_of_a_renamed_resource_have_the_uri_that_was_asked_for() {
+    let script = r#"
+sessionInit:
+  script: |
+    for meta, call in backends()["fake"].resources():
+        publish_resource(meta.replace(uri = "published://" + meta.name), call)
+"#;
+    for (era, modern) in [("legacy", false), ("modern", true)] {
+        let mut client = Client::of(&config(era).section(script), modern).await;
+        let listed = client.result("resources/list", json!({})).await;
+        let uri = listed["resources"][0]["uri"].as_str().expect("a URI").to_owned();
+        assert!(uri.starts_with("published://"), "{listed}");
+        let read = client.result("resources/read", json!({"uri": uri})).await;
+        assert_eq!(read["contents"][0]["uri"], uri, "{read}");
+        assert_eq!(read["contents"][0]["text"], "the text of memo://greeting");
+    }
+}

@@ -114,23 +114,35 @@ async fn as_many_calls_as_allowed_go_on_at_a_time() {
 }
 
 #[tokio::test]
-async fn waiting_for_a_turn_counts_and_the_error_says_so() {
+async fn waiting_for_a_turn_does_not_count() {
     let (_server, mut window, mut proxy) = start_with_window(json!({"maxConcurrent": 1, "timeout": "1s"})).await;
+    let long = with_meta(&message::call("progress", r#"{"n":20,"ms":100}"#), r#"{"progressToken":"t"}"#);
+    let running = proxy.client.begin("tools/call", &long).await;
+    window.call("seen", r#"{"wait_for":"\"name\":\"progress\""}"#).await.structured();
+    assert!(proxy.client.request("tools/call", &echo("late")).await.structured().contains("late"));
+    proxy.client.response(&running).await.result();
+}
+
+#[tokio::test]
+async fn waiting_for_a_turn_has_an_end_and_the_error_says_so() {
+    let keys = json!({"maxConcurrent": 1, "timeout": "2500ms", "maxTimeout": "3s"});
+    let (_server, mut window, mut proxy) = start_with_window(keys).await;
     let running = occupy(&mut proxy, &mut window).await;
-    let text = failure(&proxy.client.request("tools/call", &echo("late")).await);
+    // The next one is given the place when half of its patience is left, and keeps it.
+    for _ in 0..15 {
+        proxy.client.expect_notification("notifications/progress").await;
+    }
+    let next = proxy.client.begin("tools/call", &message::call("stall", "{}")).await;
+    let last = proxy.client.begin("tools/call", &echo("last")).await;
+    let text = failure(&proxy.client.response(&running).await);
+    assert!(text.contains("did not respond within 3") && text.contains("`mcpServers.fake.maxTimeout`"), "{text}");
+    let text = failure(&proxy.client.response(&last).await);
     assert!(text.contains("`fake` is busy") && text.contains("was queued for"), "{text}");
     assert!(text.contains("was not sent") && text.contains("`maxConcurrent: 1`"), "{text}");
+    let text = failure(&proxy.client.response(&next).await);
+    assert!(text.contains("did not respond within 2.5") && text.contains("`mcpServers.fake.timeout`"), "{text}");
     assert!(!window.call("seen", "{}").await.structured().contains(r#"\"mark\""#));
-    cancel(&mut proxy, &running).await;
     works(&mut proxy.client).await;
-
-    let (_server, mut window, mut proxy) = start_with_window(json!({"maxConcurrent": 1, "timeout": "2s"})).await;
-    let slow = proxy.client.begin("tools/call", &message::call("slow", r#"{"ms":1000}"#)).await;
-    window.call("seen", r#"{"wait_for":"\"name\":\"slow\""}"#).await.result();
-    let stalled = proxy.client.begin("tools/call", &message::call("stall", "{}")).await;
-    assert_eq!(proxy.client.response(&slow).await.structured(), r#"{"ms":1000}"#);
-    let text = failure(&proxy.client.response(&stalled).await);
-    assert!(text.contains("did not respond within 2") && text.contains("was queued for"), "{text}");
 }
 
 #[tokio::test]

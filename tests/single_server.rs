@@ -6,6 +6,7 @@ use crate::support::config::Config;
 use crate::support::http_request::HttpRequest;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
+use crate::support::temp_dir::TempDir;
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 const PASSTHROUGH: &str = "sessionInit: {preset: passthrough}";
@@ -49,6 +50,8 @@ async fn its_capabilities_and_instructions_are_the_proxy_s_own() {
                 "{era}"
             );
             assert_eq!(told["instructions"], "Be kind.");
+            let info = told.get("serverInfo").unwrap_or(&told["_meta"]["io.modelcontextprotocol/serverInfo"]);
+            assert_eq!(info["name"], "fake-backend", "{told}");
         }
     }
 }
@@ -103,16 +106,27 @@ async fn a_uri_it_does_not_list_is_its_own_to_judge() {
             assert_eq!(read.value()["result"]["contents"][0]["text"], "the text of memo://unlisted");
         }
         let params = r#"{"uri":"other://thing"}"#;
-        let refused = proxy.client.request("resources/read", params).await.value();
-        assert_eq!(
-            (&refused["error"]["code"], &refused["error"]["data"]["uri"]),
-            (&json!(-32002), &json!("other://thing"))
-        );
-        let refused = proxy.client.modern("resources/read", params).await.value();
-        assert_eq!(
-            (&refused["error"]["code"], &refused["error"]["data"]["uri"]),
-            (&json!(-32602), &json!("other://thing"))
-        );
+        let refused = |code| json!({"code": code, "message": "no such resource", "data": {"uri": "other://thing"}});
+        let error = proxy.client.request("resources/read", params).await.value()["error"].clone();
+        assert_eq!(error, refused(-32002), "{era}");
+        let error = proxy.client.modern("resources/read", params).await.value()["error"].clone();
+        assert_eq!(error, refused(-32602), "{era}");
+    }
+}
+
+#[tokio::test]
+async fn its_tools_keep_what_they_say_about_tasks() {
+    let directory = TempDir::new();
+    let tool = r#"{"name":"t","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}"#;
+    let tools = directory.write("tools.json", &format!("[{tool}]"));
+    let server = fake_backend(["--era", "legacy", "--tools", tools.to_str().expect("a path")]);
+    let alone = Config::new().server("fake", &server).section(PASSTHROUGH);
+    let among = alone.clone().server("other", &fake_backend(["--only", "other"]));
+    for (config, has_execution) in [(alone, true), (among, false)] {
+        let mut proxy = Proxy::new(&config).stdio();
+        proxy.client.initialize("2025-11-25").await.result();
+        let list = proxy.client.request("tools/list", "{}").await.value();
+        assert_eq!(list["result"]["tools"][0].get("execution").is_some(), has_execution, "{list}");
     }
 }
 

@@ -11,7 +11,7 @@ mod handle;
 
 pub use call::{
     Answer, Backend, BackendCall, CacheHint, CallError, Listener, Peer, Question, Subscriber, Subscription,
-    TASKS_EXTENSION,
+    TASKS_EXTENSION, TimeLimit,
 };
 pub use connection::{Audience, Cache, Environment, SoleClient, StartPlaces};
 pub use handle::{Handle, StopOnDrop, forbidden_input_request, start, wants_more};

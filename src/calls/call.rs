@@ -12,6 +12,7 @@ use super::context::{ItemCall, RequestContext};
 use super::dispatch::Dispatcher;
 use super::handler_run::{HandlerRun, HandlerWork, ambiguous, failed, malformed};
 use super::host::RequestHost;
+use super::published_uri::with_published_uri;
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
 use crate::backend::{BackendCall, CallError, Peer};
@@ -83,7 +84,9 @@ impl Calls {
                 }
                 let (backend, method) = (&target.backend, call.kind.use_method().into());
                 let forward = Forward { backend, method, params, accepts_task: call.accepts_task, timeout: None };
-                self.forward(request, forward).await
+                let result = self.forward(request, forward).await?;
+                let is_renamed = call.kind == ItemKind::Resource && original != call.key;
+                Ok(if is_renamed { with_published_uri(result, original, &call.key) } else { result })
             }
             Handler::Script(function) => {
                 let run = HandlerRun::new(request, HandlerWork::Script(function.clone()), call);

@@ -8,6 +8,7 @@ mod dispatch;
 mod host;
 mod handler_run;
 mod progress;
+mod published_uri;
 mod request_state;
 mod test_overrides;
 mod stats;

@@ -57,6 +57,8 @@ pub struct ServerInfo {
     pub protocol_version: String,
     /// The server's capabilities object.
     pub capabilities: Value,
+    /// The server's `serverInfo`, with all of its members; null if it sent none.
+    pub implementation: Value,
 }
 
 impl ServerInfo {

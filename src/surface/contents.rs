@@ -187,7 +187,10 @@ impl Surface {
             // The key may contain `\u` escapes.
             annotation.find(text).is_some() || memchr::memmem::find(text, b"\\u").is_some()
         });
-        let tools = plan.tools.into_iter().map(|item| without_tasks(item, snapshot)).collect();
+        // A client of a mirrored server sees that server's capabilities, and reads its tools by them.
+        let mirrors_tasks = mirrors.is_some();
+        let as_declared = |item| if mirrors_tasks { item } else { without_tasks(item, snapshot) };
+        let tools = plan.tools.into_iter().map(as_declared).collect();
         Surface {
             has_param_headers,
             tools: Items::new(ItemKind::Tool, tools, &failed),

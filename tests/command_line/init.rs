@@ -1,4 +1,6 @@
 use super::empty;
+use crate::support::programs::fake_backend;
+use crate::support::terminal::typed;
 
 const CLAUDE: &str = r#"{"globalShortcut": "x", "mcpServers": {
   "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "my files"], "env": {"KEY": "s3cret-1"}}}}"#;
@@ -83,4 +85,23 @@ async fn secrets_in_arguments_are_not_shown() {
     assert!(done.stderr.contains("  a: run --api-key *** TOKEN=*** --verbose\n"), "{}", done.stderr);
     let written = std::fs::read_to_string(proxy.directory.path().join("proxy.yaml")).unwrap();
     assert!(written.contains("s3cret"), "{written}");
+}
+
+#[tokio::test]
+async fn it_ends_with_the_offer_to_start_each_server_once() {
+    let server = fake_backend(["--only", "echo"]);
+    let arguments: Vec<_> = server.get_args().map(|argument| argument.to_string_lossy()).collect();
+    let entry = serde_json::json!({"command": server.get_program().to_string_lossy(), "args": arguments});
+    let client = serde_json::json!({"mcpServers": {"fake": entry}}).to_string();
+    for (keys, started) in [("y\n\n", true), ("y\nn\n", false)] {
+        let proxy = empty().file("client.json", &client);
+        let done = typed(proxy.command(["init", "--from", "client.json"]), keys).await.expect(0);
+        assert!(done.stderr.contains("start each server once now"), "{}", done.stderr);
+        assert_eq!(done.stdout.contains("ready"), started, "{}", done.stdout);
+        let cached = proxy.directory.path().join("cache/starlark-mcp-proxy");
+        assert_eq!(cached.read_dir().map_or(0, Iterator::count) > 0, started);
+    }
+    let proxy = empty().file("client.json", &client);
+    let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);
+    assert!(done.stderr.ends_with("so that the first client gets all tools at once\n"), "{}", done.stderr);
 }

@@ -38,6 +38,29 @@ show("add_tool", lambda args: tools["add_tool"](args))
 }
 
 #[tokio::test]
+async fn a_ticket_that_was_used_says_so_even_if_the_lists_have_changed_since() {
+    let script = r#"
+count = len(tools)
+def handler(args):
+    elicit("Sure?", when_unavailable = "error")
+    return "done"
+show("handler", handler)
+show("count", lambda args: "%d" % count)
+show("add_tool", tools["add_tool"])
+"#;
+    let mut client = client(script, true).await;
+    let params = json!({"name": "handler", "arguments": {}});
+    let before = client.modern_call(&json!({"name": "count", "arguments": {}})).await.text();
+    let first = client.modern_call(&params).await.value();
+    let back = accepted(&params, &first);
+    assert_eq!(client.modern_call(&back).await.text(), "done");
+    client.proxy.client.modern_call("add_tool", r#"{"name":"fresh"}"#).await.result();
+    while client.modern_call(&json!({"name": "count", "arguments": {}})).await.text() == before {}
+    let again = client.modern_call(&back).await.error_message();
+    assert!(again.contains("already answered or has expired; the call may have been carried out"), "{again}");
+}
+
+#[tokio::test]
 async fn a_handler_that_takes_another_way_is_ended_and_does_nothing_more() {
     let script = r#"
 def handler(args):

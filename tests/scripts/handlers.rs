@@ -120,6 +120,24 @@ publish(meta, impatient)
 }
 
 #[tokio::test]
+async fn the_next_call_after_the_server_died_waits_for_it_to_be_back() {
+    let script = "
+tools = {meta.name: call for meta, call in backends()['fake'].tools()}
+def again(args):
+    died = tools['crash']({})
+    back = tools['echo']({'n': 1})
+    return '%s, then %s' % (died['content'][0]['text'], json.encode(back.get('structuredContent', back)))
+publish(metadata('again', '', {}, {}), again)
+";
+    let mut proxy = serving("crash,echo", script).await;
+    for _ in 0..3 {
+        let answer = proxy.client.call("again", "{}").await.text();
+        assert!(answer.starts_with("server `fake` failed before it responded"), "{answer}");
+        assert!(answer.ends_with(r#", then {"n":1}"#), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn arguments_are_checked_before_a_handler_and_results_after_it() {
     let script = "
 number = {'type': 'object', 'properties': {'n': {'type': 'integer'}}, 'required': ['n']}

@@ -11,6 +11,28 @@ use crate::wire::RpcError;
 /// The reason of [`CallError::Down`] while the proxy stops.
 pub(crate) const SHUTTING_DOWN: &str = "the proxy is shutting down";
 
+/// The limit that ended a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeLimit {
+    /// `timeout` of the server: there was no progress.
+    Idle,
+    /// `maxTimeout` of the server.
+    Total,
+    /// The caller's own timeout.
+    Caller,
+}
+
+impl TimeLimit {
+    /// Names the limit, so that a person can change it.
+    fn of(self, backend: &str) -> String {
+        match self {
+            TimeLimit::Idle => format!("`mcpServers.{backend}.timeout`"),
+            TimeLimit::Total => format!("`mcpServers.{backend}.maxTimeout`"),
+            TimeLimit::Caller => "the timeout of the call".to_owned(),
+        }
+    }
+}
+
 /// Why a call has no result. Clients see these texts, so they contain no paths and no secrets.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
@@ -23,15 +45,9 @@ pub enum CallError {
     /// The server is not connected.
     #[error("server `{backend}` is not available: {reason}")]
     Down { backend: Arc<str>, reason: String },
-    #[error("server `{backend}` did not respond within {} s (timeout)", rounded_seconds(*after))]
-    Timeout { backend: Arc<str>, after: Duration },
-    /// A timeout of a call that was queued for a part of the time before it was sent.
-    #[error(
-        "server `{backend}` did not respond within {} s (timeout); the call was queued for {} s of that (`maxConcurrent`)",
-        rounded_seconds(*after), rounded_seconds(*queued)
-    )]
-    QueuedTimeout { backend: Arc<str>, after: Duration, queued: Duration },
-    /// The timeout passed while the call was queued, so it was never sent.
+    #[error("server `{backend}` did not respond within {} s ({})", rounded_seconds(*after), limit.of(backend))]
+    Timeout { backend: Arc<str>, after: Duration, limit: TimeLimit },
+    /// The maximum time of a call passed while the call was queued, so it was never sent.
     #[error(
         "server `{backend}` is busy: the call was queued for {} s and was not sent (`maxConcurrent: {limit}`)",
         rounded_seconds(*after)

@@ -11,7 +11,7 @@ mod peer;
 pub use backend::Backend;
 pub use backend_call::{Answer, BackendCall, TASKS_EXTENSION};
 pub use cache_hint::CacheHint;
-pub use error::CallError;
 pub(super) use error::SHUTTING_DOWN;
+pub use error::{CallError, TimeLimit};
 pub use follower::{Listener, Subscriber, Subscription};
 pub use peer::{Peer, Question};

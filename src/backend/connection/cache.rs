@@ -109,6 +109,8 @@ struct CachedInfo {
     instructions: String,
     protocol_version: String,
     capabilities: Value,
+    #[serde(default)]
+    implementation: Value,
 }
 
 impl Cache {
@@ -194,6 +196,7 @@ impl From<&ViewVariant> for CacheEntry {
                 instructions: info.instructions,
                 protocol_version: info.protocol_version,
                 capabilities: info.capabilities,
+                implementation: info.implementation,
             },
             tools: raws(ItemKind::Tool),
             resources: raws(ItemKind::Resource),
@@ -219,10 +222,19 @@ impl From<CacheEntry> for ViewVariant {
             }
             *lists.of_mut(kind) = accepted.items;
         }
-        let CachedInfo { name, version, title, instructions, protocol_version, capabilities } = entry.info;
+        let CachedInfo { name, version, title, instructions, protocol_version, capabilities, implementation } =
+            entry.info;
         ViewVariant {
             profile: ClientProfile { era: entry.era.into(), abilities: Abilities::read(&entry.abilities) },
-            info: Arc::new(ServerInfo { name, version, title, instructions, protocol_version, capabilities }),
+            info: Arc::new(ServerInfo {
+                name,
+                version,
+                title,
+                instructions,
+                protocol_version,
+                capabilities,
+                implementation,
+            }),
             lists: Arc::new(lists),
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::handshake::{self, Negotiation};
 use super::listing;
 use super::params::{self, MetaAdditions, StatelessMeta};
-use crate::backend::call::{Answer, BackendCall, CallError, Peer, TASKS_EXTENSION};
+use crate::backend::call::{Answer, BackendCall, CallError, Peer, TASKS_EXTENSION, TimeLimit};
 use crate::backend::transport::{Activity, Outgoing, Signals, Transport, TransportError};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientProfile, Definition, Era, ItemKind, ServerInfo};
@@ -32,8 +32,8 @@ pub(crate) struct CallLimits {
     pub(crate) total: Duration,
     /// When the time began to run.
     pub(crate) started: Instant,
-    /// How much of the time the call spent in the queue.
-    pub(crate) queued: Duration,
+    /// Whether the limits are the caller's own.
+    pub(crate) is_callers: bool,
 }
 
 impl CallLimits {
@@ -143,6 +143,11 @@ impl Connection {
         matches!(self.transport, Transport::Http(_))
     }
 
+    /// Whether the connection has closed, even if its supervisor has not noticed yet.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.transport.is_closed()
+    }
+
     /// Completes when the connection has closed, with the reason.
     pub(crate) async fn closed(&self) -> String {
         self.transport.closed().await
@@ -245,20 +250,13 @@ impl Connection {
             // Polled first, so that a call that is already cancelled is not sent.
             () = call.cancel.cancelled() => return Err(ConnectionFailure::Final(CallError::Cancelled)),
             outcome = self.send(call, &activity) => outcome,
-            after = activity.timed_out(limits.idle, limits.total) => {
-                return Err(ConnectionFailure::Final(self.timeout(after, limits.queued)));
+            (after, expired) = activity.timed_out(limits.idle, limits.total) => {
+                let limit = if limits.is_callers { TimeLimit::Caller } else { expired };
+                let backend = Arc::clone(&self.server);
+                return Err(ConnectionFailure::Final(CallError::Timeout { backend, after, limit }));
             }
         };
         outcome.map(|result| Answer { result }).map_err(|error| self.failure(error))
-    }
-
-    fn timeout(&self, after: Duration, queued: Duration) -> CallError {
-        let backend = Arc::clone(&self.server);
-        if queued.is_zero() {
-            CallError::Timeout { backend, after }
-        } else {
-            CallError::QueuedTimeout { backend, after, queued }
-        }
     }
 
     async fn send(&self, call: &BackendCall, activity: &Arc<Activity>) -> Result<Raw, TransportError> {

@@ -408,5 +408,6 @@ fn server_info(result: &Value, server: &Value, revision: Revision) -> ServerInfo
         instructions: text(&result["instructions"]),
         protocol_version: revision.as_str().to_owned(),
         capabilities: result["capabilities"].clone(),
+        implementation: server.clone(),
     }
 }

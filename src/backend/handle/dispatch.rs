@@ -1,6 +1,7 @@
 //! Sends one request to a server: waits for a permit, asks the circuit breaker, and chooses the connection.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::SemaphorePermit;
 
@@ -15,10 +16,9 @@ pub(super) async fn dispatch(server: &SupervisedServer, call: &BackendCall) -> R
     let _permit = if needs_permit(call) { Some(acquire_permit(server, call, &mut limits).await?) } else { None };
     let admitted = server.breaker.admit().inspect_err(|_| server.reconnect_if_down())?;
     let outcome = send(server, call, limits).await;
-    // A timeout says nothing about the server if the caller set a shorter one, or if the call spent time in the queue.
+    // A timeout says nothing about the server if the caller set a shorter one.
     let is_short = matches!(outcome, Err(CallError::Timeout { .. })) && limits.idle < server.limits.idle;
-    let was_queued = matches!(outcome, Err(CallError::QueuedTimeout { .. }));
-    if !is_short && !was_queued {
+    if !is_short {
         admitted.report(&outcome);
     }
     outcome
@@ -30,7 +30,8 @@ fn needs_permit(call: &BackendCall) -> bool {
     !call.method.starts_with("tasks/")
 }
 
-/// Waits until fewer than `maxConcurrent` calls are running. Dropping the future leaves the queue.
+/// Waits until fewer than `maxConcurrent` calls are running, for at most `maxTimeout`. The time of the call begins
+/// afterwards. Dropping the future leaves the queue.
 async fn acquire_permit<'a>(
     server: &'a SupervisedServer,
     call: &BackendCall,
@@ -45,12 +46,12 @@ async fn acquire_permit<'a>(
         permit = server.permits.acquire() => permit,
         () = call.cancel.cancelled() => return Err(CallError::Cancelled),
         () = server.stop.cancelled() => return Err(server.down(SHUTTING_DOWN)),
-        () = tokio::time::sleep(limits.idle) => {
+        () = tokio::time::sleep(limits.total) => {
             let (backend, after) = (Arc::clone(&server.name), limits.started.elapsed());
             return Err(CallError::Busy { backend, limit: server.limits.max_concurrent, after });
         }
     };
-    limits.queued = limits.started.elapsed();
+    limits.started = Instant::now();
     permit.map_err(|_| server.down(SHUTTING_DOWN))
 }
 

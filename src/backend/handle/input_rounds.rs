@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::questions::{InputRequired, InputResponses, action, not_permitted};
-use crate::backend::call::{BackendCall, CallError, Question};
+use crate::backend::call::{BackendCall, CallError, Question, TimeLimit};
 use crate::backend::supervision::SupervisedServer;
 use crate::backend::transport::{ELICITATION, check_permitted};
 use crate::backoff::Backoff;
@@ -133,5 +133,8 @@ pub(super) fn unanswered(server: &SupervisedServer, reason: &str) -> CallError {
 
 /// The total timeout of a call has passed.
 pub(super) fn timeout_error(server: &SupervisedServer, call: &BackendCall) -> CallError {
-    CallError::Timeout { backend: Arc::clone(&server.name), after: server.total_timeout(call.timeout) }
+    let after = server.total_timeout(call.timeout);
+    let is_callers = call.timeout.is_some_and(|own| own <= after);
+    let limit = if is_callers { TimeLimit::Caller } else { TimeLimit::Total };
+    CallError::Timeout { backend: Arc::clone(&server.name), after, limit }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::call::{CallError, Listener, SHUTTING_DOWN, Subscriber, Subscription};
+use crate::backend::call::{CallError, Listener, SHUTTING_DOWN, Subscriber, Subscription, TimeLimit};
 use crate::backend::supervision::{SideClient, SupervisedServer};
 use crate::backend::transport::SubscriptionState;
 
@@ -51,7 +51,8 @@ pub(super) async fn subscribe(
         error = connect_failed => Err(server.down(&error)),
         () = server.stop.cancelled() => Err(server.down(SHUTTING_DOWN)),
         () = tokio::time::sleep(server.limits.idle) => {
-            Err(CallError::Timeout { backend: Arc::clone(&server.name), after: server.limits.idle })
+            let backend = Arc::clone(&server.name);
+            Err(CallError::Timeout { backend, after: server.limits.idle, limit: TimeLimit::Idle })
         }
     }
 }

@@ -115,7 +115,7 @@ fn health(outcome: &Result<Answer, CallError>) -> Health {
         Err(CallError::Busy { .. } | CallError::CircuitOpen { .. } | CallError::Asks(_)) => Health::Unknown,
         // Decided by the proxy, without the server.
         Err(CallError::Unknown | CallError::Rejected(_) | CallError::Failed { .. }) => Health::Unknown,
-        Err(CallError::Timeout { after, .. } | CallError::QueuedTimeout { after, .. }) => {
+        Err(CallError::Timeout { after, .. }) => {
             let reason = format!("no response within {:.1} s", after.as_secs_f64());
             Health::Failing { reason, was_loss: false, is_shared: false }
         }
@@ -173,6 +173,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::backend::call::TimeLimit;
 
     fn breaker(failures: usize, cooldown: Duration) -> Breaker {
         Breaker::new(&"s".into(), CircuitBreaker { failures, cooldown })
@@ -183,7 +184,7 @@ mod tests {
     }
 
     fn late() -> Result<Answer, CallError> {
-        Err(CallError::Timeout { backend: "s".into(), after: Duration::from_secs(1) })
+        Err(CallError::Timeout { backend: "s".into(), after: Duration::from_secs(1), limit: TimeLimit::Idle })
     }
 
     fn refused() -> Result<Answer, CallError> {

@@ -21,6 +21,8 @@ use crate::wire::code;
 
 /// The pause between two listings, for a server that announces a change after every listing.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a list may take, unless `timeout` is shorter: without its lists a server is of no use to anybody.
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 /// The delays before a failed listing is repeated.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(30);
@@ -225,7 +227,7 @@ async fn list_in_time(
     timeout: Duration,
 ) -> Result<ServerListing, ListFailure> {
     let method = kind.list_method();
-    match tokio::time::timeout(timeout, list(connection, kind)).await {
+    match tokio::time::timeout(timeout.min(LIST_TIMEOUT), list(connection, kind)).await {
         Ok(Ok(listing)) => Ok(listing),
         Ok(Err(error)) => Err(ListFailure {
             // "Method not found" is final, except for tools, which were listed before.

@@ -9,7 +9,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::backend::call::CallError;
+use crate::backend::call::{CallError, TimeLimit};
 use crate::backend::connection::{Connection, ConnectionFailure};
 use crate::backend::transport::{ServerSubscriptions, TransportError};
 use crate::backoff::Backoff;
@@ -239,7 +239,7 @@ impl Resubscriber {
     }
 
     fn timeout_error(&self) -> CallError {
-        CallError::Timeout { backend: Arc::clone(&self.server), after: self.timeout }
+        CallError::Timeout { backend: Arc::clone(&self.server), after: self.timeout, limit: TimeLimit::Idle }
     }
 
     fn log_refusal(&self, uri: &str, refused: Option<&CallError>) {

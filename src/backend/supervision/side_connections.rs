@@ -165,7 +165,8 @@ impl SideConnections {
         main_signals: &Arc<Signals>,
     ) -> Result<Arc<SideConnection>, String> {
         let mut connections = self.lock();
-        if let Some(side) = connections.get(key) {
+        let is_closed = |side: &SideConnection| side.connection().is_some_and(|connection| connection.is_closed());
+        if let Some(side) = connections.get(key).filter(|side| !is_closed(side)) {
             return Ok(Arc::clone(side));
         }
         let is_own = key.owner.is_some();

@@ -109,12 +109,12 @@ impl SupervisedServer {
     pub(crate) fn call_limits(&self, timeout: Option<Duration>) -> CallLimits {
         let idle = timeout.map_or(self.limits.idle, |timeout| timeout.min(self.limits.total));
         let total = self.total_timeout(timeout);
-        CallLimits { idle, total, started: Instant::now(), queued: Duration::ZERO }
+        CallLimits { idle, total, started: Instant::now(), is_callers: timeout.is_some_and(|own| own <= total) }
     }
 
-    /// The main connection, unless it is the stale one.
+    /// The main connection, unless it is the stale one or has closed.
     pub(crate) fn live_connection(&self, stale: Option<&Arc<Connection>>) -> Option<Arc<Connection>> {
-        let connection = self.state.borrow().connection.clone()?;
+        let connection = self.state.borrow().connection.clone().filter(|connection| !connection.is_closed())?;
         stale.is_none_or(|stale| !Arc::ptr_eq(stale, &connection)).then_some(connection)
     }
 

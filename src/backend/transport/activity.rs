@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::backend::call::TimeLimit;
+
 /// How often a paused request is checked. The idle timeout starts anew after a pause, so a coarse interval suffices.
 const PAUSE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -51,23 +53,25 @@ impl Activity {
         ActivityPause(Arc::clone(self))
     }
 
-    /// The time until the request times out. `None` while the clock is stopped.
-    fn remaining(&self, idle: Duration, total: Duration) -> Option<Duration> {
+    /// The time until the request times out, and by which limit. `None` while the clock is stopped.
+    fn remaining(&self, idle: Duration, total: Duration) -> Option<(Duration, TimeLimit)> {
         let clock = self.lock();
         if clock.open_questions > 0 {
             return None;
         }
-        let end = (clock.last_progress + idle).min(total + clock.paused_total);
-        Some(end.saturating_sub(self.started.elapsed()))
+        let (idle_end, total_end) = (clock.last_progress + idle, total + clock.paused_total);
+        let (end, limit) =
+            if idle_end < total_end { (idle_end, TimeLimit::Idle) } else { (total_end, TimeLimit::Total) };
+        Some((end.saturating_sub(self.started.elapsed()), limit))
     }
 
     /// Completes when there was no progress for `idle`, or when the request has taken `total`. Returns the time since the
-    /// start of the request.
-    pub(crate) async fn timed_out(&self, idle: Duration, total: Duration) -> Duration {
+    /// start of the request, and the limit that was reached.
+    pub(crate) async fn timed_out(&self, idle: Duration, total: Duration) -> (Duration, TimeLimit) {
         loop {
             match self.remaining(idle, total) {
-                Some(Duration::ZERO) => return self.started.elapsed(),
-                Some(remaining) => tokio::time::sleep(remaining).await,
+                Some((Duration::ZERO, limit)) => return (self.started.elapsed(), limit),
+                Some((remaining, _)) => tokio::time::sleep(remaining).await,
                 None => tokio::time::sleep(idle.min(PAUSE_CHECK_INTERVAL)).await,
             }
         }

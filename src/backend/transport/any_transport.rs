@@ -74,6 +74,13 @@ impl Transport {
         self.pending().questions_answered().await;
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        match self {
+            Transport::Http(http) => http.is_closed(),
+            Transport::Stdio(_) | Transport::Sse(_) => self.pending().is_closed(),
+        }
+    }
+
     /// Completes when the transport has closed, with the reason.
     pub(crate) async fn closed(&self) -> String {
         match self {

@@ -8,7 +8,6 @@ mod error;
 mod http;
 mod inbound;
 mod outgoing;
-mod oversized;
 mod pending;
 mod server_requests;
 mod signals;

@@ -13,13 +13,12 @@ use super::activity::Activity;
 use super::error::TransportError;
 use super::inbound::{self, Inbound};
 use super::outgoing::Outgoing;
-use super::oversized;
 use super::server_requests::{self, NoRecipient, QuestionTerms, Recipient};
 use super::signals::Signals;
 use crate::backend::call::Peer;
 use crate::json::Raw;
 use crate::model::{Abilities, Owner, is_protocol_method};
-use crate::wire::{Id, MessageError, Request, RpcError, batch};
+use crate::wire::{Id, MessageError, Request, RpcError, batch, oversized};
 
 /// For how long the owner of an abandoned request is remembered: the server may still send messages for it.
 const ABANDONED_TTL: Duration = Duration::from_secs(60);
@@ -196,6 +195,10 @@ impl PendingRequests {
         TransportError::Closed(self.closed.borrow().clone().unwrap_or_else(|| fallback.to_owned()))
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.borrow().is_some()
+    }
+
     /// Completes when the connection has closed, with the reason.
     pub(crate) async fn closed(&self) -> String {
         let mut closed = self.closed.subscribe();
@@ -214,7 +217,7 @@ impl PendingRequests {
     /// Fails the request to which a message above the size limit is the response. Only the message's head and tail are
     /// known.
     pub(crate) fn receive_oversized(&self, head: &[u8], tail: &[u8], limit: usize) {
-        match oversized::response_id(head, tail) {
+        match oversized::message_id(head, tail).as_ref().and_then(Id::as_number) {
             Some(id) => self.finish(id, Err(TransportError::TooLarge(limit))),
             None => {
                 tracing::warn!(server = %self.server, "no request can be failed: the oversized message shows no id")
@@ -378,7 +381,8 @@ impl PendingRequests {
         let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
         tracing::warn!(server = %self.server, line = %shown, "invalid message: {}", error.message());
         // The id can often be found even in invalid JSON, such as a result that contains `NaN`.
-        if let Some(id) = inbound::numeric_id(id.as_ref()).or_else(|| oversized::response_id(text, text))
+        let found = || oversized::message_id(text, text).as_ref().and_then(Id::as_number);
+        if let Some(id) = inbound::numeric_id(id.as_ref()).or_else(found)
             && self.lock().contains_key(&id)
         {
             self.finish(id, Err(TransportError::Protocol(error.message())));

@@ -21,7 +21,7 @@ use crate::script::{Context, LogLevel};
 #[starlark_module]
 pub fn register_passthrough(builder: &mut GlobalsBuilder) {
     /// Publishes all resources, resource templates and prompts of the backends unchanged. If two backends have the same URI
-    /// or name, the first one in the order of the config wins. Items that the script published earlier take precedence.
+    /// or name, the first one in the order of `backends()` wins. Items that the script published earlier take precedence.
     /// Skipped items are logged. Only at the top level of the session script.
     ///
     /// ```python

@@ -1,10 +1,11 @@
-//! `proxy init`: writes a config file.
+//! `proxy init`: writes a config file, and offers to start its servers once.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::list_servers::{self, ListServersArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::config::{self, import};
@@ -49,7 +50,19 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
     let option =
         if target.as_os_str() == "proxy.yaml" { String::new() } else { format!(" --config {}", target.display()) };
     output::err(&format!("wrote {}. Next: `proxy check{option}`, then `proxy serve{option}`", target.display()));
-    Ok(())
+    if args.from.is_none() {
+        return Ok(());
+    }
+    if args.yes || !std::io::stdin().is_terminal() {
+        output::err(&format!(
+            "`proxy list-servers{option}` starts each server once, so that the first client gets all tools at once"
+        ));
+        return Ok(());
+    }
+    match asked("start each server once now, so that the first client gets all tools at once? [Y/n] ")?.as_str() {
+        "" | "y" | "Y" | "yes" => list_servers::run(&ListServersArgs::of_file(target)),
+        _ => Ok(()),
+    }
 }
 
 /// Writes the file. An imported config may contain secrets, so only the user may read it.
@@ -83,8 +96,16 @@ fn confirmed() -> Result<bool, CommandFailure> {
     if !std::io::stdin().is_terminal() {
         return Err(CommandFailure::usage("standard input is not a terminal: pass --yes to accept these commands"));
     }
-    let _ = write!(std::io::stderr(), "write the config? [y/N] ");
+    Ok(matches!(asked("write the config? [y/N] ")?.as_str(), "y" | "Y" | "yes"))
+}
+
+/// What the user types after the question.
+fn asked(question: &str) -> Result<String, CommandFailure> {
+    let _ = write!(std::io::stderr(), "{question}");
     let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    if std::io::stdin().read_line(&mut answer)? == 0 {
+        // The end of the input is not the empty answer, which stands for the default.
+        return Ok("n".to_owned());
+    }
+    Ok(answer.trim().to_owned())
 }

@@ -1,5 +1,7 @@
 //! `proxy list-servers`: starts the servers and shows the status of each.
 
+use std::path::Path;
+
 use clap::Args;
 
 use crate::cli::failure::CommandFailure;
@@ -14,6 +16,12 @@ pub(crate) struct ListServersArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+impl ListServersArgs {
+    pub(super) fn of_file(file: &Path) -> Self {
+        ListServersArgs { source: SourceArgs::of_file(file), json: false }
+    }
 }
 
 pub(super) fn run(args: &ListServersArgs) -> Result<(), CommandFailure> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::json::{Needle, Object, Raw, RawRef, array, quote, raw};
 use crate::model::{ItemKind, error_result};
@@ -16,6 +16,9 @@ pub(crate) const COMPLETE: &RawRef = RawRef::string_literal("\"complete\"");
 pub(crate) fn server_info() -> serde_json::Value {
     json!({"name": "starlark-mcp-proxy", "version": env!("CARGO_PKG_VERSION")})
 }
+
+static OWN_INFO: LazyLock<Raw> = LazyLock::new(|| raw(&server_info()));
+static OWN_META: LazyLock<Raw> = LazyLock::new(|| raw(&json!({key::SERVER_INFO: server_info()})));
 
 /// Encodes a result for a revision. A result that needs no change is preserved byte for byte.
 pub(crate) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
@@ -40,7 +43,7 @@ pub(crate) fn result(revision: Revision, result: Raw) -> Result<Raw, RpcError> {
 fn stateless(result: &RawRef) -> Result<Raw, RpcError> {
     let object = Object::of(result).map_err(|_| no_result())?;
     match result_type(&object).as_deref() {
-        None | Some("complete" | "input_required" | "task") => Ok(stamped(&object, &key::RESERVED)),
+        None | Some("complete" | "input_required" | "task") => Ok(stamped(&object, &key::RESERVED, None)),
         Some(other) => Err(unknown_type(other)),
     }
 }
@@ -90,8 +93,9 @@ fn may_need_change(result: &RawRef) -> bool {
     TYPE.is_in(text) || STRUCTURED.is_in(text) || RESERVED.is_in(text) || !text.starts_with('{')
 }
 
-/// Adds `resultType` and the proxy's `serverInfo` to a result, and removes the keys `without` from its `_meta`.
-fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
+/// Adds `resultType` and `serverInfo`, by default the proxy's own, to a result, and removes the keys `without` from its
+/// `_meta`.
+fn stamped(object: &Object<'_>, without: &[&str], server_info: Option<&RawRef>) -> Raw {
     let mut edit = object.edit();
     if object.get("resultType").is_none() {
         edit.set("resultType", COMPLETE);
@@ -102,12 +106,13 @@ fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
             for name in without {
                 meta.remove(name);
             }
-            edit.set(key::META, &meta.set(key::SERVER_INFO, &raw(&server_info())).finish_raw())
+            let info = server_info.unwrap_or(&OWN_INFO);
+            edit.set(key::META, &meta.set(key::SERVER_INFO, info).finish_raw())
         }
-        _ => {
-            static ALONE: LazyLock<Raw> = LazyLock::new(|| raw(&json!({key::SERVER_INFO: server_info()})));
-            edit.set(key::META, &ALONE)
-        }
+        _ => match server_info {
+            Some(info) => edit.set(key::META, &crate::json::object([(key::SERVER_INFO, info)])),
+            None => edit.set(key::META, &OWN_META),
+        },
     };
     edit.finish_raw()
 }
@@ -115,7 +120,13 @@ fn stamped(object: &Object<'_>, without: &[&str]) -> Raw {
 /// Encodes the result of `subscriptions/listen`, which keeps the subscription id in `_meta`.
 pub(crate) fn listen_result(revision: Revision, result: &RawRef) -> Result<Raw, RpcError> {
     debug_assert!(revision.is_stateless(), "only stateless revisions have `subscriptions/listen`");
-    Object::of(result).map(|object| stamped(&object, &[])).map_err(|error| RpcError::internal(&error.to_string()))
+    Object::of(result).map(|object| stamped(&object, &[], None)).map_err(|error| RpcError::internal(&error.to_string()))
+}
+
+/// Encodes the result of `server/discover`, which names the server that the client sees.
+pub(crate) fn discovery(result: Raw, server_info: &RawRef) -> Result<Raw, RpcError> {
+    let stamped = Object::of(&result).map(|object| stamped(&object, &key::RESERVED, Some(server_info)));
+    stamped.map_err(|error| RpcError::internal(&error.to_string()))
 }
 
 fn own(raw: Cow<'_, RawRef>) -> Raw {
@@ -131,12 +142,12 @@ pub(crate) fn error(revision: Revision, kind: ItemKind, key: &str, error: RpcErr
     let resource = matches!(kind, ItemKind::Resource | ItemKind::ResourceTemplate);
     match error.code() {
         // Stateless and session-based revisions have different codes for this error.
-        code::RESOURCE_NOT_FOUND if revision.is_stateless() && resource => resource_not_found(revision, key),
+        code::RESOURCE_NOT_FOUND if revision.is_stateless() && resource => with_code(code::INVALID_PARAMS, key, &error),
         code::RESOURCE_NOT_FOUND if revision.is_stateless() => {
             RpcError::with_data(code::INVALID_PARAMS, &error.message(), &error.data().unwrap_or_default())
         }
         code::INVALID_PARAMS if !revision.is_stateless() && resource && names_uri(&error) => {
-            resource_not_found(revision, key)
+            with_code(code::RESOURCE_NOT_FOUND, key, &error)
         }
         code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION => internal(&error),
         code::MISSING_CAPABILITY if !revision.is_stateless() => internal(&error),
@@ -145,6 +156,14 @@ pub(crate) fn error(revision: Revision, kind: ItemKind, key: &str, error: RpcErr
         code::METHOD_NOT_FOUND if revision.is_stateless() => internal(&error),
         _ => error,
     }
+}
+
+/// A server's error about an unknown resource, with its own text and data and the code of the client's revision. The data
+/// names the URI, by which clients tell this error from others.
+fn with_code(code: i64, uri: &str, error: &RpcError) -> RpcError {
+    let mut data = error.data().filter(Value::is_object).unwrap_or_else(|| json!({}));
+    data["uri"] = uri.into();
+    RpcError::with_data(code, &error.message(), &data)
 }
 
 fn names_uri(error: &RpcError) -> bool {

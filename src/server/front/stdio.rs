@@ -23,8 +23,8 @@ use crate::server::era::detect;
 use crate::server::methods::initialize::Handshake;
 use crate::server::methods::{self, MethodOutcome, initialize, vendor};
 use crate::wire::{
-    InputLine, LineReader, LineSender, Message, MessageError, Request, Revision, RpcError, batch as split, code,
-    encode, line_writer,
+    InputLine, LineReader, LineSender, Message, MessageError, Request, Response, Revision, RpcError, batch as split,
+    code, encode, line_writer, oversized,
 };
 
 /// The number of outgoing messages that are queued for a slow client.
@@ -56,9 +56,9 @@ pub async fn serve_stdio(
     loop {
         match reader.next().await {
             Ok(Some(InputLine::Text(text))) => front.handle(text).await,
-            Ok(Some(InputLine::TooLong { length, .. })) => {
+            Ok(Some(InputLine::TooLong { head, tail, length })) => {
                 let reason = format!("the message is too large: {length} bytes, the limit is {max_line_bytes}");
-                front.send_error_without_id(&RpcError::invalid_request(&reason)).await;
+                front.refuse(&head, &tail, RpcError::invalid_request(&reason)).await;
             }
             Ok(None) => break,
             Err(error) => {
@@ -122,6 +122,18 @@ impl StdioFront {
     async fn send_error_without_id(&self, error: &RpcError) {
         let old = self.revision().is_some_and(|revision| revision < Revision::V2025_11_25);
         self.send(if old { encode::error_with_null_id(error) } else { encode::error(None, error) }).await;
+    }
+
+    /// Refuses a message above the size limit, of which only the head and the tail are known. A response of the client
+    /// fails the question that it answers.
+    async fn refuse(&self, head: &[u8], tail: &[u8], error: RpcError) {
+        let Some(id) = oversized::message_id(head, tail) else { return self.send_error_without_id(&error).await };
+        if !oversized::is_response(head) {
+            return self.send(encode::error(Some(&id), &error)).await;
+        }
+        if let Some(questions) = self.session().and_then(|client| client.questions.clone()) {
+            questions.take(Response { id: Some(id), outcome: Err(error) });
+        }
     }
 
     async fn handle(self: &Arc<Self>, text: &[u8]) {

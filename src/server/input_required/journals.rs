@@ -107,14 +107,22 @@ pub(crate) async fn resume(
     call: &ItemCall,
 ) -> Result<ResumeOutcome, CallError> {
     let refused = |reason: String| failed(call.kind, reason, None).map(ResumeOutcome::Result);
+    let store = server.gateway.calls().store.clone();
+    let sealed = store.take_journal(&open.id).await.map_err(|error| RpcError::internal(&error.to_string()))?;
+    // Decided first: the call of a ticket that was used may have been carried out, whatever has changed since.
+    let already_used = || RpcError::invalid_params(&format!("`requestState` was {ALREADY_USED}"));
+    let sealed = sealed.ok_or_else(already_used)?;
     let surface = match surface_of(server, &open, request) {
         Ok(surface) => surface,
-        Err(reason) => return refused(reason.to_owned()),
+        Err(reason) => {
+            // The question is still open, should the change be undone.
+            if let Err(error) = store.put_journal(&open.id, sealed, ANSWER_TIMEOUT).await {
+                tracing::debug!(%error, "the journal of an open question was not kept");
+            }
+            return refused(reason.to_owned());
+        }
     };
-    let sealed = server.gateway.calls().store.take_journal(&open.id).await;
-    let sealed = sealed.map_err(|error| RpcError::internal(&error.to_string()))?;
-    let already_used = || RpcError::invalid_params(&format!("`requestState` was {ALREADY_USED}"));
-    let content = sealed.and_then(|sealed| server.sealer.open_bytes(Purpose::Journal, &open.id, &sealed));
+    let content = server.sealer.open_bytes(Purpose::Journal, &open.id, &sealed);
     let mut journal =
         content.and_then(|content| JournalSnapshot::from_bytes(&content).ok()).ok_or_else(already_used)?;
     server.suspended.take(&open.id);

@@ -10,6 +10,7 @@ use crate::gateway::SurfaceHandle;
 use crate::model::Snapshot;
 use crate::model::{ServerInfo, capability_of};
 use crate::server::Server;
+use crate::server::era::encode_for;
 use crate::surface::Surface;
 use crate::wire::Revision;
 
@@ -45,6 +46,12 @@ pub(super) fn capabilities(server: &Server, surface: Option<&Surface>, revision:
         Some(only) => mirrored(&only.info.capabilities, &supported),
         None => aggregated(supported, &snapshot),
     }
+}
+
+/// The `serverInfo` of a handshake. A surface that mirrors a single server names that server.
+pub(super) fn server_info(surface: Option<&Surface>) -> Value {
+    let own = surface.and_then(Surface::mirrors).map(|only| only.info.implementation.clone());
+    own.filter(|own| own["name"].is_string()).unwrap_or_else(encode_for::server_info)
 }
 
 /// Whether any server supports tasks as this revision defines them.

@@ -7,7 +7,6 @@ use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Principal};
 use crate::server::Server;
 use crate::server::client::state::Client;
-use crate::server::era::encode_for;
 use crate::wire::{Request, Revision, RpcError};
 
 /// The outcome of a handshake.
@@ -64,7 +63,7 @@ pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
     let mut result = json!({
         "protocolVersion": revision.as_str(),
         "capabilities": capabilities::capabilities(server, surface.as_deref(), revision),
-        "serverInfo": encode_for::server_info(),
+        "serverInfo": capabilities::server_info(surface.as_deref()),
     });
     if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
         result["instructions"] = Value::from(surface.instructions());

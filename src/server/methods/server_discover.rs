@@ -17,8 +17,9 @@ pub(super) async fn discover(server: &Server, client: &Client) -> Result<Raw, Rp
         "ttlMs": 0,
         "cacheScope": "private",
     });
-    if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
+    if let Some(surface) = surface.as_ref().filter(|surface| !surface.instructions().is_empty()) {
         result["instructions"] = Value::from(surface.instructions());
     }
-    encode_for::result(client.revision, crate::json::raw(&result))
+    let info = capabilities::server_info(surface.as_deref());
+    encode_for::discovery(crate::json::raw(&result), &crate::json::raw(&info))
 }

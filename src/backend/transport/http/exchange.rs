@@ -65,6 +65,10 @@ impl HttpExchange {
         });
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.borrow().is_some()
+    }
+
     /// Completes when the transport has closed, with the reason.
     pub(crate) async fn closed(&self) -> String {
         let mut closed = self.closed.subscribe();

@@ -99,6 +99,10 @@ impl HttpTransport {
         self.exchange.close(reason);
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.exchange.is_closed()
+    }
+
     pub(crate) async fn closed(&self) -> String {
         self.exchange.closed().await
     }

@@ -49,8 +49,8 @@ impl ServerConfig {
         ServerConfig {
             transport,
             disabled: false,
-            timeout: Duration::from_secs(60),
-            max_timeout: Duration::from_secs(10 * 60),
+            timeout: Duration::from_secs(10 * 60),
+            max_timeout: Duration::from_secs(60 * 60),
             start_timeout: Duration::from_secs(30),
             required: false,
             max_backoff: Duration::from_secs(30),
