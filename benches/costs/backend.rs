@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 /// The answer to one message; none for notifications.
-fn answer(message: &str) -> Option<String> {
+pub fn answer(message: &str) -> Option<String> {
     let start = message.find("\"id\":")? + 5;
     let id: String = message[start..].chars().take_while(|byte| !",}".contains(*byte)).collect();
     let result = if message.contains("\"tools/call\"") {

@@ -49,6 +49,12 @@ impl Client {
         assert!(reply.contains("\"tools\""), "{reply}");
     }
 
+    /// Speaks without a session from now on, and calls `echo` only.
+    pub fn be_stateless(&mut self) {
+        let headers = "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo\r\n";
+        headers.clone_into(&mut self.headers);
+    }
+
     /// Another connection to the same session.
     pub async fn another(&self) -> Self {
         Client { headers: self.headers.clone(), ..Client::connect(&self.address).await }

@@ -57,7 +57,7 @@ pub async fn exchange(stream: &mut TcpStream, buffer: &mut Vec<u8>, request: &st
 fn end_of_reply(buffer: &[u8]) -> Option<usize> {
     const LAST_PIECE: &[u8] = b"\r\n0\r\n\r\n";
     let (head, length) = head(buffer)?;
-    if String::from_utf8_lossy(&buffer[..head]).contains("transfer-encoding: chunked") {
+    if String::from_utf8_lossy(&buffer[..head]).to_ascii_lowercase().contains("transfer-encoding: chunked") {
         let last = buffer[head..].windows(LAST_PIECE.len()).position(|window| window == LAST_PIECE)?;
         return Some(head + last + LAST_PIECE.len());
     }

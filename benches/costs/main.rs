@@ -1,8 +1,8 @@
 //! What the proxy costs: CPU per call over a relay that copies bytes without parsing, the time to run a script over a
 //! thousand tools and to check it, memory at rest, start-up, and what scripts of models cost. Run with `cargo bench --bench costs`; name parts to run only those.
 //!
-//! The program plays every part itself: with a first argument of `backend`, `slow-backend`, `http-backend`, `relay` or
-//! `tcp-relay` it is that counterpart.
+//! The program plays every part itself: with a first argument of `backend`, `slow-backend`, `http-backend`,
+//! `sdk-backend`, `relay` or `tcp-relay` it is that counterpart.
 
 #![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints measurements")]
@@ -12,6 +12,7 @@ mod check;
 mod client;
 mod cpu;
 mod extensions;
+mod hops;
 mod http;
 mod parts;
 mod relay;
@@ -31,6 +32,7 @@ fn main() {
         Some("backend") => runtime.block_on(backend::stdio()),
         Some("slow-backend") => runtime.block_on(backend::slow_stdio(waiting::DELAY)),
         Some("http-backend") => runtime.block_on(backend::http()),
+        Some("sdk-backend") => runtime.block_on(hops::server::serve(&arguments[1..])),
         Some("relay") => runtime.block_on(relay::stdio(&arguments[1..])),
         Some("tcp-relay") => runtime.block_on(relay::tcp(&arguments[1])),
         _ => runtime.block_on(parts::run(&arguments)),

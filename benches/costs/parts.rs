@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::hops::{self, Hop};
 use crate::snippets::Snippets;
 use crate::{check, cpu, extensions, http, replay, sessions, stdio, surface, waiting};
 
@@ -39,6 +40,9 @@ pub async fn run(wanted: &[String]) {
     }
     if is("http") {
         bench.http().await;
+    }
+    if is("hops") {
+        hops::measure(&bench, &bench.folder, wanted).await;
     }
     if is("surface") {
         row("script run and surface, 1,000 tools (ms)", surface::cost(), 25.0);
@@ -286,5 +290,24 @@ impl Bench {
             })
             .fold(f64::INFINITY, f64::min);
         row("`proxy list-presets` (ms)", best, 30.0);
+    }
+}
+
+impl hops::Starts for Bench {
+    async fn server(&self, [sdk, answer, era]: [&str; 3]) -> Hop {
+        let arguments = [&self.me(), "sdk-backend", sdk, answer, era].map(str::to_owned);
+        let (process, address) = self.listening(&arguments, false).await;
+        Hop { process, address }
+    }
+
+    async fn proxy(&self, server: &str, wrapped: bool) -> Hop {
+        let name = if wrapped { "hop-wrapped.yaml" } else { "hop-plain.yaml" };
+        let config = self.config(name, &format!("  b: {server}\n"), wrapped.then_some(WRAPPED));
+        let (process, address) = self.serving(config).await;
+        Hop { process, address }
+    }
+
+    fn on_a_pipe(&self) -> String {
+        format!("{{ command: {}, args: [backend] }}", self.me())
     }
 }

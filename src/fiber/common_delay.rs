@@ -88,11 +88,9 @@ impl Drop for Ticker {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt;
-
     use super::*;
 
-    const LENGTH: Duration = Duration::from_millis(20);
+    const LENGTH: Duration = Duration::from_millis(60);
 
     #[tokio::test]
     async fn every_wait_takes_its_time_whatever_the_others_do() {
@@ -100,19 +98,23 @@ mod tests {
         let waits = (0..6_u32).map(|number| {
             let delay = delay.clone();
             tokio::spawn(async move {
-                tokio::time::sleep(LENGTH / 4 * number).await;
+                tokio::time::sleep(LENGTH / 3 * number).await;
                 let started = Instant::now();
-                // The even ones give up at once.
-                match number % 2 {
-                    0 => assert!(delay.elapsed().now_or_never().is_none()),
-                    _ => delay.elapsed().await,
+                // Every second one gives up at once.
+                if number % 2 == 0 {
+                    let mut waiting = std::pin::pin!(delay.elapsed());
+                    let outcome = futures::poll!(waiting.as_mut());
+                    return outcome.is_pending();
                 }
-                (number % 2 == 0) || started.elapsed() >= LENGTH
+                delay.elapsed().await;
+                started.elapsed() >= LENGTH
             })
         });
-        for wait in waits.collect::<Vec<_>>() {
-            assert!(wait.await.unwrap(), "no wait ends early");
+        for (number, wait) in waits.collect::<Vec<_>>().into_iter().enumerate() {
+            assert!(wait.await.unwrap(), "{number}");
         }
+        let state = delay.0.state.lock();
+        assert!(state.waits.len() <= 1, "what is over is forgotten");
     }
 
     #[test]

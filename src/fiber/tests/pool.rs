@@ -283,3 +283,34 @@ async fn a_dropped_pool_finishes_the_fibers_that_have_started() {
 fn is_pending(future: impl Future) -> bool {
     future.now_or_never().is_none()
 }
+
+/// A runtime that always has something to do never parks, and nothing that it has for a worker may wait for that.
+#[test]
+fn workers_are_woken_by_a_runtime_that_never_parks() {
+    // On a thread of its own: batching cannot be disabled.
+    let thread = std::thread::spawn(|| {
+        batch_wakeups();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (pool, gate) = (Pool::new(4), Arc::new(Semaphore::new(0)));
+            let waiting = Arc::new(AtomicUsize::new(0));
+            for round in 1..=3 {
+                let (opened, started) = (Arc::clone(&gate), Arc::clone(&waiting));
+                let job = pool.run(move || {
+                    started.fetch_add(1, Ordering::SeqCst);
+                    wait_here(opened.acquire()).map(|permit| permit.forget()).unwrap();
+                });
+                let busy = async {
+                    until(|| waiting.load(Ordering::SeqCst) == round).await;
+                    gate.add_permits(1);
+                    until(|| false).await;
+                };
+                tokio::select! {
+                    done = job => done.unwrap(),
+                    () = busy => {}
+                }
+            }
+        });
+    });
+    thread.join().unwrap();
+}
