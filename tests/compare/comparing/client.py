@@ -38,7 +38,7 @@ class NoAnswer(Exception):
 
 
 class Client:
-    def __init__(self, command, era, cwd=None, env=None, patience=30):
+    def __init__(self, command, era, cwd=None, env=None, patience=60):
         self.era, self.patience, self.next_id = era, patience, 0
         pipe = subprocess.PIPE
         self.program = subprocess.Popen(
@@ -71,13 +71,13 @@ class Client:
         except OSError as problem:
             raise NoAnswer(f"cannot write: {problem}") from problem
 
-    def _next(self, deadline):
+    def _next(self, method, deadline):
         try:
             message = self.messages.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            raise NoAnswer(f"no answer within {self.patience} s") from None
+            raise NoAnswer(f"no answer to {method} within {self.patience} s") from None
         if message is None:
-            raise NoAnswer("the server left")
+            raise NoAnswer(f"the server left instead of answering {method}")
         return message
 
     def begin(self):
@@ -112,7 +112,7 @@ class Client:
         self._send({"id": request, "method": method, "params": {**params, **self._meta(method, params)}})
         deadline = time.monotonic() + self.patience
         while True:
-            message = self._next(deadline)
+            message = self._next(method, deadline)
             if message.get("id") == request and "method" not in message:
                 return {kind: message[kind] for kind in ("result", "error") if kind in message}
             said.extend(self._heard(message))
