@@ -53,7 +53,7 @@ async fn servers_are_listed_with_their_state_also_those_that_are_not_there() {
         ["SERVER", "STATUS", "KIND", "VERSION", "PROTOCOL", "TOOLS", "RESOURCES", "PROMPTS", "START", "ERROR"]
     );
     assert!(
-        lines[1].starts_with("one") && lines[1].contains("ready") && lines[1].contains("2026-07-28"),
+        lines[1].starts_with("one") && lines[1].contains("ready") && lines[1].contains("2025-11-25"),
         "{}",
         lines[1]
     );

@@ -67,6 +67,10 @@ pub async fn serve_stdio(
             }
         }
     }
+    // Servers that wait for the client would wait in vain, and the script for them.
+    if !front.server.gateway.is_introduced() {
+        front.server.gateway.introduce(SoleClient { profile: ClientProfile::default(), peer: None });
+    }
     front.drain().await;
     notifier.abort();
     let _ = notifier.await;
