@@ -11,10 +11,10 @@ pub mod backoff;
 pub mod control;
 // Errors for people: message, location in a file, notes, hint; rendered here only.
 pub mod diagnostic;
-// Handlers as fibers on a few worker threads, and everything else that schedules them.
-pub mod fiber;
 // Raw values, edits of one member, canonical form, digest, schemas.
 pub mod json;
+// The global allocator, and what each fiber has allocated.
+pub mod memory;
 // Child processes: groups, environment, watchdog; files replaced atomically.
 pub mod process;
 // Encrypted handles: cursors, tickets, task ids.
@@ -24,6 +24,8 @@ pub mod watch;
 
 // Layer 1
 
+// Handlers as fibers on a few worker threads, and everything else that schedules them.
+pub mod fiber;
 // Plain data: definitions, backends, results, principals, owners, secrets.
 pub mod model;
 
@@ -87,3 +89,6 @@ pub mod author;
 
 // One file per subcommand; the only module that prints.
 pub mod cli;
+
+#[global_allocator]
+static ALLOCATOR: memory::Allocator = memory::Allocator;

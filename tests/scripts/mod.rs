@@ -6,6 +6,7 @@ mod failures;
 mod handlers;
 mod limits;
 mod loading;
+mod memory;
 mod selection;
 
 use crate::support::config::Config;
