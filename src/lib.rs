@@ -11,12 +11,12 @@ pub mod backoff;
 pub mod control;
 // Errors for people: message, location in a file, notes, hint; rendered here only.
 pub mod diagnostic;
-// Handlers as fibers on a few worker threads, and everything else that schedules them.
-pub mod fiber;
 // Text of others, made harmless where people read it.
 pub mod foreign_text;
 // Raw values, edits of one member, canonical form, digest, schemas.
 pub mod json;
+// The global allocator, and what each fiber has allocated.
+pub mod memory;
 // Child processes: groups, environment, watchdog; files replaced atomically.
 pub mod process;
 // Encrypted handles: cursors, tickets, task ids.
@@ -26,6 +26,8 @@ pub mod watch;
 
 // Layer 1
 
+// Handlers as fibers on a few worker threads, and everything else that schedules them.
+pub mod fiber;
 // Plain data: definitions, backends, results, principals, owners, secrets.
 pub mod model;
 
@@ -89,3 +91,6 @@ pub mod author;
 
 // One file per subcommand; the only module that prints.
 pub mod cli;
+
+#[global_allocator]
+static ALLOCATOR: memory::Allocator = memory::Allocator;

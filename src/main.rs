@@ -5,9 +5,6 @@ use std::process::ExitCode;
 use starlark_mcp_proxy::process::watchdog;
 use starlark_mcp_proxy::{builtins, cli, sandbox};
 
-#[global_allocator]
-static ALLOCATOR: sandbox::Allocator = sandbox::Allocator;
-
 fn main() -> ExitCode {
     let first = std::env::args_os().nth(1).unwrap_or_default();
     let done = if first == watchdog::ARGUMENT {

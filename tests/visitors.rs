@@ -215,3 +215,47 @@ async fn the_command_line_calls_as_anybody() {
         assert_eq!((&said["now"]["user"], &said["top"]["user"]), (&user, &user));
     }
 }
+
+const ONLY_KNOWN: &str = r#"
+user = current_user()
+if user.anonymous:
+    fail("nobody may come in without a name")
+if user.sub in ["ann", "tess"]:
+    fail("not for " + user.sub)
+publish(metadata("who", "Says who calls.", {}, {}), lambda args: current_user().sub)
+"#;
+
+#[tokio::test]
+async fn a_script_for_people_with_tokens_is_tried_for_them_and_not_for_nobody() {
+    let proxy = serving(ONLY_KNOWN).await;
+    assert_eq!(holder(&proxy, "secret-b").modern_call("who", "{}").await.text(), "bob");
+    let refused = holder(&proxy, "secret-a").modern("tools/list", "{}").await;
+    assert!(refused.value()["error"].is_object(), "it fails for her alone: {}", refused.raw);
+    proxy.program.stderr.line("the script ran for the user `ann`").await;
+}
+
+#[tokio::test]
+async fn a_script_that_works_for_none_of_them_says_for_whom_it_was_tried() {
+    let config = Config::new().section("sessionInit: { scriptFile: policy.star }");
+    let world = |config: &Config| Proxy::new(config).file("policy.star", ONLY_KNOWN);
+    let failed = Finished::run(world(&config).serve_command()).await.expect(1).stderr;
+    assert!(failed.contains("error: nobody may come in without a name\n --> policy.star:4:5"), "{failed}");
+    assert!(failed.contains("the script ran for an anonymous user"), "{failed}");
+    assert!(failed.contains("because `auth.tokens` names nobody"), "{failed}");
+    let only_ann = config.section("auth: {tokens: [{token: secret-a, sub: ann}]}");
+    let failed = Finished::run(world(&only_ann).serve_command()).await.expect(1).stderr;
+    assert!(failed.contains("error: not for ann"), "{failed}");
+    assert!(failed.contains("the script ran for the user `ann`"), "{failed}");
+}
+
+#[tokio::test]
+async fn the_command_line_calls_as_somebody_where_the_script_fails_for_its_own_user() {
+    let config = Config::new().section("sessionInit: { scriptFile: policy.star }");
+    let world =
+        Proxy::new(&config).file("policy.star", ONLY_KNOWN).environment("USER", "tess").environment("LOGNAME", "tess");
+    let called = Finished::run(world.command(["call", "who", "--as-user", "bob"])).await.expect(0);
+    assert_eq!(called.stdout.trim(), "bob");
+    let failed = Finished::run(world.command(["call", "who"])).await.expect(1).stderr;
+    assert!(failed.contains("error: not for tess"), "{failed}");
+    assert!(failed.contains("the script ran for the user `tess`"), "{failed}");
+}

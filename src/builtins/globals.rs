@@ -12,6 +12,7 @@ use super::publish::{bind, functions, instructions, passthrough, unchecked};
 use super::pure::{attempt, base64, digest, fuzzy, json, math, redact, regex, results, time, tokens, url};
 use super::search::index::register_search_index;
 use super::session::{config, identity};
+use crate::script::register_operators;
 
 /// The extensions of starlark-rust that scripts get. `print` and `json` are replaced by built-ins of this crate.
 const ENGINE: &[LibraryExtension] = &[
@@ -43,6 +44,7 @@ const PURE: &[fn(&mut GlobalsBuilder)] = &[
 
 /// Built-ins for session scripts and extensions.
 const COMMON: &[fn(&mut GlobalsBuilder)] = &[
+    register_operators,
     log::register_log,
     identity::register_identity,
     elicit::register_elicit,

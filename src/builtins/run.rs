@@ -29,6 +29,14 @@ pub fn world(
 /// The hint for effects at the top level.
 const IN_A_HANDLER: &str = "do it inside a handler: `def handler(args): ...`, then `publish(meta, handler)`";
 
+/// Why a session script has no plan.
+pub struct SessionScriptError {
+    /// It has a position and, where possible, a hint.
+    pub diagnostic: Box<Diagnostic>,
+    /// Whether the script had asked for whom it runs. It may work for somebody else.
+    pub personal: bool,
+}
+
 /// Runs a session script. Every error is a diagnostic with a position and, where possible, a hint.
 pub fn run_session_script(
     source: &Source,
@@ -38,8 +46,30 @@ pub fn run_session_script(
     surface_key: SurfaceKey,
     limits: &Limits,
 ) -> Result<Plan, Diagnostic> {
-    let run = || plan(source, root, Arc::new(World::new(snapshot, settings, surface_key)), limits);
-    on_big_stack(run).and_then(|result| result).map_err(|failure| *failure.diagnostic)
+    try_session_script(source, root, snapshot, settings, surface_key, limits).map_err(|error| *error.diagnostic)
+}
+
+/// Runs a session script for somebody for whom it may fail. If it does, and has asked for whom it runs, the error says so.
+pub fn try_session_script(
+    source: &Source,
+    root: &Path,
+    snapshot: Arc<Snapshot>,
+    settings: Arc<Settings>,
+    surface_key: SurfaceKey,
+    limits: &Limits,
+) -> Result<Plan, SessionScriptError> {
+    let user = surface_key.principal.clone();
+    let world = Arc::new(World::new(snapshot, settings, surface_key));
+    on_big_stack(|| plan(source, root, Arc::clone(&world), limits)).and_then(|result| result).map_err(|failure| {
+        let (mut diagnostic, personal) = (failure.diagnostic, world.notes().personal);
+        if personal {
+            diagnostic.notes.push(match user.anonymous {
+                true => "the script ran for an anonymous user".to_owned(),
+                false => format!("the script ran for the user `{}`", user.sub),
+            });
+        }
+        SessionScriptError { diagnostic, personal }
+    })
 }
 
 fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Result<Plan, Failure> {

@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, GatewayOptions, SurfaceHandle};
-use crate::model::{BackendKind, BackendView, ClientProfile, Status, SurfaceKey};
+use crate::model::{BackendKind, BackendView, ClientProfile, Principal, Status, SurfaceKey};
 use crate::server::Identity;
 use crate::surface::Surface;
 
@@ -133,6 +133,7 @@ pub(super) fn options(bundled: bool) -> Result<GatewayOptions, CommandFailure> {
         cache_folder: xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
         executable: std::env::current_exe()?,
         variables: variables(),
+        first_user: None,
         bundled,
         sole_client: true,
     })
@@ -187,7 +188,18 @@ pub(super) fn with_loaded<T>(
     tool: Option<&str>,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
 ) -> Result<T, CommandFailure> {
-    let options = options(loaded.bundled)?;
+    // The user of the command sees the surface of a client on stdio.
+    with_user(loaded, tool, Identity::local_user(&variables()), work)
+}
+
+/// Like [`with_loaded`], with the surface of the given user. The session script runs for nobody else.
+pub(super) fn with_user<T>(
+    loaded: &LoadedConfig,
+    tool: Option<&str>,
+    user: Principal,
+    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
+    let options = GatewayOptions { first_user: Some(user.clone()), ..options(loaded.bundled)? };
     runtime()?.block_on(async {
         let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
         gateway.introduce(terminal::client());
@@ -196,10 +208,8 @@ pub(super) fn with_loaded<T>(
         let settled = spinner::with(&label, gateway.offering(tool)).await;
         let outcome = match settled {
             Ok(shared) => {
-                // The user of the command sees the surface of a client on stdio.
-                let principal = Identity::local_user(&options.variables);
-                let key = SurfaceKey { principal, client: Arc::default() };
-                let own = SurfaceHandle::of(key, ClientProfile::TERMINAL);
+                let own =
+                    SurfaceHandle::of(SurfaceKey { principal: user, client: Arc::default() }, ClientProfile::TERMINAL);
                 let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
                 match own {
                     Ok(surface) => work(&gateway, surface).await,

@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 
 use super::queue::Job;
 use super::stack;
+use crate::memory;
 
 /// How long a fiber of the pool computes before it yields to the other fibers of its thread.
 const SLICE: Duration = Duration::from_millis(1);
@@ -53,6 +54,8 @@ pub(super) struct Fiber {
     coroutine: Option<Coroutine<(), (), (), DefaultStack>>,
     yielder: YielderSlot,
     hold: Option<Rc<Cell<Hold>>>,
+    /// The count of its memory while it does not run.
+    allocated: isize,
 }
 
 impl Fiber {
@@ -65,7 +68,7 @@ impl Fiber {
             slot.set(std::ptr::from_ref(yielder));
             job();
         });
-        Ok(Fiber { coroutine: Some(coroutine), yielder, hold: None })
+        Ok(Fiber { coroutine: Some(coroutine), yielder, hold: None, allocated: 0 })
     }
 
     /// A fiber for a branch of a run, which may borrow from that run.
@@ -86,7 +89,7 @@ impl Fiber {
         };
         // SAFETY: the caller drops the fiber before anything that the job borrows.
         let coroutine = unsafe { Coroutine::with_stack_unchecked(stack::allocate(stack_size)?, run) };
-        Ok(Fiber { coroutine: Some(coroutine), yielder, hold: Some(hold) })
+        Ok(Fiber { coroutine: Some(coroutine), yielder, hold: Some(hold), allocated: 0 })
     }
 }
 
@@ -94,19 +97,23 @@ impl Future for Fiber {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let (yielder, hold) = (Rc::clone(&self.yielder), self.hold.clone());
+        let (yielder, hold, mut allocated) = (Rc::clone(&self.yielder), self.hold.clone(), self.allocated);
         let Some(coroutine) = &mut self.coroutine else { return Poll::Ready(()) };
         let outcome = {
             let outer = Outer::suspend();
             // A branch runs within the time slice of the fiber that runs it.
-            let slice_start = match &outer.0 {
+            let slice_start = match &outer.fiber {
                 Some(fiber) => fiber.slice_start,
                 None => hold.is_none().then(Instant::now),
             };
             let current = CurrentFiber { waker: context.waker().clone(), yielder, slice_start, hold };
             CURRENT.set(Some(current));
-            coroutine.resume(())
+            memory::exchange(allocated);
+            let outcome = coroutine.resume(());
+            allocated = memory::take();
+            outcome
         };
+        self.allocated = allocated;
         match outcome {
             CoroutineResult::Yield(()) => Poll::Pending,
             CoroutineResult::Return(()) => {
@@ -128,19 +135,23 @@ impl Drop for Fiber {
     }
 }
 
-/// The fiber that was current before another one runs. Dropping this makes it current again, also if the other one
-/// panics.
-struct Outer(Option<CurrentFiber>);
+/// The fiber that was current before another one runs, and the count of its memory. Dropping this makes it current again,
+/// also if the other one panics.
+struct Outer {
+    fiber: Option<CurrentFiber>,
+    allocated: isize,
+}
 
 impl Outer {
     fn suspend() -> Self {
-        Outer(CURRENT.take())
+        Outer { fiber: CURRENT.take(), allocated: memory::take() }
     }
 }
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        CURRENT.set(self.0.take());
+        CURRENT.set(self.fiber.take());
+        memory::exchange(self.allocated);
     }
 }
 

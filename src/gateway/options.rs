@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::host_io::HostIo;
+use crate::model::Principal;
 
 /// The environment of a gateway: paths, environment variables and built-in extensions.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct GatewayOptions {
     pub executable: PathBuf,
     /// The environment variables of the process.
     pub variables: Vec<(String, String)>,
+    /// The user for whom the session script runs first; `None` chooses from the config.
+    pub first_user: Option<Principal>,
     /// Also serve the extensions shipped in the binary.
     pub bundled: bool,
     /// Whether there is only one client, which [`Gateway::introduce`](super::Gateway::introduce) describes when it is known.

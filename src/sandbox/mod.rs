@@ -6,13 +6,11 @@
 //! - `worker`: the sandboxed process.
 //! - `zygote`: the process that workers are forked from.
 
-mod allocator;
 mod parent;
 mod protocol;
 mod worker;
 mod zygote;
 
-pub use allocator::Allocator;
 pub use parent::{ExitReason, ScriptEvent, ScriptRun, Workers, found_tool, no_such_tool};
 pub use protocol::{ARGUMENT, MAX_SOURCE, ScriptJob, ScriptResult, WorkerRequest};
 pub use zygote::run as run_zygote;

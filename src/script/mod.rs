@@ -27,5 +27,6 @@ pub use run::evaluator::prepare;
 pub use run::function::{Before, Function};
 pub use run::limits::Limits;
 pub use run::meter::StopReason;
+pub use run::operators::{is_operator, register_operators};
 pub use run::prompt::{Prompt, converse};
 pub use run::single_function::{Found, look, try_function};

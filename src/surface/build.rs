@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::builtins::{Plan, Settings, run_session_script};
+use crate::builtins::{Plan, Settings, try_session_script};
 use crate::diagnostic::{Diagnostic, Location, Severity};
-use crate::model::{ClientProfile, Snapshot, SnapshotVariant, SurfaceKey};
+use crate::model::{ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
 use crate::script::{Limits, LogLevel, LogLine, Source};
 
 use super::Surface;
@@ -21,6 +21,8 @@ pub struct ScriptSource {
     pub settings: Arc<Settings>,
     /// The sections that the config file sets, and where. The script must read each of them.
     pub sections_set: Vec<(String, Location)>,
+    /// The users for whom the script is tried when it runs for nobody in particular, in this order.
+    pub first_users: Vec<Principal>,
     /// Whether an unread section is a warning instead of an error: the command line replaces the config's script.
     pub lenient: bool,
 }
@@ -47,17 +49,72 @@ impl BuildError {
             BuildError::Script(diagnostic) | BuildError::Unread(diagnostic) => diagnostic,
         }
     }
+
+    fn diagnostic_mut(&mut self) -> &mut Diagnostic {
+        match self {
+            BuildError::Script(diagnostic) | BuildError::Unread(diagnostic) => diagnostic,
+        }
+    }
+}
+
+/// A run without a surface.
+struct NoSurface {
+    error: BuildError,
+    /// Whether the run may succeed for another user.
+    personal: bool,
 }
 
 impl ScriptSource {
-    /// Runs the script for an anonymous client. Blocks: do not call it on an async thread.
+    /// Runs the script for the first of its users for whom it works. Blocks: do not call it on an async thread.
+    ///
+    /// # Errors
+    /// The error for the first user, if it works for none of them.
     pub fn build(&self, snapshot: &Arc<Snapshot>) -> Result<Surface, BuildError> {
-        self.build_for(snapshot, SurfaceKey::anonymous())
+        let mut first_failure: Option<NoSurface> = None;
+        for principal in &self.first_users {
+            let key = SurfaceKey { principal: principal.clone(), client: Arc::default() };
+            match self.try_for(snapshot, key) {
+                Ok(surface) => return Ok(surface),
+                Err(failure) => {
+                    // A script that has not asked for whom it runs fails for everybody.
+                    let personal = failure.personal;
+                    first_failure.get_or_insert(failure);
+                    if !personal {
+                        break;
+                    }
+                }
+            }
+        }
+        let Some(NoSurface { mut error, personal }) = first_failure else {
+            return self.build_for(snapshot, SurfaceKey::anonymous());
+        };
+        if personal {
+            error.diagnostic_mut().notes.extend(self.whom_it_was_tried_for());
+        }
+        Err(error)
+    }
+
+    /// The explanation of a failure for the users for whom a script is tried.
+    fn whom_it_was_tried_for(&self) -> Option<String> {
+        match &self.first_users[..] {
+            [user] if user.anonymous => {
+                Some("the first run is for an anonymous user, because `auth.tokens` names nobody".to_owned())
+            }
+            [] | [_] => None,
+            users => {
+                let names: Vec<String> = users.iter().map(|user| format!("`{}`", user.sub)).collect();
+                Some(format!("it failed for each of {}, whom `auth.tokens` names", names.join(", ")))
+            }
+        }
     }
 
     /// Runs the script for the principal and client in `key`. Blocks: do not call it on an async thread.
     pub fn build_for(&self, snapshot: &Arc<Snapshot>, key: SurfaceKey) -> Result<Surface, BuildError> {
-        let plan = run_session_script(
+        self.try_for(snapshot, key).map_err(|failed| failed.error)
+    }
+
+    fn try_for(&self, snapshot: &Arc<Snapshot>, key: SurfaceKey) -> Result<Surface, NoSurface> {
+        let plan = try_session_script(
             &self.source,
             &self.root,
             Arc::clone(snapshot),
@@ -65,14 +122,16 @@ impl ScriptSource {
             key,
             &Limits::SESSION_SCRIPT,
         )
-        .map_err(BuildError::from)?;
+        .map_err(|failed| NoSurface { error: BuildError::Script(failed.diagnostic), personal: failed.personal })?;
         let mut plan = plan;
         match self.unread_section(&plan) {
             Some(mut unread) if self.lenient => {
                 unread.severity = Severity::Warning;
                 plan.warnings.push(unread);
             }
-            Some(unread) => return Err(BuildError::Unread(Box::new(unread))),
+            Some(unread) => {
+                return Err(NoSurface { error: BuildError::Unread(Box::new(unread)), personal: plan.personal });
+            }
             None => {}
         }
         for line in &plan.log {

@@ -50,6 +50,10 @@ fn bombs() -> Vec<(String, Vec<&'static str>)> {
             "def f(n):\n    return parallel([lambda: f(n + 1)] * 3)\nreturn f(0)",
             vec!["`parallel()` is nested more than 8 levels deep"],
         ),
+        (
+            "for i in range(20000):\n    parallel([])",
+            vec!["a script may start 10000 branches of `parallel()` in total"],
+        ),
         ("return parallel([lambda: 'a' * 2000000000 for i in range(100)])", vec![MEMORY]),
         ("return re.match('(a{1000}){1000}', 'a')", vec!["Compiled regex exceeds size limit"]),
         ("return json.decode('[' * 100000)", vec!["recursion limit exceeded"]),

@@ -47,6 +47,11 @@ async fn sqlite_stays_in_its_folder_and_its_database() {
         ("none.db", "SELECT 1", "file `none.db` not found"),
         (":memory:", "ATTACH '/tmp/x.db' AS x", "must not leave its database"),
         (":memory:", "SELEC 1", "syntax error"),
+        (
+            ":memory:",
+            "CREATE TABLE t (a)",
+            "`sqlite.query` only reads, and this statement writes; use `sqlite.execute` for it",
+        ),
         (":memory:", "SELECT * FROM missing", "no such table: missing"),
     ] {
         let text = proxy.fault("run", json!({"path": path, "sql": sql})).await;
@@ -55,6 +60,34 @@ async fn sqlite_stays_in_its_folder_and_its_database() {
     let sql = "SELECT 1 AS i, 1.5 AS r, 'x' AS t, NULL AS n, x'00ff' AS b";
     let row = json!({"i": 1, "r": 1.5, "t": "x", "n": null, "b": {"base64": "AP8="}});
     assert_eq!(proxy.data("run", json!({"path": ":memory:", "sql": sql})).await["rows"][0], row);
+}
+
+/// In a process of its own, because the limit is of the process.
+#[tokio::test]
+async fn a_statement_cannot_take_the_memory_of_the_machine() {
+    let body =
+        "run = sqlite.execute if params['write'] else sqlite.query\nreturn {'answer': run(':memory:', params['sql'])}";
+    let mut proxy = serving(&[("one.star", &one_tool(body, ""))]).await;
+    let values = vec!["hex(zeroblob(8000000))"; 100].join(", ");
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)";
+    const TOGETHER: &str = "the statements of the proxy may use 256 MiB of memory together";
+    for (sql, expected) in [
+        ("SELECT zeroblob(900000000)".to_owned(), "too big"),
+        ("SELECT length(hex(zeroblob(10000000)))".to_owned(), "too big"),
+        ("SELECT length(printf('%900000000d', 1))".to_owned(), "too big"),
+        (format!("SELECT '{}'", "x".repeat(2 << 20)), "a statement 1 MiB"),
+        (format!("SELECT {values}"), TOGETHER),
+        ("PRAGMA hard_heap_limit = 1000".to_owned(), "must not leave its database"),
+        ("PRAGMA soft_heap_limit = 1000".to_owned(), "must not leave its database"),
+    ] {
+        let text = proxy.fault("run", json!({"sql": sql, "write": false})).await;
+        assert!(text.contains(expected), "{}: {text}", &sql[..sql.len().min(60)]);
+    }
+    let sql = format!("CREATE TABLE t AS {endless} SELECT zeroblob(1000000) AS b FROM n");
+    let text = proxy.fault("run", json!({"sql": sql, "write": true})).await;
+    assert!(text.contains(TOGETHER), "{text}");
+    let rows = proxy.data("run", json!({"sql": "SELECT 1 AS a", "write": false})).await;
+    assert_eq!(rows, json!({"answer": [{"a": 1}]}));
 }
 
 #[tokio::test]

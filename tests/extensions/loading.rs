@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{one_tool, refused, serving, world};
+use super::{one_tool, refused, serving, started, world};
 
 #[tokio::test]
 async fn extensions_load_files_beside_and_below_them() {
@@ -101,4 +101,18 @@ async fn a_broken_one_is_told_by_every_command_and_spoils_no_other() {
     }
     let live = world.run(["check", "--live", "--json"]).await.expect(1).json();
     assert_eq!((&live["problems"][0]["line"], &live["tools"][0]["name"]), (&json!(1), &json!("run")), "{live}");
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn only_files_are_read() {
+    let world = world(&[("one.star", &one_tool("return data.load_text(params['path'])", ""))]);
+    let pipe = world.directory.path().join("tools/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("it can be run").success());
+    std::fs::create_dir(world.directory.path().join("tools/folder")).expect("the folder is new");
+    let mut proxy = started(world).await;
+    for path in ["pipe", "folder"] {
+        let text = proxy.fault("run", json!({"path": path})).await;
+        assert!(text.contains(&format!("`{path}` is not a file")), "{text}");
+    }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// A module uses lower layers only, and modules of one layer do not use each other.
 const LAYERS: [&[&str]; 11] = [
-    &["backoff", "control", "diagnostic", "fiber", "foreign_text", "json", "process", "seal", "watch"],
-    &["model"],
+    &["backoff", "control", "diagnostic", "foreign_text", "json", "memory", "process", "seal", "watch"],
+    &["fiber", "model"],
     &["store", "host_io"],
     &["wire", "script", "config", "typings"],
     &["backend", "sandbox", "search"],

@@ -77,3 +77,47 @@ async fn a_client_that_waits_learns_that_the_script_failed() {
     assert_eq!(status.code(), Some(1));
     assert!(proxy.client.stderr().whole().await.contains("error: broken on purpose"));
 }
+
+#[tokio::test]
+async fn a_write_that_would_change_nothing_is_refused_with_the_cure() {
+    let text = refused("for meta, call in backends()['fake'].tools():\n    meta.parameters['x'] = 1\n").await;
+    assert_eq!(
+        text,
+        "\
+error[lost-write]: this changes nothing: `meta.parameters` is a copy, and metadata cannot be changed
+ --> policy.star:2:5
+  |
+2 |     meta.parameters['x'] = 1
+  |     ^^^^^^^^^^^^^^^^^^^^
+  |
+  = hint: change a copy and make new metadata: `x = meta.parameters`, `x[...] = ...`, then `meta.replace(parameters = x)`"
+    );
+    let text = refused("tool = backends()['fake'].tools()[0][0]\ntool.annotations['readOnlyHint'] = True\n").await;
+    assert!(text.starts_with("error[lost-write]: this changes nothing: `tool.annotations` is a copy"), "{text}");
+    assert!(text.contains("--> policy.star:2:1") && text.contains("`tool.replace(annotations = x)`"), "{text}");
+    for script in ["config()['params'] = {}\n", "\nconfig()['params']['x'] = 1\n"] {
+        let text = refused(script).await;
+        assert!(text.starts_with("error[lost-write]: this changes nothing: `config()` cannot be changed"), "{text}");
+        assert!(text.contains("--> policy.star:") && text.contains("hint: keep a copy and change that"), "{text}");
+    }
+    let text = refused("settings = config()\nsettings['params'] = {}\n").await;
+    assert!(text.starts_with("error: `config()` cannot be changed\n --> policy.star:2:1"), "{text}");
+    assert!(text.contains("hint: keep a copy and change that"), "{text}");
+    let text = refused("meta = metadata('a', '', {}, {})\nmeta.name = 'b'\n").await;
+    assert!(
+        text.starts_with("error: `.name` cannot be set: metadata cannot be changed\n --> policy.star:2:1"),
+        "{text}"
+    );
+    assert!(text.contains("hint: make a changed copy: `meta = meta.replace(name = ...)`"), "{text}");
+}
+
+#[tokio::test]
+async fn a_handler_that_changes_a_value_of_the_script_is_told_of_state() {
+    let script = "seen = []\ndef handler(args):\n    seen.append(1)\npublish(metadata('a', '', {}, {}), handler)\n";
+    let mut proxy = super::serving("echo", script).await;
+    assert_eq!(
+        proxy.error_of("a", "{}").await,
+        "this value cannot be changed: all values of a script are frozen once it has run; keep what changes in `state` \
+         (policy.star:3)"
+    );
+}

@@ -59,3 +59,43 @@ async fn at_the_top_level_the_proxy_does_not_start() {
     let text = refused(&format!("{BODIES}\nhoard({{}})\n")).await;
     assert!(text.starts_with("error: the script used more than its limit of 256 MiB of memory"), "{text}");
 }
+
+#[tokio::test]
+async fn a_search_that_reads_the_text_again_for_every_match_ends_too() {
+    let script = r#"
+PATTERN = ".*[^A-Z]|[A-Z]"
+publish(metadata("find", "", {}, {}), lambda args: len(re.find_all(PATTERN, "A" * 400000)))
+publish(metadata("replace", "", {}, {}), lambda args: len(re.sub(PATTERN, "b", "A" * 400000)))
+publish(metadata("test", "", {}, {}), lambda args: str(re.test(PATTERN, "A" * 400000)))
+publish(metadata("few", "", {}, {}), lambda args: re.sub("(b+)", r"<\1>", "abbbabb", 1) + str(re.find_all("b+", "abbbabb")))
+"#;
+    let mut proxy = serving("echo", script).await;
+    proxy.client.program.stderr.patience = LONG_PATIENCE;
+    let mut running = Vec::new();
+    for tool in ["find", "replace"] {
+        running.push(proxy.client.begin("tools/call", &format!(r#"{{"name":"{tool}","arguments":{{}}}}"#)).await);
+    }
+    for id in running {
+        let text = proxy.client.response(&id).await.text();
+        assert!(text.starts_with(STEPS_OR_TIME[1]), "{text}");
+    }
+    assert_eq!(proxy.client.call("test", "{}").await.text(), "True");
+    assert_eq!(proxy.client.call("few", "{}").await.text(), r#"a<bbb>abb["bbb", "bb"]"#);
+}
+
+/// The engine's maps can be flooded: their hash has no seed.
+#[tokio::test]
+async fn an_object_with_a_flood_of_names_is_refused_where_a_script_would_read_it() {
+    let script = "
+meta, echo = backends()['fake'].tools()[0]
+publish(meta, echo)
+publish(metadata('read', '', {}, {}), lambda args: len(args))
+";
+    let mut proxy = serving("echo", script).await;
+    let members: Vec<String> = (0..10_001).map(|number| format!("\"name{number}\":1")).collect();
+    let arguments = format!("{{{}}}", members.join(","));
+    let text = proxy.error_of("read", &arguments).await;
+    assert!(text.contains("an object with 10001 members; a script can read objects of 10000 members"), "{text}");
+    let forwarded = proxy.client.call("echo", &arguments).await.value();
+    assert!(forwarded["result"].get("isError").is_none(), "what no script reads has no such limit");
+}

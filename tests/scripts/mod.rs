@@ -6,6 +6,7 @@ mod failures;
 mod handlers;
 mod limits;
 mod loading;
+mod memory;
 mod relay;
 mod selection;
 

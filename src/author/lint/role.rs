@@ -10,7 +10,7 @@ use starlark::syntax::ast::{AstStmt, Expr, Stmt};
 use crate::author::testing;
 use crate::builtins;
 use crate::extension;
-use crate::script::{Paths, Source, on_big_stack, parse};
+use crate::script::{Paths, Source, is_operator, on_big_stack, parse};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -81,7 +81,7 @@ impl Role {
 }
 
 fn names(globals: &Globals) -> HashSet<String> {
-    globals.names().map(|name| name.as_str().to_owned()).collect()
+    globals.names().map(|name| name.as_str().to_owned()).filter(|name| !is_operator(name)).collect()
 }
 
 pub fn is_test(file: &Path) -> bool {

@@ -13,6 +13,7 @@ pub use page::page;
 
 use crate::author::lint::Role;
 use crate::author::testing;
+use crate::script::register_operators;
 use crate::{builtins, extension};
 
 /// One built-in: a function, or a member of a module or type.
@@ -114,6 +115,7 @@ pub fn find(name: &str) -> Vec<&'static BuiltinEntry> {
 fn engine() -> DocModule {
     use LibraryExtension::{EnumType, Filter, Map, Partial, RecordType, SetType, StructType, Typing};
     GlobalsBuilder::extended_by(&[StructType, RecordType, EnumType, SetType, Map, Filter, Partial, Typing])
+        .with(register_operators)
         .build()
         .documentation()
 }

@@ -18,7 +18,7 @@ use starlark::{starlark_module, starlark_simple_value};
 use super::fields::{NAMED, field, fields, member};
 use crate::json::{Raw, raw};
 use crate::model::{Definition, ItemKind, ItemRef, ToolChecks};
-use crate::script::{convert, script_error};
+use crate::script::{ScriptError, convert, script_error};
 
 #[derive(Debug, ProvidesStaticType, StarlarkPagablePanic, Allocative)]
 pub struct Metadata {
@@ -107,6 +107,13 @@ impl<'v> StarlarkValue<'v> for Metadata {
             return NAMED.contains(&self.kind).then(|| heap.alloc(self.original.key()));
         }
         convert::to_starlark(&self.field_value(attribute)?, heap).ok()
+    }
+
+    fn set_attr(&self, attribute: &str, _: Value<'v>) -> starlark::Result<()> {
+        let field = field(self.kind, attribute)?;
+        Err(ScriptError::new(format!("`.{}` cannot be set: metadata cannot be changed", field.name))
+            .hint(format!("make a changed copy: `meta = meta.replace({} = ...)`", field.name))
+            .into())
     }
 
     fn dir_attr(&self) -> Vec<String> {

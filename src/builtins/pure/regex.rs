@@ -6,13 +6,14 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::Mutex;
 use regex::{Captures, Regex};
 use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::dict::AllocDict;
 use starlark::values::structs::AllocStruct;
 use starlark::values::tuple::AllocTuple;
 use starlark::values::{Heap, Value};
 
-use crate::script::{ScriptError, script_error};
+use crate::script::{Context, ScriptError, script_error};
 
 pub(crate) fn register_re(builder: &mut GlobalsBuilder) {
     builder.namespace("re", members);
@@ -31,9 +32,15 @@ fn members(builder: &mut GlobalsBuilder) {
         Ok(captures.map_or(Value::new_none(), |captures| match_struct(&regex, &captures, heap)))
     }
 
+    /// Returns whether the pattern matches anywhere in the text. Faster than looking at what `re.find_all()` returns.
+    fn test(pattern: &str, text: &str) -> starlark::Result<bool> {
+        Ok(compiled(pattern)?.is_match(text))
+    }
+
     /// Returns all non-overlapping matches as a list of strings: the whole match, or the group if the pattern has one
     /// group. With several groups, the list holds tuples.
-    fn find_all<'v>(pattern: &str, text: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    fn find_all<'v>(pattern: &str, text: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+        let (context, heap) = (Context::of(eval)?, eval.heap());
         let regex = compiled(pattern)?;
         let group =
             |captures: &Captures<'_>, index: usize| captures.get(index).map_or("", |group| group.as_str()).to_owned();
@@ -42,7 +49,13 @@ fn members(builder: &mut GlobalsBuilder) {
             2 => heap.alloc(group(&captures, 1)),
             count => heap.alloc(AllocTuple((1..count).map(|index| group(&captures, index)))),
         };
-        Ok(heap.alloc(regex.captures_iter(text).map(item).collect::<Vec<_>>()))
+        let mut items = Vec::new();
+        for captures in regex.captures_iter(text) {
+            // Finding the next match may mean to read the rest of the text.
+            context.checkpoint()?;
+            items.push(item(captures));
+        }
+        Ok(heap.alloc(items))
     }
 
     /// Replaces all matches (or the first `count`). `\1` and `\g<name>` in the replacement refer to groups.
@@ -51,9 +64,23 @@ fn members(builder: &mut GlobalsBuilder) {
         replacement: &str,
         text: &str,
         #[starlark(default = 0)] count: i32,
+        eval: &mut Evaluator<'_, '_, '_>,
     ) -> starlark::Result<String> {
-        let limit = usize::try_from(count).map_err(|_| script_error("`count` must not be negative"))?;
-        Ok(compiled(pattern)?.replacen(text, limit, template(replacement).as_str()).into_owned())
+        let limit = match usize::try_from(count).map_err(|_| script_error("`count` must not be negative"))? {
+            0 => usize::MAX,
+            count => count,
+        };
+        let (context, regex, template) = (Context::of(eval)?, compiled(pattern)?, template(replacement));
+        let (mut replaced, mut copied) = (String::new(), 0);
+        for captures in regex.captures_iter(text).take(limit) {
+            context.checkpoint()?;
+            let Some(whole) = captures.get(0) else { continue };
+            replaced.push_str(&text[copied..whole.start()]);
+            captures.expand(&template, &mut replaced);
+            copied = whole.end();
+        }
+        replaced.push_str(&text[copied..]);
+        Ok(replaced)
     }
 
     /// Returns whether the whole text matches a glob: `*` matches any text, `?` one character, `[abc]` one of the listed
@@ -87,20 +114,22 @@ fn match_struct<'v>(regex: &Regex, captures: &Captures<'_>, heap: Heap<'v>) -> V
 fn compiled(pattern: &str) -> Result<Arc<Regex>, ScriptError> {
     const MAX_CACHED: usize = 256;
     static CACHE: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
-    let mut cache = CACHE.lock();
-    if let Some(regex) = cache.get(pattern) {
-        return Ok(regex.clone());
+    let cached = CACHE.lock().get(pattern).cloned();
+    if let Some(regex) = cached {
+        return Ok(regex);
     }
+    // Compiling may take long, and every glob of the proxy needs the lock.
     let regex = Regex::new(pattern).map_err(|error| {
         let text = error.to_string();
         let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         ScriptError::new(format!("invalid regular expression `{pattern}`: {reason}"))
     })?;
+    // Shared through an `Arc`: a cloned `Regex` would start with empty scratch space.
+    let regex = Arc::new(regex);
+    let mut cache = CACHE.lock();
     if cache.len() >= MAX_CACHED {
         cache.clear();
     }
-    // Shared through an `Arc`: a cloned `Regex` would start with empty scratch space.
-    let regex = Arc::new(regex);
     cache.insert(pattern.to_owned(), regex.clone());
     Ok(regex)
 }

@@ -85,6 +85,12 @@ impl<'v> StarlarkValue<'v> for ConfigValue {
         })
     }
 
+    fn set_at(&self, _: Value<'v>, _: Value<'v>) -> starlark::Result<()> {
+        Err(ScriptError::new("`config()` cannot be changed")
+            .hint("keep a copy and change that: `params = config()[\"params\"]`, then `params[...] = ...`")
+            .into())
+    }
+
     fn is_in(&self, other: Value<'v>) -> starlark::Result<bool> {
         let Some(key) = other.unpack_str() else { return Ok(false) };
         self.record_read(key);

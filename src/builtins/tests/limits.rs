@@ -25,6 +25,19 @@ fn a_script_that_computes_too_much_is_stopped_where_it_stands() {
 }
 
 #[test]
+fn what_the_engine_does_not_count_is_memory_too() {
+    let patient = Limits { steps: u64::MAX, time: Duration::from_secs(600), ..short() };
+    for script in [
+        "x = {}\nfor i in range(1000000000):\n    x[i] = i\n",
+        "x = set()\nfor i in range(1000000000):\n    x.add(i)\n",
+    ] {
+        let text = top(script, &patient);
+        assert!(text.contains("the script used more than its limit of 16 MiB of memory"), "{text}");
+        assert!(text.contains("policy.star:3:"), "{text}");
+    }
+}
+
+#[test]
 fn a_handler_has_limits_too_and_cannot_catch_them() {
     let plan = run("
 def spin():

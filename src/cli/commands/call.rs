@@ -13,9 +13,9 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
 use crate::cli::{output, terminal};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::gateway::{Gateway, SurfaceHandle};
+use crate::gateway::Gateway;
 use crate::json::Raw;
-use crate::model::{ClientProfile, ItemKind, Principal, SurfaceKey};
+use crate::model::{ItemKind, Principal};
 use crate::server::Identity;
 use crate::surface::Surface;
 
@@ -52,8 +52,14 @@ pub(super) fn run(args: &CallArgs) -> Result<(), CommandFailure> {
     // Report malformed arguments before starting any server.
     values(args, &Value::Null)?;
     let tool = Some(args.tool.as_str());
-    let result =
-        setup::with_gateway(&args.source, tool, async |gateway, surface| call(args, gateway, surface, timeout).await)?;
+    let loaded = args.source.load()?;
+    let principal = match &args.as_user {
+        Some(sub) => Identity::new(&loaded.config.tokens).named(sub),
+        None => Identity::local_user(&setup::variables()),
+    };
+    let result = setup::with_user(&loaded, tool, principal.clone(), async |gateway, surface| {
+        call(args, gateway, surface, principal, timeout).await
+    })?;
     let failed = result.get("isError") == Some(&Value::Bool(true));
     if args.json {
         output::json(&result);
@@ -67,19 +73,10 @@ async fn call(
     args: &CallArgs,
     gateway: &Arc<Gateway>,
     surface: Arc<Surface>,
+    principal: Principal,
     timeout: Option<Duration>,
 ) -> Result<Value, CommandFailure> {
     let name = &args.tool;
-    let principal = match &args.as_user {
-        Some(sub) => Identity::new(&args.source.load()?.config.tokens).named(sub),
-        None => Identity::local_user(&setup::options(false)?.variables),
-    };
-    let view =
-        SurfaceHandle::of(SurfaceKey { principal: principal.clone(), client: Arc::default() }, ClientProfile::TERMINAL);
-    let surface = match &args.as_user {
-        Some(_) => gateway.surface(&view).await.map_err(|error| CommandFailure::from(error.as_ref()))?,
-        None => surface,
-    };
     let Some(entry) = surface.tool(name) else { return Err(unknown_tool(name, &surface, gateway)) };
     let schema = entry.definition.member("inputSchema").unwrap_or_default();
     let result = call_tool(gateway, &surface, principal, name, &Value::Object(values(args, &schema)?), timeout).await?;

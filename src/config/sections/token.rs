@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::model::Secret;
+use crate::json::canonical;
+use crate::model::{Principal, Secret};
 
 use crate::config::syntax::reader::ValueReader;
 
@@ -17,6 +18,21 @@ pub struct Token {
     pub groups: Vec<String>,
     /// Additional information about the user for scripts.
     pub claims: Map<String, Value>,
+}
+
+impl Token {
+    /// The user who has this token.
+    pub fn principal(&self) -> Principal {
+        Principal {
+            sub: self.sub.as_str().into(),
+            email: self.email.as_str().into(),
+            name: self.name.as_str().into(),
+            groups: self.groups.clone().into(),
+            claims: canonical(&Value::Object(self.claims.clone())).into(),
+            anonymous: false,
+            local: false,
+        }
+    }
 }
 
 pub(crate) fn read_auth(reader: &ValueReader) -> Option<Vec<Token>> {

@@ -1,5 +1,7 @@
 //! The module `data`: data files of an extension.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use serde_json::Value as Json;
@@ -37,11 +39,22 @@ pub fn members(builder: &mut GlobalsBuilder) {
 
 fn read(runtime: &ExtensionRuntime, path: &str) -> Result<String, String> {
     let file: PathBuf = runtime.folder().existing(path)?;
-    let size = file.metadata().map_err(|error| format!("`{path}` cannot be read: {error}"))?.len();
-    if size > MAX_FILE {
-        return Err(format!("`{path}` has {size} bytes; the maximum is {MAX_FILE}"));
+    let unreadable = |error: io::Error| format!("`{path}` cannot be read: {error}");
+    let metadata = file.metadata().map_err(unreadable)?;
+    // Opening a pipe would wait for somebody who writes, and reading a device may never end.
+    if !metadata.is_file() {
+        return Err(format!("`{path}` is not a file"));
     }
-    let bytes = std::fs::read(&file).map_err(|error| format!("`{path}` cannot be read: {error}"))?;
+    let too_large = |size: u64| format!("`{path}` has {size} bytes; the maximum is {MAX_FILE}");
+    if metadata.len() > MAX_FILE {
+        return Err(too_large(metadata.len()));
+    }
+    // The file may grow meanwhile.
+    let mut bytes = Vec::new();
+    File::open(&file).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(too_large(bytes.len() as u64));
+    }
     runtime.record_file(file);
     String::from_utf8(bytes).map_err(|_| format!("`{path}` is not text (UTF-8)"))
 }

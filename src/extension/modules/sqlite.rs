@@ -14,7 +14,7 @@ use crate::host_io::{Statement, Wants, sqlite};
 /// empty database for one statement.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
-    /// Runs a statement and returns its rows as a list of dicts.
+    /// Runs a statement that only reads, and returns its rows as a list of dicts. A statement that writes is an error.
     ///
     /// ```python
     /// sqlite.execute("shop.db", "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, total REAL)")

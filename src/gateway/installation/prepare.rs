@@ -39,6 +39,10 @@ impl Prepared {
         let mut problems = Vec::new();
         let embedder = embedder(config, options, http, &mut problems);
         let script_source = script_source(config, embedder).map_err(|problem| problems.push(problem)).ok();
+        let script_source = script_source.map(|script_source| match &options.first_user {
+            Some(user) => ScriptSource { first_users: vec![user.clone()], ..script_source },
+            None => script_source,
+        });
         let local = before.reload(config, options.bundled, pool, host_io);
         problems.extend(local.missing.iter().cloned());
         problems.extend(local.unknown_workloads(config));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::builtins::{Settings, presets};
-use crate::config::{Config, SessionScript};
+use crate::config::{Config, SessionScript, Token};
 use crate::diagnostic::Diagnostic;
+use crate::model::Principal;
 use crate::script::Source;
 use crate::search::Embedder;
 use crate::surface::ScriptSource;
@@ -27,9 +28,24 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
         namespace: namespace(config).into(),
         root: config.folder.clone(),
         settings: Arc::new(Settings { sections, embedder, code_mode: config.code_mode.clone() }),
+        first_users: first_users(config),
         lenient: config.script_for_once,
         sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
     })
+}
+
+/// The most users for whom a script that fails is tried.
+const MAX_FIRST_USERS: usize = 16;
+
+/// For whom the script is tried first: the users who have tokens, because nobody else is let in.
+fn first_users(config: &Config) -> Vec<Principal> {
+    let mut users: Vec<Principal> = Vec::new();
+    for user in config.tokens.iter().map(Token::principal) {
+        if users.len() < MAX_FIRST_USERS && !users.contains(&user) {
+            users.push(user);
+        }
+    }
+    if users.is_empty() { vec![Principal::anonymous()] } else { users }
 }
 
 /// The namespace of the script in the store. Proxies that share a store must agree on it, so it does not depend on

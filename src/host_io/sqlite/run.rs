@@ -9,10 +9,16 @@ use serde_json::{Map, Value};
 use super::{Database, Statement, Wants, guard, values};
 use crate::host_io::statement::check_size;
 
+/// The error for a query that would change the database.
+const WRITES: &str = "`sqlite.query` only reads, and this statement writes; use `sqlite.execute` for it";
+
 pub(super) fn run(database: &Database, statement: &Statement, stopped: &Arc<AtomicBool>) -> Result<Value, String> {
     let mut connection = open(database, statement.wants).map_err(|error| reason(&error))?;
     guard::install(&mut connection, stopped).map_err(|error| reason(&error))?;
     let mut prepared = connection.prepare(&statement.sql).map_err(|error| reason(&error))?;
+    if statement.wants == Wants::Rows && !prepared.readonly() {
+        return Err(WRITES.to_owned());
+    }
     values::bind(&mut prepared, &statement.params)?;
     match statement.wants {
         Wants::Rows => rows(&mut prepared),
@@ -43,9 +49,9 @@ fn rows(prepared: &mut rusqlite::Statement<'_>) -> Result<Value, String> {
         for (index, name) in names.iter().enumerate() {
             let (value, bytes) = values::to_json(row.get_ref(index).map_err(|error| reason(&error))?);
             size += bytes + name.len();
+            check_size(size)?;
             members.insert(name.clone(), value);
         }
-        check_size(size)?;
         found.push(Value::Object(members));
     }
     Ok(Value::Array(found))
@@ -68,6 +74,10 @@ fn reason(error: &rusqlite::Error) -> String {
         Some(ErrorCode::AuthorizationForStatementDenied) => {
             "a statement must not leave its database: ATTACH, DETACH and load_extension() are not allowed".to_owned()
         }
+        Some(ErrorCode::OutOfMemory) => {
+            format!("SQLite: the statements of the proxy may use {} MiB of memory together", guard::MAX_MEMORY >> 20)
+        }
+        Some(ErrorCode::TooBig) => format!("SQLite: {error}: a value may have 16 MiB, a statement 1 MiB"),
         _ => format!("SQLite: {error}"),
     }
 }

@@ -75,7 +75,6 @@ async fn what_is_wrong_with_a_statement_is_said() {
         ("ATTACH 'other.db' AS other", json!(null), "must not leave its database"),
         ("ATTACH ? AS other", json!(["other.db"]), "must not leave its database"),
         ("SELECT load_extension('x')", json!(null), "not authorized"),
-        ("VACUUM INTO '/tmp/stolen.db'", json!(null), "must not leave its database"),
         ("PRAGMA temp_store_directory = '/tmp'", json!(null), "must not leave its database"),
     ] {
         match place.query(sql, params).await {
@@ -84,6 +83,43 @@ async fn what_is_wrong_with_a_statement_is_said() {
         }
     }
     assert_eq!(place.query("SELECT count(*) AS n FROM t", Value::Null).await.unwrap(), json!([{"n": 0}]));
+    let text = place.execute("VACUUM INTO '/tmp/stolen.db'", Value::Null).await.unwrap_err();
+    assert!(text.contains("must not leave its database"), "{text}");
+}
+
+#[tokio::test]
+async fn a_query_only_reads() {
+    let place = TempFolder::new("reads");
+    place.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b)", Value::Null).await.unwrap();
+    place.execute("INSERT INTO t VALUES (1, 'kept')", Value::Null).await.unwrap();
+    for sql in [
+        "INSERT INTO t VALUES (2, 'x')",
+        "INSERT INTO t VALUES (2, 'x') RETURNING a",
+        "WITH n AS (SELECT 2 AS a) INSERT INTO t SELECT a, 'x' FROM n",
+        "REPLACE INTO t VALUES (1, 'x')",
+        "UPDATE t SET b = 'x'",
+        "UPDATE t SET b = 'x' RETURNING b",
+        "DELETE FROM t",
+        "DROP TABLE t",
+        "CREATE TABLE u (a)",
+        "CREATE TEMP TABLE u (a)",
+        "ALTER TABLE t ADD COLUMN c",
+        "CREATE INDEX i ON t (b)",
+        "VACUUM",
+        "ANALYZE",
+        "PRAGMA user_version = 7",
+        "PRAGMA journal_mode = WAL",
+    ] {
+        let text = place.query(sql, Value::Null).await.unwrap_err();
+        assert!(text.contains("use `sqlite.execute` for it"), "{sql}: {text}");
+    }
+    let before = std::fs::read(place.0.join("x.db")).unwrap();
+    for sql in ["SELECT * FROM t", "PRAGMA table_info(t)", "EXPLAIN DELETE FROM t", "VALUES (1)", "PRAGMA user_version"]
+    {
+        place.query(sql, Value::Null).await.unwrap();
+    }
+    assert_eq!(place.query("SELECT * FROM t", Value::Null).await.unwrap(), json!([{"a": 1, "b": "kept"}]));
+    assert_eq!(std::fs::read(place.0.join("x.db")).unwrap(), before);
 }
 
 #[tokio::test]

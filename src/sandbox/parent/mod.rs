@@ -1,5 +1,6 @@
 //! The proxy's side of the sandbox: starts scripts, passes on what they ask for, and ends their workers.
 
+mod account;
 mod exit_reason;
 mod job;
 mod mailbox;

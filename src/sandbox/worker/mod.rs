@@ -18,8 +18,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::process::Pid;
 use starlark::environment::{Globals, GlobalsBuilder};
 
-use super::allocator;
 use super::protocol::{ScriptJob, ToWorker, WorkerExit, receive_blocking};
+use crate::memory;
 use channel::ParentChannel;
 
 /// The stack of the script's thread. The parser, and everything that walks over a value, recurses; untouched pages are
@@ -68,7 +68,7 @@ fn run_job(jobs: &Receiver<Box<ScriptJob>>, globals: &Globals, parent: &Arc<Pare
     // The receiver waits for this message.
     let _ = ready.send(());
     let Ok(job) = jobs.recv() else { WorkerExit::Parent.now() };
-    allocator::limit(job.memory_limit);
+    memory::limit(job.memory_limit, || WorkerExit::Memory.now());
     let result = script::run(&job, globals, parent);
     parent.finish(result, job.output_limit);
 }

@@ -82,6 +82,8 @@ impl BranchWorld {
 
     /// Counts branches before they start.
     fn count_branches(&self, count: usize) -> starlark::Result<()> {
+        // The proxy counts a `parallel` without functions too.
+        let count = count.max(1);
         let started = self.shared.started_branches.fetch_add(count, Ordering::Relaxed);
         if started.saturating_add(count) > MAX_BRANCHES {
             let message = format!("a script may start {MAX_BRANCHES} branches of `parallel()` in total");

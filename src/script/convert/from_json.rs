@@ -1,8 +1,8 @@
 //! From JSON to Starlark.
 
 use num_bigint::BigInt;
-use serde_json::{Number, Value as Json};
-use starlark::collections::SmallMap;
+use serde_json::{Map, Number, Value as Json};
+use starlark::collections::{Hashed, SmallMap};
 use starlark::values::dict::Dict;
 use starlark::values::{Heap, Value};
 
@@ -10,6 +10,12 @@ use super::ConvertError;
 
 /// The maximum length of a number. Parsing a number takes time quadratic in its length.
 const MAX_DIGITS: usize = 5_000;
+
+/// The maximum number of members of an object. The engine's maps hash without a seed, so whoever sends an object can choose
+/// names with equal hashes, and adding them takes time quadratic in their number.
+const MAX_MEMBERS: usize = 10_000;
+/// More members with the same hash do not come about by chance.
+const MAX_EQUAL_HASHES: usize = 64;
 
 /// Converts JSON to fresh, mutable values on the heap.
 pub fn to_starlark<'v>(json: &Json, heap: Heap<'v>) -> Result<Value<'v>, ConvertError> {
@@ -26,14 +32,34 @@ pub fn to_starlark<'v>(json: &Json, heap: Heap<'v>) -> Result<Value<'v>, Convert
             heap.alloc(values)
         }
         Json::Object(members) => {
+            let keys = hashed_keys(members, heap)?;
             let mut map = SmallMap::with_capacity(members.len());
-            for (key, member) in members {
+            for (hashed, (key, member)) in keys.into_iter().zip(members) {
                 let value = to_starlark(member, heap).map_err(|error| error.key(key))?;
-                map.insert_hashed(heap.alloc_str(key).get_hashed_value(), value);
+                map.insert_hashed(hashed, value);
             }
             heap.alloc(Dict::new(map))
         }
     })
+}
+
+/// The keys of an object on the heap, unless they would make a map slow.
+fn hashed_keys<'v>(members: &Map<String, Json>, heap: Heap<'v>) -> Result<Vec<Hashed<Value<'v>>>, ConvertError> {
+    if members.len() > MAX_MEMBERS {
+        return Err(ConvertError::new(format!(
+            "an object with {} members; a script can read objects of {MAX_MEMBERS} members",
+            members.len()
+        )));
+    }
+    let keys: Vec<Hashed<Value<'v>>> = members.keys().map(|key| heap.alloc_str(key).get_hashed_value()).collect();
+    if keys.len() > MAX_EQUAL_HASHES {
+        let mut hashes: Vec<u32> = keys.iter().map(|key| key.hash().get()).collect();
+        hashes.sort_unstable();
+        if hashes.windows(MAX_EQUAL_HASHES + 1).any(|window| window.first() == window.last()) {
+            return Err(ConvertError::new("an object whose names were chosen to make a script slow"));
+        }
+    }
+    Ok(keys)
 }
 
 /// Parses JSON text and converts it.

@@ -99,6 +99,34 @@ mod tests {
     }
 
     #[test]
+    fn an_object_that_would_make_a_map_slow_is_an_error_with_its_path() {
+        let object = |names: &[String]| {
+            let members: Vec<String> = names.iter().map(|name| format!("\"{name}\":1")).collect();
+            format!(r#"{{"a":[{{{}}}]}}"#, members.join(","))
+        };
+        let numbered = |count: usize| (0..count).map(|number| format!("name {number}")).collect::<Vec<_>>();
+        assert!(round_trip(&object(&numbered(10_000))).is_ok());
+        assert_eq!(
+            round_trip(&object(&numbered(10_001))).unwrap_err(),
+            "`a[0]`: an object with 10001 members; a script can read objects of 10000 members"
+        );
+        let equal = names_with_equal_hashes(65);
+        assert!(round_trip(&object(&equal[..64])).is_ok());
+        let refused = round_trip(&object(&equal)).unwrap_err();
+        assert_eq!(refused, "`a[0]`: an object whose names were chosen to make a script slow");
+    }
+
+    /// The engine's hash of eight letters depends on the first four, and on five bits of a product with the rest.
+    fn names_with_equal_hashes(count: usize) -> Vec<String> {
+        let hash = |name: &String| Heap::temp(|heap| heap.alloc_str(name).get_hashed_value().hash().get());
+        let names = || (0..10_000).map(|number| format!("name{number:04}"));
+        let wanted = hash(&names().next().unwrap());
+        let found: Vec<String> = names().filter(|name| hash(name) == wanted).take(count).collect();
+        assert_eq!(found.len(), count);
+        found
+    }
+
+    #[test]
     fn a_number_nobody_can_hold_is_an_error_with_its_path() {
         assert_eq!(round_trip("1e400").unwrap_err(), "number out of range: 1e+400");
         assert_eq!(round_trip(r#"{"a":[0,{"b":-1e999}]}"#).unwrap_err(), "`a[1].b`: number out of range: -1e+999");

@@ -1,7 +1,8 @@
 //! Hints for errors of the engine, mostly for people who expect Python.
 
 /// The message for what the engine calls `Immutable`.
-pub(super) const FROZEN: &str = "this value cannot be changed (all values of a script are frozen once it has run)";
+pub(super) const FROZEN: &str =
+    "this value cannot be changed: all values of a script are frozen once it has run; keep what changes in `state`";
 
 /// The hint for an error of the engine, from its message, the text it points at, and the line of that text.
 pub(super) fn hint(message: &str, pointed_at: &str, line: &str) -> Option<String> {
@@ -9,7 +10,7 @@ pub(super) fn hint(message: &str, pointed_at: &str, line: &str) -> Option<String
         return reserved(keyword);
     }
     if message == FROZEN {
-        return Some("copy it first (`dict(x)`, `list(x)`); use `state` for values that must outlive the call".into());
+        return Some("`state.set(key, value)` and `state.incr(key)` keep a value between calls; for this call alone, copy it first: `dict(x)`, `list(x)`".into());
     }
     if message.starts_with("Unsupported format character") || message.contains("Incomplete format") {
         return Some("`%` knows no width and precision; round first: `str(int(x * 100 + 0.5) / 100.0)`".into());

@@ -14,7 +14,7 @@ use super::parse::parse;
 use super::resolve::resolve;
 use crate::script::errors::report;
 use crate::script::guards::oversize;
-use crate::script::run::evaluator;
+use crate::script::run::{evaluator, operators};
 use crate::script::{Failure, Program, ScriptError, Source};
 
 pub(in crate::script) struct Loader<'a> {
@@ -51,8 +51,9 @@ impl<'a> Loader<'a> {
         &mut self,
         source: &Source,
     ) -> Result<(AstModule, Vec<(String, FrozenModule)>), Failure> {
-        let ast = parse(source)?;
+        let mut ast = parse(source)?;
         oversize::check(&ast, source, self.program.limits)?;
+        operators::call_operators(&mut ast, self.program.globals);
         self.digest.update(source.text.len().to_le_bytes());
         self.digest.update(source.text.as_bytes());
         self.loading.push((key(source), source.name.clone()));

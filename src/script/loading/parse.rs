@@ -5,7 +5,7 @@ use starlark::syntax::{AstModule, Dialect, DialectTypes};
 use super::source::{MAX_SOURCE, Source};
 use crate::diagnostic::Diagnostic;
 use crate::script::errors::report;
-use crate::script::guards::{capture, nesting};
+use crate::script::guards::{capture, lost_write, nesting};
 
 const DIALECT: Dialect = Dialect {
     enable_def: true,
@@ -30,5 +30,6 @@ pub fn parse(source: &Source) -> Result<AstModule, Diagnostic> {
     let module =
         AstModule::parse(&source.name, source.text.to_string(), &DIALECT).map_err(|error| report::diagnose(&error))?;
     capture::check(&module, source)?;
+    lost_write::check(&module, source)?;
     Ok(module)
 }

@@ -156,11 +156,14 @@ impl Context {
 
 /// Calls a function on an evaluator of its own.
 fn call<'v>(module: &Module<'v>, function: Value<'v>, context: &Context) -> starlark::Result<Value<'v>> {
-    let mut evaluator = Evaluator::new(module);
+    // The buffers of an evaluator are not values of the script: hundreds of branches that wait would use up its memory.
+    let mut evaluator = context.meter.outside(|| Evaluator::new(module));
     // All branches share one heap, and the collector does not see the values on the stacks of the others.
     evaluator.disable_gc();
     evaluator::prepare(&mut evaluator, context, context.meter.limits())
         .map_err(|failure| script_error(failure.message))?;
     context.meter.do_not_count_next_check();
-    evaluator.eval_function(function, &[], &[])
+    let outcome = evaluator.eval_function(function, &[], &[]);
+    context.meter.outside(|| drop(evaluator));
+    outcome
 }

@@ -176,6 +176,28 @@ impl Context {
         })
     }
 
+    /// Lets other fibers run, and ends the run if it must stop. A built-in that may compute for long calls this in between.
+    pub fn checkpoint(&self) -> starlark::Result<()> {
+        if self.meter.must_stop_here(self.host.as_deref()) {
+            return Err(script_error("the run has ended"));
+        }
+        Ok(())
+    }
+
+    /// Ends the run if its memory has no room for this many bytes more.
+    #[inline]
+    pub(super) fn require_memory(&self, bytes: usize) -> starlark::Result<()> {
+        if self.meter.has_room_for(bytes) {
+            return Ok(());
+        }
+        self.meter.stop(StopReason::Memory);
+        Err(script_error("the memory of the run is used up"))
+    }
+
+    pub(super) fn memory_limit(&self) -> usize {
+        self.meter.limits().memory
+    }
+
     pub(super) fn must_stop(&self, memory: usize) -> bool {
         self.meter.must_stop(self.host.as_deref(), memory)
     }

@@ -49,7 +49,7 @@ impl Context {
             }
             cursor.record_fired(kind);
         }
-        perform(host);
+        self.meter.outside(|| perform(host));
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::limits::Limits;
+use crate::memory;
 use crate::script::{Host, Stop};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,9 @@ struct RunTotals {
     started: Cell<Option<Duration>>,
     waited: Cell<Duration>,
     checks: Cell<u64>,
+    /// Bytes that the run has allocated and not freed. Never negative: where a run frees what others allocated, such as the
+    /// result of a call, counting begins again at zero.
+    allocated: Cell<isize>,
     limits: Limits,
     /// Why the whole run must end.
     ended: Cell<Option<StopReason>>,
@@ -62,10 +66,13 @@ struct RunTotals {
 
 impl Meter {
     pub(super) fn new(limits: &Limits) -> Self {
+        // What came before this run is not its own.
+        memory::take();
         let run = RunTotals {
             started: Cell::new(None),
             waited: Cell::new(Duration::ZERO),
             checks: Cell::new(0),
+            allocated: Cell::new(0),
             limits: limits.clone(),
             ended: Cell::new(None),
         };
@@ -104,9 +111,30 @@ impl Meter {
     /// Runs something that blocks. The time does not count as computing time.
     pub(super) fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
         let paused = self.pause();
-        let result = wait();
+        let result = self.outside(wait);
         self.resume(paused);
         result
+    }
+
+    /// Runs something that others do for this run. What it allocates is handed over to them, and is not memory of the run.
+    pub(super) fn outside<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.allocated();
+        let result = act();
+        memory::take();
+        result
+    }
+
+    /// The bytes that all branches of the run have allocated, as far as they have asked.
+    pub(super) fn allocated(&self) -> usize {
+        let allocated = self.run.allocated.get().saturating_add(memory::take()).max(0);
+        self.run.allocated.set(allocated);
+        allocated.unsigned_abs()
+    }
+
+    /// Whether this many bytes more fit into the memory of the run.
+    #[inline]
+    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
+        self.allocated().saturating_add(bytes) <= self.run.limits.memory
     }
 
     /// Stops measuring computing time. Pass the result to [`Meter::resume`].
@@ -162,25 +190,44 @@ impl Meter {
         if self.asked.get() {
             return false;
         }
+        let steps = run.checks.get().cast_signed().max(0).unsigned_abs() * STEPS_PER_CHECK;
         if run.ended.get().is_none() {
-            run.ended.set(self.exceeded(host, memory));
+            run.ended.set(self.exceeded(host, memory, steps, steps > 0));
         }
-        if let Some(section) = self.section.as_ref().filter(|section| Instant::now() >= section.deadline) {
-            section.is_late.set(true);
-        }
+        self.note_lateness();
         self.ended().is_some() && !self.raised.replace(true)
     }
 
-    fn exceeded(&self, host: Option<&Host>, memory: usize) -> Option<StopReason> {
+    /// Whether the run must end in the middle of a built-in.
+    pub(super) fn must_stop_here(&self, host: Option<&Host>) -> bool {
+        self.yield_if_over_slice();
+        if self.run.ended.get().is_none() {
+            self.run.ended.set(self.exceeded(host, 0, 0, true));
+        }
+        self.note_lateness();
+        let ended = self.ended().is_some();
+        if ended {
+            self.raised.set(true);
+        }
+        ended
+    }
+
+    fn note_lateness(&self) {
+        if let Some(section) = self.section.as_ref().filter(|section| Instant::now() >= section.deadline) {
+            section.is_late.set(true);
+        }
+    }
+
+    /// What the run has exceeded. Reading the clock is left out unless it `may_be_long`.
+    fn exceeded(&self, host: Option<&Host>, memory: usize, steps: u64, may_be_long: bool) -> Option<StopReason> {
         let run = &self.run;
-        let steps = (run.checks.get() as i64).max(0) as u64 * STEPS_PER_CHECK;
         if let Some(stop) = host.and_then(|host| host.effects.stopped()) {
             Some(StopReason::Stopped(stop))
         } else if steps > run.limits.steps {
             Some(StopReason::Steps)
-        } else if memory > run.limits.memory {
+        } else if memory > run.limits.memory || !self.has_room_for(0) {
             Some(StopReason::Memory)
-        } else if steps > 0 && self.computing_time() > run.limits.time {
+        } else if may_be_long && self.computing_time() > run.limits.time {
             Some(StopReason::Time)
         } else {
             None
@@ -196,6 +243,17 @@ impl Meter {
                 run.started.set(Some(now));
                 Duration::ZERO
             }
+        }
+    }
+}
+
+/// A run that has used more than this returns its memory to the system at once.
+const LARGE: isize = 16 << 20;
+
+impl Drop for RunTotals {
+    fn drop(&mut self) {
+        if self.allocated.get() > LARGE {
+            memory::give_back();
         }
     }
 }

@@ -9,6 +9,7 @@ pub(super) mod evaluator;
 pub(super) mod function;
 pub(super) mod limits;
 pub(super) mod meter;
+pub(super) mod operators;
 pub(super) mod prompt;
 pub(super) mod single_function;
 pub(super) mod time_limit;

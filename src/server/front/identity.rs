@@ -2,11 +2,9 @@
 
 use ::http::HeaderMap;
 use ::http::header::AUTHORIZATION;
-use serde_json::Value;
 use subtle::ConstantTimeEq;
 
 use crate::config::Token;
-use crate::json::canonical;
 use crate::model::{Principal, Secret};
 
 /// The accepted tokens and their principals. Without tokens, every request is anonymous.
@@ -19,21 +17,7 @@ pub struct Identity {
 
 impl Identity {
     pub fn new(tokens: &[Token]) -> Self {
-        let tokens = tokens
-            .iter()
-            .map(|token| {
-                let principal = Principal {
-                    sub: token.sub.as_str().into(),
-                    email: token.email.as_str().into(),
-                    name: token.name.as_str().into(),
-                    groups: token.groups.clone().into(),
-                    claims: canonical(&Value::Object(token.claims.clone())).into(),
-                    anonymous: false,
-                    local: false,
-                };
-                (token.token.clone(), principal)
-            })
-            .collect();
+        let tokens = tokens.iter().map(|token| (token.token.clone(), token.principal())).collect();
         Identity { tokens, anonymous: Principal::anonymous() }
     }
 

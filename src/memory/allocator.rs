@@ -1,36 +1,63 @@
-//! The global allocator: mimalloc, with a limit in sandbox workers. The Starlark engine's own count leaves out dicts, long
-//! strings and big integers, and a single operation can ask for gigabytes, so the limit is enforced here.
+//! The global allocator: mimalloc, with a count for each thread and a limit in sandbox workers. The Starlark engine's own
+//! count leaves out dicts and big integers, so memory is counted here.
 #![expect(unsafe_code, reason = "an allocator is unsafe by nature")]
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use libmimalloc_sys as mi;
 
-use super::protocol::WorkerExit;
+use super::count;
 
 /// Forwards to mimalloc: with the system's allocator, the dozens of small allocations of a call took a third of its time.
 pub struct Allocator;
 
 static IS_LIMITED: AtomicBool = AtomicBool::new(false);
 static REMAINING: AtomicIsize = AtomicIsize::new(0);
+static EXCEEDED: OnceLock<fn() -> !> = OnceLock::new();
 
-/// Limits the heap to this many bytes beyond what is allocated now. A process that exceeds the limit ends at once.
-pub(super) fn limit(bytes: u64) {
+/// Limits the heap to this many bytes beyond what is allocated now. A process that exceeds the limit ends at once: by
+/// `exceeded`, which must not allocate.
+pub fn limit(bytes: u64, exceeded: fn() -> !) {
+    // A process has one limit.
+    let _ = EXCEEDED.set(exceeded);
     REMAINING.store(isize::try_from(bytes).unwrap_or(isize::MAX), Ordering::Relaxed);
     IS_LIMITED.store(true, Ordering::Relaxed);
 }
 
+/// Returns the memory that this thread has freed to the system now; by itself the allocator keeps some of it for later.
+pub fn give_back() {
+    // SAFETY: it takes a flag, and is safe on every thread.
+    unsafe { mi_collect(true) }
+}
+
+unsafe extern "C" {
+    /// A function of mimalloc's own interface that the crate declares with a feature only.
+    fn mi_collect(force: bool);
+}
+
+fn end_process() -> ! {
+    match EXCEEDED.get() {
+        Some(exceeded) => exceeded(),
+        None => std::process::abort(),
+    }
+}
+
+#[inline]
 fn count_allocation(bytes: usize) {
+    count::add(bytes.cast_signed());
     if IS_LIMITED.load(Ordering::Relaxed) {
         let bytes = isize::try_from(bytes).unwrap_or(isize::MAX);
         if REMAINING.fetch_sub(bytes, Ordering::Relaxed) < bytes {
-            WorkerExit::Memory.now();
+            end_process();
         }
     }
 }
 
+#[inline]
 fn count_release(bytes: usize) {
+    count::add(-bytes.cast_signed());
     if IS_LIMITED.load(Ordering::Relaxed) {
         REMAINING.fetch_add(isize::try_from(bytes).unwrap_or(isize::MAX), Ordering::Relaxed);
     }
@@ -39,7 +66,7 @@ fn count_release(bytes: usize) {
 /// Ends a limited process whose address space is used up before the limit is reached.
 fn checked(memory: *mut u8) -> *mut u8 {
     if memory.is_null() && IS_LIMITED.load(Ordering::Relaxed) {
-        WorkerExit::Memory.now();
+        end_process();
     }
     memory
 }
