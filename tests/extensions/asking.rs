@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{started, world};
+use super::{one_tool, started, world};
 use crate::questions::{Client, EVERYTHING, text};
+use crate::support::config::Config;
+use crate::support::message;
+use crate::support::proxy::Proxy;
 
 const BRANCHES: &str = include_str!("../../extensions/branches.star");
 
@@ -87,4 +90,53 @@ def describe_extension():
             assert_eq!((questions.len(), text(&outcome).as_str()), (0, "number 1"), "modern {modern}: {outcome}");
         }
     }
+}
+
+/// Progress of an extension, told to a client that answers its question, by a script with this handler around it.
+async fn progress_behind(handler: &str) -> Vec<Value> {
+    let extension = one_tool(
+        "progress(1, 2, \"first\")\nelicit(\"Sure?\", when_unavailable = \"accept\")\nprogress(2, 2)\nreturn \"done\"",
+        "",
+    );
+    let script = format!(
+        "
+calls = {{meta.name: call for meta, call in backends()['one'].tools()}}
+
+def handler(args):
+    run = calls['run']
+{handler}
+
+publish(metadata('wrapped', '', {{}}, {{}}), handler)
+"
+    );
+    let config =
+        Config::new().section("extensions: { paths: [tools] }").section("sessionInit: { scriptFile: policy.star }");
+    let proxy = Proxy::new(&config).file("policy.star", &script);
+    proxy.directory.write("tools/one.star", &extension);
+    let mut proxy = proxy.stdio();
+    let client = &mut proxy.client;
+    client.initialize_with("2025-11-25", r#"{"elicitation":{"form":{}}}"#).await.result();
+    let params = json!({"name": "wrapped", "arguments": {}, "_meta": {"progressToken": "t"}});
+    let call = client.begin("tools/call", &params.to_string()).await;
+    let mut told = Vec::new();
+    loop {
+        let message = client.next().await;
+        match message.id() {
+            Some(id) if message.is_response() && id == call => break,
+            Some(id) => client.send(&message::result(&id, r#"{"action":"accept","content":{}}"#)).await,
+            None => told.push(message.value()["params"].clone()),
+        }
+    }
+    told
+}
+
+#[tokio::test]
+async fn progress_of_an_extension_passes_a_handler_before_and_after_a_question() {
+    let first = json!({"progressToken": "t", "progress": 1.0, "total": 2.0, "message": "first"});
+    let second = json!({"progressToken": "t", "progress": 2.0, "total": 2.0});
+    assert_eq!(progress_behind("    return run({})").await, [first.clone(), second.clone()]);
+    assert_eq!(progress_behind("    return run({}, relay = False)").await, Vec::<Value>::new());
+    let twice = progress_behind("    run({})\n    return run({})").await;
+    let third = json!({"progressToken": "t", "progress": 3, "message": "first"});
+    assert_eq!(twice, [first, second, third, json!({"progressToken": "t", "progress": 4})]);
 }
