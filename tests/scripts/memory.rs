@@ -72,20 +72,3 @@ async fn a_handler_that_grows_is_ended_soon_and_its_memory_is_given_back() {
     let after = kilobytes(&proxy, "VmRSS");
     assert!(after < before + (64 << 10), "{} MiB before, {} MiB after", before >> 10, after >> 10);
 }
-
-/// What a handler hands over to others is not its own memory.
-#[tokio::test]
-async fn a_handler_may_send_more_in_all_than_it_may_hold() {
-    let script = "
-meta, echo = backends()['fake'].tools()[0]
-def send(args):
-    block = 'x' * 3000000
-    for i in range(60):
-        echo({'text': block, 'number': i})
-    return 'sent'
-publish(metadata('send', '', {}, {}), send)
-";
-    let mut proxy = serving("echo", script).await;
-    proxy.client.program.stderr.patience = LONG_PATIENCE;
-    assert_eq!(proxy.client.call("send", "{}").await.text(), "sent");
-}

@@ -114,8 +114,13 @@ async fn a_query_only_reads() {
         assert!(text.contains("use `sqlite.execute` for it"), "{sql}: {text}");
     }
     let before = std::fs::read(place.0.join("x.db")).unwrap();
-    for sql in ["SELECT * FROM t", "PRAGMA table_info(t)", "EXPLAIN DELETE FROM t", "VALUES (1)", "PRAGMA user_version"]
-    {
+    for sql in [
+        "SELECT * FROM t",
+        "PRAGMA table_info(t)",
+        "EXPLAIN QUERY PLAN SELECT * FROM t",
+        "VALUES (1)",
+        "PRAGMA user_version",
+    ] {
         place.query(sql, Value::Null).await.unwrap();
     }
     assert_eq!(place.query("SELECT * FROM t", Value::Null).await.unwrap(), json!([{"a": 1, "b": "kept"}]));
