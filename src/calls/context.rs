@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::Peer;
-use crate::json::Raw;
+use crate::json::{Object, Raw, raw};
 use crate::model::{ClientInfo, ItemKind, Owner, Principal};
 use crate::script::JournalSnapshot;
 use crate::surface::Surface;
@@ -66,7 +66,7 @@ pub struct ItemCall {
     pub kind: ItemKind,
     /// The published name or URI.
     pub key: String,
-    /// The params as the client sent them, without reserved `_meta` keys.
+    /// The params as the client sent them, without reserved `_meta` keys and under the published name or URI.
     pub params: Raw,
     /// The server of a resource that is not published: the client knows its URI from a link.
     pub unlisted_on: Option<Arc<str>>,
@@ -82,9 +82,11 @@ impl ItemCall {
     /// A call of an item by a name or URI that a client uses for it. The call goes by the published name, so that everything
     /// which decides about it sees the same name.
     pub fn new(surface: &Surface, kind: ItemKind, key: &str, params: Raw) -> Self {
+        let published = surface.published_key(kind, key);
+        let params = if published == key { params } else { renamed(kind, published, params) };
         ItemCall {
             kind,
-            key: surface.published_key(kind, key).to_owned(),
+            key: published.to_owned(),
             params,
             unlisted_on: None,
             accepts_task: false,
@@ -92,6 +94,11 @@ impl ItemCall {
             journal: None,
         }
     }
+}
+
+/// The params with another name or URI.
+fn renamed(kind: ItemKind, key: &str, params: Raw) -> Raw {
+    Object::of(&params).map(|object| object.edit().set(kind.use_member(), &raw(key)).finish_raw()).unwrap_or(params)
 }
 
 /// Looks up the digest of the current session script; `None` if there is no session script.

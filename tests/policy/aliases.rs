@@ -97,6 +97,19 @@ for meta, call in backends()["fake"].resources():
 }
 
 #[tokio::test]
+async fn a_name_leads_to_the_published_handler_and_not_past_it() {
+    // What was `board` is published under the name and with the handler of another tool of the server.
+    let script = r#"
+tools = {meta.name: (meta, call) for meta, call in backends()["fake"].tools()}
+publish(tools["board"][0].replace(name = "params"), tools["params"][1])
+"#;
+    let params = r#"{"name":"params","inputSchema":{"type":"object"}}"#;
+    let mut proxy = serving(&[BOARD, params], script).await;
+    let reached = proxy.client.call("board", "{}").await.raw;
+    assert!(reached.contains(r#"\"name\":\"params\""#) && !reached.contains("board"), "{reached}");
+}
+
+#[tokio::test]
 async fn a_rate_limit_counts_every_name_of_a_tool() {
     let script = r#"
 load("@proxy//lib@1.star", "rate_limiter")
