@@ -25,6 +25,10 @@ impl Peer for HandlerPeer {
         self.peer.owner()
     }
 
+    fn person(&self) -> Owner {
+        self.peer.person()
+    }
+
     fn era(&self) -> Era {
         self.peer.era()
     }
