@@ -56,4 +56,5 @@ mod support;
 mod tasks;
 mod testing;
 mod use_cases;
+mod varying_lists;
 mod visitors;

@@ -29,6 +29,10 @@ impl Peer for HandlerPeer {
         self.peer.owner()
     }
 
+    fn person(&self) -> Owner {
+        self.peer.person()
+    }
+
     fn era(&self) -> Era {
         self.peer.era()
     }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +12,7 @@ use super::backend_set::BackendSet;
 use super::catalog;
 use super::installation::{Installation, LocalTools, Prepared};
 use super::options::GatewayOptions;
+use super::preparation::PreparedProfiles;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
@@ -38,8 +39,7 @@ pub struct Gateway {
     pub(super) current: watch::Receiver<SharedSurface>,
     pub(super) surfaces: Arc<Surfaces>,
     pub(super) reload_status: SharedReloadStatus,
-    /// The generation of backends that stateless clients have met.
-    pub(super) prepared: AtomicU64,
+    pub(super) prepared: ArcSwap<PreparedProfiles>,
     pub(super) config_path: Option<PathBuf>,
     pub(super) started: Instant,
     stopping: CancellationToken,
@@ -105,7 +105,7 @@ impl Gateway {
             current,
             surfaces,
             reload_status: SharedReloadStatus::default(),
-            prepared: AtomicU64::new(0),
+            prepared: ArcSwap::default(),
             config_path: config.path.clone(),
             started: Instant::now(),
             stopping: CancellationToken::new(),

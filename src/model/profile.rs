@@ -30,6 +30,16 @@ pub struct ClientProfile {
 impl ClientProfile {
     /// The profile of clients with sessions that cannot be asked anything.
     pub const SESSION: ClientProfile = ClientProfile { era: Era::Session, abilities: Abilities::NONE };
+    /// What servers have to be asked before they can be listed for these clients: stateless clients share one connection, and
+    /// roots are only told on connections of one client.
+    #[must_use]
+    pub fn prepared(self) -> Self {
+        match self.era {
+            Era::Session => ClientProfile { abilities: self.abilities.shared(), ..self },
+            Era::Stateless => ClientProfile::STATELESS,
+        }
+    }
+
     /// The profile of the user at a terminal, for whom the command line lists and calls.
     pub const TERMINAL: ClientProfile =
         ClientProfile { era: Era::Session, abilities: Abilities { form: true, url: true, ..Abilities::NONE } };

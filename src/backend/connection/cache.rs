@@ -72,6 +72,11 @@ impl CachedServer {
         self.entries.retain(|entry| entry.profile != seen.profile);
         self.entries.insert(0, seen);
         self.entries.truncate(MAX_ENTRIES);
+        self.varies = self.entries.iter().any(|one| {
+            let alike =
+                |other: &&ViewVariant| other.profile.era == one.profile.era && other.info.version == one.info.version;
+            self.entries.iter().filter(alike).any(|other| other.lists != one.lists)
+        });
     }
 }
 

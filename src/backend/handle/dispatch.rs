@@ -65,20 +65,32 @@ async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits)
             Some(connection) => connection,
             None => Box::pin(server.connection(&call.cancel, limits, stale.as_ref())).await?,
         };
-        let side_key = match call.peer.as_deref() {
+        let mut side_key = match call.peer.as_deref() {
             Some(peer) => server.side_key(peer.owner(), peer.profile(), Some(&call.method), &main)?,
             None => None,
         };
-        let connection = match &side_key {
+        let connection = match side_key.clone() {
             None => main,
-            Some(key) => match Box::pin(side_connection(server, call, key, &main, limits)).await {
-                Err(LegLost) if !lost_leg => {
-                    lost_leg = true;
-                    continue;
+            Some(key) => {
+                let opened = Box::pin(side_connection(server, call, &key, &main, limits)).await;
+                match opened {
+                    Err(NotOpened::LegLost) if !lost_leg => {
+                        lost_leg = true;
+                        continue;
+                    }
+                    Err(NotOpened::LegLost) => {
+                        return Err(server.side_connection_error(SideConnectionError::NoSuchEra));
+                    }
+                    Err(NotOpened::Full) => {
+                        side_key = server.side_connections.largest_subset(&key, main.declared());
+                        match &side_key {
+                            Some(key) => server.open_side_connection(key, main.signals()).await?,
+                            None => main,
+                        }
+                    }
+                    Ok(outcome) => outcome?,
                 }
-                Err(LegLost) => return Err(server.side_connection_error(SideConnectionError::NoSuchEra)),
-                Ok(outcome) => outcome?,
-            },
+            }
         };
         match connection.call(call, limits).await {
             Ok(answer) => return Ok(answer),
@@ -96,8 +108,13 @@ async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits)
     }
 }
 
-/// The server no longer speaks the era of a connection. From now on its clients use the other one.
-struct LegLost;
+/// Why a client has to use another connection.
+enum NotOpened {
+    /// The server no longer speaks the era of the connection. From now on its clients use the other one.
+    LegLost,
+    /// There are too many. A shared one with fewer abilities will do.
+    Full,
+}
 
 async fn side_connection(
     server: &SupervisedServer,
@@ -105,14 +122,16 @@ async fn side_connection(
     key: &SideKey,
     main: &Connection,
     limits: CallLimits,
-) -> Result<Result<Arc<Connection>, CallError>, LegLost> {
+) -> Result<Result<Arc<Connection>, CallError>, NotOpened> {
     let peer = call.peer.as_deref();
     let between_calls = peer.filter(|_| key.owner.is_some()).and_then(Peer::between_calls);
-    let client = SideClient { gone: peer.and_then(Peer::gone), between_calls };
+    let person = peer.map(Peer::person);
+    let client = SideClient { person, gone: peer.and_then(Peer::gone), between_calls };
     Ok(tokio::select! {
         biased;
         opened = server.side_connections.get(key, &client, main.signals()) => match opened {
-            Err(SideConnectionError::NoSuchEra) => return Err(LegLost),
+            Err(SideConnectionError::NoSuchEra) => return Err(NotOpened::LegLost),
+            Err(SideConnectionError::Full(_)) if key.owner.is_none() => return Err(NotOpened::Full),
             opened => opened.map_err(|error| server.side_connection_error(error)),
         },
         () = call.cancel.cancelled() => Err(CallError::Cancelled),

@@ -26,8 +26,13 @@ pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache, profile: Opti
     };
     let status = if main.is_some() { Status::Cached } else { Status::Starting };
     let stateless = cached.exact(ClientProfile::STATELESS).filter(|_| profile == Some(ClientProfile::SESSION));
+    let sets = cached.entries.iter().filter(|entry| {
+        let is_shared = entry.profile.era == Era::Session && !entry.profile.abilities.roots;
+        cached.varies && is_shared && profile == Some(ClientProfile::SESSION)
+    });
+    let sets = sets.filter(|entry| main.as_ref().is_some_and(|main| main.profile != entry.profile)).cloned();
     let variants = stateless.filter(|stateless| main.as_ref().is_some_and(|main| main.profile != stateless.profile));
-    let variants = variants.cloned().into_iter().collect();
+    let variants = variants.cloned().into_iter().chain(sets).collect();
     let (info, lists) = main.map(|main| (main.info, main.lists)).unwrap_or_default();
     BackendView {
         name: name.into(),

@@ -22,6 +22,8 @@ use crate::model::{Abilities, Era, Owner};
 
 /// The maximum number of connections that several clients share.
 const MAX_SHARED: usize = 8;
+/// How many of them may have been opened for one person.
+const MAX_SHARED_BY_ONE: usize = 2;
 /// The maximum number of connections that belong to one client each.
 const MAX_OWN: usize = 1000;
 /// Connections that were unused for this time are closed.
@@ -46,7 +48,7 @@ pub(crate) struct SideKey {
 impl SideKey {
     /// Whether what the server lists on this connection is followed, because its clients see it.
     fn is_listed(&self) -> bool {
-        *self == SideKey::STATELESS
+        self.owner.is_none()
     }
 
     fn leg(&self) -> Leg {
@@ -72,6 +74,8 @@ type OpenOutcome = Option<Result<Arc<Connection>, ConnectError>>;
 #[derive(Debug)]
 struct SideConnection {
     outcome: watch::Receiver<OpenOutcome>,
+    /// The person for whom a shared connection was opened.
+    opened_for: Option<Owner>,
     last_used: Mutex<Instant>,
 }
 
@@ -104,6 +108,8 @@ struct SideRequest {
 /// The client a connection is opened for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SideClient {
+    /// Who the client belongs to.
+    pub(crate) person: Option<Owner>,
     /// Cancelled when the client's session ends.
     pub(crate) gone: Option<CancellationToken>,
     /// Reaches the client while none of its calls is running.
@@ -170,23 +176,36 @@ impl SideConnections {
             return Ok(Arc::clone(side));
         }
         let is_own = key.owner.is_some();
+        let opened_for = client.person.clone().filter(|_| !is_own && key.era == Era::Session);
+        let of_person = |other: &SideConnection| opened_for.is_some() && other.opened_for == opened_for;
+        if connections.values().filter(|other| of_person(other)).count() >= MAX_SHARED_BY_ONE
+            && !self.evict(&mut connections, |_, other| of_person(other))
+        {
+            return Err(format!("{MAX_SHARED_BY_ONE} of its connections are in use for this person"));
+        }
         let max = if is_own { MAX_OWN } else { MAX_SHARED };
-        if connections.keys().filter(|other| other.owner.is_some() == is_own).count() >= max
-            && !self.evict(&mut connections, is_own)
+        let is_alike = |other: &SideKey| other.owner.is_some() == is_own;
+        if connections.keys().filter(|other| is_alike(other)).count() >= max
+            && !self.evict(&mut connections, |other, _| is_alike(other))
         {
             return Err(format!("all of its {max} connections are in use"));
         }
         let (sender, outcome) = watch::channel(None);
-        let side = Arc::new(SideConnection { outcome, last_used: Mutex::new(Instant::now()) });
+        let side = Arc::new(SideConnection { outcome, opened_for, last_used: Mutex::new(Instant::now()) });
         connections.insert(key.clone(), Arc::clone(&side));
         let request = SideRequest { key: key.clone(), client: client.clone(), main_signals: Arc::clone(main_signals) };
         tokio::spawn(Arc::clone(self).open(request, Arc::clone(&side), sender));
         Ok(side)
     }
 
-    /// Closes the least recently used connection that is idle and has no subscriptions. Returns false if there is none.
-    fn evict(&self, connections: &mut HashMap<SideKey, Arc<SideConnection>>, is_own: bool) -> bool {
-        let idle = connections.iter().filter(|(key, side)| key.owner.is_some() == is_own && !side.is_busy());
+    /// Of these connections, closes the least recently used that is idle and has no subscriptions. Returns false if there
+    /// is none.
+    fn evict(
+        &self,
+        connections: &mut HashMap<SideKey, Arc<SideConnection>>,
+        may_close: impl Fn(&SideKey, &SideConnection) -> bool,
+    ) -> bool {
+        let idle = connections.iter().filter(|(key, side)| may_close(key, side) && !side.is_busy());
         let idle = idle.filter(|(key, _)| self.subscriptions(key).is_empty());
         let Some(oldest) = idle.max_by_key(|(_, side)| side.idle_time()).map(|(key, _)| key.clone()) else {
             return false;
@@ -207,9 +226,9 @@ impl SideConnections {
     ) {
         let mut memory = ServerMemory::default();
         let subscriptions = self.subscriptions(&request.key);
-        let signals = Arc::new(match request.key.is_listed() {
-            true => Signals::new(&subscriptions),
-            false => Signals::for_side(&request.main_signals, &subscriptions),
+        let signals = Arc::new(match request.key.era {
+            Era::Stateless => Signals::new(&subscriptions),
+            Era::Session => Signals::for_side(&request.main_signals, &subscriptions),
         });
         let sole_client = request.client.between_calls.clone().filter(|_| request.key.owner.is_some());
         let declared = request.key.abilities;
@@ -232,6 +251,17 @@ impl SideConnections {
                 self.keep_boxed(request, side, connection).await;
             }
         }
+    }
+
+    /// The shared connection with the most of these abilities and no other, for a client that cannot have its own. `None` if
+    /// the main connection is as good.
+    pub(crate) fn largest_subset(&self, key: &SideKey, main: Abilities) -> Option<SideKey> {
+        let connections = self.lock();
+        let fitting = connections.keys().filter(|other| {
+            other.owner.is_none() && other.era == key.era && other.abilities.is_subset_of(key.abilities)
+        });
+        let best = fitting.max_by_key(|other| other.abilities.count())?;
+        (best.abilities.count() > main.count()).then(|| best.clone())
     }
 
     /// Sends `notifications/roots/list_changed` on the connections that belong to this client alone. Stateless servers request
@@ -282,7 +312,9 @@ impl SideConnections {
         let resubscriber = Resubscriber::new(&self.connector.name, timeout, &subscriptions, &connection);
         let mut tasks = vec![tokio::spawn(resubscriber.run())];
         if key.is_listed() {
-            tasks.push(tokio::spawn(Arc::clone(&connection).listen()));
+            if connection.is_stateless() {
+                tasks.push(tokio::spawn(Arc::clone(&connection).listen()));
+            }
             let (variants, connection) = (Arc::clone(&self.variants), Arc::clone(&connection));
             tasks.push(tokio::spawn(async move { relist::follow_variant(&variants, &connection, timeout).await }));
         }

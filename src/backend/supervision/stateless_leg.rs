@@ -9,7 +9,7 @@ use super::side_connections::{SideClient, SideKey};
 use super::supervised::SupervisedServer;
 use super::variants::LegState;
 use crate::backend::connection::Connection;
-use crate::model::{Abilities, BackendKind, ClientProfile, Era, capability_of};
+use crate::model::{Abilities, BackendKind, ClientProfile, Era, Status, capability_of};
 
 impl SideKey {
     /// The connection that all stateless clients share.
@@ -21,16 +21,45 @@ impl SupervisedServer {
     /// the background.
     pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile) {
         if profile.era == Era::Session {
-            return;
+            let abilities = profile.abilities.shared();
+            return match self.is_awaited() {
+                true => self.prepare_abilities(abilities).await,
+                false => {
+                    let server = Arc::clone(self);
+                    tokio::spawn(async move { server.prepare_abilities(abilities).await });
+                }
+            };
         }
         match self.variants.stateless_leg() {
             LegState::Known(_) => {}
-            LegState::Cached(_) => {
+            state if matches!(state, LegState::Cached(_)) || !self.is_awaited() => {
                 let server = Arc::clone(self);
                 tokio::spawn(async move { server.look_for_stateless_leg().await });
             }
-            LegState::Unknown => self.look_for_stateless_leg().await,
+            _ => self.look_for_stateless_leg().await,
         }
+    }
+
+    /// Lists what clients with these abilities see on the connection that their calls will use, if that is known to depend on
+    /// abilities.
+    async fn prepare_abilities(&self, abilities: Abilities) {
+        if self.session_scoped || !self.variants.varies() {
+            return;
+        }
+        let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
+        let profile = ClientProfile { era: Era::Session, abilities: abilities.listed() };
+        if main.is_stateless() || main.declared().shared() == abilities || self.variants.shows(profile) {
+            return;
+        }
+        let key = SideKey { owner: None, abilities, era: Era::Session };
+        if self.open_side_connection(&key, main.signals()).await.is_ok() {
+            self.variants.published(profile).await;
+        }
+    }
+
+    /// Whether clients wait for the server: it is there, or nothing is known of it yet.
+    fn is_awaited(&self) -> bool {
+        matches!(self.view.load().status, Status::Ready | Status::Starting)
     }
 
     /// Looks for a stateless leg beside the main connection, and waits for its lists.

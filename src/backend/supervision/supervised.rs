@@ -9,11 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::breaker::Breaker;
 use super::freshness::Freshness;
-use super::side_connections::{ROOTS_CHANGED, SideConnectionError, SideConnections, SideKey};
+use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections, SideKey};
 use super::variants::Variants;
 use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, Connector, Environment};
-use crate::backend::transport::ServerSubscriptions;
+use crate::backend::transport::{ServerSubscriptions, Signals};
 use crate::config::ServerConfig;
 use crate::model::{Abilities, BackendView, ClientProfile, Era, ItemKind, Owner, Status};
 
@@ -192,6 +192,16 @@ impl SupervisedServer {
             tracing::debug!(server = %self.name, %error, "cannot send {ROOTS_CHANGED}");
         }
         self.side_connections.roots_changed(owner).await;
+    }
+
+    /// A shared connection that is open or being opened.
+    pub(crate) async fn open_side_connection(
+        &self,
+        key: &SideKey,
+        main_signals: &Arc<Signals>,
+    ) -> Result<Arc<Connection>, CallError> {
+        let opened = self.side_connections.get(key, &SideClient::default(), main_signals).await;
+        opened.map_err(|error| self.side_connection_error(error))
     }
 
     /// How long clients of this profile may cache the list of this kind. A server that is not connected may return with

@@ -1,8 +1,9 @@
 //! What clients of other profiles than that of the main connection see of a server: the stateless leg of a server that is
-//! met in a session, with its lists and their age.
+//! met in a session, and what a server lists only for clients that can be asked, with the age of these lists.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -12,7 +13,7 @@ use super::freshness::Freshness;
 use crate::backend::connection::Environment;
 use crate::backend::transport::Signals;
 use crate::config::ServerConfig;
-use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, ViewVariant};
+use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
 
 /// The capabilities whose methods clients of both eras can call.
 const COMMON_CAPABILITIES: [&str; 4] = ["tools", "resources", "prompts", "completions"];
@@ -46,6 +47,10 @@ pub(crate) struct Variants {
     view: Arc<ArcSwap<BackendView>>,
     stateless: watch::Sender<LegState>,
     lists: Mutex<HashMap<ClientProfile, Arc<VariantLists>>>,
+    /// Whether the server lists other items for clients with other abilities.
+    varies: AtomicBool,
+    /// The variants that have been listed.
+    published: watch::Sender<Vec<ClientProfile>>,
     /// Held while the stateless leg is looked for.
     pub(super) looking: tokio::sync::Mutex<()>,
 }
@@ -70,6 +75,8 @@ impl Variants {
             view: Arc::clone(view),
             stateless: watch::Sender::new(state),
             lists: Mutex::default(),
+            varies: AtomicBool::new(known.varies),
+            published: watch::Sender::default(),
             looking: tokio::sync::Mutex::default(),
         }
     }
@@ -108,14 +115,46 @@ impl Variants {
         })
         .await;
         let main = self.view.load();
-        let is_useful = main.kind == BackendKind::Http || !misses_capability(&main.info, info);
+        let is_useful = match profile.era {
+            Era::Stateless => main.kind == BackendKind::Http || !misses_capability(&main.info, info),
+            Era::Session => {
+                let differs = main.status == Status::Ready && main.lists.as_ref() != lists;
+                if differs && !self.varies.swap(true, Ordering::Relaxed) {
+                    tracing::info!(server = %self.name, "lists other items for clients that can be asked more");
+                }
+                self.varies()
+            }
+        };
         if is_useful {
             self.replace(profile, Some(variant));
         } else {
             self.replace(profile, None);
         }
         self.settle(profile.era, is_useful);
+        self.published.send_if_modified(|published| {
+            let is_new = !published.contains(&profile);
+            if is_new {
+                published.push(profile);
+            }
+            is_new
+        });
         is_useful
+    }
+
+    /// Whether the server lists other items for clients with other abilities.
+    pub(super) fn varies(&self) -> bool {
+        self.varies.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is known what clients of exactly this profile see.
+    pub(super) fn shows(&self, profile: ClientProfile) -> bool {
+        self.lists.lock().contains_key(&profile)
+    }
+
+    /// Waits until the lists of this variant are published.
+    pub(super) async fn published(&self, profile: ClientProfile) {
+        let mut published = self.published.subscribe();
+        let _ = published.wait_for(|published| published.contains(&profile)).await;
     }
 
     /// The server does not speak the stateless era.

@@ -19,7 +19,7 @@ pub(crate) struct Signals {
     /// A set of bits, see [`bit`].
     changed: AtomicU8,
     wake: Notify,
-    /// Where list changes are recorded instead. Set for side connections, whose lists are not followed.
+    /// Where list changes are recorded as well. Set for side connections, whose lists may not be followed.
     forward_to: Option<Arc<Signals>>,
     subscriptions: Arc<ServerSubscriptions>,
     /// Waiters for the acknowledgment of a listen request, by request id.
@@ -33,7 +33,7 @@ impl Signals {
         Signals { subscriptions: Arc::clone(subscriptions), ..Signals::default() }
     }
 
-    /// For a side connection: list changes are recorded in the signals of the main connection.
+    /// For a side connection: list changes are also recorded in the signals of the main connection.
     pub(crate) fn for_side(main: &Arc<Signals>, subscriptions: &Arc<ServerSubscriptions>) -> Self {
         Signals { forward_to: Some(Arc::clone(main)), ..Signals::new(subscriptions) }
     }
@@ -112,7 +112,7 @@ impl Signals {
 
     fn mark(&self, bits: u8) {
         if let Some(main) = &self.forward_to {
-            return main.mark(bits);
+            main.mark(bits);
         }
         self.changed.fetch_or(bits, Ordering::AcqRel);
         self.wake.notify_one();

@@ -60,6 +60,10 @@ impl Peer for TerminalUser {
         &self.owner
     }
 
+    fn person(&self) -> Owner {
+        self.owner.clone()
+    }
+
     fn era(&self) -> Era {
         Era::Session
     }

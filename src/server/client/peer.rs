@@ -122,6 +122,10 @@ impl Peer for ClientPeer {
         &self.client.owner
     }
 
+    fn person(&self) -> Owner {
+        Owner::of_values(&self.client.principal, Some(&self.client.owner))
+    }
+
     fn era(&self) -> Era {
         self.client.revision.era()
     }

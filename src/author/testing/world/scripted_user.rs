@@ -88,6 +88,10 @@ impl Peer for ScriptedUser {
         &self.owner
     }
 
+    fn person(&self) -> Owner {
+        self.owner.clone()
+    }
+
     fn era(&self) -> Era {
         Era::Session
     }

@@ -21,7 +21,7 @@ pub async fn call(shared: &Arc<Shared>, request: Request) {
     }
     match call.name.as_str() {
         "job" | "maybe" if shared.options.tasks => tasks::call(&call, call.name == "job"),
-        "echo" => inspection::echo(&call),
+        "echo" | "with_form" => inspection::echo(&call),
         "raw" => inspection::raw(&call),
         "params" => inspection::params(&call),
         "seen" => inspection::seen(&call).await,
