@@ -68,7 +68,8 @@ async fn a_client_that_lists_once_has_the_tools_of_eighteen_servers() {
         (1..=12).fold(config, |config, number| config.server(&format!("slow{number}"), &slow("2500", "echo,pid")));
     let mut proxy = Proxy::new(&config).stdio();
     proxy.client.program.stderr.patience = LONG_PATIENCE;
-    proxy.client.initialize("2025-11-25").await.result();
+    // The command line counts what a client at a terminal sees.
+    proxy.client.initialize_with("2025-11-25", r#"{"elicitation":{"form":{},"url":{}}}"#).await.result();
     let names = proxy.client.request("tools/list", "{}").await.tool_names();
     proxy.client.finish().await;
     let servers = tools_of_servers(&proxy.world);

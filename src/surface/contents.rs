@@ -187,8 +187,11 @@ impl Surface {
             // The key may contain `\u` escapes.
             annotation.find(text).is_some() || memchr::memmem::find(text, b"\\u").is_some()
         });
-        // A client of a mirrored server sees that server's capabilities, and reads its tools by them.
-        let mirrors_tasks = mirrors.is_some();
+        // A client of a mirrored server sees that server's capabilities, and reads its tools by them. A stateless server
+        // has no tasks of this kind.
+        let mirrors_tasks = mirrors.as_ref().is_some_and(|only| {
+            Revision::parse(&only.info.protocol_version).is_some_and(|revision| !revision.is_stateless())
+        });
         let as_declared = |item| if mirrors_tasks { item } else { without_tasks(item, snapshot) };
         let tools = plan.tools.into_iter().map(as_declared).collect();
         Surface {

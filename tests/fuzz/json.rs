@@ -28,7 +28,8 @@ fn edits_of_raw_objects_agree_with_serde_json() {
             prop_assert_eq!(&serde_json::from_str::<Value>(value.get()).expect("a member is JSON"), &expected[key]);
         }
         prop_assert_eq!(object.len(), expected.len());
-        prop_assert_eq!(&object.edit().finish(), &text);
+        // White space around a value is not part of it.
+        prop_assert_eq!(object.edit().finish(), text.trim_matches([' ', '\t', '\n', '\r']));
 
         let keys: Vec<String> = expected.keys().cloned().collect();
         let key = keys.get(usize::from(which) % (keys.len() + 1)).cloned().unwrap_or_else(|| "new\n\"key".to_owned());

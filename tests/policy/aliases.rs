@@ -47,6 +47,7 @@ async fn a_tool_called_by_its_servers_own_name_is_refused_like_the_published_one
     assert_eq!(proxy.client.call("board", r#"{"pass":true}"#).await.structured(), r#"{"pass":true}"#);
     let wrapped = proxy.client.call("wrapped", r#"{"pass":true}"#).await;
     assert_eq!(wrapped.structured(), r#"{"wrapped":{"pass":true}}"#);
+    proxy.client.stderr().times("asked ", 10).await;
     let names = asked(&proxy);
     assert_eq!(names.len(), 10, "{names:?}");
     assert!(names.iter().all(|line| line.starts_with("tools/call team_")), "{names:?}");
@@ -61,6 +62,7 @@ async fn a_task_by_the_servers_own_name_is_refused_like_the_published_one() {
         let refused = proxy.client.request("tools/call", &params).await;
         assert!(refused.raw.contains("refused by the policy"), "{}", refused.raw);
     }
+    proxy.client.stderr().times("asked ", 2).await;
     assert_eq!(asked(&proxy), ["tools/call team_maybe", "tools/call team_maybe"]);
 }
 

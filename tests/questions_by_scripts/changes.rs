@@ -24,8 +24,7 @@ show("add_tool", lambda args: tools["add_tool"](args))
     let params = json!({"name": "handler", "arguments": {}});
     let before = client.modern_call(&json!({"name": "count", "arguments": {}})).await.text();
     let first = client.modern_call(&params).await.value();
-    // As a client that declares nothing, so that it goes to the connection whose lists count.
-    client.proxy.client.modern_call("add_tool", r#"{"name":"fresh"}"#).await.result();
+    client.modern_call(&json!({"name": "add_tool", "arguments": {"name": "fresh"}})).await.result();
     // The new surface is there when it counts one more.
     loop {
         let now = client.modern_call(&json!({"name": "count", "arguments": {}})).await.text();
@@ -46,7 +45,7 @@ def handler(args):
     return "done"
 show("handler", handler)
 show("count", lambda args: "%d" % count)
-show("add_tool", tools["add_tool"])
+show("add_tool", lambda args: tools["add_tool"](args))
 "#;
     let mut client = client(script, true).await;
     let params = json!({"name": "handler", "arguments": {}});
@@ -54,7 +53,7 @@ show("add_tool", tools["add_tool"])
     let first = client.modern_call(&params).await.value();
     let back = accepted(&params, &first);
     assert_eq!(client.modern_call(&back).await.text(), "done");
-    client.proxy.client.modern_call("add_tool", r#"{"name":"fresh"}"#).await.result();
+    client.modern_call(&json!({"name": "add_tool", "arguments": {"name": "fresh"}})).await.result();
     while client.modern_call(&json!({"name": "count", "arguments": {}})).await.text() == before {}
     let again = client.modern_call(&back).await.error_message();
     assert!(again.contains("already answered or has expired; the call may have been carried out"), "{again}");
