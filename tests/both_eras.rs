@@ -93,7 +93,7 @@ async fn clients_of_both_eras_see_what_they_see_without_the_proxy() {
 
 #[tokio::test]
 async fn a_stateless_client_is_served_in_sessions_where_only_they_have_what_it_wants() {
-    let flags = ["--poor-modern", "--prompts", "--modern-lacks", "prompts"];
+    let flags = ["--poor-modern", "--prompts", "--completions", "3", "--modern-lacks", "prompts,completions"];
     let (_server, url) = http_server(&flags).await;
     let proxy = proxy_of(&url).await;
     let mut client = proxy.client();
@@ -101,6 +101,9 @@ async fn a_stateless_client_is_served_in_sessions_where_only_they_have_what_it_w
     assert!(prompts.raw.contains("greet"), "{}", prompts.raw);
     let prompt = client.modern("prompts/get", r#"{"name":"greet","arguments":{"who":"you"}}"#).await;
     assert!(prompt.raw.contains("greet with"), "{}", prompt.raw);
+    let partial = r#"{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"who","value":"y"}}"#;
+    let completion = client.modern("completion/complete", partial).await;
+    assert!(completion.raw.contains(r#""total":3"#), "{}", completion.raw);
     let fails = client.modern_call("fail", r#"{"message":"why"}"#).await;
     assert!(fails.raw.contains("internal error"), "tools are those of the stateless side: {}", fails.raw);
 }

@@ -16,7 +16,7 @@ use super::preparation::PreparedProfiles;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
-use crate::backend::{Audience, Cache, Environment, SoleClient, StartPlaces};
+use crate::backend::{Audience, Cache, Environment, SoleClient, StartSlots};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
 use crate::config::{Config, Token};
 use crate::diagnostic::Diagnostic;
@@ -71,7 +71,7 @@ impl Gateway {
                 Some(path) => with_ancestor(&options.variables, path),
                 None => options.variables.clone(),
             },
-            start_places: StartPlaces::of_this_machine(),
+            start_slots: StartSlots::of_this_machine(),
             changes: Arc::clone(&changes),
             audience: Audience::new(options.sole_client),
         };

@@ -142,14 +142,14 @@ impl BackendView {
     #[must_use]
     pub fn with_variant(&self, variant: &ViewVariant) -> Self {
         let (mut info, mut lists) = (Arc::clone(&variant.info), Arc::clone(&variant.lists));
-        let missing = |kind: &ItemKind| {
-            self.info.capabilities.get(kind.capability()).is_some() && !variant.info.declares(kind.capability())
-        };
-        if self.kind == BackendKind::Http && ItemKind::ALL.iter().any(missing) {
-            let (info, lists) = (Arc::make_mut(&mut info), Arc::make_mut(&mut lists));
-            for kind in ItemKind::ALL.into_iter().filter(missing) {
-                info.capabilities[kind.capability()] = self.info.capabilities[kind.capability()].clone();
-                lists.of_mut(kind).extend_from_slice(self.lists.of(kind));
+        if self.kind == BackendKind::Http {
+            let is_missing = |capability: &str| self.info.declares(capability) && !variant.info.declares(capability);
+            for kind in ItemKind::ALL.into_iter().filter(|kind| is_missing(kind.capability())) {
+                Arc::make_mut(&mut lists).of_mut(kind).extend_from_slice(self.lists.of(kind));
+            }
+            let capabilities = ItemKind::ALL.iter().map(|kind| kind.capability()).chain(["completions"]);
+            for capability in capabilities.filter(|capability| is_missing(capability)) {
+                Arc::make_mut(&mut info).capabilities[capability] = self.info.capabilities[capability].clone();
             }
         }
         BackendView { info, lists, variants: Arc::default(), ..self.clone() }

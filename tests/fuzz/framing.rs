@@ -10,14 +10,14 @@ const MAX_LENGTH: usize = 700;
 
 /// Every line that the reader returns, and how long it was.
 fn lines(parts: Vec<Vec<u8>>) -> Vec<(Vec<u8>, usize)> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
         let stream = tokio_util::io::StreamReader::new(futures::stream::iter(
             parts.into_iter().map(|part| Ok::<_, std::io::Error>(bytes::Bytes::from(part))),
         ));
         let mut reader = LineReader::new(stream, MAX_LENGTH);
         let mut found = Vec::new();
-        while let Some(line) = reader.next().await.unwrap() {
+        while let Some(line) = reader.next().await.expect("reading from memory") {
             found.push(match line {
                 InputLine::Text(text) => (text.to_vec(), text.len()),
                 InputLine::TooLong { head, length, .. } => (head, length),

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::audience::Audience;
 use super::cache::Cache;
-use super::start_places::StartPlaces;
+use super::start_slots::StartSlots;
 use crate::model::ClientProfile;
 use crate::wire::http::HttpPool;
 
@@ -19,8 +19,8 @@ pub struct Environment {
     pub executable: PathBuf,
     /// The environment variables of the proxy.
     pub variables: Vec<(String, String)>,
-    /// The places for processes that are starting.
-    pub start_places: StartPlaces,
+    /// The slots for processes that are starting.
+    pub start_slots: StartSlots,
     /// Notified when the view of a server changes.
     pub changes: Arc<Notify>,
     /// Who uses the servers. If it is one client, the main connections are made for it.

@@ -12,7 +12,7 @@ mod listen;
 mod listing;
 mod params;
 mod session_first;
-mod start_places;
+mod start_slots;
 
 pub use audience::{Audience, SoleClient};
 pub use cache::Cache;
@@ -22,5 +22,5 @@ pub use environment::Environment;
 pub(super) use established::{CallLimits, Connection, ConnectionFailure};
 pub(super) use handshake::{Leg, ServerMemory};
 pub(super) use listing::{ServerListing, list};
-pub(super) use start_places::StartPlace;
-pub use start_places::StartPlaces;
+pub(super) use start_slots::StartSlot;
+pub use start_slots::StartSlots;

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
 use super::variants::misses_capability;
-use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartPlace};
+use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartSlot};
 use crate::backend::transport::LastStderrLine;
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
@@ -71,8 +71,8 @@ pub(super) struct Publisher {
     last_stderr_line: LastStderrLine,
     /// When the last attempt to connect started.
     pub(super) last_attempt: Option<Instant>,
-    /// The place of a process that is starting, until it is ready or has failed.
-    pub(super) start_place: Option<StartPlace>,
+    /// The slot of a process that is starting, until it is ready or has failed.
+    pub(super) start_slot: Option<StartSlot>,
     /// When the server last worked. The grace period is counted from here.
     down_since: Instant,
     /// The era in which the server was asked first.
@@ -96,22 +96,18 @@ impl Publisher {
             view: Arc::clone(view),
             last_stderr_line: Arc::clone(last_stderr_line),
             last_attempt: None,
-            start_place: None,
+            start_slot: None,
             down_since: Instant::now(),
             asked: None,
             saved: None,
         }
     }
 
-    /// The era in which the server is asked first: that of the only client, if the server is a process and not known to
-    /// speak only the other. A server behind a URL is met in a session, beside which stateless clients have a leg of their
-    /// own.
+    /// The era in which the server is asked first: that of the only client, unless the server is known to speak only the
+    /// other. For many clients it is a session, beside which stateless clients have a leg of their own.
     pub(super) fn main_era(&self, client: Option<Era>) -> Era {
         let known = self.environment.cache.load(&self.name, &self.config).unwrap_or_default();
-        let wanted = match self.config.transport {
-            TransportConfig::Stdio { .. } => client.unwrap_or(Era::Session),
-            TransportConfig::Http { .. } => Era::Session,
-        };
+        let wanted = client.unwrap_or(Era::Session);
         let wanted = if wanted == Era::Stateless && sessions_offer_more(&known) { Era::Session } else { wanted };
         match wanted {
             Era::Session if known.absent.contains(&Era::Session) => Era::Stateless,
@@ -135,7 +131,7 @@ impl Publisher {
     /// Publishes the lists of a connected server and saves them to the cache.
     pub(super) async fn publish_ready(&mut self, connection: &Connection, lists: Lists, reports: Vec<String>) {
         let (lists, info) = (Arc::new(lists), Arc::clone(connection.info()));
-        self.start_place = None;
+        self.start_slot = None;
         let (profile, info_seen, lists_seen) = (connection.profile(), Arc::clone(&info), Arc::clone(&lists));
         self.save(ViewVariant { profile, info: info_seen, lists: lists_seen }).await;
         self.publish(Status::Ready, String::new(), Some(ListedState { info, lists, reports }));
@@ -164,7 +160,7 @@ impl Publisher {
 
     /// Publishes that the server is down. Within the grace period its lists stay published.
     pub(super) fn publish_down(&mut self, reason: &str) {
-        self.start_place = None;
+        self.start_slot = None;
         let has_lists = self.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.config.grace;
         let status = if has_lists && in_grace { Status::Cached } else { Status::Failed };

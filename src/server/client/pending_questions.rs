@@ -55,7 +55,7 @@ impl PendingQuestions {
 
     /// Sends the questions that waited.
     pub(crate) fn release(&self) {
-        self.held.send_if_modified(|held| std::mem::take(held));
+        self.held.send_if_modified(std::mem::take);
     }
 
     /// Hands a response to the call that asked. A response to an unknown id is dropped.
