@@ -27,7 +27,8 @@ instructions("for " + current_user().sub)
 
 async fn serving(script: &str) -> HttpProxy {
     let config = Config::new()
-        .server("fake", &fake_backend(["--only", "echo,add_tool"]))
+        // Of one era: clients of both share one process and its tools.
+        .server("fake", &fake_backend(["--era", "legacy", "--only", "echo,add_tool"]))
         .section("sessionInit: { scriptFile: policy.star }")
         .section(TOKENS);
     Proxy::new(&config).file("policy.star", script).http().await
