@@ -116,9 +116,10 @@ impl Publisher {
         }
     }
 
-    /// Shows what clients of this profile saw last, while the server is not connected.
+    /// Shows what clients of this profile saw last, until the server is connected for the first time. Later its lists are
+    /// newer than the cache, which other processes write too.
     pub(super) fn show_cached(&self, profile: ClientProfile) {
-        if self.view.load().status == Status::Cached {
+        if self.saved.is_none() && self.view.load().status == Status::Cached {
             let idle = idle_view(&self.name, &self.config, &self.environment.cache, Some(profile));
             self.publish(
                 Status::Cached,
