@@ -277,6 +277,27 @@ async fn a_server_that_only_shakes_hands_is_tried_ever_less_often_and_loses_its_
 }
 
 #[tokio::test]
+async fn a_server_that_dies_while_it_lists_still_offers_what_it_offered_before() {
+    let directory = TempDir::new();
+    let faults = directory.path().join("faults");
+    let flags = ["--resources", "--only", "crash", "--faults", faults.to_str().unwrap_or_default()];
+    let mut proxy = start_one(&flags, json!({})).await;
+    let listed = proxy.client.request("resources/templates/list", "{}").await.raw;
+    assert!(listed.contains("memo://notes/{name}"), "{listed}");
+    directory.write("faults", "exit resources/templates/list");
+    failure(&proxy.client.call("crash", "{}").await);
+    proxy.client.stderr().times("connection lost", 2).await;
+    let read = proxy.client.request("resources/read", r#"{"uri":"memo://notes/x"}"#).await;
+    assert!(!read.raw.contains("resource not found"), "it may be read before the server dies again: {}", read.raw);
+    // The next process starts with what was known.
+    proxy.client.finish().await;
+    let mut proxy = proxy.world.stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    let listed = proxy.client.request("resources/templates/list", "{}").await.raw;
+    assert!(listed.contains("memo://notes/{name}"), "{listed}");
+}
+
+#[tokio::test]
 async fn a_list_that_fails_later_costs_neither_the_connection_nor_the_old_list() {
     let directory = TempDir::new();
     let faults = directory.path().join("faults");

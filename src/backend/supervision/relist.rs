@@ -124,7 +124,7 @@ pub(super) async fn follow_variant(variants: &Variants, connection: &Connection,
             }
             Err(reason) => {
                 tracing::warn!(%server, "{reason}");
-                vec![ItemKind::Tool]
+                if current.was_listed { vec![ItemKind::Tool] } else { ItemKind::ALL.to_vec() }
             }
         };
         let retry = if failed.is_empty() {
@@ -181,6 +181,8 @@ impl CurrentLists {
                 Err(failure) if *kind == ItemKind::Tool && self.must_reconnect(connection) => {
                     return Err(failure.reason);
                 }
+                // What a server that dies in the middle has listed so far is not what it offers.
+                Err(failure) if failure.is_lost && !self.was_listed => return Err(failure.reason),
                 Err(failure) => {
                     if failure.may_retry {
                         failed.push(*kind);
@@ -219,6 +221,8 @@ impl CurrentLists {
 struct ListFailure {
     reason: String,
     may_retry: bool,
+    /// Whether the connection was lost.
+    is_lost: bool,
 }
 
 async fn list_in_time(
@@ -233,8 +237,9 @@ async fn list_in_time(
             // "Method not found" is final, except for tools, which were listed before.
             may_retry: kind == ItemKind::Tool
                 || !matches!(&error, TransportError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND),
+            is_lost: matches!(error, TransportError::Closed(_)),
             reason: format!("`{method}` failed: {error}"),
         }),
-        Err(_) => Err(ListFailure { reason: format!("`{method}` timed out"), may_retry: true }),
+        Err(_) => Err(ListFailure { reason: format!("`{method}` timed out"), may_retry: true, is_lost: false }),
     }
 }

@@ -75,6 +75,7 @@ pub async fn serve(shared: Arc<Shared>, request: Request) {
 async fn answer(shared: &Arc<Shared>, request: Request) {
     match fault(&shared.options, &request.method).as_deref() {
         Some("ignore") => return,
+        Some("exit") => std::process::exit(1),
         Some(_) => return request.outbox.refuse(&request.id, &Refusal::new(200, -32603, "refused for now")),
         None => {}
     }
