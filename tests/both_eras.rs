@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::message::{self, Message};
-use crate::support::program::Program;
-use crate::support::programs::fake_backend;
+use crate::support::patience::within;
+use crate::support::programs::{fake_backend, fake_http_backend};
 use crate::support::proxy::{HttpProxy, Proxy};
 
 const DISCOVER: &str = r#"\"method\":\"server/discover\""#;
@@ -15,10 +15,6 @@ const INITIALIZE: &str = r#"\"method\":\"initialize\""#;
 const FORM: &str = r#"{"elicitation":{"form":{}}}"#;
 /// What shows the difference between the eras.
 const CALLS: [(&str, &str); 3] = [("ask", "{}"), ("flood", r#"{"n":2}"#), ("fail", r#"{"message":"no such file"}"#)];
-
-async fn http_server(flags: &[&str]) -> (Program, String) {
-    Program::start_server(fake_backend(["--http", "127.0.0.1:0"].into_iter().chain(flags.iter().copied()))).await
-}
 
 async fn proxy_of(url: &str) -> HttpProxy {
     Proxy::new(&Config::new().remote("fake", url).section("sessionInit: {preset: passthrough@1}")).http().await
@@ -77,7 +73,7 @@ async fn stateless_sees(mut client: HttpClient) -> Vec<Value> {
 
 #[tokio::test]
 async fn clients_of_both_eras_see_what_they_see_without_the_proxy() {
-    let (server, url) = http_server(&["--poor-modern"]).await;
+    let (server, url) = fake_http_backend(&["--poor-modern"]).await;
     let proxy = proxy_of(&url).await;
     let direct = || HttpClient::new(&url, server.stderr.clone());
     // Each is the first and the second to come.
@@ -94,7 +90,7 @@ async fn clients_of_both_eras_see_what_they_see_without_the_proxy() {
 #[tokio::test]
 async fn a_stateless_client_is_served_in_sessions_where_only_they_have_what_it_wants() {
     let flags = ["--poor-modern", "--prompts", "--completions", "3", "--modern-lacks", "prompts,completions"];
-    let (_server, url) = http_server(&flags).await;
+    let (_server, url) = fake_http_backend(&flags).await;
     let proxy = proxy_of(&url).await;
     let mut client = proxy.client();
     let prompts = client.modern("prompts/list", "{}").await;
@@ -111,7 +107,7 @@ async fn a_stateless_client_is_served_in_sessions_where_only_they_have_what_it_w
 #[tokio::test]
 async fn a_server_of_one_era_serves_clients_of_both() {
     for era in ["legacy", "modern"] {
-        let (_server, url) = http_server(&["--era", era]).await;
+        let (_server, url) = fake_http_backend(&["--era", era]).await;
         let proxy = proxy_of(&url).await;
         let (mut session, mut stateless) = (proxy.client(), proxy.client());
         session.initialize("2025-11-25").await.result();
@@ -126,9 +122,13 @@ async fn a_server_of_one_era_serves_clients_of_both() {
 async fn seen_on_pipe(proxy: Proxy, modern: bool) -> (String, Proxy) {
     let mut proxy = proxy.stdio();
     let seen = if modern {
-        while !proxy.client.modern("tools/list", "{}").await.tool_names().contains(&"seen".to_owned()) {
-            tokio::task::yield_now().await;
-        }
+        let stderr = proxy.client.stderr().clone();
+        let listed = async {
+            while !proxy.client.modern("tools/list", "{}").await.tool_names().contains(&"seen".to_owned()) {
+                tokio::task::yield_now().await;
+            }
+        };
+        within("the tool `seen`", &stderr, listed).await;
         proxy.client.modern_call("seen", "{}").await
     } else {
         proxy.client.initialize("2025-11-25").await.result();
@@ -176,7 +176,7 @@ async fn a_stateless_client_meets_a_process_in_a_session_if_that_offers_more() {
 #[tokio::test]
 async fn a_pinned_version_is_used_for_clients_of_both_eras() {
     for (version, is_modern) in [("2025-11-25", false), ("2026-07-28", true)] {
-        let (_server, url) = http_server(&[]).await;
+        let (_server, url) = fake_http_backend(&[]).await;
         let config = Config::new().remote_with("fake", &url, json!({"protocol": version}));
         let proxy = Proxy::new(&config).http().await;
         let (mut session, mut stateless) = (proxy.client(), proxy.client());

@@ -3,6 +3,7 @@
 #![expect(unreachable_pub, reason = "a test program exports nothing; `pub` separates what its modules share")]
 
 mod access;
+mod attack;
 mod author;
 mod backends_that_fail;
 mod bad_clients;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::program::Program;
-use crate::support::programs::{fake_backend, rmcp_server};
+use crate::support::programs::{fake_backend, fake_http_backend, rmcp_server};
 use crate::support::proxy::Proxy;
 use crate::support::stdio_client::StdioClient;
 use crate::support::temp_dir::TempDir;
@@ -47,10 +47,6 @@ fn state_of(config: &Config) -> Value {
     servers[0].clone()
 }
 
-async fn http_server(flags: &[&str]) -> (Program, String) {
-    Program::start_server(fake_backend(["--http", "127.0.0.1:0"].into_iter().chain(flags.iter().copied()))).await
-}
-
 #[tokio::test]
 async fn older_servers_of_every_kind_are_used_in_their_own_way() {
     for odd in [
@@ -81,7 +77,7 @@ async fn a_server_slow_to_start_is_recognised_all_the_same() {
 #[tokio::test]
 async fn a_server_slow_to_answer_over_http_is_recognised_all_the_same() {
     for era in ["modern", "legacy"] {
-        let (_server, url) = http_server(&["--era", era, "--discover-delay", "900"]).await;
+        let (_server, url) = fake_http_backend(&["--era", era, "--discover-delay", "900"]).await;
         let mut proxy = through(&Config::new().remote_with("fake", &url, quick())).await;
         listed(&mut proxy.client, "params").await;
         let params = proxy.client.call("params", "{}").await.structured();
@@ -110,7 +106,7 @@ async fn a_server_without_a_common_version_is_reported() {
 
 #[tokio::test]
 async fn a_server_that_wants_a_token_says_nothing_about_its_era() {
-    let (_server, url) = http_server(&["--era", "modern", "--require-bearer", "secret"]).await;
+    let (_server, url) = fake_http_backend(&["--era", "modern", "--require-bearer", "secret"]).await;
     let refused = state_of(&Config::new().remote("guarded", &url));
     let error = refused["error"].as_str().unwrap_or_default();
     assert_eq!(refused["status"], "failed");
@@ -122,7 +118,7 @@ async fn a_server_that_wants_a_token_says_nothing_about_its_era() {
 
 #[tokio::test]
 async fn a_web_page_is_no_server_and_the_report_says_what_it_was() {
-    let (_server, url) = http_server(&["--html"]).await;
+    let (_server, url) = fake_http_backend(&["--html"]).await;
     let state = state_of(&Config::new().remote("page", &url));
     let error = state["error"].as_str().unwrap_or_default();
     assert_eq!(state["status"], "failed");
@@ -131,7 +127,7 @@ async fn a_web_page_is_no_server_and_the_report_says_what_it_was() {
 
 #[tokio::test]
 async fn a_server_that_is_overloaded_has_no_era_yet() {
-    let (_server, url) = http_server(&["--status", "503"]).await;
+    let (_server, url) = fake_http_backend(&["--status", "503"]).await;
     let state = state_of(&Config::new().remote("busy", &url));
     assert!(state["error"].as_str().unwrap_or_default().contains("HTTP 503"), "{state}");
 }
@@ -152,7 +148,7 @@ async fn a_server_that_came_back_in_another_era_is_met_anew() {
 
 #[tokio::test]
 async fn a_server_upgraded_behind_its_address_is_met_anew() {
-    let (old, url) = http_server(&["--era", "legacy"]).await;
+    let (old, url) = fake_http_backend(&["--era", "legacy"]).await;
     let mut proxy = through(&Config::new().remote("fake", &url)).await;
     assert!(!proxy.client.call("params", "{}").await.structured().contains("io.modelcontextprotocol"));
     // The stream on which the old server would speak is open before it goes.
@@ -175,7 +171,7 @@ async fn in_place_of(old: Program, url: &str, flags: &[&str]) -> Program {
 
 #[tokio::test]
 async fn a_server_without_a_stream_that_turns_stateless_is_met_anew_by_the_call_that_finds_out() {
-    let (old, url) = http_server(&["--era", "legacy", "--session", "off", "--no-get"]).await;
+    let (old, url) = fake_http_backend(&["--era", "legacy", "--session", "off", "--no-get"]).await;
     let mut proxy = through(&Config::new().remote("fake", &url)).await;
     assert!(!proxy.client.call("params", "{}").await.structured().contains("io.modelcontextprotocol"));
     let _new = in_place_of(old, &url, &["--era", "modern"]).await;
@@ -184,7 +180,7 @@ async fn a_server_without_a_stream_that_turns_stateless_is_met_anew_by_the_call_
 
 #[tokio::test]
 async fn a_refusal_that_only_looks_like_another_era_stays_the_server_s_own() {
-    let (_server, url) = http_server(&["--era", "legacy", "--json", "--error-status"]).await;
+    let (_server, url) = fake_http_backend(&["--era", "legacy", "--json", "--error-status"]).await;
     let mut proxy = through(&Config::new().remote("fake", &url)).await;
     for code in [-32602, -32020] {
         let refused = proxy.client.call("rpc_error", &format!(r#"{{"code":{code},"status":400}}"#)).await;
@@ -197,7 +193,7 @@ async fn a_refusal_that_only_looks_like_another_era_stays_the_server_s_own() {
 
 #[tokio::test]
 async fn a_server_that_goes_back_and_forth_is_used_in_the_older_way() {
-    let (mut server, url) = http_server(&["--era", "legacy"]).await;
+    let (mut server, url) = fake_http_backend(&["--era", "legacy"]).await;
     let mut proxy = through(&Config::new().remote("fake", &url)).await;
     listed(&mut proxy.client, "params").await;
     for (era, modern) in [("modern", true), ("legacy", false)] {
@@ -213,7 +209,7 @@ async fn a_server_that_goes_back_and_forth_is_used_in_the_older_way() {
 
 #[tokio::test]
 async fn a_fleet_that_changes_its_mind_with_every_request_ends_in_answers() {
-    let (_server, url) = http_server(&["--flip-era"]).await;
+    let (_server, url) = fake_http_backend(&["--flip-era"]).await;
     let mut proxy = through(&Config::new().remote_with("fleet", &url, json!({"timeout": "3s"}))).await;
     for _ in 0..4 {
         let answer = proxy.client.call("params", "{}").await;

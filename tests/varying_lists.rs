@@ -4,15 +4,11 @@
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::message;
-use crate::support::program::Program;
-use crate::support::programs::fake_backend;
+use crate::support::patience::within;
+use crate::support::programs::{fake_backend, fake_http_backend};
 use crate::support::proxy::{HttpProxy, Proxy};
 
 const FORM: &str = r#"{"elicitation":{"form":{}}}"#;
-
-async fn http_server(flags: &[&str]) -> (Program, String) {
-    Program::start_server(fake_backend(["--http", "127.0.0.1:0"].into_iter().chain(flags.iter().copied()))).await
-}
 
 async fn session(proxy: &HttpProxy, capabilities: &str) -> HttpClient {
     let mut client = proxy.client();
@@ -26,16 +22,19 @@ async fn has_form_tool(client: &mut HttpClient) -> bool {
 
 #[tokio::test]
 async fn a_client_that_can_be_asked_sees_what_is_listed_for_it_alone() {
-    let (_server, url) = http_server(&["--form-tool"]).await;
+    let (_server, url) = fake_http_backend(&["--form-tool"]).await;
     let config = Config::new().remote("fake", &url).section("sessionInit: {preset: passthrough@1}");
     let proxy = Proxy::new(&config).http().await;
     let (mut plain, mut asked) = (session(&proxy, "{}").await, session(&proxy, FORM).await);
     assert!(!has_form_tool(&mut plain).await);
     // Its first call opens the connection on which the server lists more.
     asked.call("echo", "{}").await.result();
-    while !has_form_tool(&mut asked).await {
-        tokio::task::yield_now().await;
-    }
+    let listed = async {
+        while !has_form_tool(&mut asked).await {
+            tokio::task::yield_now().await;
+        }
+    };
+    within("the tool for those who can be asked", &proxy.program.stderr, listed).await;
     assert!(!asked.call("with_form", "{}").await.raw.contains("error"));
     assert!(!has_form_tool(&mut plain).await, "others do not see it");
     let world = proxy.world;
@@ -75,7 +74,7 @@ async fn the_command_line_lists_what_a_terminal_can_use() {
 
 #[tokio::test]
 async fn one_person_has_two_shared_connections_and_then_uses_the_next_best() {
-    let (_server, url) = http_server(&["--era", "legacy"]).await;
+    let (_server, url) = fake_http_backend(&["--era", "legacy"]).await;
     let tokens = "auth: {tokens: [{token: s3cret, sub: ann}]}";
     let proxy = Proxy::new(&Config::new().remote("fake", &url).section(tokens)).http().await;
     let sets = [FORM, r#"{"sampling":{}}"#, r#"{"elicitation":{"form":{}},"sampling":{}}"#];

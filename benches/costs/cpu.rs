@@ -2,12 +2,27 @@
 
 use std::{env, fs};
 
-/// User and system time so far, in seconds, all threads, without children.
+/// What the kernel says about a process. Times are seconds, of the user and the system.
+struct Stat {
+    parent: u32,
+    own: f64,
+    ended_children: f64,
+}
+
+impl Stat {
+    /// None if the process is gone.
+    fn of(pid: u32) -> Option<Self> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
+        let field = |number: usize| fields.get(number)?.parse::<u32>().ok();
+        let seconds = |first: usize| Some(f64::from(field(first)? + field(first + 1)?) / 100.0);
+        Some(Stat { parent: field(1)?, own: seconds(11)?, ended_children: seconds(13)? })
+    }
+}
+
+/// CPU time so far, in seconds, all threads, without children.
 pub fn seconds(pid: u32) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<&str> = text[text.rfind(')').unwrap() + 1..].split_whitespace().collect();
-    let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
-    ticks / 100.0
+    Stat::of(pid).unwrap().own
 }
 
 /// Resident memory in MB.
@@ -23,7 +38,7 @@ fn tree(root: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let parents: Vec<(u32, u32)> = entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(|pid| Some((pid, *times_and_parent(pid)?.first()? as u32)))
+        .filter_map(|pid| Some((pid, Stat::of(pid)?.parent)))
         .collect();
     let mut tree = vec![root];
     let mut next = 0;
@@ -35,18 +50,9 @@ fn tree(root: u32) -> Vec<u32> {
     tree
 }
 
-/// The parent of a process, and the ticks of CPU time that it and its ended children used; none if it is gone.
-fn times_and_parent(pid: u32) -> Option<[f64; 5]> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
-    let field = |number: usize| fields.get(number)?.parse::<f64>().ok();
-    Some([field(1)?, field(11)?, field(12)?, field(13)?, field(14)?])
-}
-
-/// User and system time so far, in seconds, of a process and all that it has started.
+/// CPU time so far, in seconds, of a process and all that it has started.
 pub fn tree_seconds(root: u32) -> f64 {
-    let ticks = |pid: u32| times_and_parent(pid).map_or(0.0, |fields| fields[1..].iter().sum());
-    tree(root).into_iter().map(ticks).sum::<f64>() / 100.0
+    tree(root).into_iter().filter_map(Stat::of).map(|stat| stat.own + stat.ended_children).sum()
 }
 
 /// Memory in MB of a process and all that it has started. What several processes share counts once (PSS).

@@ -114,7 +114,8 @@ impl QueryBuilder {
         for number in &near {
             // `finish` raises the sum to this exponent, so the inverse is applied here.
             let share = TYPO_WEIGHT.powf(1.0 / QUERY_REPEAT_EXPONENT) / near.len() as f32;
-            let is_certain = stem.len() >= CLEAR_TYPO_LENGTH && osa_distance(stem, vocabulary.word(*number)) == 1;
+            let is_certain =
+                stem.chars().count() >= CLEAR_TYPO_LENGTH && osa_distance(stem, vocabulary.word(*number)) == 1;
             self.add(*number, share, as_written, sentence, is_certain);
         }
     }

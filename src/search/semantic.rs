@@ -103,7 +103,8 @@ impl Semantic {
             lexical[position] = Some(candidate);
         }
         for (tool, (candidate, similarity)) in lexical.into_iter().zip(&similarities).enumerate() {
-            let semantic = (similarity - low) / (high - low).max(f32::EPSILON);
+            let range = high - low;
+            let semantic = if range > f32::EPSILON { (similarity - low) / range } else { 1.0 };
             if candidate.is_none() && semantic < NEAR_IN_MEANING {
                 continue;
             }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -28,7 +29,8 @@ const FOLDER_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval of polling on systems without change notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Device and inode of a folder. A folder that was deleted and created again has another identity.
+/// Device and inode of a folder. One that was deleted and created again usually has another identity, but the file system
+/// may also use the same inode again.
 type FolderIdentity = (u64, u64);
 
 /// A watcher of files. It watches their folders, because a file that is replaced by a rename has another inode.
@@ -36,6 +38,10 @@ pub struct Watcher {
     /// `None` if the system has no change notifications, or no capacity for another watcher.
     system: Option<RecommendedWatcher>,
     watched: BTreeMap<PathBuf, FolderIdentity>,
+    /// The folders that contain the paths, whether they can be watched or not.
+    folders: Arc<ArcSwap<BTreeSet<PathBuf>>>,
+    /// Whether one of them was deleted, and its watch with it.
+    lost_folder: Arc<AtomicBool>,
     paths: Arc<ArcSwap<WatchedPaths>>,
     events: Arc<Notify>,
     /// Time of the first event of a change that has not been reported yet.
@@ -47,8 +53,14 @@ pub struct Watcher {
 impl Default for Watcher {
     fn default() -> Self {
         let (paths, events) = (Arc::new(ArcSwap::<WatchedPaths>::default()), Arc::new(Notify::new()));
+        let lost_folder = Arc::new(AtomicBool::new(false));
+        let folders = Arc::new(ArcSwap::<BTreeSet<PathBuf>>::default());
         let (interest, notify) = (Arc::clone(&paths), Arc::clone(&events));
+        let (watched, lost) = (Arc::clone(&folders), Arc::clone(&lost_folder));
         let system = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            if event.as_ref().is_ok_and(|event| removes_one(event, &watched.load())) {
+                lost.store(true, Ordering::SeqCst);
+            }
             if event.map_or(true, |event| is_relevant(&event, &interest.load())) {
                 notify.notify_one();
             }
@@ -59,6 +71,8 @@ impl Default for Watcher {
         Watcher {
             system: system.ok(),
             watched: BTreeMap::new(),
+            folders,
+            lost_folder,
             paths,
             events,
             pending_since: None,
@@ -76,6 +90,11 @@ fn is_relevant(event: &Event, paths: &WatchedPaths) -> bool {
     }
 }
 
+/// Whether one of these folders was deleted.
+fn removes_one(event: &Event, folders: &BTreeSet<PathBuf>) -> bool {
+    event.kind.is_remove() && event.paths.iter().any(|path| folders.contains(path))
+}
+
 impl Watcher {
     /// Watches these paths from now on. Returns true if it watches a new folder: a change before that was missed, so
     /// the caller has to check the files once more.
@@ -84,11 +103,14 @@ impl Watcher {
         self.non_empty_files = paths.files().filter(|file| !is_empty(file)).map(Path::to_owned).collect();
         let folders = paths.folders();
         self.paths.store(Arc::new(paths));
+        self.folders.store(Arc::new(folders.clone()));
         let Some(system) = &mut self.system else { return false };
-        let gone: Vec<PathBuf> = self.watched.keys().filter(|folder| !folders.contains(*folder)).cloned().collect();
-        for folder in gone {
-            self.watched.remove(&folder);
-            let _ = system.unwatch(&folder);
+        let is_gone = |folder: &PathBuf| !folders.contains(folder);
+        // A folder and a link to it share one watch of the system, which ends with either of them: all begin anew.
+        if self.lost_folder.swap(false, Ordering::SeqCst) || self.watched.keys().any(is_gone) {
+            for folder in std::mem::take(&mut self.watched).into_keys() {
+                let _ = system.unwatch(&folder);
+            }
         }
         let mut added = false;
         for folder in folders {

@@ -60,14 +60,21 @@ async fn a_file_is_followed_through_every_way_of_saving_it() {
     assert!(sees(&mut watcher, &paths, || fs::remove_dir_all(&deep).unwrap()).await, "folder removed");
     assert!(sees(&mut watcher, &paths, || fs::create_dir(&deep).unwrap()).await, "folder made again");
     assert!(sees(&mut watcher, &paths, || fs::write(&file, "5").unwrap()).await, "file in the new folder");
+    let remake = || {
+        fs::remove_dir_all(&deep).unwrap();
+        fs::create_dir(&deep).unwrap();
+        fs::write(&file, "6").unwrap();
+    };
+    assert!(sees(&mut watcher, &paths, remake).await, "folder removed and made again at once");
+    assert!(sees(&mut watcher, &paths, || fs::write(&file, "7").unwrap()).await, "file in that folder");
     let aside = folder.0.join("aside");
     assert!(sees(&mut watcher, &paths, || fs::rename(&deep, &aside).unwrap()).await, "folder moved away");
-    folder.write("new/x.star", "6");
+    folder.write("new/x.star", "8");
     assert!(
         sees(&mut watcher, &paths, || fs::rename(folder.0.join("new"), &deep).unwrap()).await,
         "another in its place"
     );
-    assert!(sees(&mut watcher, &paths, || fs::write(&file, "7").unwrap()).await, "and its file written");
+    assert!(sees(&mut watcher, &paths, || fs::write(&file, "9").unwrap()).await, "and its file written");
 }
 
 #[tokio::test]

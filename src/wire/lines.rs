@@ -22,7 +22,8 @@ const KEPT_BYTES: usize = 512;
 /// The least free space of the buffer before a read.
 const READ_SIZE: usize = 64 * 1024;
 
-/// Splits a byte stream into lines of at most `max_length` bytes. Tolerates CRLF, empty lines and a leading BOM.
+/// Splits a byte stream into lines of at most `max_length` bytes, white space around them included. Tolerates CRLF, empty
+/// lines and a leading BOM.
 #[derive(Debug)]
 pub struct LineReader<R> {
     stream: R,
@@ -46,18 +47,20 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         loop {
             if let Some(offset) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
                 let end = self.scanned + offset;
-                let range = trimmed(&self.buffer, self.start, end, self.is_first);
+                let (whole, is_first) = (self.start..end, self.is_first);
                 (self.start, self.scanned, self.is_first) = (end + 1, end + 1, false);
-                if range.is_empty() {
-                    continue;
-                }
-                if range.len() > self.max_length {
-                    let line = &self.buffer[range];
+                // Before it is trimmed, because of a line that is read in parts only that length is known.
+                if whole.len() > self.max_length.max(KEPT_BYTES) {
+                    let line = &self.buffer[whole];
                     return Ok(Some(InputLine::TooLong {
-                        head: line[..KEPT_BYTES.min(line.len())].to_vec(),
-                        tail: line[line.len().saturating_sub(KEPT_BYTES)..].to_vec(),
+                        head: line[..KEPT_BYTES].to_vec(),
+                        tail: line[line.len() - KEPT_BYTES..].to_vec(),
                         length: line.len(),
                     }));
+                }
+                let range = trimmed(&self.buffer, whole.start, whole.end, is_first);
+                if range.is_empty() {
+                    continue;
                 }
                 return Ok(Some(InputLine::Text(&self.buffer[range])));
             }

@@ -13,6 +13,11 @@ pub fn is_response(head: &[u8]) -> bool {
     top_level(head).any(|text| [&b"\"result\""[..], b"\"error\""].iter().any(|name| value_of(text, name).is_some()))
 }
 
+/// Whether the head of a message shows that it is a request or a notification.
+pub fn has_method(head: &[u8]) -> bool {
+    top_level(head).any(|text| value_of(text, b"\"method\"").is_some())
+}
+
 fn id_in_head(head: &[u8]) -> Option<Id> {
     top_level(head).find_map(id_value)
 }
@@ -107,8 +112,10 @@ mod tests {
     }
 
     #[test]
-    fn a_response_shows_that_it_is_one() {
+    fn a_response_and_a_request_show_that_they_are_one() {
         assert!(is_response(br#"{"jsonrpc":"2.0","id":1,"result":{"#));
         assert!(!is_response(br#"{"id":1,"method":"result","params":{"result":{"#));
+        assert!(has_method(br#"{"id":1,"method":"result","params":{"result":{"#));
+        assert!(!has_method(br#"{"id":1,"result":{"method":"#));
     }
 }

@@ -6,6 +6,7 @@ use super::{BEGINNING, client, reached};
 use crate::questions::{EVERYTHING, accepted};
 use crate::support::config::Config;
 use crate::support::modern::{VERSION, meta_members, with_meta};
+use crate::support::patience::PATIENCE;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
@@ -54,7 +55,9 @@ show("add_tool", lambda args: tools["add_tool"](args))
     let back = accepted(&params, &first);
     assert_eq!(client.modern_call(&back).await.text(), "done");
     client.modern_call(&json!({"name": "add_tool", "arguments": {"name": "fresh"}})).await.result();
-    while client.modern_call(&json!({"name": "count", "arguments": {}})).await.text() == before {}
+    let counted =
+        async { while client.modern_call(&json!({"name": "count", "arguments": {}})).await.text() == before {} };
+    tokio::time::timeout(PATIENCE, counted).await.expect("the new tool is counted");
     let again = client.modern_call(&back).await.error_message();
     assert!(again.contains("already answered or has expired; the call may have been carried out"), "{again}");
 }

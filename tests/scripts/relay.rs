@@ -199,7 +199,7 @@ calls = {meta.name: call for meta, call in backends()['fake'].tools()}
 
 def both(args):
     parallel([
-        lambda: calls['progress']({'n': 1, 'ms': 400}, relay = False),
+        lambda: calls['progress']({'n': 1, 'ms': 2000}, relay = False),
         lambda: calls['flood']({'n': 3}),
     ])
     return calls['flood']({'n': 1})

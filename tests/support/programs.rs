@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::examples;
+use super::program::Program;
 
 pub fn proxy() -> Command {
     Command::new(env!("CARGO_BIN_EXE_proxy"))
@@ -11,6 +12,11 @@ pub fn proxy() -> Command {
 /// The misbehaving raw server.
 pub fn fake_backend<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     example("fake-backend", arguments)
+}
+
+/// The same, listening: with its URL.
+pub async fn fake_http_backend(arguments: &[&str]) -> (Program, String) {
+    Program::start_server(fake_backend(["--http", "127.0.0.1:0"].into_iter().chain(arguments.iter().copied()))).await
 }
 
 /// The well-behaved server on rmcp.

@@ -18,7 +18,7 @@ use super::signals::Signals;
 use crate::backend::call::Peer;
 use crate::json::Raw;
 use crate::model::{Abilities, Owner, is_protocol_method};
-use crate::wire::{Id, MessageError, Request, RpcError, batch, oversized};
+use crate::wire::{Id, MessageError, Request, RpcError, batch, encode, oversized};
 
 /// For how long the owner of an abandoned request is remembered: the server may still send messages for it.
 const ABANDONED_TTL: Duration = Duration::from_secs(60);
@@ -214,15 +214,22 @@ impl PendingRequests {
         }
     }
 
-    /// Fails the request to which a message above the size limit is the response. Only the message's head and tail are
-    /// known.
-    pub(crate) fn receive_oversized(&self, head: &[u8], tail: &[u8], limit: usize) {
-        match oversized::message_id(head, tail).as_ref().and_then(Id::as_number) {
+    /// Fails the request to which a message above the size limit is the response, or refuses the message if it is itself
+    /// a request. Only its head and tail are known.
+    pub(crate) fn receive_oversized(&self, head: &[u8], tail: &[u8], limit: usize) -> Option<ReplyAction> {
+        let id = oversized::message_id(head, tail);
+        // A server counts its own requests, so that their ids are also those of requests of the proxy.
+        if oversized::has_method(head) {
+            let error = RpcError::invalid_request(&format!("the message is larger than {limit} bytes"));
+            return id.map(|id| ReplyAction::Send(encode::error(Some(&id), &error)));
+        }
+        match id.as_ref().and_then(Id::as_number) {
             Some(id) => self.finish(id, Err(TransportError::TooLarge(limit))),
             None => {
                 tracing::warn!(server = %self.server, "no request can be failed: the oversized message shows no id")
             }
         }
+        None
     }
 
     fn receive_one(&self, text: &[u8]) -> Option<ReplyAction> {
@@ -380,6 +387,9 @@ impl PendingRequests {
     fn receive_malformed(&self, text: &[u8], id: Option<Id>, error: &RpcError) {
         let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
         tracing::warn!(server = %self.server, line = %shown, "invalid message: {}", error.message());
+        if oversized::has_method(text) {
+            return;
+        }
         // The id can often be found even in invalid JSON, such as a result that contains `NaN`.
         let found = || oversized::message_id(text, text).as_ref().and_then(Id::as_number);
         if let Some(id) = inbound::numeric_id(id.as_ref()).or_else(found)

@@ -233,7 +233,9 @@ async fn read(poster: Arc<Poster>, mut stream: EventStream, max_message_bytes: u
         match stream.next().await {
             Ok(Some(Event { data, cut_end: Some(end), .. })) => {
                 tracing::warn!(server = %pending.server, max_message_bytes, "skipped an oversized event");
-                pending.receive_oversized(data.as_bytes(), end.as_bytes(), max_message_bytes);
+                if let Some(reply) = pending.receive_oversized(data.as_bytes(), end.as_bytes(), max_message_bytes) {
+                    poster.reply(reply, &replies);
+                }
             }
             Ok(Some(event)) if event.kind == "message" => {
                 for reply in pending.receive(event.data.as_bytes()) {

@@ -137,8 +137,7 @@ async fn read(
             Ok(Some(InputLine::Text(text))) => pending.receive(text),
             Ok(Some(InputLine::TooLong { head, tail, length })) => {
                 tracing::warn!(server = %pending.server, length, max_message_bytes, "skipped an oversized line");
-                pending.receive_oversized(&head, &tail, max_message_bytes);
-                continue;
+                pending.receive_oversized(&head, &tail, max_message_bytes).into_iter().collect()
             }
             Ok(None) => return,
             Err(error) => {

@@ -18,7 +18,7 @@ use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
 use crate::gateway::Gateway;
 use crate::json::Raw;
-use crate::model::{Definition, Principal, error_result};
+use crate::model::{Definition, error_result};
 use crate::sandbox::{
     ExitReason, ScriptEvent, ScriptJob, ScriptResult, ScriptRun, WorkerRequest, Workers, found_tool, no_such_tool,
 };
@@ -58,7 +58,7 @@ pub(super) fn run(args: &ExecArgs) -> Result<(), CommandFailure> {
         setup::report_missing(gateway);
         Ok(if surface.tool(TOOL).is_some() {
             let call = json!({"script": script, "data": data});
-            call_tool(gateway, &surface, local_user()?, TOOL, &call, None).await?
+            call_tool(gateway, &surface, Identity::local_user(&setup::variables()), TOOL, &call, None).await?
         } else {
             execute(&script, &data, &limits, gateway, &surface).await
         })
@@ -128,8 +128,8 @@ async fn call(gateway: &Arc<Gateway>, surface: &Arc<Surface>, tool: &str, argume
     if surface.tool(tool).is_none() {
         return error_result(&no_such_tool(tool, surface.tools().map(|entry| entry.definition.key())));
     }
-    let result = async { call_tool(gateway, surface, local_user()?, tool, &arguments, Some(timeout)).await };
-    match result.await {
+    let caller = Identity::local_user(&setup::variables());
+    match call_tool(gateway, surface, caller, tool, &arguments, Some(timeout)).await {
         Ok(result) => result,
         Err(failure) => {
             let (_, diagnostics) = failure.into_parts();
@@ -137,10 +137,6 @@ async fn call(gateway: &Arc<Gateway>, surface: &Arc<Surface>, tool: &str, argume
             error_result(&reasons.join("; "))
         }
     }
-}
-
-fn local_user() -> Result<Principal, CommandFailure> {
-    Ok(Identity::local_user(&setup::options(false)?.variables))
 }
 
 async fn search(surface: &Arc<Surface>, query: String, limit: usize) -> Raw {

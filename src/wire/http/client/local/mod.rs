@@ -118,7 +118,14 @@ impl LocalServer {
         let mut idle = self.lock();
         idle.add(connection);
         // A response may be dropped outside the runtime.
-        if let (false, Ok(runtime)) = (idle.swept, Handle::try_current()) {
+        if let Ok(runtime) = Handle::try_current() {
+            self.sweep(&mut idle, &runtime);
+        }
+    }
+
+    /// Closes connections that stay idle, from now on.
+    fn sweep(self: &Arc<Self>, idle: &mut IdleConnections, runtime: &Handle) {
+        if !idle.swept {
             idle.swept = true;
             runtime.spawn(repeat(Arc::downgrade(self), IDLE_TIMEOUT, |server| server.close_expired(IDLE_TIMEOUT)));
         }
@@ -137,6 +144,8 @@ impl LocalServer {
                 if idle.ending.len() > MAX_IDLE {
                     idle.ending.remove(0);
                 }
+                // What has ended is idle.
+                self.sweep(&mut idle, &runtime);
                 if !idle.drained {
                     idle.drained = true;
                     runtime.spawn(repeat(Arc::downgrade(self), DRAIN_INTERVAL, |server| server.close_endless()));

@@ -1,0 +1,100 @@
+//! Everything at once that somebody who means harm could do, beside two honest sessions: they get all their answers,
+//! and the proxy stays small. `ATTACK_SECONDS` says for how long; 600 is the full measure.
+
+mod attackers;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use futures::future::{join, join_all};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::config::Config;
+use crate::support::programs;
+use crate::support::proxy::{HttpProxy, Proxy};
+
+const SECONDS: u64 = 20;
+const MAX_KILOBYTES: usize = 512 * 1024;
+
+const HONEST: [(&str, &str); 2] = [("alice", "alice-and-her-long-token"), ("bob", "bob-and-his-long-token")];
+const MALLORY: &str = "mallory-and-the-long-token";
+
+/// One surface for each name of a client; every tool of the hostile server is wrapped, so that its schemas are checked.
+const SCRIPT: &str = r#"
+NAME = client().name
+
+def wrapped(call):
+    def handler(args):
+        return call(args)
+    return handler
+
+for name, backend in backends().items():
+    for meta, call in backend.tools():
+        publish(meta, wrapped(call) if name == "schema" else call)
+"#;
+
+async fn serve() -> HttpProxy {
+    let hostile = |kind: &str| {
+        let mut command = std::process::Command::new("python3");
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/attack/hostile.py")).arg(kind);
+        command
+    };
+    let script: String = SCRIPT.lines().map(|line| format!("    {line}\n")).collect();
+    let people = HONEST.iter().chain(&[("mallory", MALLORY)]);
+    let tokens: String = people.map(|(name, token)| format!("    - {{ sub: {name}, token: {token} }}\n")).collect();
+    let config = Config::new()
+        .server("b", &programs::fake_backend(["--only", "echo,big,flood,progress,slow"]))
+        .server("lists", &hostile("lists"))
+        .server("schema", &hostile("schema"))
+        .server("noise", &hostile("noise"))
+        .section(&format!("sessionInit:\n  script: |\n{script}"))
+        .section(&format!("auth:\n  tokens:\n{tokens}"))
+        .section(concat!("extensions:\n  paths: [", env!("CARGO_MANIFEST_DIR"), "/extensions/text.star]"));
+    Proxy::new(&config).http().await
+}
+
+/// Calls one after the other until it is over. Returns how long each took.
+async fn call_honestly(proxy: &HttpProxy, token: &str, over: &CancellationToken) -> Vec<Duration> {
+    let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
+    client.initialize("2025-11-25").await.result();
+    let mut took = Vec::new();
+    while !over.is_cancelled() {
+        let (text, began) = (format!("call {}", took.len()), Instant::now());
+        let answer = client.call("echo", &serde_json::json!({"text": text}).to_string()).await;
+        took.push(began.elapsed());
+        assert_eq!(answer.value()["result"]["structuredContent"]["text"], text, "{}", answer.raw);
+    }
+    took.sort();
+    took
+}
+
+#[tokio::test]
+async fn under_every_attack_at_once_honest_calls_are_answered_and_memory_stays_bounded() {
+    let seconds = std::env::var("ATTACK_SECONDS").map_or(SECONDS, |text| text.parse().expect("a number of seconds"));
+    let proxy = serve().await;
+    let over = CancellationToken::new();
+    let attacks = attackers::all(&proxy, MALLORY, &over);
+    let honest = join_all(HONEST.map(|(_, token)| call_honestly(&proxy, token, &over)));
+    let clock = async {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        over.cancel();
+    };
+    let ((counts, took), ()) = join(join(attacks, honest), clock).await;
+
+    let peak = peak_kilobytes(proxy.program.id());
+    let times: Vec<_> =
+        took.iter().map(|took| (took.len(), took[took.len() / 2], took[took.len() * 99 / 100])).collect();
+    let mut stderr = std::io::stderr();
+    let _ =
+        writeln!(stderr, "attack: {seconds} s, at most {} MiB\n{counts:?}\n(calls, p50, p99): {times:?}", peak / 1024);
+    assert!(counts.iter().all(|(what, count)| *count > 0 || panic!("no attack by {what}")), "{counts:?}");
+    assert!(took.iter().all(|took| took.len() > 10), "{times:?}");
+    assert!(peak < MAX_KILOBYTES, "{peak} kB");
+}
+
+/// The most memory that the process ever had.
+fn peak_kilobytes(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("the proxy still runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a process has a size");
+    line.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number of kilobytes")
+}
