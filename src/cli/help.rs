@@ -7,8 +7,8 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Serve", &["serve", "status"]),
-    ("Inspect", &["list-servers", "list-tools", "find", "types"]),
-    ("Call", &["call", "exec", "repl"]),
+    ("Inspect", &["list-servers", "list-tools", "list-resources", "list-prompts", "find", "types"]),
+    ("Call", &["call", "read", "prompt", "exec", "repl"]),
     ("Scripts", &["check", "test", "new", "list-presets", "show-preset", "lsp"]),
     ("Setup", &["init", "completions"]),
 ];

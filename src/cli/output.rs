@@ -19,7 +19,28 @@ pub(super) fn err(text: &str) {
 
 /// Prints the data that a command was asked for. A pipe gets it as it is, a terminal gets it harmless.
 pub(super) fn data(text: &str) {
-    if std::io::stdout().is_terminal() { out(&visible(text)) } else { out(text) }
+    if is_terminal() { out(&visible(text)) } else { out(text) }
+}
+
+/// Prints a text that a command was asked for. JSON is laid out for a terminal.
+pub(super) fn text(text: &str) {
+    if is_terminal()
+        && text.trim_start().starts_with(['{', '['])
+        && let Ok(value) = serde_json::from_str::<serde_json::Value>(text)
+    {
+        return json(&value);
+    }
+    data(text);
+}
+
+/// Prints bytes as they are.
+pub(super) fn bytes(bytes: &[u8]) {
+    let _ = std::io::stdout().lock().write_all(bytes);
+}
+
+/// Whether standard output is a terminal.
+pub(super) fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 /// A foreign text on one line, for a cell of a table or a part of a line.
@@ -35,7 +56,7 @@ pub(super) fn colour() -> bool {
 
 /// Whether to use colour on standard output: on a terminal, unless `NO_COLOR` is set.
 pub(super) fn stdout_colour() -> bool {
-    std::io::stdout().is_terminal() && colour_allowed()
+    is_terminal() && colour_allowed()
 }
 
 /// The width of standard output in characters, if it is a terminal.
@@ -69,7 +90,7 @@ fn harmless(diagnostic: &Diagnostic) -> Diagnostic {
 /// Prints JSON. For a terminal, what would not be visible is written as an escape of JSON.
 pub(super) fn json(value: &impl serde::Serialize) {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    if std::io::stdout().is_terminal() { out(&escaped_json(&text)) } else { out(&text) }
+    if is_terminal() { out(&escaped_json(&text)) } else { out(&text) }
 }
 
 fn escaped_json(text: &str) -> String {

@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, GatewayOptions, SurfaceHandle};
-use crate::model::{BackendKind, BackendView, ClientProfile, Principal, Status, SurfaceKey};
+use crate::model::{BackendKind, BackendView, ClientProfile, ItemKind, Principal, Status, SurfaceKey};
 use crate::server::Identity;
 use crate::surface::Surface;
 
@@ -172,30 +172,27 @@ pub(super) fn server_states(source: &SourceArgs) -> Result<Vec<Arc<BackendView>>
 }
 
 /// Loads the config, starts the servers, waits until each is up or has failed, runs `work`, and stops the servers.
-///
-/// If `tool` is given, it does not wait for servers that cannot offer this tool.
 pub(super) fn with_gateway<T>(
     source: &SourceArgs,
-    tool: Option<&str>,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
 ) -> Result<T, CommandFailure> {
-    with_loaded(&source.load()?, tool, work)
+    with_loaded(&source.load()?, work)
 }
 
 /// Like [`with_gateway`], for a config that is already loaded.
 pub(super) fn with_loaded<T>(
     loaded: &LoadedConfig,
-    tool: Option<&str>,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
 ) -> Result<T, CommandFailure> {
     // The user of the command sees the surface of a client on stdio.
-    with_user(loaded, tool, Identity::local_user(&variables()), work)
+    with_user(loaded, None, Identity::local_user(&variables()), work)
 }
 
-/// Like [`with_loaded`], with the surface of the given user. The session script runs for nobody else.
+/// Like [`with_loaded`], with the surface of the given user. The session script runs for nobody else. If an item is wanted,
+/// it does not wait for servers that cannot offer it.
 pub(super) fn with_user<T>(
     loaded: &LoadedConfig,
-    tool: Option<&str>,
+    wanted: Option<(ItemKind, &str)>,
     user: Principal,
     work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
 ) -> Result<T, CommandFailure> {
@@ -205,7 +202,7 @@ pub(super) fn with_user<T>(
         gateway.introduce(terminal::client());
         let names: Vec<&str> = loaded.config.servers.keys().map(String::as_str).collect();
         let label = if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) };
-        let settled = spinner::with(&label, gateway.offering(tool)).await;
+        let settled = spinner::with(&label, gateway.offering(wanted)).await;
         let outcome = match settled {
             Ok(shared) => {
                 let own =

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::{Gateway, SharedSurface, SurfaceHandle};
 use crate::diagnostic::Diagnostic;
-use crate::model::{BackendView, Snapshot, Status};
+use crate::model::{BackendView, ItemKind, Snapshot, Status};
 use crate::surface::{BuildError, Surface};
 
 impl Gateway {
@@ -89,14 +89,14 @@ impl Gateway {
         }
     }
 
-    /// The shared surface as soon as it contains this tool and the tool's server is ready, at the latest when every
+    /// The shared surface as soon as it contains this item and the item's server is ready, at the latest when every
     /// server is ready or has failed.
-    pub async fn offering(&self, tool: Option<&str>) -> Result<Arc<Surface>, Arc<BuildError>> {
-        let Some(tool) = tool else { return self.settled().await };
+    pub async fn offering(&self, wanted: Option<(ItemKind, &str)>) -> Result<Arc<Surface>, Arc<BuildError>> {
+        let Some(wanted) = wanted else { return self.settled().await };
         let mut current = self.current.clone();
         let offered = async {
             let found =
-                current.wait_for(|now| now.surface.as_ref().is_some_and(|surface| self.can_call(surface, tool)));
+                current.wait_for(|now| now.surface.as_ref().is_some_and(|surface| self.can_call(surface, wanted)));
             found.await.ok().and_then(|now| now.surface.clone())
         };
         tokio::select! {
@@ -105,8 +105,8 @@ impl Gateway {
         }
     }
 
-    fn can_call(&self, surface: &Surface, tool: &str) -> bool {
-        let Some(entry) = surface.tool(tool) else { return false };
+    fn can_call(&self, surface: &Surface, (kind, key): (ItemKind, &str)) -> bool {
+        let Some(entry) = surface.find(kind, key) else { return false };
         let snapshot = self.snapshot();
         entry.origin.as_ref().is_some_and(|origin| {
             snapshot.backend(&origin.backend).is_some_and(|backend| backend.status == Status::Ready)

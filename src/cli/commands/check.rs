@@ -78,7 +78,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     let options = setup::options(loaded.bundled)?;
     let record = PublishedFile::of(&loaded.config, options.cache_folder.as_deref());
     if live {
-        return setup::with_loaded(&loaded, None, async |gateway, surface| {
+        return setup::with_loaded(&loaded, async |gateway, surface| {
             let snapshot = gateway.snapshot();
             report.add_servers(&snapshot);
             report.add_failures(&snapshot);

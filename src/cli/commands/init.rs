@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::list_servers::{self, ListServersArgs};
+use super::inspect::list_servers::{self, ListServersArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::config::{self, import};

@@ -1,14 +1,11 @@
-//! The subcommands, one file each.
+//! The subcommands.
 
 mod call;
 mod check;
 mod completions;
-mod exec;
-mod find;
 mod init;
+mod inspect;
 mod list_presets;
-mod list_servers;
-mod list_tools;
 mod lsp;
 mod new;
 mod repl;
@@ -16,11 +13,11 @@ mod serve;
 mod show_preset;
 mod status;
 mod test;
-mod types;
 
 use clap::Subcommand;
 
 use super::failure::CommandFailure;
+use inspect::list_items::{self, ItemListArgs};
 
 /// The first line of each comment is what `proxy --help` shows. [`super::help`] puts every command into a group.
 #[derive(Debug, Subcommand)]
@@ -30,17 +27,25 @@ pub(super) enum Command {
     /// Show the status of a running proxy
     Status(status::StatusArgs),
     /// Start the servers and show the status of each
-    ListServers(list_servers::ListServersArgs),
+    ListServers(inspect::list_servers::ListServersArgs),
     /// List the tools that the session script publishes
-    ListTools(list_tools::ListToolsArgs),
+    ListTools(ItemListArgs),
+    /// List the resources and resource templates that it publishes
+    ListResources(ItemListArgs),
+    /// List the prompts that it publishes
+    ListPrompts(ItemListArgs),
     /// Search the tools as `find_tool` does, with scores
-    Find(find::FindArgs),
+    Find(inspect::find::FindArgs),
     /// Print the published tools as typed functions
-    Types(types::TypesArgs),
+    Types(inspect::types::TypesArgs),
     /// Call a published tool
-    Call(call::CallArgs),
+    Call(call::tool::CallArgs),
+    /// Read a published resource
+    Read(call::read::ReadArgs),
+    /// Get a published prompt
+    Prompt(call::prompt::PromptArgs),
     /// Run a Starlark script over the published tools
-    Exec(exec::ExecArgs),
+    Exec(call::exec::ExecArgs),
     /// Start a Starlark prompt with live servers
     Repl(repl::ReplArgs),
     /// Check the config, scripts and extensions
@@ -76,12 +81,16 @@ impl Command {
         match self {
             Command::Serve(args) => serve::run(args),
             Command::Status(args) => status::run(&args),
-            Command::ListServers(args) => list_servers::run(&args),
-            Command::ListTools(args) => list_tools::run(&args),
-            Command::Find(args) => find::run(&args),
-            Command::Types(args) => types::run(&args),
-            Command::Call(args) => call::run(&args),
-            Command::Exec(args) => exec::run(&args),
+            Command::ListServers(args) => inspect::list_servers::run(&args),
+            Command::ListTools(args) => list_items::tools(&args),
+            Command::ListResources(args) => list_items::resources(&args),
+            Command::ListPrompts(args) => list_items::prompts(&args),
+            Command::Find(args) => inspect::find::run(&args),
+            Command::Types(args) => inspect::types::run(&args),
+            Command::Call(args) => call::tool::run(&args),
+            Command::Read(args) => call::read::run(&args),
+            Command::Prompt(args) => call::prompt::run(&args),
+            Command::Exec(args) => call::exec::run(&args),
             Command::Repl(args) => repl::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Test(args) => test::run(&args),

@@ -19,12 +19,12 @@ pub(crate) struct ListServersArgs {
 }
 
 impl ListServersArgs {
-    pub(super) fn of_file(file: &Path) -> Self {
+    pub(in crate::cli::commands) fn of_file(file: &Path) -> Self {
         ListServersArgs { source: SourceArgs::of_file(file), json: false }
     }
 }
 
-pub(super) fn run(args: &ListServersArgs) -> Result<(), CommandFailure> {
+pub(in crate::cli::commands) fn run(args: &ListServersArgs) -> Result<(), CommandFailure> {
     // The session script does not run: its errors must not hide the status of the servers.
     let backends = setup::server_states(&args.source)?;
     if args.json {

@@ -29,7 +29,7 @@ pub(crate) struct FindArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &FindArgs) -> Result<(), CommandFailure> {
+pub(in crate::cli::commands) fn run(args: &FindArgs) -> Result<(), CommandFailure> {
     let query = args.query.join(" ");
     let limit = args.limit;
     if query.trim().is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &FindArgs) -> Result<(), CommandFailure> {
     if limit == 0 {
         return Err(CommandFailure::usage("--limit must be 1 or more"));
     }
-    let (shared, hits) = setup::with_gateway(&args.source, None, async |gateway, surface| {
+    let (shared, hits) = setup::with_gateway(&args.source, async |gateway, surface| {
         setup::report_missing(gateway);
         let shared = surface.search_index();
         // Requests to an embedding server run on this runtime, so the search must not block it.

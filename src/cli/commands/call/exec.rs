@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::call::call_tool;
+use super::item::call_tool;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::cli::setup::{self, SourceArgs};
@@ -44,7 +44,7 @@ pub(crate) struct ExecArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &ExecArgs) -> Result<(), CommandFailure> {
+pub(in crate::cli::commands) fn run(args: &ExecArgs) -> Result<(), CommandFailure> {
     let data = match args.data.as_deref().map(serde_json::from_str::<Value>) {
         None => json!({}),
         Some(Ok(data @ Value::Object(_))) => data,
@@ -54,7 +54,7 @@ pub(super) fn run(args: &ExecArgs) -> Result<(), CommandFailure> {
     let script = read_script(&args.file)?;
     Workers::shared().warm_up();
     let limits = args.source.load()?.config.code_mode;
-    let result = setup::with_gateway(&args.source, None, async |gateway, surface| {
+    let result = setup::with_gateway(&args.source, async |gateway, surface| {
         setup::report_missing(gateway);
         Ok(if surface.tool(TOOL).is_some() {
             let call = json!({"script": script, "data": data});

@@ -32,13 +32,13 @@ enum OutputLanguage {
     JsonSchema,
 }
 
-pub(super) fn run(args: &TypesArgs) -> Result<(), CommandFailure> {
+pub(in crate::cli::commands) fn run(args: &TypesArgs) -> Result<(), CommandFailure> {
     let pattern = match args.filter.as_deref().map(glob::Pattern::new) {
         None => None,
         Some(Ok(pattern)) => Some(pattern),
         Some(Err(error)) => return Err(CommandFailure::usage(format!("--filter is not a valid glob: {error}"))),
     };
-    setup::with_gateway(&args.source, None, async |gateway, surface| {
+    setup::with_gateway(&args.source, async |gateway, surface| {
         setup::report_missing(gateway);
         let matches = |tool: &&Definition| pattern.as_ref().is_none_or(|pattern| pattern.matches(tool.key()));
         let tools = || surface.tools().map(|entry| entry.definition.as_ref()).filter(matches);

@@ -1,0 +1,6 @@
+//! The commands that show what there is.
+
+pub(super) mod find;
+pub(super) mod list_items;
+pub(super) mod list_servers;
+pub(super) mod types;
