@@ -178,9 +178,11 @@ impl Publisher {
         let (view, changes) = (Arc::clone(&self.view), Arc::clone(&self.environment.changes));
         async move {
             tokio::time::sleep_until(end).await;
-            let current = view.load_full();
-            if current.status == Status::Cached {
-                view.store(Arc::new(BackendView { status: Status::Failed, ..BackendView::clone(&current) }));
+            let withdrawn = |view: &Arc<BackendView>| match view.status {
+                Status::Cached => Arc::new(BackendView { status: Status::Failed, ..BackendView::clone(view) }),
+                _ => Arc::clone(view),
+            };
+            if view.rcu(withdrawn).status == Status::Cached {
                 changes.notify_one();
             }
             std::future::pending().await
