@@ -63,7 +63,7 @@ pub struct Options {
     pub modern_lacks: Vec<String>,
     /// Lists the tool `with_form` to clients that can be asked by forms.
     pub form_tool: bool,
-    /// Asks for the client's folders as soon as the handshake is over.
+    /// Asks for the client's folders as soon as the handshake is over, and on a pipe whenever they change.
     pub asks_roots: bool,
 
     /// While this file is there, each of its lines `refuse METHOD` or `ignore METHOD` is obeyed.
