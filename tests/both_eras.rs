@@ -109,6 +109,15 @@ async fn a_stateless_client_is_served_in_sessions_where_only_they_have_what_it_w
 }
 
 #[tokio::test]
+async fn a_stateless_client_has_the_completions_that_only_its_era_has() {
+    let (_server, url) = http_server(&["--prompts", "--completions", "3", "--legacy-lacks", "completions"]).await;
+    let proxy = proxy_of(&url).await;
+    let partial = r#"{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"who","value":"y"}}"#;
+    let completion = proxy.client().modern("completion/complete", partial).await;
+    assert!(completion.raw.contains(r#""total":3"#), "{}", completion.raw);
+}
+
+#[tokio::test]
 async fn a_server_of_one_era_serves_clients_of_both() {
     for era in ["legacy", "modern"] {
         let (_server, url) = http_server(&["--era", era]).await;
