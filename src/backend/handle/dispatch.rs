@@ -79,7 +79,7 @@ async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits)
                         continue;
                     }
                     Err(NotOpened::LegLost) => {
-                        return Err(server.side_connection_error(SideConnectionError::NoSuchEra));
+                        return Err(server.side_connection_error(SideConnectionError::NoLeg));
                     }
                     Err(NotOpened::Full) => {
                         side_key = server.side_connections.largest_subset(&key, main.declared());
@@ -130,7 +130,7 @@ async fn side_connection(
     Ok(tokio::select! {
         biased;
         opened = server.side_connections.get(key, &client, main.signals()) => match opened {
-            Err(SideConnectionError::NoSuchEra) => return Err(NotOpened::LegLost),
+            Err(SideConnectionError::NoLeg) => return Err(NotOpened::LegLost),
             Err(SideConnectionError::Full(_)) if key.owner.is_none() => return Err(NotOpened::Full),
             opened => opened.map_err(|error| server.side_connection_error(error)),
         },

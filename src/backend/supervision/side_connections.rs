@@ -54,7 +54,7 @@ impl SideKey {
     fn leg(&self) -> Leg {
         match self.era {
             Era::Session => Leg::Either(Era::Session),
-            Era::Stateless => Leg::Only(Era::Stateless),
+            Era::Stateless => Leg::Stateless,
         }
     }
 }
@@ -63,8 +63,8 @@ impl SideKey {
 pub(crate) enum SideConnectionError {
     /// The limit is reached and all connections are in use. The server itself works.
     Full(String),
-    /// The server does not speak this era of the protocol any more.
-    NoSuchEra,
+    /// The server does not have this leg, or cannot be reached on it. Its clients use the main connection from now on.
+    NoLeg,
     Failed(String),
 }
 
@@ -158,7 +158,7 @@ impl SideConnections {
         let outcome = outcome.wait_for(Option::is_some).await.map(|outcome| outcome.clone());
         match outcome {
             Ok(Some(Ok(connection))) => Ok(connection),
-            Ok(Some(Err(ConnectError::NoSuchEra))) => Err(SideConnectionError::NoSuchEra),
+            Ok(Some(Err(ConnectError::NoSuchEra))) => Err(SideConnectionError::NoLeg),
             Ok(Some(Err(ConnectError::Failed(reason)))) => Err(SideConnectionError::Failed(reason)),
             Ok(None) | Err(_) => Err(SideConnectionError::Failed(SHUTTING_DOWN.to_owned())),
         }
@@ -240,10 +240,7 @@ impl SideConnections {
         match outcome {
             Err(error) => {
                 self.remove(&request.key, &side);
-                if matches!(error, ConnectError::NoSuchEra) {
-                    self.variants.has_no_stateless_leg().await;
-                }
-                sender.send_replace(Some(Err(error)));
+                sender.send_replace(Some(Err(self.variants.not_opened(request.key.era, error).await)));
             }
             Ok(connection) => {
                 connection.open_standalone_stream().await;

@@ -236,7 +236,9 @@ impl SupervisedServer {
     pub(crate) fn side_connection_error(&self, error: SideConnectionError) -> CallError {
         match error {
             SideConnectionError::Full(reason) => self.refused(reason),
-            SideConnectionError::NoSuchEra => self.down("it has changed its era of the protocol: try again"),
+            SideConnectionError::NoLeg => {
+                self.down("it no longer speaks this protocol version; send the request again")
+            }
             SideConnectionError::Failed(reason) => self.down(&reason),
         }
     }

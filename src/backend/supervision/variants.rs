@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::freshness::Freshness;
-use crate::backend::connection::Environment;
+use crate::backend::connection::{Cache, ConnectError, Environment};
 use crate::backend::transport::Signals;
 use crate::config::ServerConfig;
 use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
@@ -53,6 +53,8 @@ pub(crate) struct Variants {
     published: watch::Sender<Vec<ClientProfile>>,
     /// Held while the stateless leg is looked for.
     pub(super) looking: tokio::sync::Mutex<()>,
+    /// Whether it is looked for in the background until the server says whether it has one.
+    pub(super) searching: AtomicBool,
 }
 
 impl Variants {
@@ -78,6 +80,7 @@ impl Variants {
             varies: AtomicBool::new(known.varies),
             published: watch::Sender::default(),
             looking: tokio::sync::Mutex::default(),
+            searching: AtomicBool::default(),
         }
     }
 
@@ -158,7 +161,7 @@ impl Variants {
     }
 
     /// The server does not speak the stateless era.
-    pub(super) async fn has_no_stateless_leg(&self) {
+    async fn has_no_stateless_leg(&self) {
         self.save(|cache, name, config| {
             cache.change(name, config, |known| {
                 if !known.absent.contains(&Era::Stateless) {
@@ -170,6 +173,23 @@ impl Variants {
         .await;
         self.replace(ClientProfile::STATELESS, None);
         self.settle(Era::Stateless, false);
+    }
+
+    /// A connection of this era could not be opened. Returns what its callers are told: a stateless leg that this process has
+    /// never seen is as good as none for them, until it has.
+    pub(super) async fn not_opened(&self, era: Era, error: ConnectError) -> ConnectError {
+        match error {
+            ConnectError::NoSuchEra => self.has_no_stateless_leg().await,
+            ConnectError::Failed(_) if era == Era::Session || self.stateless_leg() == LegState::Known(true) => {
+                return error;
+            }
+            ConnectError::Failed(reason) => {
+                tracing::debug!(server = %self.name, "cannot open the stateless leg: {reason}");
+                self.replace(ClientProfile::STATELESS, None);
+                self.stateless.send_replace(LegState::Unknown);
+            }
+        }
+        ConnectError::NoSuchEra
     }
 
     /// The main connection serves clients of both eras, and there is no other leg.
