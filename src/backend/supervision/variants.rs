@@ -112,11 +112,8 @@ impl Variants {
     /// served by the main connection: a process is used in one way for everything, so it must not miss a capability.
     pub(super) async fn publish(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) -> bool {
         let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) };
-        self.save({
-            let variant = variant.clone();
-            move |cache, name, config| cache.save(name, config, variant)
-        })
-        .await;
+        let seen = variant.clone();
+        self.save(move |cache, name, config| cache.save(name, config, seen)).await;
         let main = self.view.load();
         let is_useful = match profile.era {
             Era::Stateless => main.kind == BackendKind::Http || !misses_capability(&main.info, info),
@@ -217,16 +214,7 @@ impl Variants {
     }
 
     /// Changes the cache. Completes when the change is on disk.
-    async fn save(
-        &self,
-        change: impl FnOnce(&crate::backend::connection::Cache, &str, &ServerConfig) -> std::io::Result<()> + Send + 'static,
-    ) {
-        let (cache, name, config) = (self.environment.cache.clone(), Arc::clone(&self.name), self.config.clone());
-        let saving = tokio::task::spawn_blocking(move || {
-            if let Err(error) = change(&cache, &name, &config) {
-                tracing::debug!(server = %name, %error, "cannot save the lists to the cache");
-            }
-        });
-        let _ = saving.await;
+    async fn save(&self, change: impl FnOnce(&Cache, &str, &ServerConfig) -> std::io::Result<()> + Send + 'static) {
+        self.environment.cache.write(&self.name, &self.config, change).await;
     }
 }
