@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -175,6 +175,8 @@ impl SideConnections {
         if let Some(side) = connections.get(key).filter(|side| !is_closed(side)) {
             return Ok(Arc::clone(side));
         }
+        // One that has closed does not count.
+        connections.remove(key);
         let is_own = key.owner.is_some();
         let opened_for = client.person.clone().filter(|_| !is_own && key.era == Era::Session);
         let of_person = |other: &SideConnection| opened_for.is_some() && other.opened_for == opened_for;
@@ -188,7 +190,9 @@ impl SideConnections {
         if connections.keys().filter(|other| is_alike(other)).count() >= max
             && !self.evict(&mut connections, |other, _| is_alike(other))
         {
-            return Err(format!("all of its {max} connections are in use"));
+            return Err(format!(
+                "all of its {max} side connections are in use: wait until a call on one of them has ended"
+            ));
         }
         let (sender, outcome) = watch::channel(None);
         let side = Arc::new(SideConnection { outcome, opened_for, last_used: Mutex::new(Instant::now()) });
@@ -285,11 +289,14 @@ impl SideConnections {
         }
     }
 
-    fn remove(&self, key: &SideKey, side: &Arc<SideConnection>) {
+    /// Forgets a connection. Returns false if it was forgotten before.
+    fn remove(&self, key: &SideKey, side: &Arc<SideConnection>) -> bool {
         let mut connections = self.lock();
-        if connections.get(key).is_some_and(|known| Arc::ptr_eq(known, side)) {
+        let is_known = connections.get(key).is_some_and(|known| Arc::ptr_eq(known, side));
+        if is_known {
             connections.remove(key);
         }
+        is_known
     }
 
     /// Boxed, because [`SideConnections::keep`] may open the next connection and is thus recursive.
@@ -308,12 +315,17 @@ impl SideConnections {
         let timeout = self.connector.server.timeout;
         let resubscriber = Resubscriber::new(&self.connector.name, timeout, &subscriptions, &connection);
         let mut tasks = vec![tokio::spawn(resubscriber.run())];
+        // Dropped when the lists are not followed any more.
+        let (followed, unfollowed) = oneshot::channel::<()>();
         if key.is_listed() {
             if connection.is_stateless() {
                 tasks.push(tokio::spawn(Arc::clone(&connection).listen()));
             }
             let (variants, connection) = (Arc::clone(&self.variants), Arc::clone(&connection));
-            tasks.push(tokio::spawn(async move { relist::follow_variant(&variants, &connection, timeout).await }));
+            tasks.push(tokio::spawn(async move {
+                relist::follow_variant(&variants, &connection, timeout).await;
+                drop(followed);
+            }));
         }
         let client_gone = async {
             match request.client.gone.clone().filter(|_| key.owner.is_some()) {
@@ -329,22 +341,24 @@ impl SideConnections {
                 }
             }
         };
-        let is_lost = tokio::select! {
-            reason = connection.closed() => {
-                tracing::warn!(server = %self.connector.name, "side connection lost: {reason}");
-                true
-            }
-            () = client_gone => false,
-            () = unused => false,
-            () = self.stop.cancelled() => false,
+        let lost = tokio::select! {
+            reason = connection.closed() => Some(reason),
+            () = client_gone => None,
+            () = unused => None,
+            // Its clients are better served by the main connection.
+            _ = unfollowed, if *key == SideKey::STATELESS => None,
+            () = self.stop.cancelled() => None,
         };
-        self.remove(key, &side);
+        let was_in_use = self.remove(key, &side);
+        if let Some(reason) = lost.as_ref().filter(|_| was_in_use) {
+            tracing::warn!(server = %self.connector.name, "side connection lost: {reason}");
+        }
         for task in tasks {
             task.abort();
             let _ = task.await;
         }
         connection.stop().await;
-        if is_lost {
+        if lost.is_some() {
             self.reopen(&request, &subscriptions).await;
         }
     }
