@@ -12,6 +12,7 @@ use super::environment::Environment;
 use super::era_flapping::EraFlapping;
 use super::established::Connection;
 use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
+use super::start_slots::StartSlot;
 use crate::backend::call::Peer;
 use crate::backend::transport::{
     HttpTransport, LastStderrLine, Signals, SseTransport, StdioTransport, Transport, TransportError,
@@ -92,6 +93,14 @@ impl Connector {
         match &self.server.transport {
             TransportConfig::Stdio { .. } => Ok(Some(Transport::Stdio(self.start(signals)?))),
             TransportConfig::Http { .. } => Ok(None),
+        }
+    }
+
+    /// Waits for a slot among the processes that are starting. `None` if the server is not a process.
+    pub(crate) async fn start_slot(&self) -> Option<StartSlot> {
+        match &self.server.transport {
+            TransportConfig::Stdio { .. } => Some(self.environment.start_slots.take().await),
+            TransportConfig::Http { .. } => None,
         }
     }
 

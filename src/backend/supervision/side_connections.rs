@@ -237,8 +237,12 @@ impl SideConnections {
         let sole_client = request.client.between_calls.clone().filter(|_| request.key.owner.is_some());
         let declared = request.key.abilities;
         let purpose = ConnectionPurpose { declared, leg: request.key.leg(), signals, sole_client };
+        let connected = async {
+            let _slot = self.connector.start_slot().await;
+            self.connector.connect(None, &mut memory, purpose).await
+        };
         let outcome = tokio::select! {
-            outcome = self.connector.connect(None, &mut memory, purpose) => outcome,
+            outcome = connected => outcome,
             () = self.stop.cancelled() => Err(SHUTTING_DOWN.to_owned().into()),
         };
         match outcome {

@@ -99,9 +99,7 @@ impl Supervisor {
 
     /// Makes a connection. A process waits for its slot among those that are starting; `startTimeout` begins afterwards.
     async fn connect(&mut self) -> Result<Arc<Connection>, String> {
-        if self.server.view.load().kind == BackendKind::Stdio {
-            self.publisher.start_slot = Some(self.environment.start_slots.take().await);
-        }
+        self.publisher.start_slot = self.connector.start_slot().await;
         self.publisher.last_attempt = Some(Instant::now());
         let signals = Arc::new(Signals::new(&self.server.subscriptions));
         let launched = self.connector.launch(&signals).map_err(|error| error.to_string())?;
