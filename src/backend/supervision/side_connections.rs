@@ -202,6 +202,14 @@ impl SideConnections {
         Ok(side)
     }
 
+    /// Opens a connection for its lists, without waiting. No other one is closed for it.
+    pub(super) fn follow_again(self: &Arc<Self>, key: &SideKey, main_signals: &Arc<Signals>) {
+        let has_room = self.lock().keys().filter(|other| other.owner.is_none()).count() < MAX_SHARED;
+        if has_room && let Err(error) = self.get_or_open(key, &SideClient::default(), main_signals) {
+            tracing::debug!(server = %self.connector.name, "cannot follow lists: {error}");
+        }
+    }
+
     /// Of these connections, closes the least recently used that is idle and has no subscriptions. Returns false if there
     /// is none.
     fn evict(

@@ -39,6 +39,39 @@ pub(crate) struct VariantLists {
     pub(super) signals: Arc<Signals>,
 }
 
+/// Where lists come from.
+pub(super) enum ListSource {
+    Main,
+    /// From a side connection.
+    Followed(Arc<VariantLists>),
+    /// From a side connection that has ended, or an earlier process had it. They are of unknown age.
+    Unfollowed(ClientProfile),
+}
+
+/// A variant whose lists a connection follows. Dropped with the connection.
+pub(super) struct FollowedVariant<'a> {
+    variants: &'a Variants,
+    profile: ClientProfile,
+    lists: Arc<VariantLists>,
+}
+
+impl std::ops::Deref for FollowedVariant<'_> {
+    type Target = VariantLists;
+
+    fn deref(&self) -> &VariantLists {
+        &self.lists
+    }
+}
+
+impl Drop for FollowedVariant<'_> {
+    fn drop(&mut self) {
+        let mut lists = self.variants.lists.lock();
+        if lists.get(&self.profile).is_some_and(|current| Arc::ptr_eq(current, &self.lists)) {
+            lists.remove(&self.profile);
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Variants {
     name: Arc<str>,
@@ -94,18 +127,21 @@ impl Variants {
         let _ = state.wait_for(|state| matches!(state, LegState::Known(_))).await;
     }
 
-    /// The age of the lists that clients of this profile see. `None` if they see those of the main connection.
-    pub(crate) fn lists(&self, profile: ClientProfile) -> Option<Arc<VariantLists>> {
+    /// Where the lists that clients of this profile see come from.
+    pub(super) fn source(&self, profile: ClientProfile) -> ListSource {
         let view = self.view.load();
-        let variant = view.variant(profile)?;
-        self.lists.lock().get(&variant.profile).cloned()
+        let Some(variant) = view.variant(profile) else { return ListSource::Main };
+        match self.lists.lock().get(&variant.profile) {
+            Some(lists) => ListSource::Followed(Arc::clone(lists)),
+            None => ListSource::Unfollowed(variant.profile),
+        }
     }
 
-    /// The lists of a variant come from a new connection from now on.
-    pub(super) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> Arc<VariantLists> {
+    /// The lists of a variant come from a new connection from now on, until the returned value is dropped.
+    pub(super) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> FollowedVariant<'_> {
         let lists = Arc::new(VariantLists { freshness: Freshness::default(), signals: Arc::clone(signals) });
         self.lists.lock().insert(profile, Arc::clone(&lists));
-        lists
+        FollowedVariant { variants: self, profile, lists }
     }
 
     /// Publishes the lists of a variant and saves them to the cache. Returns false if clients of this profile are better
