@@ -322,7 +322,7 @@ async fn a_server_that_never_lists_its_prompts_still_has_tools() {
     let faults = directory.write("faults", "ignore prompts/list");
     let flags = ["--prompts", "--only", "echo", "--faults", faults.to_str().unwrap_or_default()];
     let mut proxy = start_one(&flags, json!({"timeout": "500ms"})).await;
-    proxy.client.stderr().line("`prompts/list` timed out").await;
+    proxy.client.stderr().line("`prompts/list` was not answered within").await;
     proxy.client.tools_until(|names| names == ["echo"]).await;
     proxy.client.call("echo", "{}").await.result();
 }

@@ -1,6 +1,9 @@
 //! Servers that speak both eras, and show less in the stateless one. A client with a session gets a session with the
 //! server, a stateless client its stateless side, and each sees what it would see without the proxy.
 
+use std::process::Command;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::config::Config;
@@ -9,6 +12,7 @@ use crate::support::message::{self, Message};
 use crate::support::patience::within;
 use crate::support::programs::{fake_backend, fake_http_backend};
 use crate::support::proxy::{HttpProxy, Proxy};
+use crate::support::temp_dir::TempDir;
 
 const DISCOVER: &str = r#"\"method\":\"server/discover\""#;
 const INITIALIZE: &str = r#"\"method\":\"initialize\""#;
@@ -105,6 +109,15 @@ async fn a_stateless_client_is_served_in_sessions_where_only_they_have_what_it_w
 }
 
 #[tokio::test]
+async fn a_stateless_client_has_the_completions_that_only_its_era_has() {
+    let (_server, url) = fake_http_backend(&["--prompts", "--completions", "3", "--legacy-lacks", "completions"]).await;
+    let proxy = proxy_of(&url).await;
+    let partial = r#"{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"who","value":"y"}}"#;
+    let completion = proxy.client().modern("completion/complete", partial).await;
+    assert!(completion.raw.contains(r#""total":3"#), "{}", completion.raw);
+}
+
+#[tokio::test]
 async fn a_server_of_one_era_serves_clients_of_both() {
     for era in ["legacy", "modern"] {
         let (_server, url) = fake_http_backend(&["--era", era]).await;
@@ -185,4 +198,55 @@ async fn a_pinned_version_is_used_for_clients_of_both_eras() {
             assert_eq!(answer.structured().contains("protocolVersion"), is_modern, "{}", answer.raw);
         }
     }
+}
+
+fn is_modern(answer: &Message) -> bool {
+    answer.structured().contains("io.modelcontextprotocol/protocolVersion")
+}
+
+/// Calls as a stateless client until the server is met in that era.
+async fn stateless_side(proxy: &HttpProxy) {
+    let mut client = proxy.client();
+    let met = async {
+        while !is_modern(&client.modern_call("params", "{}").await) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    within("the stateless side of the server", &proxy.program.stderr, met).await;
+}
+
+#[tokio::test]
+async fn a_stateless_side_that_does_not_respond_is_used_again_when_it_does() {
+    let directory = TempDir::new();
+    let faults = directory.write("faults", "").display().to_string();
+    let (_server, url) = fake_http_backend(&["--faults", &faults]).await;
+    let proxy = proxy_of(&url).await;
+    stateless_side(&proxy).await;
+    let world = proxy.world;
+    drop(proxy.program);
+
+    // An earlier proxy has seen that side. Until it is back, stateless clients are served in a session.
+    directory.write("faults", "ignore server/discover");
+    let proxy = world.http().await;
+    let answer = proxy.client().modern_call("params", "{}").await;
+    assert!(!is_modern(&answer), "{}", answer.raw);
+    directory.write("faults", "");
+    stateless_side(&proxy).await;
+}
+
+#[tokio::test]
+async fn a_process_that_takes_long_to_start_is_met_in_both_eras() {
+    let directory = TempDir::new();
+    let seconds = directory.write("seconds", "0");
+    let server = fake_backend([]);
+    let mut slow = Command::new("sh");
+    let line = format!("sleep \"$(cat {})\"; exec \"$0\" \"$@\"", seconds.display());
+    slow.args(["-c", &line]).arg(server.get_program()).args(server.get_args());
+    let proxy = Proxy::new(&Config::new().server_with("fake", &slow, json!({"probeTimeout": "100ms"}))).http().await;
+    let mut session = proxy.client();
+    session.initialize("2025-11-25").await.result();
+    session.call("pid", "{}").await.result();
+    // The second process takes longer than a server may take to answer.
+    directory.write("seconds", "1");
+    stateless_side(&proxy).await;
 }

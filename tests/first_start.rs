@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::config::Config;
-use crate::support::patience::LONG_PATIENCE;
+use crate::support::http_request::HttpRequest;
+use crate::support::message;
+use crate::support::patience::{LONG_PATIENCE, within};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
@@ -120,6 +123,32 @@ async fn a_call_waits_for_a_server_that_may_have_the_tool() {
     assert_eq!(proxy.client.call("echo", r#"{"n":1}"#).await.structured(), r#"{"n":1}"#);
     let unknown = proxy.client.call("nothing", "{}").await;
     assert!(unknown.raw.contains("nothing"), "{}", unknown.raw);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_a_server_has_a_stream_and_can_be_cancelled() {
+    let config = Config::new().server("never", &slow("3600000", "echo"));
+    let proxy = Proxy::new(&config).http().await;
+    let request = HttpRequest::modern("1", "tools/call", &message::call("echo", "{}"));
+    assert!(proxy.client().send(&request).await.is_event_stream());
+
+    let mut proxy = start(Proxy::new(&config)).await;
+    let id = proxy.client.begin("tools/call", &message::call("echo", "{}")).await;
+    proxy.client.notify("notifications/cancelled", &format!(r#"{{"requestId":{id}}}"#)).await;
+    let log = proxy.client.stderr().clone();
+    let client = &mut proxy.client;
+    let answered = async {
+        loop {
+            client.send(&message::request(&id, "ping", "{}")).await;
+            let answer = client.response(&id).await;
+            if answer.value().get("result").is_some() {
+                return;
+            }
+            assert!(answer.raw.contains("in use"), "{}", answer.raw);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    within("the id to be free again", &log, answered).await;
 }
 
 const NEEDS_SLOW: &str = r#"

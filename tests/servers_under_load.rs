@@ -250,3 +250,34 @@ async fn a_caller_that_is_turned_away_is_no_failure_of_the_server() {
     }
     assert_eq!(client.call("echo", "{}").await.structured(), "{}");
 }
+
+#[tokio::test]
+async fn a_call_waits_no_longer_than_its_timeout_for_a_connection_that_others_open() {
+    let directory = TempDir::new();
+    let server = legacy(&[]);
+    let mut sometimes_slow = Command::new("sh");
+    let line = "cd \"$1\"; shift; if [ -e slow ]; then : > opening; sleep 3600; fi; exec \"$0\" \"$@\"";
+    sometimes_slow.args(["-c", line]).arg(server.get_program()).arg(directory.path()).args(server.get_args());
+    let limits = json!({"timeout": "4s", "startTimeout": "60s"});
+    let config = Config::new().server_with("fake", &sometimes_slow, limits);
+    let proxy = Proxy::new(&config.section("auth: {tokens: [{token: s3cret, sub: ann}]}")).http().await;
+    let client = |capabilities: &'static str| {
+        let mut client = proxy.client().with_header("Authorization", "Bearer s3cret");
+        async move {
+            client.initialize_with("2025-11-25", capabilities).await.result();
+            client
+        }
+    };
+    // One person has two connections beside the main one: this is in use, and the next is being opened.
+    let mut first = client(r#"{"elicitation":{"form":{}}}"#).await;
+    let begin = |tool, mark| message::request("9", "tools/call", &message::call(tool, mark));
+    let _held = first.send_and_leave_open(&first.legacy(&begin("stall", r#"{"mark":"held"}"#))).await;
+    first.call("seen", r#"{"wait_for":"held"}"#).await.result();
+    directory.write("slow", "");
+    let second = client(r#"{"sampling":{}}"#).await;
+    let _opening = second.send_and_leave_open(&second.legacy(&begin("echo", "{}"))).await;
+    directory.appearing("opening", &proxy.program.stderr).await;
+    let mut third = client(r#"{"sampling":{"tools":{}}}"#).await;
+    let answer = third.call("echo", "{}").await;
+    assert!(failure(&answer).contains("still starting"), "{}", answer.raw);
+}

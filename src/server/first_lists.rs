@@ -27,15 +27,25 @@ impl Server {
         Box::pin(waiting).await
     }
 
-    /// The surface for a request other than a list.
-    pub(super) async fn surface_for(&self, client: &Client, message: &Request) -> Result<Arc<Surface>, RpcError> {
-        let surface = self.surface(client).await?;
+    /// The surface for a request other than a list; `None` if the request was cancelled first.
+    pub(super) async fn surface_for(
+        &self,
+        client: &Client,
+        message: &Request,
+        cancel: &CancellationToken,
+    ) -> Option<Result<Arc<Surface>, RpcError>> {
+        let surface = match self.surface(client).await {
+            Ok(surface) => surface,
+            Err(error) => return Some(Err(error)),
+        };
         if self.gateway.has_first_lists() || !names_unpublished_item(&surface, message) {
-            return Ok(surface);
+            return Some(Ok(surface));
         }
         let later = async {
-            self.gateway.first_lists().await;
-            self.surface(client).await
+            match self.first_lists(cancel).await {
+                true => Some(self.surface(client).await),
+                false => None,
+            }
         };
         Box::pin(later).await
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::builtins::{Plan, Settings, try_session_script};
 use crate::diagnostic::{Diagnostic, Location, Severity};
-use crate::model::{ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
+use crate::model::{BackendView, ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
 use crate::script::{Limits, LogLevel, LogLine, Source};
 
 use super::Surface;
@@ -164,6 +164,11 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// A server as the script saw it.
+    pub fn backend(&self, name: &str) -> Option<&Arc<BackendView>> {
+        self.snapshot.backend(name)
+    }
+
     /// What clients of this profile see of the servers, if it is not what the surface was built from.
     pub fn variant(&self, profile: ClientProfile) -> Option<SnapshotVariant> {
         self.snapshot.variant(profile)

@@ -98,6 +98,41 @@ async fn a_server_may_ask_for_folders_before_any_call_where_its_client_is_its_on
 }
 
 #[tokio::test]
+async fn a_server_may_ask_again_while_the_first_call_waits_for_the_folders() {
+    let server = fake_backend(["--era", "legacy", "--asks-roots"]);
+    let config = Config::new().server("fake", &server);
+    let mut client = Client::of(&config, false, r#"{"roots":{"listChanged":true}}"#).await;
+    let client = &mut client.proxy.client;
+    let call = client.begin("tools/call", &message::call("echo", "{}")).await;
+    let mut questions = vec![client.expect_notification("roots/list").await];
+    for _ in 0..5 {
+        client.notify("notifications/roots/list_changed", "{}").await;
+        questions.push(client.expect_notification("roots/list").await);
+    }
+    for question in questions {
+        let id = question.id().expect("a question has an id");
+        client.send(&message::result(&id, r#"{"roots":[]}"#)).await;
+    }
+    client.response(&call).await.result();
+}
+
+#[tokio::test]
+async fn a_client_that_initializes_again_is_asked_in_its_new_session() {
+    let server = fake_backend(["--era", "legacy", "--asks-roots"]);
+    let says_so = r#"{"roots":{"listChanged":true}}"#;
+    let mut client = Client::of(&Config::new().server("fake", &server), false, says_so).await;
+    let client = &mut client.proxy.client;
+    for folder in ["file:///first", "file:///second"] {
+        let id = client.expect_notification("roots/list").await.id().expect("a question has an id");
+        client.send(&message::result(&id, &format!(r#"{{"roots":[{{"uri":"{folder}"}}]}}"#))).await;
+        let seen = client.call("seen", &format!(r#"{{"wait_for":"{folder}"}}"#)).await;
+        assert!(seen.raw.contains(folder), "{}", seen.raw);
+        client.initialize_with("2025-11-25", says_so).await.result();
+        client.notify("notifications/roots/list_changed", "{}").await;
+    }
+}
+
+#[tokio::test]
 async fn a_server_of_many_clients_is_told_of_nobody_s_folders() {
     let server = fake_backend(["--era", "legacy", "--asks-roots"]);
     let proxy = Proxy::new(&Config::new().server("fake", &server)).http().await;

@@ -24,7 +24,8 @@ const MAX_ENTRIES: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     folder: Option<PathBuf>,
-    /// Held while a file is changed, so that no change is lost.
+    /// Held while a file is changed, so that no change of this process is lost. Of two processes that change a file at once,
+    /// the later one wins.
     writing: Arc<Mutex<()>>,
 }
 
@@ -114,7 +115,6 @@ struct CachedInfo {
     instructions: String,
     protocol_version: String,
     capabilities: Value,
-    #[serde(default)]
     implementation: Value,
 }
 
@@ -137,6 +137,22 @@ impl Cache {
     /// Records what clients of a profile see.
     pub fn save(&self, name: &str, server: &ServerConfig, seen: ViewVariant) -> io::Result<()> {
         self.change(name, server, |known| known.record(seen))
+    }
+
+    /// Makes a change without blocking the runtime. Completes when it is on disk; a failure is only logged.
+    pub async fn write(
+        &self,
+        name: &Arc<str>,
+        server: &ServerConfig,
+        change: impl FnOnce(&Cache, &str, &ServerConfig) -> io::Result<()> + Send + 'static,
+    ) {
+        let (cache, name, server) = (self.clone(), Arc::clone(name), server.clone());
+        let saving = tokio::task::spawn_blocking(move || {
+            if let Err(error) = change(&cache, &name, &server) {
+                tracing::debug!(server = %name, %error, "cannot save the lists to the cache");
+            }
+        });
+        let _ = saving.await;
     }
 
     /// Replaces the entry of a server atomically. Only the user can read it.

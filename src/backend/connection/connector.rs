@@ -12,12 +12,13 @@ use super::environment::Environment;
 use super::era_flapping::EraFlapping;
 use super::established::Connection;
 use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
+use super::start_slots::StartSlot;
 use crate::backend::call::Peer;
 use crate::backend::transport::{
     HttpTransport, LastStderrLine, Signals, SseTransport, StdioTransport, Transport, TransportError,
 };
-use crate::config::{ServerConfig, TransportConfig};
-use crate::model::{Abilities, Era, Secret};
+use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
+use crate::model::{Abilities, Secret};
 use crate::process::{Launch, base_environment};
 use crate::wire::Revision;
 use crate::wire::http::HttpClient;
@@ -95,6 +96,14 @@ impl Connector {
         }
     }
 
+    /// Waits for a slot among the processes that are starting. `None` if the server is not a process.
+    pub(crate) async fn start_slot(&self) -> Option<StartSlot> {
+        match &self.server.transport {
+            TransportConfig::Stdio { .. } => Some(self.environment.start_slots.take().await),
+            TransportConfig::Http { .. } => None,
+        }
+    }
+
     /// Makes a new connection within `startTimeout`, with the process that was launched or a new one.
     pub(crate) async fn connect(
         &self,
@@ -115,6 +124,9 @@ impl Connector {
         memory: &mut ServerMemory,
         purpose: ConnectionPurpose,
     ) -> Result<Arc<Connection>, ConnectError> {
+        if purpose.leg == Leg::Stateless && self.is_pinned_to_sessions() {
+            return Err(ConnectError::NoSuchEra);
+        }
         if let TransportConfig::Http { url, headers, sse } = &self.server.transport {
             return self.connect_http(url, headers, *sse, memory, purpose).await;
         }
@@ -137,6 +149,11 @@ impl Connector {
                 }
             }
         }
+    }
+
+    fn is_pinned_to_sessions(&self) -> bool {
+        matches!(&self.server.protocol, ProtocolChoice::Pinned(version)
+            if Revision::parse(version).is_some_and(|revision| !revision.is_stateless()))
     }
 
     fn connection(
@@ -191,7 +208,7 @@ impl Connector {
         let client = HttpClient::new(&self.environment.pool, url, headers, self.max_message_bytes())
             .map_err(|error| ConnectError::Failed(error.to_string()))?;
         let is_sse = sse || self.uses_sse.load(Ordering::Relaxed);
-        if is_sse && purpose.leg == Leg::Only(Era::Stateless) {
+        if is_sse && purpose.leg == Leg::Stateless {
             return Err(ConnectError::NoSuchEra);
         }
         if is_sse {

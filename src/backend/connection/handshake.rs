@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::params::{self, MetaAdditions, StatelessMeta};
-use super::session_first;
+use super::{session_first, stateless_only};
 use crate::backend::transport::{HttpTransport, Outgoing, QuestionTerms, Transport, TransportError};
 use crate::config::{ProtocolChoice, ServerConfig};
 use crate::model::{Abilities, Era, ServerInfo};
@@ -32,12 +32,14 @@ pub(crate) struct ServerMemory {
     pub(crate) prefer_older: bool,
 }
 
-/// The eras in which a connection may be made.
+/// A leg is a way to a server in one era: a server that speaks both has two, each with connections of its own. This says
+/// on which a connection may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leg {
-    /// Either, but this one if the server speaks both.
+    /// Either, but that of this era if the server has both.
     Either(Era),
-    Only(Era),
+    /// Only the stateless leg, beside a main connection in a session.
+    Stateless,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -96,14 +98,12 @@ pub(super) async fn negotiate(
     let timeout = server.probe_timeout;
     match &server.protocol {
         ProtocolChoice::Pinned(version) => match Revision::parse(version) {
-            Some(revision) if matches!(leg, Leg::Only(era) if era != revision.era()) => Err(HandshakeError::NoSuchEra),
             Some(revision) if revision.is_stateless() => pinned_stateless(handshake, revision).await,
             Some(revision) => initialize(handshake, revision).await,
             None => Err(HandshakeError::Failed(format!("unknown protocol version `{version}` in `protocol`"))),
         },
         ProtocolChoice::Auto => match leg {
-            Leg::Only(Era::Session) => initialize(handshake, Revision::LATEST_SESSION).await,
-            Leg::Only(Era::Stateless) => only_stateless(handshake, timeout).await,
+            Leg::Stateless => stateless_only::negotiate(handshake, timeout).await,
             Leg::Either(_) if memory.prefer_older => session_first::negotiate(handshake, timeout, memory).await,
             Leg::Either(preferred) => match memory.avoid {
                 None if preferred == Era::Session => session_first::negotiate(handshake, timeout, memory).await,
@@ -117,15 +117,6 @@ pub(super) async fn negotiate(
                 }
             },
         },
-    }
-}
-
-/// Meets a server that is known to speak the session-based era in the stateless one, if it speaks that as well.
-async fn only_stateless(handshake: &ServerHandshake<'_>, timeout: Duration) -> Result<Negotiation, HandshakeError> {
-    match tokio::time::timeout(timeout, discover(handshake, Revision::LATEST)).await {
-        Ok(outcome) if is_stateless(&outcome) => evaluate_probe(handshake, outcome).await,
-        Ok(Err(error)) if !is_refusal(&error) && !matches!(error, TransportError::Closed(_)) => Err(error.into()),
-        Ok(_) | Err(_) => Err(HandshakeError::NoSuchEra),
     }
 }
 

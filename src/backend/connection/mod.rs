@@ -13,6 +13,7 @@ mod listing;
 mod params;
 mod session_first;
 mod start_slots;
+mod stateless_only;
 
 pub use audience::{Audience, SoleClient};
 pub use cache::Cache;

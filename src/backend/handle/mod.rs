@@ -2,6 +2,7 @@
 //! through reconnects, questions and tasks to its result. Uses all other modules of `backend`.
 
 mod complete;
+mod connection_choice;
 mod dispatch;
 mod input_rounds;
 mod questions;

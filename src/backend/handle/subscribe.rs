@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::connection_choice::{ConnectionRequest, Requester, choose};
 use crate::backend::call::{CallError, Listener, SHUTTING_DOWN, Subscriber, Subscription, TimeLimit};
-use crate::backend::supervision::{SideClient, SupervisedServer};
+use crate::backend::supervision::SupervisedServer;
 use crate::backend::transport::SubscriptionState;
 
 /// Subscribes on the connection that the client's calls use. Completes when the server has accepted or refused.
@@ -17,17 +18,19 @@ pub(super) async fn subscribe(
 ) -> Result<Subscription, CallError> {
     let mut connection_state = server.state.clone();
     let failures = connection_state.borrow_and_update().failures;
-    let main = server.connection(&CancellationToken::new(), server.call_limits(None), None).await?;
-    let side_key = server.side_key(&follower.owner, follower.profile, Some("resources/subscribe"), &main)?;
-    let subscriptions = match &side_key {
-        Some(key) => server.side_connections.subscriptions(key),
+    let (requester, cancel) = (Requester::Subscriber(follower), CancellationToken::new());
+    let limits = server.call_limits(None);
+    let request = ConnectionRequest { requester, method: "resources/subscribe", cancel: &cancel, limits, stale: None };
+    let chosen = choose(server, request).await?;
+    let subscriptions = match &chosen.side {
+        Some((key, _)) => server.side_connections.subscriptions(key),
         None => Arc::clone(&server.subscriptions),
     };
     let (subscription, mut state) = subscriptions.add(uri, listener)?;
-    if let Some(key) = &side_key {
-        let person = Some(follower.owner.clone());
-        let client = SideClient { person, gone: follower.gone.clone(), between_calls: None };
-        let opened = server.side_connections.get(key, &client, main.signals()).await;
+    if let Some((key, _)) = &chosen.side {
+        // It may have been closed until there was a subscription that keeps it open.
+        let client = requester.side_client(key);
+        let opened = server.side_connections.get(key, &client, chosen.main.signals()).await;
         opened.map_err(|error| server.side_connection_error(error))?;
     }
     let connect_failed = async {

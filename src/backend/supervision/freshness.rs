@@ -7,6 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::backend::call::CacheHint;
+use crate::backend::transport::Signals;
 use crate::model::ItemKind;
 
 #[derive(Debug)]
@@ -49,13 +50,17 @@ impl Freshness {
         self.listings.send_modify(|count| *count += 1);
     }
 
-    /// Changes with every listing.
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.listings.subscribe()
+    /// Has a list made again if its TTL has passed, by who follows these signals, and waits for it.
+    pub(super) async fn refresh(&self, kind: ItemKind, signals: &Signals) {
+        let mut listings = self.listings.subscribe();
+        if !self.is_stale(kind) {
+            return;
+        }
+        signals.mark_stale(kind);
+        while self.is_stale(kind) && listings.changed().await.is_ok() {}
     }
 
-    /// Whether the TTL of a list has passed.
-    pub(super) fn is_stale(&self, kind: ItemKind) -> bool {
+    fn is_stale(&self, kind: ItemKind) -> bool {
         self.lock().get(&kind).is_some_and(ListAge::is_stale)
     }
 

@@ -12,14 +12,23 @@ use crate::backend::transport::LastStderrLine;
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
 
-/// The view of a server that is not connected, as clients of this profile saw it last, or as anybody did. For stateless
-/// clients there is a variant if they saw something else than those with sessions.
+/// The view of a server that is not connected, as clients of this profile saw it last, or as anybody did. For many clients
+/// there are variants beside it: what stateless clients saw, and those that can be asked more, where that was something
+/// else.
 pub fn idle_view(name: &str, server: &ServerConfig, cache: &Cache, profile: Option<ClientProfile>) -> BackendView {
+    cached_view(name, server, &cache.load(name, server).unwrap_or_default(), profile)
+}
+
+fn cached_view(
+    name: &str,
+    server: &ServerConfig,
+    cached: &CachedServer,
+    profile: Option<ClientProfile>,
+) -> BackendView {
     let kind = match server.transport {
         TransportConfig::Stdio { .. } => BackendKind::Stdio,
         TransportConfig::Http { .. } => BackendKind::Http,
     };
-    let cached = cache.load(name, server).unwrap_or_default();
     let main = match profile {
         Some(profile) => cached.entry(profile).cloned(),
         None => cached.entries.first().cloned(),
@@ -103,12 +112,18 @@ impl Publisher {
         }
     }
 
+    /// What earlier connections have shown, of this process or another.
+    pub(super) async fn known(&self) -> CachedServer {
+        let (cache, name, config) = (self.environment.cache.clone(), Arc::clone(&self.name), self.config.clone());
+        let loaded = tokio::task::spawn_blocking(move || cache.load(&name, &config)).await;
+        loaded.ok().flatten().unwrap_or_default()
+    }
+
     /// The era in which the server is asked first: that of the only client, unless the server is known to speak only the
     /// other. For many clients it is a session, beside which stateless clients have a leg of their own.
-    pub(super) fn main_era(&self, client: Option<Era>) -> Era {
-        let known = self.environment.cache.load(&self.name, &self.config).unwrap_or_default();
+    pub(super) fn main_era(known: &CachedServer, client: Option<Era>) -> Era {
         let wanted = client.unwrap_or(Era::Session);
-        let wanted = if wanted == Era::Stateless && sessions_offer_more(&known) { Era::Session } else { wanted };
+        let wanted = if wanted == Era::Stateless && sessions_offer_more(known) { Era::Session } else { wanted };
         match wanted {
             Era::Session if known.absent.contains(&Era::Session) => Era::Stateless,
             Era::Stateless if known.absent.contains(&Era::Stateless) => Era::Session,
@@ -118,9 +133,9 @@ impl Publisher {
 
     /// Shows what clients of this profile saw last, until the server is connected for the first time. Later its lists are
     /// newer than the cache, which other processes write too.
-    pub(super) fn show_cached(&self, profile: ClientProfile) {
+    pub(super) fn show_cached(&self, known: &CachedServer, profile: ClientProfile) {
         if self.saved.is_none() && self.view.load().status == Status::Cached {
-            let idle = idle_view(&self.name, &self.config, &self.environment.cache, Some(profile));
+            let idle = cached_view(&self.name, &self.config, known, Some(profile));
             self.publish(
                 Status::Cached,
                 String::new(),
@@ -143,15 +158,12 @@ impl Publisher {
             return;
         }
         self.saved = Some(seen.clone());
-        let (cache, name, config) = (self.environment.cache.clone(), Arc::clone(&self.name), self.config.clone());
         let asked = self.asked.filter(|_| self.config.protocol == ProtocolChoice::Auto);
-        let saving = tokio::task::spawn_blocking(move || {
-            if let Err(error) = cache.change(&name, &config, |known| known.record_main(seen, asked)) {
-                tracing::debug!(server = %name, %error, "cannot save the lists to the cache");
-            }
-        });
         // Awaited, so that lists are in the cache by the time they are published.
-        let _ = saving.await;
+        let save = move |cache: &Cache, name: &str, config: &ServerConfig| {
+            cache.change(name, config, |known| known.record_main(seen, asked))
+        };
+        self.environment.cache.write(&self.name, &self.config, save).await;
     }
 
     /// Starts the grace period. Called when a server that worked has been lost.
@@ -178,9 +190,11 @@ impl Publisher {
         let (view, changes) = (Arc::clone(&self.view), Arc::clone(&self.environment.changes));
         async move {
             tokio::time::sleep_until(end).await;
-            let current = view.load_full();
-            if current.status == Status::Cached {
-                view.store(Arc::new(BackendView { status: Status::Failed, ..BackendView::clone(&current) }));
+            let withdrawn = |view: &Arc<BackendView>| match view.status {
+                Status::Cached => Arc::new(BackendView { status: Status::Failed, ..BackendView::clone(view) }),
+                _ => Arc::clone(view),
+            };
+            if view.rcu(withdrawn).status == Status::Cached {
                 changes.notify_one();
             }
             std::future::pending().await

@@ -73,12 +73,7 @@ pub(super) async fn follow_lists(
             never = withdrawal, if !was_listed => match never {},
             () = stop.cancelled() => break String::new(),
         };
-        let retry = if failed.is_empty() {
-            backoff.reset();
-            None
-        } else {
-            Some(backoff.next_delay())
-        };
+        let retry = next_retry(&failed, &mut backoff);
         kinds = tokio::select! {
             kinds = wait_for_changes(connection.signals(), failed, retry) => kinds,
             reason = connection.closed() => break reason,
@@ -87,6 +82,15 @@ pub(super) async fn follow_lists(
         tracing::debug!(server = %server.name, ?kinds, "listing again");
     };
     ConnectionEnd { reason, was_listed: current.was_listed }
+}
+
+/// The delay before failed listings are repeated. `None` if there are none.
+fn next_retry(failed: &[ItemKind], backoff: &mut Backoff) -> Option<Duration> {
+    if failed.is_empty() {
+        backoff.reset();
+        return None;
+    }
+    Some(backoff.next_delay())
 }
 
 /// Waits until lists have changed, or until the failed ones are due again. Returns the kinds to list.
@@ -124,15 +128,11 @@ pub(super) async fn follow_variant(variants: &Variants, connection: &Connection,
             }
             Err(reason) => {
                 tracing::warn!(%server, "{reason}");
-                if current.was_listed { vec![ItemKind::Tool] } else { ItemKind::ALL.to_vec() }
+                // The rest of these kinds has not been listed either.
+                kinds.clone()
             }
         };
-        let retry = if failed.is_empty() {
-            backoff.reset();
-            None
-        } else {
-            Some(backoff.next_delay())
-        };
+        let retry = next_retry(&failed, &mut backoff);
         kinds = wait_for_changes(connection.signals(), failed, retry).await;
     }
 }
@@ -240,6 +240,13 @@ async fn list_in_time(
             is_lost: matches!(error, TransportError::Closed(_)),
             reason: format!("`{method}` failed: {error}"),
         }),
-        Err(_) => Err(ListFailure { reason: format!("`{method}` timed out"), may_retry: true, is_lost: false }),
+        Err(_) => {
+            let limit = match timeout < LIST_TIMEOUT {
+                true => format!("{} s (`timeout`)", timeout.as_secs_f32()),
+                false => format!("{} s, the most that a list may take", LIST_TIMEOUT.as_secs()),
+            };
+            let reason = format!("`{method}` was not answered within {limit}");
+            Err(ListFailure { reason, may_retry: true, is_lost: false })
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +54,7 @@ impl SideKey {
     fn leg(&self) -> Leg {
         match self.era {
             Era::Session => Leg::Either(Era::Session),
-            Era::Stateless => Leg::Only(Era::Stateless),
+            Era::Stateless => Leg::Stateless,
         }
     }
 }
@@ -63,8 +63,8 @@ impl SideKey {
 pub(crate) enum SideConnectionError {
     /// The limit is reached and all connections are in use. The server itself works.
     Full(String),
-    /// The server does not speak this era of the protocol any more.
-    NoSuchEra,
+    /// The server does not have this leg, or cannot be reached on it. Its clients use the main connection from now on.
+    NoLeg,
     Failed(String),
 }
 
@@ -158,7 +158,7 @@ impl SideConnections {
         let outcome = outcome.wait_for(Option::is_some).await.map(|outcome| outcome.clone());
         match outcome {
             Ok(Some(Ok(connection))) => Ok(connection),
-            Ok(Some(Err(ConnectError::NoSuchEra))) => Err(SideConnectionError::NoSuchEra),
+            Ok(Some(Err(ConnectError::NoSuchEra))) => Err(SideConnectionError::NoLeg),
             Ok(Some(Err(ConnectError::Failed(reason)))) => Err(SideConnectionError::Failed(reason)),
             Ok(None) | Err(_) => Err(SideConnectionError::Failed(SHUTTING_DOWN.to_owned())),
         }
@@ -175,6 +175,8 @@ impl SideConnections {
         if let Some(side) = connections.get(key).filter(|side| !is_closed(side)) {
             return Ok(Arc::clone(side));
         }
+        // One that has closed does not count.
+        connections.remove(key);
         let is_own = key.owner.is_some();
         let opened_for = client.person.clone().filter(|_| !is_own && key.era == Era::Session);
         let of_person = |other: &SideConnection| opened_for.is_some() && other.opened_for == opened_for;
@@ -188,7 +190,9 @@ impl SideConnections {
         if connections.keys().filter(|other| is_alike(other)).count() >= max
             && !self.evict(&mut connections, |other, _| is_alike(other))
         {
-            return Err(format!("all of its {max} connections are in use"));
+            return Err(format!(
+                "all of its {max} side connections are in use: wait until a call on one of them has ended"
+            ));
         }
         let (sender, outcome) = watch::channel(None);
         let side = Arc::new(SideConnection { outcome, opened_for, last_used: Mutex::new(Instant::now()) });
@@ -196,6 +200,14 @@ impl SideConnections {
         let request = SideRequest { key: key.clone(), client: client.clone(), main_signals: Arc::clone(main_signals) };
         tokio::spawn(Arc::clone(self).open(request, Arc::clone(&side), sender));
         Ok(side)
+    }
+
+    /// Opens a connection for its lists, without waiting. No other one is closed for it.
+    pub(super) fn follow_again(self: &Arc<Self>, key: &SideKey, main_signals: &Arc<Signals>) {
+        let has_room = self.lock().keys().filter(|other| other.owner.is_none()).count() < MAX_SHARED;
+        if has_room && let Err(error) = self.get_or_open(key, &SideClient::default(), main_signals) {
+            tracing::debug!(server = %self.connector.name, "cannot follow lists: {error}");
+        }
     }
 
     /// Of these connections, closes the least recently used that is idle and has no subscriptions. Returns false if there
@@ -233,17 +245,18 @@ impl SideConnections {
         let sole_client = request.client.between_calls.clone().filter(|_| request.key.owner.is_some());
         let declared = request.key.abilities;
         let purpose = ConnectionPurpose { declared, leg: request.key.leg(), signals, sole_client };
+        let connected = async {
+            let _slot = self.connector.start_slot().await;
+            self.connector.connect(None, &mut memory, purpose).await
+        };
         let outcome = tokio::select! {
-            outcome = self.connector.connect(None, &mut memory, purpose) => outcome,
+            outcome = connected => outcome,
             () = self.stop.cancelled() => Err(SHUTTING_DOWN.to_owned().into()),
         };
         match outcome {
             Err(error) => {
                 self.remove(&request.key, &side);
-                if matches!(error, ConnectError::NoSuchEra) {
-                    self.variants.has_no_stateless_leg().await;
-                }
-                sender.send_replace(Some(Err(error)));
+                sender.send_replace(Some(Err(self.variants.not_opened(request.key.era, error).await)));
             }
             Ok(connection) => {
                 connection.open_standalone_stream().await;
@@ -288,11 +301,14 @@ impl SideConnections {
         }
     }
 
-    fn remove(&self, key: &SideKey, side: &Arc<SideConnection>) {
+    /// Forgets a connection. Returns false if it was forgotten before.
+    fn remove(&self, key: &SideKey, side: &Arc<SideConnection>) -> bool {
         let mut connections = self.lock();
-        if connections.get(key).is_some_and(|known| Arc::ptr_eq(known, side)) {
+        let is_known = connections.get(key).is_some_and(|known| Arc::ptr_eq(known, side));
+        if is_known {
             connections.remove(key);
         }
+        is_known
     }
 
     /// Boxed, because [`SideConnections::keep`] may open the next connection and is thus recursive.
@@ -311,12 +327,17 @@ impl SideConnections {
         let timeout = self.connector.server.timeout;
         let resubscriber = Resubscriber::new(&self.connector.name, timeout, &subscriptions, &connection);
         let mut tasks = vec![tokio::spawn(resubscriber.run())];
+        // Dropped when the lists are not followed any more.
+        let (followed, unfollowed) = oneshot::channel::<()>();
         if key.is_listed() {
             if connection.is_stateless() {
                 tasks.push(tokio::spawn(Arc::clone(&connection).listen()));
             }
             let (variants, connection) = (Arc::clone(&self.variants), Arc::clone(&connection));
-            tasks.push(tokio::spawn(async move { relist::follow_variant(&variants, &connection, timeout).await }));
+            tasks.push(tokio::spawn(async move {
+                relist::follow_variant(&variants, &connection, timeout).await;
+                drop(followed);
+            }));
         }
         let client_gone = async {
             match request.client.gone.clone().filter(|_| key.owner.is_some()) {
@@ -332,22 +353,24 @@ impl SideConnections {
                 }
             }
         };
-        let is_lost = tokio::select! {
-            reason = connection.closed() => {
-                tracing::warn!(server = %self.connector.name, "side connection lost: {reason}");
-                true
-            }
-            () = client_gone => false,
-            () = unused => false,
-            () = self.stop.cancelled() => false,
+        let lost = tokio::select! {
+            reason = connection.closed() => Some(reason),
+            () = client_gone => None,
+            () = unused => None,
+            // Its clients are better served by the main connection.
+            _ = unfollowed, if *key == SideKey::STATELESS => None,
+            () = self.stop.cancelled() => None,
         };
-        self.remove(key, &side);
+        let was_in_use = self.remove(key, &side);
+        if let Some(reason) = lost.as_ref().filter(|_| was_in_use) {
+            tracing::warn!(server = %self.connector.name, "side connection lost: {reason}");
+        }
         for task in tasks {
             task.abort();
             let _ = task.await;
         }
         connection.stop().await;
-        if is_lost {
+        if lost.is_some() {
             self.reopen(&request, &subscriptions).await;
         }
     }

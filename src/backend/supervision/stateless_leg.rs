@@ -2,6 +2,8 @@
 //! as long as its connection is used.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -9,7 +11,12 @@ use super::side_connections::{SideClient, SideKey};
 use super::supervised::SupervisedServer;
 use super::variants::LegState;
 use crate::backend::connection::Connection;
+use crate::backoff::Backoff;
 use crate::model::{Abilities, BackendKind, ClientProfile, Era, Status, capability_of};
+
+/// The delays before a server that could not be asked for its stateless leg is asked again.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(5 * 60);
 
 impl SideKey {
     /// The connection that all stateless clients share.
@@ -32,11 +39,13 @@ impl SupervisedServer {
         }
         match self.variants.stateless_leg() {
             LegState::Known(_) => {}
-            state if matches!(state, LegState::Cached(_)) || !self.is_awaited() => {
-                let server = Arc::clone(self);
-                tokio::spawn(async move { server.look_for_stateless_leg().await });
+            state => {
+                // Goes on if this client stops waiting: others need the leg as well.
+                let looking = tokio::spawn(Arc::clone(self).look_for_stateless_leg());
+                if state == LegState::Unknown && self.is_awaited() {
+                    let _ = looking.await;
+                }
             }
-            _ => self.look_for_stateless_leg().await,
         }
     }
 
@@ -52,8 +61,12 @@ impl SupervisedServer {
             return;
         }
         let key = SideKey { owner: None, abilities, era: Era::Session };
-        if self.open_side_connection(&key, main.signals()).await.is_ok() {
-            self.variants.published(profile).await;
+        if let Ok(connection) = self.open_side_connection(&key, main.signals()).await {
+            tokio::select! {
+                () = self.variants.published(connection.profile()) => {}
+                _ = connection.closed() => {}
+                () = self.stop.cancelled() => {}
+            }
         }
     }
 
@@ -62,21 +75,61 @@ impl SupervisedServer {
         matches!(self.view.load().status, Status::Ready | Status::Starting)
     }
 
-    /// Looks for a stateless leg beside the main connection, and waits for its lists.
-    async fn look_for_stateless_leg(&self) {
+    /// Looks for a stateless leg, and waits for its lists. If the server cannot be asked, goes on in the background.
+    async fn look_for_stateless_leg(self: Arc<Self>) {
+        let main = self.connection(&CancellationToken::new(), self.call_limits(None), None).await;
+        let is_settled = match main {
+            Ok(main) => self.settle_stateless_leg(&main).await,
+            Err(_) => false,
+        };
+        if !is_settled && !self.variants.searching.swap(true, Ordering::Relaxed) {
+            tokio::spawn(self.keep_looking());
+        }
+    }
+
+    /// Looks again, with growing delays, while the server is connected.
+    async fn keep_looking(self: Arc<Self>) {
+        let (mut state, mut backoff) = (self.state.clone(), Backoff::new(FIRST_DELAY, MAX_DELAY));
+        let search = async {
+            loop {
+                tokio::time::sleep(backoff.next_delay()).await;
+                // Does not make the supervisor reconnect: no client waits for this.
+                let connected = state.wait_for(|state| state.connection.is_some()).await;
+                let Ok(main) = connected.map(|state| state.connection.clone()) else { return };
+                if let Some(main) = main
+                    && self.settle_stateless_leg(&main).await
+                {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = search => {}
+            () = self.stop.cancelled() => {}
+        }
+        self.variants.searching.store(false, Ordering::Relaxed);
+    }
+
+    /// Finds out whether there is a stateless leg beside the main connection. Returns false if the server did not say.
+    async fn settle_stateless_leg(&self, main: &Connection) -> bool {
         let _looking = self.variants.looking.lock().await;
         if matches!(self.variants.stateless_leg(), LegState::Known(_)) {
-            return;
+            return true;
         }
-        let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
         if main.is_stateless() {
-            return self.variants.main_serves_all();
+            self.variants.main_serves_all();
+            return true;
         }
         let opened = self.side_connections.get(&SideKey::STATELESS, &SideClient::default(), main.signals()).await;
         match opened {
-            Ok(_) => self.variants.stateless_leg_known().await,
+            Ok(connection) => tokio::select! {
+                () = self.variants.stateless_leg_known() => {}
+                _ = connection.closed() => {}
+                () = self.stop.cancelled() => {}
+            },
             Err(error) => tracing::debug!(server = %self.name, ?error, "there is no stateless leg"),
         }
+        matches!(self.variants.stateless_leg(), LegState::Known(_))
     }
 
     /// The era in which a request of a client is sent. Behind a URL, each method may use another one.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::breaker::Breaker;
 use super::freshness::Freshness;
 use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections, SideKey};
-use super::variants::Variants;
+use super::variants::{ListSource, Variants};
 use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, Connector, Environment};
 use crate::backend::transport::{ServerSubscriptions, Signals};
@@ -207,36 +207,39 @@ impl SupervisedServer {
     /// How long clients of this profile may cache the list of this kind. A server that is not connected may return with
     /// another list at any time.
     pub(crate) fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint {
-        match self.variants.lists(profile) {
+        match self.variants.source(profile) {
             _ if self.view.load().status != Status::Ready => CacheHint::default(),
-            Some(variant) => variant.freshness.remaining(kind),
-            None => self.freshness.remaining(kind),
+            ListSource::Main => self.freshness.remaining(kind),
+            ListSource::Followed(variant) => variant.freshness.remaining(kind),
+            ListSource::Unfollowed(_) => CacheHint::default(),
         }
     }
 
-    /// Lists items of this kind again if their TTL has passed, and waits for the new list.
+    /// Lists items of this kind again if their TTL has passed, and waits for the new list. Lists that no connection follows
+    /// are followed again, without waiting.
     pub(crate) async fn refresh(&self, kind: ItemKind, profile: ClientProfile) {
-        let variant = self.variants.lists(profile);
-        let freshness = variant.as_ref().map_or(&self.freshness, |variant| &variant.freshness);
-        let mut listings = freshness.subscribe();
-        if !freshness.is_stale(kind) {
-            return;
+        match self.variants.source(profile) {
+            ListSource::Main => {
+                if let Some(connection) = self.live_connection(None) {
+                    self.freshness.refresh(kind, connection.signals()).await;
+                }
+            }
+            ListSource::Followed(variant) => variant.freshness.refresh(kind, &variant.signals).await,
+            ListSource::Unfollowed(profile) => {
+                if let Some(main) = self.live_connection(None).filter(|main| !main.is_stateless()) {
+                    let key = SideKey { owner: None, abilities: profile.abilities.shared(), era: profile.era };
+                    self.side_connections.follow_again(&key, main.signals());
+                }
+            }
         }
-        let signals = match &variant {
-            Some(variant) => Arc::clone(&variant.signals),
-            None => match self.live_connection(None) {
-                Some(connection) => Arc::clone(connection.signals()),
-                None => return,
-            },
-        };
-        signals.mark_stale(kind);
-        while freshness.is_stale(kind) && listings.changed().await.is_ok() {}
     }
 
     pub(crate) fn side_connection_error(&self, error: SideConnectionError) -> CallError {
         match error {
             SideConnectionError::Full(reason) => self.refused(reason),
-            SideConnectionError::NoSuchEra => self.down("it has changed its era of the protocol: try again"),
+            SideConnectionError::NoLeg => {
+                self.down("it no longer speaks this protocol version; send the request again")
+            }
             SideConnectionError::Failed(reason) => self.down(&reason),
         }
     }

@@ -99,20 +99,19 @@ impl Supervisor {
 
     /// Makes a connection. A process waits for its slot among those that are starting; `startTimeout` begins afterwards.
     async fn connect(&mut self) -> Result<Arc<Connection>, String> {
-        if self.server.view.load().kind == BackendKind::Stdio {
-            self.publisher.start_slot = Some(self.environment.start_slots.take().await);
-        }
+        self.publisher.start_slot = self.connector.start_slot().await;
         self.publisher.last_attempt = Some(Instant::now());
         let signals = Arc::new(Signals::new(&self.server.subscriptions));
         let launched = self.connector.launch(&signals).map_err(|error| error.to_string())?;
+        let known = self.publisher.known().await;
         let client = tokio::select! {
             client = self.environment.audience.sole_client() => client,
             reason = closed(launched.as_ref()) => return Err(reason),
         };
         if let Some(client) = &client {
-            self.publisher.show_cached(client.profile);
+            self.publisher.show_cached(&known, client.profile);
         }
-        let era = self.publisher.main_era(client.as_ref().map(|client| client.profile.era));
+        let era = Publisher::main_era(&known, client.as_ref().map(|client| client.profile.era));
         self.publisher.asked = Some(era);
         let purpose = self.purpose(client, Leg::Either(era), signals);
         let connected = self.connector.connect(launched, &mut self.memory, purpose).await;

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::freshness::Freshness;
-use crate::backend::connection::Environment;
+use crate::backend::connection::{Cache, ConnectError, Environment};
 use crate::backend::transport::Signals;
 use crate::config::ServerConfig;
 use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
@@ -39,6 +39,39 @@ pub(crate) struct VariantLists {
     pub(super) signals: Arc<Signals>,
 }
 
+/// Where lists come from.
+pub(super) enum ListSource {
+    Main,
+    /// From a side connection.
+    Followed(Arc<VariantLists>),
+    /// From a side connection that has ended, or an earlier process had it. They are of unknown age.
+    Unfollowed(ClientProfile),
+}
+
+/// A variant whose lists a connection follows. Dropped with the connection.
+pub(super) struct FollowedVariant<'a> {
+    variants: &'a Variants,
+    profile: ClientProfile,
+    lists: Arc<VariantLists>,
+}
+
+impl std::ops::Deref for FollowedVariant<'_> {
+    type Target = VariantLists;
+
+    fn deref(&self) -> &VariantLists {
+        &self.lists
+    }
+}
+
+impl Drop for FollowedVariant<'_> {
+    fn drop(&mut self) {
+        let mut lists = self.variants.lists.lock();
+        if lists.get(&self.profile).is_some_and(|current| Arc::ptr_eq(current, &self.lists)) {
+            lists.remove(&self.profile);
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Variants {
     name: Arc<str>,
@@ -53,6 +86,8 @@ pub(crate) struct Variants {
     published: watch::Sender<Vec<ClientProfile>>,
     /// Held while the stateless leg is looked for.
     pub(super) looking: tokio::sync::Mutex<()>,
+    /// Whether it is looked for in the background until the server says whether it has one.
+    pub(super) searching: AtomicBool,
 }
 
 impl Variants {
@@ -78,6 +113,7 @@ impl Variants {
             varies: AtomicBool::new(known.varies),
             published: watch::Sender::default(),
             looking: tokio::sync::Mutex::default(),
+            searching: AtomicBool::default(),
         }
     }
 
@@ -91,29 +127,29 @@ impl Variants {
         let _ = state.wait_for(|state| matches!(state, LegState::Known(_))).await;
     }
 
-    /// The age of the lists that clients of this profile see. `None` if they see those of the main connection.
-    pub(crate) fn lists(&self, profile: ClientProfile) -> Option<Arc<VariantLists>> {
+    /// Where the lists that clients of this profile see come from.
+    pub(super) fn source(&self, profile: ClientProfile) -> ListSource {
         let view = self.view.load();
-        let variant = view.variant(profile)?;
-        self.lists.lock().get(&variant.profile).cloned()
+        let Some(variant) = view.variant(profile) else { return ListSource::Main };
+        match self.lists.lock().get(&variant.profile) {
+            Some(lists) => ListSource::Followed(Arc::clone(lists)),
+            None => ListSource::Unfollowed(variant.profile),
+        }
     }
 
-    /// The lists of a variant come from a new connection from now on.
-    pub(super) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> Arc<VariantLists> {
+    /// The lists of a variant come from a new connection from now on, until the returned value is dropped.
+    pub(super) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> FollowedVariant<'_> {
         let lists = Arc::new(VariantLists { freshness: Freshness::default(), signals: Arc::clone(signals) });
         self.lists.lock().insert(profile, Arc::clone(&lists));
-        lists
+        FollowedVariant { variants: self, profile, lists }
     }
 
     /// Publishes the lists of a variant and saves them to the cache. Returns false if clients of this profile are better
     /// served by the main connection: a process is used in one way for everything, so it must not miss a capability.
     pub(super) async fn publish(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) -> bool {
         let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) };
-        self.save({
-            let variant = variant.clone();
-            move |cache, name, config| cache.save(name, config, variant)
-        })
-        .await;
+        let seen = variant.clone();
+        self.save(move |cache, name, config| cache.save(name, config, seen)).await;
         let main = self.view.load();
         let is_useful = match profile.era {
             Era::Stateless => main.kind == BackendKind::Http || !misses_capability(&main.info, info),
@@ -158,7 +194,7 @@ impl Variants {
     }
 
     /// The server does not speak the stateless era.
-    pub(super) async fn has_no_stateless_leg(&self) {
+    async fn has_no_stateless_leg(&self) {
         self.save(|cache, name, config| {
             cache.change(name, config, |known| {
                 if !known.absent.contains(&Era::Stateless) {
@@ -170,6 +206,23 @@ impl Variants {
         .await;
         self.replace(ClientProfile::STATELESS, None);
         self.settle(Era::Stateless, false);
+    }
+
+    /// A connection of this era could not be opened. Returns what its callers are told: a stateless leg that this process has
+    /// never seen is as good as none for them, until it has.
+    pub(super) async fn not_opened(&self, era: Era, error: ConnectError) -> ConnectError {
+        match error {
+            ConnectError::NoSuchEra => self.has_no_stateless_leg().await,
+            ConnectError::Failed(_) if era == Era::Session || self.stateless_leg() == LegState::Known(true) => {
+                return error;
+            }
+            ConnectError::Failed(reason) => {
+                tracing::debug!(server = %self.name, "cannot open the stateless leg: {reason}");
+                self.replace(ClientProfile::STATELESS, None);
+                self.stateless.send_replace(LegState::Unknown);
+            }
+        }
+        ConnectError::NoSuchEra
     }
 
     /// The main connection serves clients of both eras, and there is no other leg.
@@ -197,16 +250,7 @@ impl Variants {
     }
 
     /// Changes the cache. Completes when the change is on disk.
-    async fn save(
-        &self,
-        change: impl FnOnce(&crate::backend::connection::Cache, &str, &ServerConfig) -> std::io::Result<()> + Send + 'static,
-    ) {
-        let (cache, name, config) = (self.environment.cache.clone(), Arc::clone(&self.name), self.config.clone());
-        let saving = tokio::task::spawn_blocking(move || {
-            if let Err(error) = change(&cache, &name, &config) {
-                tracing::debug!(server = %name, %error, "cannot save the lists to the cache");
-            }
-        });
-        let _ = saving.await;
+    async fn save(&self, change: impl FnOnce(&Cache, &str, &ServerConfig) -> std::io::Result<()> + Send + 'static) {
+        self.environment.cache.write(&self.name, &self.config, change).await;
     }
 }

@@ -9,6 +9,7 @@ mod http;
 mod inbound;
 mod outgoing;
 mod pending;
+mod question_count;
 mod server_requests;
 mod signals;
 mod sse;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +13,7 @@ use super::activity::Activity;
 use super::error::TransportError;
 use super::inbound::{self, Inbound};
 use super::outgoing::Outgoing;
+use super::question_count::QuestionCount;
 use super::server_requests::{self, NoRecipient, QuestionTerms, Recipient};
 use super::signals::Signals;
 use crate::backend::call::Peer;
@@ -25,21 +26,12 @@ const ABANDONED_TTL: Duration = Duration::from_secs(60);
 const MAX_ABANDONED: usize = 1024;
 /// Open questions of a server, per call and per connection.
 const MAX_QUESTIONS_PER_CALL: usize = 32;
-const MAX_QUESTIONS_PER_CONNECTION: u32 = 256;
+const MAX_QUESTIONS_PER_CONNECTION: usize = 256;
+/// Further questions are refused. From this many on they are dropped: the server does not read the refusals.
+const MAX_QUESTIONS_AND_REFUSALS: usize = 2 * MAX_QUESTIONS_PER_CONNECTION;
 
 /// Before the handshake the server may ask nothing.
-const NO_QUESTIONS: QuestionTerms = QuestionTerms {
-    declared: Abilities {
-        form: false,
-        url: false,
-        sampling: false,
-        sampling_tools: false,
-        sampling_context: false,
-        roots: false,
-        roots_changes: false,
-    },
-    timeout: Duration::ZERO,
-};
+const NO_QUESTIONS: QuestionTerms = QuestionTerms { declared: Abilities::NONE, timeout: Duration::ZERO };
 
 pub(crate) type ResponseReceiver = oneshot::Receiver<Result<Raw, TransportError>>;
 
@@ -93,7 +85,7 @@ pub(crate) struct PendingRequests {
     abandoned: Mutex<VecDeque<AbandonedRequest>>,
     /// The only client of this connection, as it is reached while none of its calls is running.
     sole_client: OnceLock<Arc<dyn Peer>>,
-    question_permits: Arc<Semaphore>,
+    open_questions: QuestionCount,
 }
 
 impl PendingRequests {
@@ -106,7 +98,7 @@ impl PendingRequests {
             question_terms: OnceLock::new(),
             abandoned: Mutex::default(),
             sole_client: OnceLock::new(),
-            question_permits: Arc::new(Semaphore::new(MAX_QUESTIONS_PER_CONNECTION as usize)),
+            open_questions: QuestionCount::default(),
         })
     }
 
@@ -274,7 +266,7 @@ impl PendingRequests {
 
     /// Completes when the server has an answer to everything that it has asked so far.
     pub(crate) async fn questions_answered(&self) {
-        let _ = self.question_permits.acquire_many(MAX_QUESTIONS_PER_CONNECTION).await;
+        self.open_questions.all_answered().await;
     }
 
     /// Answers a request of the server in the background. `send` sends the answer.
@@ -286,10 +278,12 @@ impl PendingRequests {
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
-        let Ok(permit) = Arc::clone(&self.question_permits).try_acquire_owned() else {
+        let open = self.open_questions.open();
+        if open >= MAX_QUESTIONS_AND_REFUSALS {
             tracing::warn!(server = %self.server, "dropped a request of the server: too many are unanswered");
             return;
-        };
+        }
+        let counted = self.open_questions.add();
         if matches!(recipient, Err(NoRecipient::SeveralOwners)) {
             tracing::warn!(
                 server = %self.server,
@@ -307,15 +301,18 @@ impl PendingRequests {
         if let Some(pending) = &pending {
             ended = pending.questions.ended.clone();
             if pending.questions.tasks.len() >= MAX_QUESTIONS_PER_CALL {
-                recipient = Err(NoRecipient::TooManyQuestions);
+                recipient = Err(NoRecipient::TooManyOfCall);
             }
         } else if call.is_some() {
             // The call has ended since the recipient was determined.
             recipient = Err(NoRecipient::NoCall);
         }
+        if open >= MAX_QUESTIONS_PER_CONNECTION {
+            recipient = Err(NoRecipient::TooManyOfConnection);
+        }
         let id = request.id.clone();
         let task = tokio::spawn(async move {
-            let _permit = permit;
+            let _counted = counted;
             send(server_requests::answer(request, recipient, terms, &ended).await).await;
         });
         if let Some(pending) = pending {

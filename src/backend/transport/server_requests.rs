@@ -29,14 +29,16 @@ pub(crate) struct Recipient {
 pub(crate) enum NoRecipient {
     NoCall,
     SeveralOwners,
-    TooManyQuestions,
+    TooManyOfCall,
+    TooManyOfConnection,
 }
 
 impl NoRecipient {
     fn error(self) -> RpcError {
         RpcError::internal(match self {
             NoRecipient::NoCall => "no client to ask: no call of a client is running on this connection",
-            NoRecipient::TooManyQuestions => "this call has too many unanswered questions",
+            NoRecipient::TooManyOfCall => "this call has too many unanswered questions",
+            NoRecipient::TooManyOfConnection => "this connection has too many unanswered questions",
             NoRecipient::SeveralOwners => {
                 "ambiguous client: calls of several clients are running on this connection (set `scope: session` in the \
                  proxy's config to give each client its own)"

@@ -38,6 +38,9 @@ impl Round {
 /// The notification about the status of a task, which session-based servers may send.
 const TASK_STATUS: &str = "notifications/tasks/status";
 
+/// The client of the present session of a connection, if there is one.
+pub(crate) type CurrentSession = Arc<Mutex<Option<Arc<Client>>>>;
+
 /// How the client is asked something during a call.
 #[derive(Debug)]
 pub(crate) enum AskBy {
@@ -45,6 +48,8 @@ pub(crate) enum AskBy {
     Nothing,
     /// By a JSON-RPC request, on the stream of the client's own request.
     Request,
+    /// By a JSON-RPC request in the session that the connection has at that time: another `initialize` replaces it.
+    Session(CurrentSession),
     /// By ending the client's request with the question as its result.
     Conversation(QuestionSender),
 }
@@ -95,6 +100,15 @@ impl ClientPeer {
         let _ = self.task.set(task);
     }
 
+    /// The client that is asked by JSON-RPC requests.
+    fn asked(&self) -> Arc<Client> {
+        let session = match &self.ask_by {
+            AskBy::Session(session) => session.lock().clone(),
+            _ => None,
+        };
+        session.unwrap_or_else(|| Arc::clone(&self.client))
+    }
+
     fn round(&self) -> MutexGuard<'_, Round> {
         self.round.lock()
     }
@@ -135,8 +149,9 @@ impl Peer for ClientPeer {
     }
 
     fn askable(&self) -> Abilities {
-        match self.ask_by {
+        match &self.ask_by {
             AskBy::Nothing => Abilities::default(),
+            AskBy::Session(_) => self.asked().abilities,
             _ => self.round().client.abilities,
         }
     }
@@ -204,11 +219,12 @@ impl Peer for ClientPeer {
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let refuse = |error| std::future::ready(Err(error)).boxed();
-        match (&self.ask_by, &self.client.questions) {
+        let asked = self.asked();
+        match (&self.ask_by, &asked.questions) {
             (AskBy::Conversation(asking), _) => asking.ask(question),
-            (AskBy::Request, Some(questions)) => {
+            (AskBy::Request | AskBy::Session(_), Some(questions)) => {
                 let sink = self.round().sink.clone();
-                let params = match crate::server::era::older_question::params_for(self.client.revision, &question) {
+                let params = match crate::server::era::older_question::params_for(asked.revision, &question) {
                     Ok(params) => task_ids::for_client(self.task.get(), &params).into_owned(),
                     Err(error) => return refuse(error),
                 };
@@ -228,10 +244,10 @@ impl Peer for ClientPeer {
             && match &self.ask_by {
                 AskBy::Nothing => false,
                 AskBy::Conversation(_) => true,
-                AskBy::Request => {
-                    let reachable =
-                        !matches!(self.round().sink, MessageSink::Discard) && self.client.questions.is_some();
-                    reachable && crate::server::era::older_question::params_for(self.client.revision, question).is_ok()
+                AskBy::Request | AskBy::Session(_) => {
+                    let asked = self.asked();
+                    let reachable = !matches!(self.round().sink, MessageSink::Discard) && asked.questions.is_some();
+                    reachable && crate::server::era::older_question::params_for(asked.revision, question).is_ok()
                 }
             }
     }

@@ -18,8 +18,17 @@ type ResponseOutcome = Result<Raw, RpcError>;
 #[derive(Debug, Default)]
 pub(crate) struct PendingQuestions {
     open: Mutex<HashMap<u64, oneshot::Sender<ResponseOutcome>>>,
-    /// Whether questions wait until the client has completed its handshake.
-    held: watch::Sender<bool>,
+    state: watch::Sender<SessionState>,
+}
+
+/// Whether the client of a session may be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SessionState {
+    #[default]
+    Open,
+    /// Questions wait until the client has completed its handshake.
+    Held,
+    Ended,
 }
 
 impl PendingQuestions {
@@ -34,7 +43,11 @@ impl PendingQuestions {
                 "cannot ask the client: it accepts a single JSON response and no event stream",
             ));
         }
-        let _ = self.held.subscribe().wait_for(|held| !held).await;
+        let ended = || RpcError::internal("the session ended");
+        let mut state = self.state.subscribe();
+        if !state.wait_for(|state| *state != SessionState::Held).await.is_ok_and(|state| *state == SessionState::Open) {
+            return Err(ended());
+        }
         // Ids are unique in the process, so that a late response cannot be taken for the response to another question.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -45,17 +58,23 @@ impl PendingQuestions {
         open.sent = true;
         let answer = answer.await;
         open.sent = false;
-        answer.unwrap_or_else(|_| Err(RpcError::internal("the session ended")))
+        answer.unwrap_or_else(|_| Err(ended()))
     }
 
     /// Questions wait from now on.
     pub(crate) fn hold(&self) {
-        self.held.send_replace(true);
+        self.state.send_replace(SessionState::Held);
     }
 
     /// Sends the questions that waited.
     pub(crate) fn release(&self) {
-        self.held.send_if_modified(std::mem::take);
+        self.state.send_if_modified(|state| {
+            let was_held = *state == SessionState::Held;
+            if was_held {
+                *state = SessionState::Open;
+            }
+            was_held
+        });
     }
 
     /// Hands a response to the call that asked. A response to an unknown id is dropped.
@@ -67,8 +86,9 @@ impl PendingQuestions {
         }
     }
 
-    /// Fails all open questions, because the session has ended.
+    /// Fails all open questions, those that wait, and later ones, because the session has ended.
     pub(crate) fn end(&self) {
+        self.state.send_replace(SessionState::Ended);
         self.lock().clear();
     }
 }
@@ -88,5 +108,30 @@ impl Drop for SentQuestion<'_> {
             let params = format!("{{\"requestId\":{}}}", self.id);
             self.sink.try_send(encode::notification("notifications/cancelled", Some(&params)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_that_has_ended_is_asked_nothing() {
+        let (lines, mut sent) = tokio::sync::mpsc::channel(1);
+        let questions = Arc::new(PendingQuestions::default());
+        questions.hold();
+        let ask = || {
+            let params = crate::json::raw(&serde_json::json!({}));
+            Arc::clone(&questions).ask(MessageSink::Queue(lines.clone()), "roots/list".to_owned(), params)
+        };
+        let mut held = std::pin::pin!(ask());
+        assert!(futures::poll!(&mut held).is_pending(), "the handshake is not complete");
+        questions.end();
+        for refused in [held.await, ask().await] {
+            assert_eq!(refused.unwrap_err().message(), "the session ended");
+        }
+        questions.release();
+        assert!(ask().await.is_err());
+        assert!(sent.try_recv().is_err(), "nothing was sent");
     }
 }

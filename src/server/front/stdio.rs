@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
@@ -16,7 +15,7 @@ use crate::server::Server;
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::links::Links;
 use crate::server::client::list_changes::{ComparisonCache, SurfaceChanges};
-use crate::server::client::peer::{AskBy, ClientPeer};
+use crate::server::client::peer::{AskBy, ClientPeer, CurrentSession};
 use crate::server::client::sink::MessageSink;
 use crate::server::client::state::{Client, surface_handle};
 use crate::server::era::detect;
@@ -47,7 +46,7 @@ pub async fn serve_stdio(
         principal,
         lines,
         in_flight: InFlight::default(),
-        session: Mutex::new(None),
+        session: CurrentSession::default(),
         owner: Owner::new_session(),
         links: Arc::default(),
     });
@@ -85,7 +84,7 @@ struct StdioFront {
     lines: LineSender,
     in_flight: InFlight,
     /// The client of the session, after `initialize`.
-    session: Mutex<Option<Arc<Client>>>,
+    session: CurrentSession,
     /// The owner of the stateless requests on this connection.
     owner: Owner,
     /// The resource links that the client has received, in session-based and stateless requests.
@@ -255,7 +254,8 @@ impl StdioFront {
         if let Some(questions) = &client.questions {
             questions.hold();
         }
-        let peer = ClientPeer::new(client, &MessageSink::Queue(self.lines.clone()), AskBy::Request);
+        let ask_by = AskBy::Session(Arc::clone(&self.session));
+        let peer = ClientPeer::new(client, &MessageSink::Queue(self.lines.clone()), ask_by);
         self.server.gateway.introduce(SoleClient { profile: client.profile(), peer: Some(peer) });
     }
 

@@ -28,7 +28,7 @@ pub(super) async fn complete(
     message: &Request,
 ) -> MethodOutcome {
     let client = peer.client();
-    let (target, params) = match completion_target(server, request, message) {
+    let (target, params) = match completion_target(request, message) {
         Ok(Some(found)) => found,
         Ok(None) => {
             let none = crate::json::raw(&json!({"completion": {"values": [], "hasMore": false}}));
@@ -52,11 +52,7 @@ pub(super) async fn complete(
 
 /// The server's item, which a handler of the script may wrap, and the params with the server's name for it. `None` if the
 /// item has no completions: the script made it, or its server does not support them.
-fn completion_target(
-    server: &Server,
-    request: &RequestContext,
-    message: &Request,
-) -> Result<Option<(ItemRef, Raw)>, RpcError> {
+fn completion_target(request: &RequestContext, message: &Request) -> Result<Option<(ItemRef, Raw)>, RpcError> {
     let invalid = |reason: &str| RpcError::invalid_params(reason);
     let params = message.params.as_deref().ok_or_else(|| invalid("`ref` is missing"))?;
     let params = without_reserved(params);
@@ -80,10 +76,8 @@ fn completion_target(
         (Handler::Script(_), Some(origin)) if publishes_argument(entry, &object) => origin,
         (Handler::Script(_), _) => return Ok(None),
     };
-    let snapshot = server.gateway.snapshot();
-    let completes =
-        snapshot.backend(&target.backend).is_some_and(|backend| backend.info.capabilities.get("completions").is_some());
-    if !completes {
+    // As this client sees the server: it may have completions only in one era.
+    if !surface.origin().backend(&target.backend).is_some_and(|backend| backend.info.declares("completions")) {
         return Ok(None);
     }
     let reference = reference.edit().set(member, &raw(&*target.name)).finish_raw();

@@ -103,7 +103,7 @@ pub(super) async fn answer(
     }
     let surface = match surface {
         Some(surface) => surface,
-        None => match server.surface_for(client, message).await {
+        None => match server.surface_for(client, message, &cancel).await? {
             Ok(surface) => surface,
             Err(error) => return Some(Err(error)),
         },

@@ -83,7 +83,8 @@ pub fn discover(options: &Options) -> String {
 fn capabilities(options: &Options, legacy: bool) -> String {
     let changed = if options.list_changed { r#""listChanged":true"# } else { "" };
     let mut capabilities: Vec<String> = Vec::new();
-    let lacks = |name: &str| !legacy && options.modern_lacks.iter().any(|lacking| lacking == name);
+    let lacking = if legacy { &options.legacy_lacks } else { &options.modern_lacks };
+    let lacks = |name: &str| lacking.iter().any(|lacking| lacking == name);
     if !options.no_tools {
         capabilities.push(format!(r#""tools":{{{changed}}}"#));
     }

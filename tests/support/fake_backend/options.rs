@@ -61,9 +61,11 @@ pub struct Options {
     pub poor_modern: bool,
     /// Capabilities that only the legacy era has.
     pub modern_lacks: Vec<String>,
+    /// Capabilities that only the modern era has.
+    pub legacy_lacks: Vec<String>,
     /// Lists the tool `with_form` to clients that can be asked by forms.
     pub form_tool: bool,
-    /// Asks for the client's folders as soon as the handshake is over.
+    /// Asks for the client's folders as soon as the handshake is over, and on a pipe whenever they change.
     pub asks_roots: bool,
 
     /// While this file is there, each of its lines `refuse METHOD` or `ignore METHOD` is obeyed.
@@ -134,6 +136,7 @@ impl Default for Options {
             tasks: false,
             poor_modern: false,
             modern_lacks: Vec::new(),
+            legacy_lacks: Vec::new(),
             form_tool: false,
             asks_roots: false,
             faults_file: None,
@@ -209,6 +212,7 @@ impl Options {
             "--tasks" => self.tasks = true,
             "--poor-modern" => self.poor_modern = true,
             "--modern-lacks" => self.modern_lacks = rest.list(flag)?,
+            "--legacy-lacks" => self.legacy_lacks = rest.list(flag)?,
             "--form-tool" => self.form_tool = true,
             "--asks-roots" => self.asks_roots = true,
             "--faults" => self.faults_file = Some(rest.text(flag)?),

@@ -57,6 +57,10 @@ fn receive(shared: &Arc<Shared>, outbox: &Outbox, text: &str) {
                 outbox.text(message::request("\"folders\"", "roots/list", "{}"));
             }
         }
+        if shared.options.asks_roots && envelope.method.as_deref() == Some("notifications/roots/list_changed") {
+            let id = format!(r#""folders-{}""#, shared.next_number());
+            outbox.text(message::request(&id, "roots/list", "{}"));
+        }
         return dispatch::without_answer(shared, &envelope, text);
     }
     if let Some(request) = Request::new(envelope, outbox.clone()) {

@@ -107,9 +107,10 @@ impl HttpTransport {
         self.exchange.closed().await
     }
 
-    /// Ends the session.
+    /// Ends the session, and everything that waits for the transport.
     pub(crate) async fn stop(&self) {
         self.stop_listening();
+        self.exchange.close("it was stopped by the proxy");
         let negotiated = self.exchange.negotiated();
         if negotiated.session.is_some() {
             let delete = self.exchange.client.delete(negotiated.headers.clone());

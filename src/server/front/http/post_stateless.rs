@@ -50,16 +50,6 @@ impl HttpFront {
             }),
             Err(refusal) => return refuse(refusal.status, &refusal.error),
         };
-        // The headers are checked against the schema in the surface that the call then uses.
-        let surface = match request.method.as_str() {
-            "tools/call" => self.server.surface_for(&client, &request).await.ok(),
-            _ => None,
-        };
-        if let Some(surface) = &surface
-            && let Err(refusal) = check_param_headers(&request, &headers, surface)
-        {
-            return refuse(refusal.status, &refusal.error);
-        }
         if request.method == "subscriptions/listen" && !accepts.events {
             let error = RpcError::invalid_request(
                 "the header `Accept` must include text/event-stream for `subscriptions/listen`",
@@ -72,6 +62,18 @@ impl HttpFront {
         let guard = cancel.clone().drop_guard();
         let delay = self.stream_delay.clone();
         let answer: AnswerFuture = Box::pin(async move {
+            let mut surface = None;
+            if request.method == "tools/call" {
+                let now = match self.server.surface_for(&client, &request, &cancel).await? {
+                    Ok(now) => now,
+                    Err(error) => return Some(Err(error)),
+                };
+                // Checked against the schema in the surface that the call then uses.
+                if let Err(refusal) = check_param_headers(&request, &headers, &now) {
+                    return Some(Err(refusal.error));
+                }
+                surface = Some(now);
+            }
             let answer = methods::answer(&self.server, &client, &sink, &request, cancel, surface);
             if request.method != "subscriptions/listen" {
                 return answer.await;
