@@ -297,6 +297,7 @@ impl Connection {
             peer: call.peer.clone(),
             activity: Some(Arc::clone(activity)),
             headers: if sends_headers { self.headers(&call.method, &call.params) } else { Vec::new() },
+            cancel: Some(&call.cancel),
             cancellable: true,
         };
         self.transport.request(outgoing).await

@@ -63,7 +63,7 @@ async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits)
     loop {
         let main = match server.live_connection(stale.as_ref()) {
             Some(connection) => connection,
-            None => Box::pin(server.connection(&call.cancel, limits, stale.as_ref())).await?,
+            None => Box::pin(server.connection(call.cancel.token(), limits, stale.as_ref())).await?,
         };
         let mut side_key = match call.peer.as_deref() {
             Some(peer) => server.side_key(peer.owner(), peer.profile(), Some(&call.method), &main)?,

@@ -108,7 +108,7 @@ pub(super) async fn call_tool(
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(limit) => {
-            request.cancel.cancel();
+            request.cancel.cancel(None);
             let message = format!("`{name}` did not answer within {} s", limit.as_secs_f32());
             return Err(CommandFailure::failed(Diagnostic::error(message)));
         }
