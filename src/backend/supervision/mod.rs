@@ -3,6 +3,7 @@
 //! `transport` and `connection` of the other modules of `backend`.
 
 mod breaker;
+mod comparison;
 mod freshness;
 mod publisher;
 mod relist;

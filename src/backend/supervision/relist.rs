@@ -39,7 +39,7 @@ pub(super) struct ConnectionEnd {
 
 /// The lists that a connection has returned so far.
 #[derive(Default)]
-struct CurrentLists {
+pub(super) struct CurrentLists {
     was_listed: bool,
     lists: Lists,
     reports: HashMap<ItemKind, Vec<String>>,
@@ -138,12 +138,17 @@ pub(super) async fn follow_variant(variants: &Variants, connection: &Connection,
 }
 
 /// The outcome of one listing.
-struct Listed {
+pub(super) struct Listed {
     failed: Vec<ItemKind>,
     cache_hints: Vec<(ItemKind, Option<CacheHint>)>,
 }
 
 impl Listed {
+    /// Whether everything that the server has could be listed.
+    pub(super) fn is_complete(&self) -> bool {
+        self.failed.is_empty()
+    }
+
     /// Records the age of the lists and returns the kinds to try again.
     fn record(self, connection: &Connection, freshness: &Freshness) -> Vec<ItemKind> {
         for (kind, cache_hint) in self.cache_hints {
@@ -154,9 +159,13 @@ impl Listed {
 }
 
 impl CurrentLists {
+    pub(super) fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
     /// Lists items of these kinds. A list whose listing fails keeps its previous content. An error means that the connection
     /// has to be given up.
-    async fn list(
+    pub(super) async fn list(
         &mut self,
         server: &Arc<str>,
         connection: &Connection,

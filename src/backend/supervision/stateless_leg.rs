@@ -40,12 +40,18 @@ impl SupervisedServer {
         }
     }
 
-    /// Lists what clients with these abilities see on the connection that their calls will use, if that is known to depend on
-    /// abilities.
-    async fn prepare_abilities(&self, abilities: Abilities) {
-        if self.session_scoped || !self.variants.varies() {
-            return;
+    /// Lists what clients with these abilities see if that is known to depend on abilities, and else finds out whether it
+    /// does.
+    async fn prepare_abilities(self: &Arc<Self>, abilities: Abilities) {
+        match self.variants.varies() {
+            true => self.show_abilities(abilities).await,
+            false => self.compare_in_background(abilities),
         }
+    }
+
+    /// Lists what clients with these abilities see on the connection that their calls will use. With `scope: session` that
+    /// connection belongs to one client; what is listed is that of a shared one.
+    pub(super) async fn show_abilities(&self, abilities: Abilities) {
         let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
         let profile = ClientProfile { era: Era::Session, abilities: abilities.listed() };
         if main.is_stateless() || main.declared().shared() == abilities || self.variants.shows(profile) {

@@ -49,6 +49,8 @@ pub(crate) struct Variants {
     lists: Mutex<HashMap<ClientProfile, Arc<VariantLists>>>,
     /// Whether the server lists other items for clients with other abilities.
     varies: AtomicBool,
+    /// The version of the server that was listed for each of these clients, by this process or an earlier one.
+    compared: Mutex<HashMap<ClientProfile, String>>,
     /// The variants that have been listed.
     published: watch::Sender<Vec<ClientProfile>>,
     /// Held while the stateless leg is looked for.
@@ -76,6 +78,9 @@ impl Variants {
             stateless: watch::Sender::new(state),
             lists: Mutex::default(),
             varies: AtomicBool::new(known.varies),
+            compared: Mutex::new(
+                known.entries.iter().map(|entry| (entry.profile, entry.info.version.clone())).collect(),
+            ),
             published: watch::Sender::default(),
             looking: tokio::sync::Mutex::default(),
         }
@@ -109,18 +114,13 @@ impl Variants {
     /// served by the main connection: a process is used in one way for everything, so it must not miss a capability.
     pub(super) async fn publish(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) -> bool {
         let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) };
-        self.save({
-            let variant = variant.clone();
-            move |cache, name, config| cache.save(name, config, variant)
-        })
-        .await;
-        let main = self.view.load();
+        self.remember(variant.clone()).await;
+        let main = self.view.load_full();
         let is_useful = match profile.era {
             Era::Stateless => main.kind == BackendKind::Http || !misses_capability(&main.info, info),
             Era::Session => {
-                let differs = main.status == Status::Ready && main.lists.as_ref() != lists;
-                if differs && !self.varies.swap(true, Ordering::Relaxed) {
-                    tracing::info!(server = %self.name, "lists other items for clients that can be asked more");
+                if main.status == Status::Ready && main.lists.as_ref() != lists {
+                    self.found_to_vary();
                 }
                 self.varies()
             }
@@ -149,6 +149,39 @@ impl Variants {
     /// Whether it is known what clients of exactly this profile see.
     pub(super) fn shows(&self, profile: ClientProfile) -> bool {
         self.lists.lock().contains_key(&profile)
+    }
+
+    /// Whether this version of the server has been listed for clients of exactly this profile, by any process.
+    pub(super) fn is_compared(&self, profile: ClientProfile, version: &str) -> bool {
+        self.shows(profile) || self.compared.lock().get(&profile).is_some_and(|compared| compared == version)
+    }
+
+    /// Remembers what clients of this profile see, and whether it is what others see.
+    pub(super) async fn compare(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) {
+        self.compared.lock().insert(profile, info.version.clone());
+        if self.view.load().lists.as_ref() != lists {
+            self.found_to_vary();
+        }
+        self.remember(ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) }).await;
+    }
+
+    /// Records that the server lists by abilities. Returns false if that was known.
+    fn found_to_vary(&self) -> bool {
+        let is_new = !self.varies.swap(true, Ordering::Relaxed);
+        if is_new {
+            tracing::info!(server = %self.name, "lists other items for clients that can be asked more");
+        }
+        is_new
+    }
+
+    /// Saves what clients see to the cache.
+    async fn remember(&self, variant: ViewVariant) {
+        self.save(move |cache, name, config| cache.save(name, config, variant)).await;
+    }
+
+    /// Waits until no other server is compared.
+    pub(super) async fn comparing(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.environment.comparing.lock().await
     }
 
     /// Waits until the lists of this variant are published.
