@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::message;
+use crate::support::modern::{VERSION, meta_members, with_meta};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
@@ -119,6 +120,74 @@ async fn with_a_connection_for_each_client_the_list_is_by_abilities_too() {
     assert!(!has_form_tool(&mut plain).await, "others do not see it");
     let mut second = session(&proxy, FORM).await;
     assert!(has_form_tool(&mut second).await, "the next one sees it at once");
+}
+
+async fn stateless_has_form_tool(client: &mut HttpClient, capabilities: &str) -> bool {
+    client.modern_with("tools/list", "{}", capabilities).await.tool_names().contains(&"with_form".to_owned())
+}
+
+#[tokio::test]
+async fn a_stateless_client_sees_what_is_listed_for_its_abilities() {
+    for flags in [&["--era", "modern", "--form-tool"][..], &["--form-tool"]] {
+        let (_server, url) = http_server(flags).await;
+        let config = Config::new().remote("fake", &url).section("sessionInit: {preset: passthrough@1}");
+        let mut world = Proxy::new(&config);
+        // The second proxy knows it from the cache.
+        for _ in 0..2 {
+            let proxy = world.http().await;
+            let mut client = proxy.client();
+            assert!(stateless_has_form_tool(&mut client, FORM).await, "{flags:?}");
+            assert!(!stateless_has_form_tool(&mut client, "{}").await, "{flags:?}");
+            assert!(stateless_has_form_tool(&mut client, r#"{"elicitation":{},"sampling":{}}"#).await, "{flags:?}");
+            let call = message::call("with_form", "{}");
+            assert!(!client.modern_with("tools/call", &call, FORM).await.raw.contains("error"), "{flags:?}");
+            world = proxy.world;
+        }
+    }
+}
+
+#[tokio::test]
+async fn in_front_of_a_server_of_one_era_clients_of_the_other_see_what_is_listed_for_them() {
+    let config = |url: &str| Config::new().remote("fake", url).section("sessionInit: {preset: passthrough@1}");
+    let (_server, url) = http_server(&["--era", "legacy", "--form-tool"]).await;
+    let proxy = Proxy::new(&config(&url)).http().await;
+    let mut client = proxy.client();
+    while !stateless_has_form_tool(&mut client, FORM).await {
+        tokio::task::yield_now().await;
+    }
+    assert!(!stateless_has_form_tool(&mut client, "{}").await);
+
+    let (_server, url) = http_server(&["--era", "modern", "--form-tool"]).await;
+    let proxy = Proxy::new(&config(&url)).http().await;
+    let mut asked = session(&proxy, FORM).await;
+    while !has_form_tool(&mut asked).await {
+        tokio::task::yield_now().await;
+    }
+    assert!(!has_form_tool(&mut session(&proxy, "{}").await).await);
+}
+
+#[tokio::test]
+async fn on_a_pipe_a_stateless_client_sees_what_is_listed_for_its_abilities() {
+    let config = Config::new().server("fake", &fake_backend(["--era", "modern", "--form-tool"]));
+    let mut proxy = Proxy::new(&config).stdio();
+    let meta = format!("{{{}}}", meta_members(VERSION, FORM));
+    let listed = proxy.client.request("tools/list", &with_meta("{}", &meta)).await;
+    assert!(listed.tool_names().contains(&"with_form".to_owned()), "{}", listed.raw);
+}
+
+#[tokio::test]
+async fn what_is_listed_for_some_abilities_follows_changes() {
+    let (_server, url) = http_server(&["--era", "modern", "--form-tool"]).await;
+    let config = Config::new().remote("fake", &url).section("sessionInit: {preset: passthrough@1}");
+    let proxy = Proxy::new(&config).http().await;
+    let mut client = proxy.client();
+    assert!(stateless_has_form_tool(&mut client, FORM).await);
+    client.modern_call("add_tool", r#"{"name":"later"}"#).await.result();
+    let listed = async |client: &mut HttpClient| client.modern_with("tools/list", "{}", FORM).await.tool_names();
+    while !listed(&mut client).await.contains(&"later".to_owned()) {
+        tokio::task::yield_now().await;
+    }
+    assert!(stateless_has_form_tool(&mut client, FORM).await);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::relist::CurrentLists;
+use super::current_lists::CurrentLists;
 use super::supervised::SupervisedServer;
 use crate::backend::connection::{ConnectionPurpose, Leg, ServerMemory};
 use crate::backend::transport::Signals;
@@ -33,12 +33,12 @@ impl SupervisedServer {
         let mut listings = self.freshness.subscribe();
         let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
         while self.view.load().status != Status::Ready && listings.changed().await.is_ok() {}
+        if main.is_stateless() {
+            return self.prepare_set(abilities.listed()).await;
+        }
         // One at a time for all servers: each comparison may start a process.
         let _comparing = self.variants.comparing().await;
-        if main.is_stateless()
-            || main.declared().shared() == abilities
-            || self.variants.is_compared(profile, &main.info().version)
-        {
+        if main.declared().shared() == abilities || self.variants.is_compared(profile, &main.info().version) {
             return;
         }
         let signals = Arc::new(Signals::new(&Arc::default()));
@@ -53,7 +53,7 @@ impl SupervisedServer {
         let mut current = CurrentLists::default();
         let listed = current.list(&self.name, &connection, &ItemKind::ALL, self.limits.idle).await;
         if listed.is_ok_and(|listed| listed.is_complete()) && !connection.is_stateless() {
-            self.variants.compare(profile, connection.info(), current.lists()).await;
+            self.variants.compare(profile, connection.info(), &current.lists).await;
         }
         connection.stop().await;
     }

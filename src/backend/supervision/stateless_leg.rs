@@ -1,5 +1,6 @@
-//! The stateless leg of a server that is met in a session. The first stateless client opens it; its lists are followed for
-//! as long as its connection is used.
+//! What clients of other profiles than that of the main connection see is found out when the first of them comes. For
+//! stateless clients of a server that is met in a session that is its stateless leg, whose lists are followed for as long
+//! as its connection is used.
 
 use std::sync::Arc;
 
@@ -30,19 +31,12 @@ impl SupervisedServer {
                 }
             };
         }
-        match self.variants.stateless_leg() {
-            LegState::Known(_) => {}
-            state if matches!(state, LegState::Cached(_)) || !self.is_awaited() => {
-                let server = Arc::clone(self);
-                tokio::spawn(async move { server.look_for_stateless_leg().await });
-            }
-            _ => self.look_for_stateless_leg().await,
-        }
+        self.prepare_stateless(profile.abilities).await;
     }
 
     /// Lists what clients with these abilities see if that is known to depend on abilities, and else finds out whether it
     /// does.
-    async fn prepare_abilities(self: &Arc<Self>, abilities: Abilities) {
+    pub(super) async fn prepare_abilities(self: &Arc<Self>, abilities: Abilities) {
         match self.variants.varies() {
             true => self.show_abilities(abilities).await,
             false => self.compare_in_background(abilities),
@@ -54,7 +48,10 @@ impl SupervisedServer {
     pub(super) async fn show_abilities(&self, abilities: Abilities) {
         let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
         let profile = ClientProfile { era: Era::Session, abilities: abilities.listed() };
-        if main.is_stateless() || main.declared().shared() == abilities || self.variants.shows(profile) {
+        if main.is_stateless() {
+            return self.prepare_set(abilities.listed()).await;
+        }
+        if main.declared().shared() == abilities || self.variants.shows(profile) {
             return;
         }
         let key = SideKey { owner: None, abilities, era: Era::Session };
@@ -64,12 +61,12 @@ impl SupervisedServer {
     }
 
     /// Whether clients wait for the server: it is there, or nothing is known of it yet.
-    fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         matches!(self.view.load().status, Status::Ready | Status::Starting)
     }
 
     /// Looks for a stateless leg beside the main connection, and waits for its lists.
-    async fn look_for_stateless_leg(&self) {
+    pub(super) async fn look_for_stateless_leg(&self) {
         let _looking = self.variants.looking.lock().await;
         if matches!(self.variants.stateless_leg(), LegState::Known(_)) {
             return;
@@ -85,13 +82,60 @@ impl SupervisedServer {
         }
     }
 
+    /// Finds out what stateless clients with these abilities see. If an earlier process has found out, completes at once and
+    /// checks it in the background.
+    pub(super) async fn prepare_stateless(self: &Arc<Self>, abilities: Abilities) {
+        let server = Arc::clone(self);
+        let preparation = async move {
+            server.look_for_stateless_leg().await;
+            match server.uses_stateless_connection().await {
+                true => server.prepare_set(abilities).await,
+                false => server.prepare_abilities(abilities.shared()).await,
+            }
+        };
+        let is_known = self.variants.stateless_leg() != LegState::Unknown && self.variants.knows_set(abilities);
+        if is_known || !self.is_awaited() {
+            tokio::spawn(preparation);
+        } else {
+            preparation.await;
+        }
+    }
+
+    /// Whether requests of stateless clients are stateless behind the proxy as well.
+    async fn uses_stateless_connection(&self) -> bool {
+        let main = self.connection(&CancellationToken::new(), self.call_limits(None), None).await;
+        self.view.load().stateless_leg().is_some() || main.is_ok_and(|main| main.is_stateless())
+    }
+
+    /// Lists for clients with these abilities on the stateless connection of the server, and waits for the lists.
+    pub(super) async fn prepare_set(&self, abilities: Abilities) {
+        if abilities == Abilities::NONE {
+            return;
+        }
+        let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
+        let connection = match main.is_stateless() {
+            true => main,
+            false => match self.open_side_connection(&SideKey::STATELESS, main.signals()).await {
+                Ok(leg) => leg,
+                Err(_) => return,
+            },
+        };
+        let profile = ClientProfile { era: Era::Stateless, abilities };
+        let is_settled = !self.variants.varies() && self.variants.is_compared(profile, &connection.info().version);
+        if is_settled || !self.variants.want_set(abilities) {
+            return;
+        }
+        connection.signals().mark_all();
+        self.variants.published(profile).await;
+    }
+
     /// The era in which a request of a client is sent. Behind a URL, each method may use another one.
     pub(super) fn era_for(&self, client: Era, method: Option<&str>, main: &Connection) -> Era {
         if client == Era::Session || main.is_stateless() {
             return main.era();
         }
         let view = self.view.load();
-        let Some(leg) = view.variant(ClientProfile::STATELESS) else { return main.era() };
+        let Some(leg) = view.stateless_leg() else { return main.era() };
         let only_in_sessions = |capability: &str| main.info().declares(capability) && !leg.info.declares(capability);
         match method.and_then(capability_of) {
             Some(capability) if view.kind == BackendKind::Http && only_in_sessions(capability) => Era::Session,
