@@ -1,12 +1,17 @@
-//! A stateless client that goes away has cancelled its request, and the server behind hears of it once.
+//! A stateless client that goes away has cancelled its request, and the server behind hears of it once. A client that
+//! sends a cancellation may say why, and the server hears that too.
+
+use serde_json::{Value, json};
 
 use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::http_request::HttpRequest;
-use crate::support::message;
+use crate::support::message::{self, Message};
+use crate::support::modern::{VERSION, meta_members, with_meta};
 use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
+use crate::support::stdio_client::StdioClient;
 
 /// The four kinds of server, and how each is told that a call is cancelled.
 const SERVERS: [(&str, bool, &str); 4] = [
@@ -78,4 +83,86 @@ async fn a_client_that_leaves_with_its_answer_cancels_nothing() {
         let record = seen(&mut client, "echo").await;
         assert!(!record.contains(sign), "{era}, HTTP {http}: {record}");
     }
+}
+
+const REASON: &str = r#"the user said \"stop\""#;
+const WAIT_FOR_CALL: &str = r#"{"wait_for":"\"name\":\"stall\""}"#;
+const WAIT_FOR_END: &str = r#"{"wait_for":"notifications/cancelled"}"#;
+
+fn cancellation(id: &str) -> String {
+    format!(r#"{{"requestId":{id},"reason":"{REASON}"}}"#)
+}
+
+/// The reason in the only cancellation that the server received.
+fn reason(seen: &Message) -> Value {
+    let messages = seen.value()["result"]["structuredContent"]["messages"].clone();
+    let texts = messages.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let messages = texts.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    let mut ends = messages.filter(|message| message["method"] == "notifications/cancelled");
+    let params = ends.next().map(|message| message["params"].clone());
+    assert!(ends.next().is_none(), "{seen:?}");
+    params.map_or(Value::Null, |params| params["reason"].clone())
+}
+
+/// Calls `stall` over stdio, cancels it with a reason, and returns the reason that the server got.
+async fn told_over_stdio(mut client: StdioClient, meta: &str) -> Value {
+    let with_meta = |tool: &str, arguments: &str| with_meta(&message::call(tool, arguments), meta);
+    let id = client.begin("tools/call", &with_meta("stall", "{}")).await;
+    client.request("tools/call", &with_meta("seen", WAIT_FOR_CALL)).await.result();
+    client.notify("notifications/cancelled", &cancellation(&id)).await;
+    reason(&client.request("tools/call", &with_meta("seen", WAIT_FOR_END)).await)
+}
+
+#[tokio::test]
+async fn the_reason_of_a_cancellation_reaches_the_server() {
+    let expected = json!("the user said \"stop\"");
+    let stateless = format!("{{{}}}", meta_members(VERSION, r#"{"elicitation":{}}"#));
+    for (era, http, _) in &SERVERS[..3] {
+        let case = format!("{era}, HTTP {http}");
+
+        let (_server, config) = server(era, *http).await;
+        let mut proxy = Proxy::new(&config).stdio();
+        proxy.client.initialize("2025-11-25").await.result();
+        assert_eq!(told_over_stdio(proxy.client, "{}").await, expected, "{case}, session over stdio");
+
+        let (_server, config) = server(era, *http).await;
+        let proxy = Proxy::new(&config).stdio();
+        assert_eq!(told_over_stdio(proxy.client, &stateless).await, expected, "{case}, stateless over stdio");
+
+        let (_server, config) = server(era, *http).await;
+        let proxy = Proxy::new(&config).http().await;
+        let mut client = proxy.client();
+        client.initialize("2025-11-25").await.result();
+        let call = message::request("501", "tools/call", &message::call("stall", "{}"));
+        let _stream = client.send(&client.legacy(&call)).await;
+        client.call("seen", WAIT_FOR_CALL).await.result();
+        let cancel = message::notification("notifications/cancelled", &cancellation("501"));
+        assert_eq!(client.send(&client.legacy(&cancel)).await.status, 202);
+        assert_eq!(reason(&client.call("seen", WAIT_FOR_END).await), expected, "{case}, session over HTTP");
+    }
+}
+
+#[tokio::test]
+async fn the_reason_passes_through_a_handler() {
+    let script = r#"sessionInit:
+  script: |
+    for meta, call in backends()["fake"].tools():
+        publish(meta, lambda params, call = call: call(params))
+"#;
+    let config = Config::new().server("fake", &fake_backend(["--era", "legacy"])).section(script);
+    let mut proxy = Proxy::new(&config).stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    assert_eq!(told_over_stdio(proxy.client, "{}").await, json!("the user said \"stop\""));
+}
+
+/// Only a text is a reason; anything else a client writes there is left out.
+#[tokio::test]
+async fn a_reason_that_is_not_a_text_is_left_out() {
+    let (_server, config) = server("legacy", false).await;
+    let mut proxy = Proxy::new(&config).stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    let id = proxy.client.begin("tools/call", &message::call("stall", "{}")).await;
+    proxy.client.call("seen", WAIT_FOR_CALL).await.result();
+    proxy.client.notify("notifications/cancelled", &format!(r#"{{"requestId":{id},"reason":{{"a":1}}}}"#)).await;
+    assert_eq!(reason(&proxy.client.call("seen", WAIT_FOR_END).await), Value::Null);
 }

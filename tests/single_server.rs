@@ -130,6 +130,26 @@ async fn its_tools_keep_what_they_say_about_tasks() {
     }
 }
 
+#[tokio::test]
+async fn a_tool_that_forbids_tasks_says_so_wherever_it_is_published() {
+    let directory = TempDir::new();
+    let tool = r#"{"name":"t","inputSchema":{"type":"object"},"execution":{"taskSupport":"forbidden"}}"#;
+    let tools = directory.write("tools.json", &format!("[{tool}]"));
+    let server = fake_backend(["--era", "legacy", "--tools", tools.to_str().expect("a path")]);
+    let among = Config::new().server("fake", &server).server("other", &fake_backend(["--only", "other"]));
+    let wrapped = r#"sessionInit:
+  script: |
+    for meta, call in backends()["fake"].tools():
+        publish(meta, lambda params, call = call: call(params))
+"#;
+    for config in [among.clone().section(PASSTHROUGH), among.section(wrapped)] {
+        let mut proxy = Proxy::new(&config).stdio();
+        proxy.client.initialize("2025-11-25").await.result();
+        let list = proxy.client.request("tools/list", "{}").await.value();
+        assert_eq!(list["result"]["tools"][0]["execution"], json!({"taskSupport": "forbidden"}), "{list}");
+    }
+}
+
 /// Whether what is told promises all that servers may come to have.
 fn promises_all(told: &Value) -> bool {
     ["tools", "resources", "prompts", "completions"].iter().all(|name| told["capabilities"].get(name).is_some())

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, WaitingMemory};
 use super::context::{ItemCall, RequestContext};
@@ -15,7 +14,7 @@ use super::host::RequestHost;
 use super::published_uri::with_published_uri;
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
-use crate::backend::{BackendCall, CallError, Peer};
+use crate::backend::{BackendCall, CallError, Cancellation, Peer};
 use crate::builtins::Handler;
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, check_unique_keys, raw};
@@ -159,7 +158,7 @@ impl Calls {
     }
 
     /// A host outside of any client request, for the interactive prompt.
-    pub fn host(&self, principal: Principal, cancel: CancellationToken, name: &str, runtime: Handle) -> Arc<Host> {
+    pub fn host(&self, principal: Principal, cancel: Cancellation, name: &str, runtime: Handle) -> Arc<Host> {
         let request = RequestInfo {
             method: ItemKind::Tool.use_method(),
             name: name.into(),
@@ -175,7 +174,7 @@ impl Calls {
         &self,
         request: RequestInfo,
         peer: Option<Arc<dyn Peer>>,
-        cancel: CancellationToken,
+        cancel: Cancellation,
         runtime: Handle,
         namespace: Arc<str>,
         cursor: Option<JournalCursor>,

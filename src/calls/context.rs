@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
-use crate::backend::Peer;
+use crate::backend::{Cancellation, Peer};
 use crate::json::{Object, Raw, raw};
 use crate::model::{ClientInfo, ItemKind, Owner, Principal};
 use crate::script::JournalSnapshot;
@@ -28,7 +26,7 @@ pub struct RequestContext {
     pub surface: Arc<Surface>,
     /// Receives progress, log messages and questions. `None` if there is no client to notify or ask.
     pub peer: Option<Arc<dyn Peer>>,
-    pub cancel: CancellationToken,
+    pub cancel: Cancellation,
     /// Looks up the current session script, which may change while a question is open. `None` if it cannot change.
     pub policy: Option<PolicyNow>,
 }
@@ -44,7 +42,7 @@ impl RequestContext {
             headers: Arc::default(),
             surface,
             peer,
-            cancel: CancellationToken::new(),
+            cancel: Cancellation::default(),
             policy: None,
         }
     }

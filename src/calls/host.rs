@@ -8,7 +8,6 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
 
 use super::asking;
 use super::dispatch::Dispatcher;
@@ -16,7 +15,7 @@ use super::handler_peer::HandlerPeer;
 use super::progress::{CallProgress, RequestProgress};
 use super::request_state::RequestState;
 use super::test_overrides::TestOverrides;
-use crate::backend::{Answer, BackendCall, CallError, Peer};
+use crate::backend::{Answer, BackendCall, CallError, Cancellation, Peer};
 use crate::json::{Object, Raw, RawRef, quote};
 use crate::model::{ItemKind, ItemRef, RequestInfo, error_result};
 use crate::script::{
@@ -30,7 +29,7 @@ use crate::store::Store;
 pub(super) struct RequestHost {
     pub(super) dispatcher: Dispatcher,
     pub(super) runtime: Handle,
-    pub(super) cancel: CancellationToken,
+    pub(super) cancel: Cancellation,
     /// The client. Servers that a handler calls may ask it questions too.
     pub(super) peer: Option<Arc<dyn Peer>>,
     pub(super) request: RequestInfo,

@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
 
-use crate::backend::BackendCall;
+use crate::backend::{BackendCall, Cancellation};
 use crate::json::{Raw, RawRef};
 use crate::model::{ItemRef, error_result};
 use crate::script::{CallOptions, Effects, Host, JournalCursor, LogLevel, Output, Stop};
@@ -32,7 +31,7 @@ pub(super) fn extension_host(call: &BackendCall, extension: &Arc<str>, namespace
 /// An extension calls no servers, and stops with the call that it runs for.
 struct ExtensionEffects {
     runtime: Handle,
-    cancel: CancellationToken,
+    cancel: Cancellation,
     deadline: Option<Instant>,
 }
 

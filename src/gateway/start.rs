@@ -72,6 +72,7 @@ impl Gateway {
                 None => options.variables.clone(),
             },
             start_slots: StartSlots::of_this_machine(),
+            comparing: Arc::default(),
             changes: Arc::clone(&changes),
             audience: Audience::new(options.sole_client),
         };

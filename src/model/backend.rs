@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{ClientProfile, Definition, ItemKind};
+use super::{ClientProfile, Definition, Era, ItemKind};
+
+/// The first revision without sessions.
+const FIRST_STATELESS_REVISION: &str = "2026-07-28";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendKind {
@@ -64,6 +67,11 @@ pub struct ServerInfo {
 impl ServerInfo {
     pub fn declares(&self, capability: &str) -> bool {
         self.capabilities.get(capability).is_some()
+    }
+
+    /// The era of the protocol in which this was said.
+    pub fn era(&self) -> Era {
+        if self.protocol_version.as_str() >= FIRST_STATELESS_REVISION { Era::Stateless } else { Era::Session }
     }
 
     /// Whether its tools can be called as tasks of revision 2025-11-25. In other revisions this capability has no
@@ -129,11 +137,23 @@ pub struct ViewVariant {
 }
 
 impl BackendView {
-    /// The variant for clients of this profile: of the same era, with the most of their abilities and no other.
+    /// What stateless clients see of a server that the main connection meets in a session.
+    pub fn stateless_leg(&self) -> Option<&ViewVariant> {
+        self.variants.iter().find(|variant| variant.profile == ClientProfile::STATELESS)
+    }
+
+    /// The variant for clients of this profile: of the era in which they use the server, with the most of their abilities
+    /// and no other. A server that is met in one era serves clients of both in it.
     pub fn variant(&self, profile: ClientProfile) -> Option<&ViewVariant> {
-        let fitting = self.variants.iter().filter(|variant| {
-            variant.profile.era == profile.era && variant.profile.abilities.is_subset_of(profile.abilities)
-        });
+        let era = match profile.era {
+            _ if self.info.era() == Era::Stateless => Era::Stateless,
+            Era::Stateless if self.stateless_leg().is_none() => Era::Session,
+            era => era,
+        };
+        let fitting = self
+            .variants
+            .iter()
+            .filter(|variant| variant.profile.era == era && variant.profile.abilities.is_subset_of(profile.abilities));
         fitting.max_by_key(|variant| variant.profile.abilities.count())
     }
 

@@ -30,13 +30,13 @@ pub struct ClientProfile {
 impl ClientProfile {
     /// The profile of clients with sessions that cannot be asked anything.
     pub const SESSION: ClientProfile = ClientProfile { era: Era::Session, abilities: Abilities::NONE };
-    /// What servers have to be asked before they can be listed for these clients: stateless clients share one connection, and
-    /// roots are only told on connections of one client.
+    /// What servers have to be asked before they can be listed for these clients. In sessions, roots are only told on
+    /// connections of one client.
     #[must_use]
     pub fn prepared(self) -> Self {
         match self.era {
             Era::Session => ClientProfile { abilities: self.abilities.shared(), ..self },
-            Era::Stateless => ClientProfile::STATELESS,
+            Era::Stateless => ClientProfile { abilities: self.abilities.listed(), ..self },
         }
     }
 

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::Server;
 use super::client::state::Client;
+use crate::backend::Cancellation;
 use crate::json::{Object, RawRef};
 use crate::model::ItemKind;
 use crate::surface::Surface;
@@ -14,7 +13,7 @@ use crate::wire::{Request, RpcError};
 
 impl Server {
     /// Waits until lists can be answered; false if the request was cancelled first.
-    pub(super) async fn first_lists(&self, cancel: &CancellationToken) -> bool {
+    pub(super) async fn first_lists(&self, cancel: &Cancellation) -> bool {
         if self.gateway.has_first_lists() {
             return true;
         }

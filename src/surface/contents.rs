@@ -124,10 +124,16 @@ impl Items {
     }
 }
 
-/// Removes `execution` from a tool that cannot run as a task: a script's handler, or a tool of a server without tasks.
+/// Removes `execution` from a tool that cannot run as a task although it says so: a script's handler, or a tool of a server
+/// without tasks.
 fn without_tasks(mut item: Published, snapshot: &Snapshot) -> Published {
     let has_tasks = |name: &str| snapshot.backend(name).is_some_and(|backend| backend.info.has_session_tasks());
+    let allows_tasks = || {
+        let execution = item.definition.member("execution").unwrap_or_default();
+        execution["taskSupport"] != "forbidden"
+    };
     if item.definition.raw().get().contains("\"execution\"")
+        && allows_tasks()
         && !matches!(&item.handler, Handler::Backend(target) if has_tasks(&target.backend))
         && let Ok(plain) = item.definition.with(ItemKind::Tool, &[("execution", None)])
     {

@@ -115,7 +115,8 @@ fn run(
         test_overrides: Some(Arc::new(PrintRedirect { print: setting.print })),
         ..Calls::clone(&setting.gateway.calls())
     };
-    let host = calls.host(setting.principal.clone(), setting.interrupt.new_token(), "repl", setting.runtime.clone());
+    let host =
+        calls.host(setting.principal.clone(), setting.interrupt.new_token().into(), "repl", setting.runtime.clone());
     let context = Context::prompt(world, host, &limits);
     prompt.run(&Program {
         source: &source,

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
+use super::cancellation::Cancellation;
 use super::peer::Peer;
 use crate::json::Raw;
 use crate::script::Host;
@@ -20,7 +19,7 @@ pub struct BackendCall {
     pub params: Raw,
     /// The caller's own timeout. The backend's limits apply as well.
     pub timeout: Option<Duration>,
-    pub cancel: CancellationToken,
+    pub cancel: Cancellation,
     /// The client the call is made for. Without one, progress and log messages are dropped and questions fail.
     pub peer: Option<Arc<dyn Peer>>,
     /// Whether `input_required` results are returned to the caller instead of being answered here.

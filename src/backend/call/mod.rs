@@ -4,6 +4,7 @@
 mod backend;
 mod backend_call;
 mod cache_hint;
+mod cancellation;
 mod error;
 mod follower;
 mod peer;
@@ -11,6 +12,7 @@ mod peer;
 pub use backend::Backend;
 pub use backend_call::{Answer, BackendCall, TASKS_EXTENSION};
 pub use cache_hint::CacheHint;
+pub use cancellation::Cancellation;
 pub(super) use error::SHUTTING_DOWN;
 pub use error::{CallError, TimeLimit};
 pub use follower::{Listener, Subscriber, Subscription};

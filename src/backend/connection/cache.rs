@@ -64,8 +64,23 @@ impl CachedServer {
             self.absent.clear();
         }
         let refused = asked.filter(|asked| *asked != seen.profile.era);
+        if seen.profile.abilities == Abilities::NONE {
+            self.change_alike(&seen);
+        }
         self.record(seen);
         self.absent.extend(refused.filter(|era| !self.absent.contains(era)));
+    }
+
+    /// Clients that can be asked more and saw the same as those that cannot see a change as well. Else a server whose lists
+    /// change in time would seem to list by abilities.
+    fn change_alike(&mut self, seen: &ViewVariant) {
+        let Some(before) = self.exact(seen.profile).map(|before| Arc::clone(&before.lists)) else { return };
+        let alike = |entry: &&mut ViewVariant| {
+            entry.profile.era == seen.profile.era && entry.info.version == seen.info.version && entry.lists == before
+        };
+        for entry in self.entries.iter_mut().filter(alike) {
+            entry.lists = Arc::clone(&seen.lists);
+        }
     }
 
     fn record(&mut self, seen: ViewVariant) {
@@ -286,5 +301,27 @@ mod tests {
         known.record(seen(Era::Stateless, Abilities::NONE));
         assert_eq!(of(&known, Era::Stateless, both), profile(Era::Stateless, Abilities::NONE));
         assert!(known.absent.is_empty());
+    }
+
+    #[test]
+    fn lists_that_change_for_everybody_do_not_vary() {
+        let with_tools = |abilities, names: &[&str]| {
+            let tool = |name: &&str| {
+                let text = format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#);
+                Arc::new(Definition::parse(ItemKind::Tool, crate::json::valid(text).unwrap()).unwrap())
+            };
+            let lists = Lists { tools: names.iter().map(tool).collect(), ..Lists::default() };
+            ViewVariant { lists: Arc::new(lists), ..seen(Era::Session, abilities) }
+        };
+        let form = Abilities { form: true, ..Abilities::NONE };
+        let mut known = CachedServer::default();
+        known.record_main(with_tools(Abilities::NONE, &["a"]), None);
+        known.record(with_tools(form, &["a"]));
+        known.record_main(with_tools(Abilities::NONE, &["a", "b"]), None);
+        assert!(!known.varies, "the same change for both");
+        known.record(with_tools(form, &["a", "b", "c"]));
+        assert!(known.varies);
+        known.record_main(with_tools(Abilities::NONE, &["a"]), None);
+        assert!(known.varies, "they saw different lists before");
     }
 }

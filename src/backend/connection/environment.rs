@@ -21,6 +21,8 @@ pub struct Environment {
     pub variables: Vec<(String, String)>,
     /// The slots for processes that are starting.
     pub start_slots: StartSlots,
+    /// Held while a server is asked what it lists for clients with other abilities.
+    pub comparing: Arc<tokio::sync::Mutex<()>>,
     /// Notified when the view of a server changes.
     pub changes: Arc<Notify>,
     /// Who uses the servers. If it is one client, the main connections are made for it.

@@ -157,19 +157,21 @@ impl Connection {
         self.transport.stop().await;
     }
 
-    /// Remembers which arguments of these tools are sent as headers.
+    /// Remembers which arguments of these tools are sent as headers. Tools that are listed for some clients only are known
+    /// from other lists.
     pub(crate) fn remember_param_headers(&self, tools: &[Arc<Definition>]) {
         if !self.sends_param_headers() {
             return;
         }
-        let marked = tools
-            .iter()
-            .filter_map(|tool| {
-                let marked = param_headers::marked(&tool.member("inputSchema")?).ok()?;
-                (!marked.is_empty()).then(|| (tool.key().to_owned(), marked))
-            })
-            .collect();
-        self.param_headers.store(Arc::new(marked));
+        let mut known = HashMap::clone(&self.param_headers.load());
+        for tool in tools {
+            let marked = tool.member("inputSchema").and_then(|schema| param_headers::marked(&schema).ok());
+            match marked.filter(|marked| !marked.is_empty()) {
+                Some(marked) => known.insert(tool.key().to_owned(), marked),
+                None => known.remove(tool.key()),
+            };
+        }
+        self.param_headers.store(Arc::new(known));
     }
 
     /// Sends a request of the proxy itself, for which no client is waiting.
@@ -183,7 +185,24 @@ impl Connection {
 
     /// Like [`Connection::request`], with an id from [`Connection::next_id`] that the caller has to know in advance.
     pub(super) async fn request_with_id(&self, id: u64, method: &str, body: &RawRef) -> Result<Raw, TransportError> {
-        let params = params::with_meta(body, &self.meta_additions(None, None, false));
+        self.request_with(id, method, params::with_meta(body, &self.meta_additions(None, None, false))).await
+    }
+
+    /// Sends a request of the proxy itself for clients with these abilities, of which a stateless server is told.
+    pub(super) async fn request_for(
+        &self,
+        abilities: Abilities,
+        method: &str,
+        body: &RawRef,
+    ) -> Result<Raw, TransportError> {
+        let mut additions = self.meta_additions(None, None, false);
+        if let Some(stateless) = additions.stateless.as_mut().filter(|_| abilities.any()) {
+            stateless.capabilities = Some(crate::json::raw(&abilities.to_capabilities()));
+        }
+        self.request_with(self.next_id(), method, params::with_meta(body, &additions)).await
+    }
+
+    async fn request_with(&self, id: u64, method: &str, params: String) -> Result<Raw, TransportError> {
         let mut outgoing = Outgoing::plain(id, method, params);
         outgoing.cancellable = true;
         self.transport.request(outgoing).await
@@ -279,7 +298,8 @@ impl Connection {
             return outcome;
         }
         // The known schemas are outdated: list the tools and send the call once more.
-        let listing = listing::list(self, ItemKind::Tool).await?;
+        let abilities = call.peer.as_deref().map_or(Abilities::NONE, |peer| peer.abilities().listed());
+        let listing = listing::list(self, ItemKind::Tool, abilities).await?;
         self.remember_param_headers(&listing.items);
         self.send_once(call, activity).await
     }
@@ -297,6 +317,7 @@ impl Connection {
             peer: call.peer.clone(),
             activity: Some(Arc::clone(activity)),
             headers: if sends_headers { self.headers(&call.method, &call.params) } else { Vec::new() },
+            cancel: Some(&call.cancel),
             cancellable: true,
         };
         self.transport.request(outgoing).await

@@ -10,7 +10,7 @@ use super::established::Connection;
 use crate::backend::call::CacheHint;
 use crate::backend::transport::TransportError;
 use crate::json::{Object, Raw, RawRef, quote};
-use crate::model::{Definition, ItemKind};
+use crate::model::{Abilities, Definition, ItemKind};
 use crate::wire::params;
 
 /// Limits for a server whose list never ends.
@@ -27,8 +27,12 @@ pub(crate) struct ServerListing {
     pub(crate) cache_hint: Option<CacheHint>,
 }
 
-/// Lists all items of a kind.
-pub(crate) async fn list(connection: &Connection, kind: ItemKind) -> Result<ServerListing, TransportError> {
+/// Lists all items of a kind, for clients with these abilities: a stateless server learns them with the request.
+pub(crate) async fn list(
+    connection: &Connection,
+    kind: ItemKind,
+    abilities: Abilities,
+) -> Result<ServerListing, TransportError> {
     let (mut items, mut reports) = (UniqueItems::default(), Vec::new());
     let mut cache_hint = None::<CacheHint>;
     let listing =
@@ -41,7 +45,7 @@ pub(crate) async fn list(connection: &Connection, kind: ItemKind) -> Result<Serv
             None => "{}".to_owned(),
         };
         let body = crate::json::valid(body).map_err(|error| TransportError::Protocol(error.to_string()))?;
-        let page = connection.request(method, &body).await?;
+        let page = connection.request_for(abilities, method, &body).await?;
         cursor = add_page(connection, kind, &page, &mut items, &mut reports)?;
         if connection.is_stateless() {
             let hint = page_hint(&page);

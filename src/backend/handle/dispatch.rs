@@ -62,7 +62,7 @@ async fn send(server: &SupervisedServer, call: &BackendCall, limits: CallLimits)
     let mut stale: Option<Arc<Connection>> = None;
     let requester = call.peer.as_ref().map_or(Requester::Proxy, Requester::Caller);
     loop {
-        let (method, cancel) = (call.method.as_ref(), &call.cancel);
+        let (method, cancel) = (call.method.as_ref(), call.cancel.token());
         let request = ConnectionRequest { requester, method, cancel, limits, stale: stale.as_ref() };
         let chosen = choose(server, request).await?;
         match chosen.connection().call(call, limits).await {

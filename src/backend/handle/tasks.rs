@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::dispatch::dispatch;
 use super::input_rounds::{InputRounds, timeout_error};
 use super::questions::{InputRequired, encode_responses};
-use crate::backend::call::{Answer, BackendCall, CallError, Peer, TASKS_EXTENSION};
+use crate::backend::call::{Answer, BackendCall, CallError, Cancellation, Peer, TASKS_EXTENSION};
 use crate::backend::supervision::SupervisedServer;
 use crate::json::{Needle, Object, Raw, RawRef, object, raw};
 use crate::model::{Era, ItemKind, ViewVariant};
@@ -202,7 +201,7 @@ struct CancelTaskOnDrop {
 impl CancelTaskOnDrop {
     fn new(server: &Arc<SupervisedServer>, call: &BackendCall, id: &str) -> Self {
         let mut request = task_request("tasks/cancel", id, call);
-        (request.cancel, request.timeout) = (CancellationToken::new(), None);
+        (request.cancel, request.timeout) = (Cancellation::default(), None);
         let (server, runtime) = (Arc::clone(server), tokio::runtime::Handle::current());
         CancelTaskOnDrop { server, request: Some(request), runtime }
     }

@@ -2,7 +2,10 @@
 //! connections for clients that cannot share the main one, and refuses calls to a server that keeps failing. Uses `call`,
 //! `transport` and `connection` of the other modules of `backend`.
 
+mod ability_sets;
 mod breaker;
+mod comparison;
+mod current_lists;
 mod freshness;
 mod publisher;
 mod relist;

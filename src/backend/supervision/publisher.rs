@@ -10,7 +10,7 @@ use super::variants::misses_capability;
 use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartSlot};
 use crate::backend::transport::LastStderrLine;
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
-use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
+use crate::model::{Abilities, BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
 
 /// The view of a server that is not connected, as clients of this profile saw it last, or as anybody did. For many clients
 /// there are variants beside it: what stateless clients saw, and those that can be asked more, where that was something
@@ -36,7 +36,10 @@ fn cached_view(
     let status = if main.is_some() { Status::Cached } else { Status::Starting };
     let stateless = cached.exact(ClientProfile::STATELESS).filter(|_| profile == Some(ClientProfile::SESSION));
     let sets = cached.entries.iter().filter(|entry| {
-        let is_shared = entry.profile.era == Era::Session && !entry.profile.abilities.roots;
+        let is_shared = match entry.profile.era {
+            Era::Session => !entry.profile.abilities.roots,
+            Era::Stateless => entry.profile.abilities != Abilities::NONE,
+        };
         cached.varies && is_shared && profile == Some(ClientProfile::SESSION)
     });
     let sets = sets.filter(|entry| main.as_ref().is_some_and(|main| main.profile != entry.profile)).cloned();

@@ -1,50 +1,32 @@
 //! Keeps the lists of a connected server up to date: lists everything once, and again what the server announces as changed.
 //! Follows the main connection, and those on which other clients see other lists.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::freshness::Freshness;
+use super::ability_sets::AbilitySets;
+use super::current_lists::CurrentLists;
 use super::publisher::Publisher;
 use super::supervised::SupervisedServer;
 use super::variants::Variants;
-use crate::backend::call::CacheHint;
-use crate::backend::connection::{Connection, ServerListing, list};
-use crate::backend::transport::{Signals, TransportError};
+use crate::backend::connection::Connection;
+use crate::backend::transport::Signals;
 use crate::backoff::Backoff;
-use crate::model::{ItemKind, Lists};
-use crate::wire::code;
+use crate::model::ItemKind;
 
 /// The pause between two listings, for a server that announces a change after every listing.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a list may take, unless `timeout` is shorter: without its lists a server is of no use to anybody.
-const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 /// The delays before a failed listing is repeated.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(30);
-/// After this many consecutive failures to list the tools at a URL the connection is made anew: a server of another era
-/// may be answering there by now.
-const RECONNECT_AFTER: u32 = 3;
 
 /// How a connection ended.
 pub(super) struct ConnectionEnd {
     pub(super) reason: String,
     /// Whether the tools could be listed before it ended, so that the server has worked.
     pub(super) was_listed: bool,
-}
-
-/// The lists that a connection has returned so far.
-#[derive(Default)]
-struct CurrentLists {
-    was_listed: bool,
-    lists: Lists,
-    reports: HashMap<ItemKind, Vec<String>>,
-    /// Consecutive failures to list the tools.
-    tool_failures: u32,
 }
 
 /// Lists all items and follows changes until the connection ends.
@@ -55,6 +37,7 @@ pub(super) async fn follow_lists(
     stop: &CancellationToken,
 ) -> ConnectionEnd {
     let (mut current, mut backoff) = (CurrentLists::default(), Backoff::new(FIRST_RETRY, MAX_RETRY));
+    let mut sets = AbilitySets::default();
     let mut kinds = ItemKind::ALL.to_vec();
     let reason = loop {
         let withdrawal = publisher.withdraw_lists_after_grace();
@@ -63,7 +46,9 @@ pub(super) async fn follow_lists(
             outcome = async {
                 let listed = current.list(&server.name, connection, &kinds, server.limits.idle).await?;
                 publisher.publish_ready(connection, current.lists.clone(), current.all_reports()).await;
-                Ok(listed.record(connection, &server.freshness))
+                let failed = listed.record(connection, &server.freshness);
+                sets.list(&server.variants, connection, &current.lists, &kinds, server.limits.idle).await;
+                Ok(failed)
             } => match outcome {
                 Ok(failed) => failed,
                 Err(reason) => break reason,
@@ -117,6 +102,7 @@ pub(super) async fn follow_variant(variants: &Variants, connection: &Connection,
     let (mut current, mut backoff) = (CurrentLists::default(), Backoff::new(FIRST_RETRY, MAX_RETRY));
     let (profile, server) = (connection.profile(), connection.server_name());
     let followed = variants.follow(profile, connection.signals());
+    let mut sets = AbilitySets::default();
     let mut kinds = ItemKind::ALL.to_vec();
     loop {
         let failed = match current.list(server, connection, &kinds, timeout).await {
@@ -124,7 +110,9 @@ pub(super) async fn follow_variant(variants: &Variants, connection: &Connection,
                 if !variants.publish(profile, connection.info(), &current.lists).await {
                     return;
                 }
-                listed.record(connection, &followed.freshness)
+                let failed = listed.record(connection, &followed.freshness);
+                sets.list(variants, connection, &current.lists, &kinds, timeout).await;
+                failed
             }
             Err(reason) => {
                 tracing::warn!(%server, "{reason}");
@@ -134,119 +122,5 @@ pub(super) async fn follow_variant(variants: &Variants, connection: &Connection,
         };
         let retry = next_retry(&failed, &mut backoff);
         kinds = wait_for_changes(connection.signals(), failed, retry).await;
-    }
-}
-
-/// The outcome of one listing.
-struct Listed {
-    failed: Vec<ItemKind>,
-    cache_hints: Vec<(ItemKind, Option<CacheHint>)>,
-}
-
-impl Listed {
-    /// Records the age of the lists and returns the kinds to try again.
-    fn record(self, connection: &Connection, freshness: &Freshness) -> Vec<ItemKind> {
-        for (kind, cache_hint) in self.cache_hints {
-            freshness.record_listing(kind, cache_hint, connection.announces_changes(kind));
-        }
-        self.failed
-    }
-}
-
-impl CurrentLists {
-    /// Lists items of these kinds. A list whose listing fails keeps its previous content. An error means that the connection
-    /// has to be given up.
-    async fn list(
-        &mut self,
-        server: &Arc<str>,
-        connection: &Connection,
-        kinds: &[ItemKind],
-        timeout: Duration,
-    ) -> Result<Listed, String> {
-        let (mut failed, mut listed) = (Vec::new(), Vec::new());
-        for kind in kinds {
-            if connection.info().capabilities.get(kind.capability()).is_none() {
-                continue;
-            }
-            let reports = match list_in_time(connection, *kind, timeout).await {
-                Ok(listing) => {
-                    if *kind == ItemKind::Tool {
-                        self.tool_failures = 0;
-                    }
-                    *self.lists.of_mut(*kind) = listing.items;
-                    listed.push((*kind, listing.cache_hint));
-                    listing.reports
-                }
-                // A server that cannot list its tools is of no use; other lists are optional.
-                Err(failure) if *kind == ItemKind::Tool && self.must_reconnect(connection) => {
-                    return Err(failure.reason);
-                }
-                // What a server that dies in the middle has listed so far is not what it offers.
-                Err(failure) if failure.is_lost && !self.was_listed => return Err(failure.reason),
-                Err(failure) => {
-                    if failure.may_retry {
-                        failed.push(*kind);
-                    }
-                    listed.push((*kind, None));
-                    vec![failure.reason]
-                }
-            };
-            self.log_new_reports(server, *kind, reports);
-        }
-        self.was_listed = true;
-        connection.remember_param_headers(&self.lists.tools);
-        Ok(Listed { failed, cache_hints: listed })
-    }
-
-    fn all_reports(&self) -> Vec<String> {
-        ItemKind::ALL.iter().filter_map(|kind| self.reports.get(kind)).flatten().cloned().collect()
-    }
-
-    /// Whether a failure to list the tools means that the connection has to be given up. A connection that has worked is
-    /// kept for its calls, unless another server may be answering.
-    fn must_reconnect(&mut self, connection: &Connection) -> bool {
-        self.tool_failures += 1;
-        !self.was_listed || (connection.may_be_replaced() && self.tool_failures >= RECONNECT_AFTER)
-    }
-
-    /// Logs the reports that the previous listing of this kind did not have.
-    fn log_new_reports(&mut self, server: &Arc<str>, kind: ItemKind, reports: Vec<String>) {
-        let known = self.reports.insert(kind, reports.clone()).unwrap_or_default();
-        for report in reports.iter().filter(|report| !known.contains(report)) {
-            tracing::warn!(%server, "{report}");
-        }
-    }
-}
-
-struct ListFailure {
-    reason: String,
-    may_retry: bool,
-    /// Whether the connection was lost.
-    is_lost: bool,
-}
-
-async fn list_in_time(
-    connection: &Connection,
-    kind: ItemKind,
-    timeout: Duration,
-) -> Result<ServerListing, ListFailure> {
-    let method = kind.list_method();
-    match tokio::time::timeout(timeout.min(LIST_TIMEOUT), list(connection, kind)).await {
-        Ok(Ok(listing)) => Ok(listing),
-        Ok(Err(error)) => Err(ListFailure {
-            // "Method not found" is final, except for tools, which were listed before.
-            may_retry: kind == ItemKind::Tool
-                || !matches!(&error, TransportError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND),
-            is_lost: matches!(error, TransportError::Closed(_)),
-            reason: format!("`{method}` failed: {error}"),
-        }),
-        Err(_) => {
-            let limit = match timeout < LIST_TIMEOUT {
-                true => format!("{} s (`timeout`)", timeout.as_secs_f32()),
-                false => format!("{} s, the most that a list may take", LIST_TIMEOUT.as_secs()),
-            };
-            let reason = format!("`{method}` was not answered within {limit}");
-            Err(ListFailure { reason, may_retry: true, is_lost: false })
-        }
     }
 }

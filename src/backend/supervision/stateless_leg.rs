@@ -1,5 +1,6 @@
-//! The stateless leg of a server that is met in a session. The first stateless client opens it; its lists are followed for
-//! as long as its connection is used.
+//! What clients of other profiles than that of the main connection see is found out when the first of them comes. For
+//! stateless clients of a server that is met in a session that is its stateless leg, whose lists are followed for as long
+//! as its connection is used.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,27 +38,27 @@ impl SupervisedServer {
                 }
             };
         }
-        match self.variants.stateless_leg() {
-            LegState::Known(_) => {}
-            state => {
-                // Goes on if this client stops waiting: others need the leg as well.
-                let looking = tokio::spawn(Arc::clone(self).look_for_stateless_leg());
-                if state == LegState::Unknown && self.is_awaited() {
-                    let _ = looking.await;
-                }
-            }
+        self.prepare_stateless(profile.abilities).await;
+    }
+
+    /// Lists what clients with these abilities see if that is known to depend on abilities, and else finds out whether it
+    /// does.
+    pub(super) async fn prepare_abilities(self: &Arc<Self>, abilities: Abilities) {
+        match self.variants.varies() {
+            true => self.show_abilities(abilities).await,
+            false => self.compare_in_background(abilities),
         }
     }
 
-    /// Lists what clients with these abilities see on the connection that their calls will use, if that is known to depend on
-    /// abilities.
-    async fn prepare_abilities(&self, abilities: Abilities) {
-        if self.session_scoped || !self.variants.varies() {
-            return;
-        }
+    /// Lists what clients with these abilities see on the connection that their calls will use. With `scope: session` that
+    /// connection belongs to one client; what is listed is that of a shared one.
+    pub(super) async fn show_abilities(&self, abilities: Abilities) {
         let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
         let profile = ClientProfile { era: Era::Session, abilities: abilities.listed() };
-        if main.is_stateless() || main.declared().shared() == abilities || self.variants.shows(profile) {
+        if main.is_stateless() {
+            return self.prepare_set(abilities.listed()).await;
+        }
+        if main.declared().shared() == abilities || self.variants.shows(profile) {
             return;
         }
         let key = SideKey { owner: None, abilities, era: Era::Session };
@@ -71,12 +72,15 @@ impl SupervisedServer {
     }
 
     /// Whether clients wait for the server: it is there, or nothing is known of it yet.
-    fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         matches!(self.view.load().status, Status::Ready | Status::Starting)
     }
 
     /// Looks for a stateless leg, and waits for its lists. If the server cannot be asked, goes on in the background.
     async fn look_for_stateless_leg(self: Arc<Self>) {
+        if matches!(self.variants.stateless_leg(), LegState::Known(_)) {
+            return;
+        }
         let main = self.connection(&CancellationToken::new(), self.call_limits(None), None).await;
         let is_settled = match main {
             Ok(main) => self.settle_stateless_leg(&main).await,
@@ -132,13 +136,63 @@ impl SupervisedServer {
         matches!(self.variants.stateless_leg(), LegState::Known(_))
     }
 
+    /// Finds out what stateless clients with these abilities see. If an earlier process has found out, completes at once and
+    /// checks it in the background.
+    pub(super) async fn prepare_stateless(self: &Arc<Self>, abilities: Abilities) {
+        let is_known = self.variants.stateless_leg() != LegState::Unknown && self.variants.knows_set(abilities);
+        let server = Arc::clone(self);
+        // Goes on if this client stops waiting: others need the leg as well.
+        let preparation = tokio::spawn(async move {
+            Arc::clone(&server).look_for_stateless_leg().await;
+            match server.uses_stateless_connection().await {
+                true => server.prepare_set(abilities).await,
+                false => server.prepare_abilities(abilities.shared()).await,
+            }
+        });
+        if !is_known && self.is_awaited() {
+            let _ = preparation.await;
+        }
+    }
+
+    /// Whether requests of stateless clients are stateless behind the proxy as well.
+    async fn uses_stateless_connection(&self) -> bool {
+        let main = self.connection(&CancellationToken::new(), self.call_limits(None), None).await;
+        self.view.load().stateless_leg().is_some() || main.is_ok_and(|main| main.is_stateless())
+    }
+
+    /// Lists for clients with these abilities on the stateless connection of the server, and waits for the lists.
+    pub(super) async fn prepare_set(&self, abilities: Abilities) {
+        if abilities == Abilities::NONE {
+            return;
+        }
+        let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
+        let connection = match main.is_stateless() {
+            true => main,
+            false => match self.open_side_connection(&SideKey::STATELESS, main.signals()).await {
+                Ok(leg) => leg,
+                Err(_) => return,
+            },
+        };
+        let profile = ClientProfile { era: Era::Stateless, abilities };
+        let is_settled = !self.variants.varies() && self.variants.is_compared(profile, &connection.info().version);
+        if is_settled || !self.variants.want_set(abilities) {
+            return;
+        }
+        connection.signals().mark_all();
+        tokio::select! {
+            () = self.variants.published(profile) => {}
+            _ = connection.closed() => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+
     /// The era in which a request of a client is sent. Behind a URL, each method may use another one.
     pub(super) fn era_for(&self, client: Era, method: Option<&str>, main: &Connection) -> Era {
         if client == Era::Session || main.is_stateless() {
             return main.era();
         }
         let view = self.view.load();
-        let Some(leg) = view.variant(ClientProfile::STATELESS) else { return main.era() };
+        let Some(leg) = view.stateless_leg() else { return main.era() };
         let only_in_sessions = |capability: &str| main.info().declares(capability) && !leg.info.declares(capability);
         match method.and_then(capability_of) {
             Some(capability) if view.kind == BackendKind::Http && only_in_sessions(capability) => Era::Session,

@@ -54,6 +54,7 @@ pub(crate) struct SupervisedServer {
     pub(crate) breaker: Breaker,
     /// Whether every client has a connection of its own (`scope: session`).
     pub(crate) session_scoped: bool,
+    pub(super) connector: Arc<Connector>,
     pub(crate) side_connections: Arc<SideConnections>,
     pub(crate) stop: CancellationToken,
     /// Cancelled when the supervisor has ended.
@@ -91,6 +92,7 @@ impl SupervisedServer {
             permits: Semaphore::new(config.max_concurrent.min(Semaphore::MAX_PERMITS)),
             breaker: Breaker::new(name, config.circuit_breaker),
             session_scoped: config.session_scoped,
+            connector: Arc::clone(connector),
             side_connections: Arc::new(SideConnections::new(Arc::clone(connector), &variants, stop.clone())),
             stop,
             stopped: CancellationToken::new(),

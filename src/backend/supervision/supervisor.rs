@@ -11,6 +11,7 @@ use super::publisher::{Publisher, idle_view};
 use super::relist::{self, ConnectionEnd};
 use super::resubscribe::Resubscriber;
 use super::supervised::{ConnectionState, SupervisedServer};
+use super::variants::LegState;
 use crate::backend::connection::{
     Connection, ConnectionPurpose, Connector, Environment, Leg, ServerMemory, SoleClient,
 };
@@ -143,6 +144,10 @@ impl Supervisor {
         let is_process = server.view.load().kind == BackendKind::Stdio;
         if connection.is_stateless() || (is_process && self.environment.audience.is_one()) {
             server.variants.main_serves_all();
+        }
+        let has_leg = matches!(server.variants.stateless_leg(), LegState::Cached(true) | LegState::Known(true));
+        if !connection.is_stateless() && !has_leg {
+            server.variants.forget_sets();
         }
         self.state.send_modify(|state| {
             state.connection = Some(Arc::clone(&connection));

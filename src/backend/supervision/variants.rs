@@ -13,10 +13,13 @@ use super::freshness::Freshness;
 use crate::backend::connection::{Cache, ConnectError, Environment};
 use crate::backend::transport::Signals;
 use crate::config::ServerConfig;
-use crate::model::{BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
+use crate::model::{Abilities, BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
 
 /// The capabilities whose methods clients of both eras can call.
 const COMMON_CAPABILITIES: [&str; 4] = ["tools", "resources", "prompts", "completions"];
+
+/// The maximum number of sets of abilities for which a stateless server is listed.
+const MAX_SETS: usize = 8;
 
 /// Whether a server declares a capability in sessions that it does not declare to stateless clients.
 pub(super) fn misses_capability(session: &ServerInfo, stateless: &ServerInfo) -> bool {
@@ -82,6 +85,10 @@ pub(crate) struct Variants {
     lists: Mutex<HashMap<ClientProfile, Arc<VariantLists>>>,
     /// Whether the server lists other items for clients with other abilities.
     varies: AtomicBool,
+    /// What clients of a stateless connection could be asked so far.
+    sets: Mutex<Vec<Abilities>>,
+    /// The version of the server that was listed for each of these clients, by this process or an earlier one.
+    compared: Mutex<HashMap<ClientProfile, String>>,
     /// The variants that have been listed.
     published: watch::Sender<Vec<ClientProfile>>,
     /// Held while the stateless leg is looked for.
@@ -111,6 +118,10 @@ impl Variants {
             stateless: watch::Sender::new(state),
             lists: Mutex::default(),
             varies: AtomicBool::new(known.varies),
+            sets: Mutex::default(),
+            compared: Mutex::new(
+                known.entries.iter().map(|entry| (entry.profile, entry.info.version.clone())).collect(),
+            ),
             published: watch::Sender::default(),
             looking: tokio::sync::Mutex::default(),
             searching: AtomicBool::default(),
@@ -148,25 +159,41 @@ impl Variants {
     /// served by the main connection: a process is used in one way for everything, so it must not miss a capability.
     pub(super) async fn publish(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) -> bool {
         let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) };
-        let seen = variant.clone();
-        self.save(move |cache, name, config| cache.save(name, config, seen)).await;
-        let main = self.view.load();
+        self.remember(variant.clone()).await;
+        let main = self.view.load_full();
         let is_useful = match profile.era {
             Era::Stateless => main.kind == BackendKind::Http || !misses_capability(&main.info, info),
             Era::Session => {
-                let differs = main.status == Status::Ready && main.lists.as_ref() != lists;
-                if differs && !self.varies.swap(true, Ordering::Relaxed) {
-                    tracing::info!(server = %self.name, "lists other items for clients that can be asked more");
+                if main.status == Status::Ready && main.lists.as_ref() != lists {
+                    self.found_to_vary();
                 }
                 self.varies()
             }
         };
-        if is_useful {
-            self.replace(profile, Some(variant));
-        } else {
-            self.replace(profile, None);
-        }
+        self.replace(profile, is_useful.then_some(variant));
         self.settle(profile.era, is_useful);
+        self.announce(profile);
+        is_useful
+    }
+
+    /// Publishes what a stateless server lists for clients with these abilities, and saves it to the cache. Returns whether
+    /// this is the first list that differs from `base`, what other clients see.
+    pub(super) async fn publish_set(
+        &self,
+        profile: ClientProfile,
+        info: &Arc<ServerInfo>,
+        lists: &Lists,
+        base: &Lists,
+    ) -> bool {
+        let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) };
+        self.remember(variant.clone()).await;
+        let is_first = lists != base && self.found_to_vary();
+        self.replace(profile, self.varies().then_some(variant));
+        self.announce(profile);
+        is_first
+    }
+
+    fn announce(&self, profile: ClientProfile) {
         self.published.send_if_modified(|published| {
             let is_new = !published.contains(&profile);
             if is_new {
@@ -174,7 +201,38 @@ impl Variants {
             }
             is_new
         });
-        is_useful
+    }
+
+    /// The sets of abilities for which a stateless connection is listed.
+    pub(super) fn wanted_sets(&self) -> Vec<Abilities> {
+        self.sets.lock().clone()
+    }
+
+    /// Lists for these abilities from the next listing on. Returns false if that is so already, or if there are too many
+    /// sets: clients then see what is listed for a part of their abilities.
+    pub(super) fn want_set(&self, abilities: Abilities) -> bool {
+        let mut sets = self.sets.lock();
+        let is_new = abilities != Abilities::NONE && !sets.contains(&abilities) && sets.len() < MAX_SETS;
+        if is_new {
+            sets.push(abilities);
+        }
+        is_new
+    }
+
+    /// Whether it is known, if only from the cache, what stateless clients with these abilities see.
+    pub(super) fn knows_set(&self, abilities: Abilities) -> bool {
+        let profile = ClientProfile { era: Era::Stateless, abilities };
+        let is_shown = || self.view.load().variants.iter().any(|variant| variant.profile == profile);
+        abilities == Abilities::NONE || is_shown() || (!self.varies() && self.compared.lock().contains_key(&profile))
+    }
+
+    /// Forgets what a stateless server listed by abilities. It is one no more.
+    pub(super) fn forget_sets(&self) {
+        for abilities in std::mem::take(&mut *self.sets.lock()) {
+            let profile = ClientProfile { era: Era::Stateless, abilities };
+            self.lists.lock().remove(&profile);
+            self.replace(profile, None);
+        }
     }
 
     /// Whether the server lists other items for clients with other abilities.
@@ -185,6 +243,39 @@ impl Variants {
     /// Whether it is known what clients of exactly this profile see.
     pub(super) fn shows(&self, profile: ClientProfile) -> bool {
         self.lists.lock().contains_key(&profile)
+    }
+
+    /// Whether this version of the server has been listed for clients of exactly this profile, by any process.
+    pub(super) fn is_compared(&self, profile: ClientProfile, version: &str) -> bool {
+        self.shows(profile) || self.compared.lock().get(&profile).is_some_and(|compared| compared == version)
+    }
+
+    /// Remembers what clients of this profile see, and whether it is what others see.
+    pub(super) async fn compare(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) {
+        self.compared.lock().insert(profile, info.version.clone());
+        if self.view.load().lists.as_ref() != lists {
+            self.found_to_vary();
+        }
+        self.remember(ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) }).await;
+    }
+
+    /// Records that the server lists by abilities. Returns false if that was known.
+    fn found_to_vary(&self) -> bool {
+        let is_new = !self.varies.swap(true, Ordering::Relaxed);
+        if is_new {
+            tracing::info!(server = %self.name, "lists other items for clients that can be asked more");
+        }
+        is_new
+    }
+
+    /// Saves what clients see to the cache.
+    async fn remember(&self, variant: ViewVariant) {
+        self.save(move |cache, name, config| cache.save(name, config, variant)).await;
+    }
+
+    /// Waits until no other server is compared.
+    pub(super) async fn comparing(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.environment.comparing.lock().await
     }
 
     /// Waits until the lists of this variant are published.
@@ -205,6 +296,7 @@ impl Variants {
         })
         .await;
         self.replace(ClientProfile::STATELESS, None);
+        self.forget_sets();
         self.settle(Era::Stateless, false);
     }
 
@@ -219,6 +311,7 @@ impl Variants {
             ConnectError::Failed(reason) => {
                 tracing::debug!(server = %self.name, "cannot open the stateless leg: {reason}");
                 self.replace(ClientProfile::STATELESS, None);
+                self.forget_sets();
                 self.stateless.send_replace(LegState::Unknown);
             }
         }

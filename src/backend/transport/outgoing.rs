@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderName;
 
 use super::activity::Activity;
-use crate::backend::call::Peer;
+use crate::backend::call::{Cancellation, Peer};
 
 #[derive(Debug)]
 pub(crate) struct Outgoing<'a> {
@@ -17,6 +17,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) activity: Option<Arc<Activity>>,
     /// `Mcp-Name` and `Mcp-Param-*`, for stateless HTTP.
     pub(crate) headers: Vec<(HeaderName, String)>,
+    /// The cancellation of the call, whose reason the server is told.
+    pub(crate) cancel: Option<&'a Cancellation>,
     /// Whether `notifications/cancelled` may be sent for the request. The protocol forbids it for handshakes.
     pub(crate) cancellable: bool,
 }
@@ -24,6 +26,15 @@ pub(crate) struct Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     /// A request of the proxy itself, which cannot be cancelled.
     pub(crate) fn plain(id: u64, method: &'a str, params: String) -> Self {
-        Outgoing { id, method, params, peer: None, activity: None, headers: Vec::new(), cancellable: false }
+        Outgoing {
+            id,
+            method,
+            params,
+            peer: None,
+            activity: None,
+            headers: Vec::new(),
+            cancel: None,
+            cancellable: false,
+        }
     }
 }

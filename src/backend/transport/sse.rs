@@ -91,7 +91,7 @@ impl SseTransport {
                 poster.post_in_background(message).await;
             });
         };
-        let guard = CancelOnDrop::new(Some(&self.poster.pending), id, outgoing.cancellable.then_some(cancel));
+        let guard = CancelOnDrop::new(Some(&self.poster.pending), &outgoing, outgoing.cancellable.then_some(cancel));
         let outcome =
             response.await.unwrap_or_else(|_| Err(self.poster.pending.closed_error("its event stream ended")));
         guard.complete();

@@ -76,7 +76,7 @@ impl StdioTransport {
 
     pub(crate) async fn request(&self, outgoing: Outgoing<'_>) -> Result<Raw, TransportError> {
         let response = self.pending.add(&outgoing)?;
-        let mut guard = CancelOnDrop::new(Some(&self.pending), outgoing.id, None);
+        let mut guard = CancelOnDrop::new(Some(&self.pending), &outgoing, None);
         let line = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
         let Ok(permit) = self.writer.clone().reserve_owned().await else { return Err(self.closed_error()) };
         run_on_runtime(move || drop(permit.send(line)));

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio_util::sync::CancellationToken;
 
+use crate::backend::Cancellation;
 use crate::json::{Object, RawRef};
 use crate::wire::{Id, Notification, RpcError};
 
@@ -14,10 +14,10 @@ const MAX_REQUESTS: usize = 10_000;
 
 /// The running requests of one client. Clones share the table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, CancellationToken>>>);
+pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, Cancellation>>>);
 
 impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Cancellation>> {
         self.0.lock()
     }
 
@@ -30,7 +30,7 @@ impl InFlight {
         if requests.contains_key(id) {
             return Err(RpcError::invalid_request("the request id is in use by a request that is still running"));
         }
-        let cancel = CancellationToken::new();
+        let cancel = Cancellation::default();
         requests.insert(id.clone(), cancel.clone());
         Ok(InFlightRequest { requests: self.clone(), id: id.clone(), cancel })
     }
@@ -46,14 +46,14 @@ impl InFlight {
     fn cancel(&self, params: Option<&RawRef>) {
         let Some(Ok(params)) = params.map(Object::of) else { return };
         let id = params.get("requestId").and_then(|id| Id::parse(id.get()));
-        if let Some(token) = id.and_then(|id| self.lock().get(&id).cloned()) {
-            token.cancel();
+        if let Some(running) = id.and_then(|id| self.lock().get(&id).cloned()) {
+            running.cancel(params.get("reason"));
         }
     }
 
     pub(crate) fn cancel_all(&self) {
-        for token in self.lock().values() {
-            token.cancel();
+        for running in self.lock().values() {
+            running.cancel(None);
         }
     }
 
@@ -67,7 +67,7 @@ impl InFlight {
 pub(crate) struct InFlightRequest {
     requests: InFlight,
     id: Id,
-    pub(crate) cancel: CancellationToken,
+    pub(crate) cancel: Cancellation,
 }
 
 impl Drop for InFlightRequest {

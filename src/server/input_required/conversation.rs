@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::task::AbortHandle;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 
-use crate::backend::CallError;
+use crate::backend::{CallError, Cancellation};
 use crate::json::{Object, Raw, quote};
 use crate::model::Owner;
 use crate::server::client::peer::ClientPeer;
@@ -46,8 +46,9 @@ pub(crate) struct Conversation {
     /// The number of questions so far, from which their keys are made.
     question_count: usize,
     pub(crate) peer: Arc<ClientPeer>,
+    cancel: Cancellation,
     /// Cancels the call when the conversation is dropped.
-    _cancel: DropGuard,
+    _cancel_on_drop: DropGuard,
 }
 
 impl Conversation {
@@ -55,13 +56,14 @@ impl Conversation {
         call: CallFuture,
         incoming: QuestionReceiver,
         peer: Arc<ClientPeer>,
-        cancel: CancellationToken,
+        cancel: Cancellation,
     ) -> Self {
-        Conversation { call, incoming, open: Vec::new(), question_count: 0, peer, _cancel: cancel.drop_guard() }
+        let _cancel_on_drop = cancel.token().clone().drop_guard();
+        Conversation { call, incoming, open: Vec::new(), question_count: 0, peer, cancel, _cancel_on_drop }
     }
 
     /// Runs the call until it finishes, asks questions, or `cancel` is cancelled.
-    pub(super) async fn run_round(mut self, cancel: &CancellationToken) -> RoundOutcome {
+    pub(super) async fn run_round(mut self, cancel: &Cancellation) -> RoundOutcome {
         loop {
             self.open.retain(|(_, open)| !open.answer.is_closed());
             if !self.open.is_empty() {
@@ -69,7 +71,10 @@ impl Conversation {
             }
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => return RoundOutcome::Cancelled,
+                () = cancel.cancelled() => {
+                    self.cancel.cancel(cancel.reason());
+                    return RoundOutcome::Cancelled;
+                }
                 outcome = &mut self.call => return RoundOutcome::Done(outcome),
                 Some(question) = self.incoming.0.recv() => {
                     self.add(question);

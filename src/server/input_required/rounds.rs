@@ -4,12 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::conversation::{Conversation, RoundOutcome};
 use super::journals::{self, ResumeOutcome};
 use super::ticket::{CallFingerprint, TicketTarget};
-use crate::backend::{CallError, Peer, forbidden_input_request, wants_more};
+use crate::backend::{CallError, Cancellation, Peer, forbidden_input_request, wants_more};
 use crate::builtins::Handler;
 use crate::calls::{ItemCall, RequestContext};
 use crate::json::{Object, Raw, raw};
@@ -66,7 +64,7 @@ async fn begin(
     }
     let (asking, questions) = QuestionSender::channel();
     let (client, peer) = (Arc::clone(peer.client()), peer.asked_by(AskBy::Conversation(asking)));
-    let cancel = CancellationToken::new();
+    let cancel = Cancellation::default();
     let context =
         RequestContext { peer: Some(Arc::clone(&peer) as Arc<dyn Peer>), cancel: cancel.clone(), ..request.clone() };
     let (calls, item_call) = (server.gateway.calls().clone(), call.clone());

@@ -19,13 +19,12 @@ pub(super) mod vendor;
 use std::sync::Arc;
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use super::Server;
 use super::client::peer::{AskBy, ClientPeer};
 use super::client::sink::MessageSink;
 use super::client::state::Client;
-use crate::backend::Peer;
+use crate::backend::{Cancellation, Peer};
 use crate::calls::RequestContext;
 use crate::json::Raw;
 use crate::model::{ItemKind, is_protocol_method};
@@ -79,7 +78,7 @@ pub(super) async fn answer(
     client: &Arc<Client>,
     sink: &MessageSink,
     message: &Request,
-    cancel: CancellationToken,
+    cancel: Cancellation,
     surface: Option<Arc<Surface>>,
 ) -> MethodOutcome {
     // These methods do not need the surface.
@@ -134,7 +133,7 @@ fn context(
     client: &Client,
     surface: Arc<Surface>,
     peer: Arc<ClientPeer>,
-    cancel: CancellationToken,
+    cancel: Cancellation,
 ) -> RequestContext {
     RequestContext {
         principal: client.principal.clone(),

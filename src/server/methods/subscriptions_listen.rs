@@ -6,10 +6,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{MethodOutcome, capabilities, resources_subscribe, tasks};
-use crate::backend::CallError;
+use crate::backend::{CallError, Cancellation};
 use crate::json::{Object, RawRef};
 use crate::server::Server;
 use crate::server::client::list_changes::ListChanges;
@@ -40,7 +39,7 @@ pub(super) async fn listen(
     client: &Arc<Client>,
     sink: &MessageSink,
     message: &Request,
-    cancel: CancellationToken,
+    cancel: Cancellation,
 ) -> MethodOutcome {
     if let Some(error) = tasks::undeclared(client, message) {
         return Some(Err(error));

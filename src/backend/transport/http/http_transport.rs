@@ -70,7 +70,7 @@ impl HttpTransport {
             tokio::spawn(async move { exchange.post_in_background("notifications/cancelled", message).await });
         };
         let pending = is_pending.then_some(&*self.exchange.pending);
-        let guard = CancelOnDrop::new(pending, outgoing.id, outgoing.cancellable.then_some(cancel));
+        let guard = CancelOnDrop::new(pending, &outgoing, outgoing.cancellable.then_some(cancel));
         let outcome = self.exchange.request(&outgoing).await;
         guard.complete();
         if is_pending {

@@ -98,7 +98,7 @@ async fn call_item(
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(limit) => {
-            request.cancel.cancel();
+            request.cancel.cancel(None);
             let message = format!("`{key}` did not answer within {} s", limit.as_secs_f32());
             return Err(CommandFailure::failed(Diagnostic::error(message)));
         }

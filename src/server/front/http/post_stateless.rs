@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use ::http::{HeaderMap, StatusCode};
 use tokio::sync::mpsc;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 
 use super::HttpFront;
 use super::negotiate::Accepts;
+use crate::backend::Cancellation;
 use crate::fiber::CommonDelay;
 use crate::model::Principal;
 use crate::server::client::sink::MessageSink;
@@ -58,8 +59,8 @@ impl HttpFront {
         }
         let (queue, messages) = mpsc::channel(QUEUE_CAPACITY);
         let sink = if accepts.events { MessageSink::Queue(queue) } else { MessageSink::Discard };
-        let cancel = CancellationToken::new();
-        let guard = cancel.clone().drop_guard();
+        let cancel = Cancellation::default();
+        let guard = cancel.token().clone().drop_guard();
         let delay = self.stream_delay.clone();
         let answer: AnswerFuture = Box::pin(async move {
             let mut surface = None;

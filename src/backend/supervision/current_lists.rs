@@ -1,0 +1,156 @@
+//! The lists of one connection, as they were listed last.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::freshness::Freshness;
+use crate::backend::call::CacheHint;
+use crate::backend::connection::{Connection, ServerListing, list};
+use crate::backend::transport::TransportError;
+use crate::model::{Abilities, ItemKind, Lists};
+use crate::wire::code;
+
+/// How long a list may take, unless `timeout` is shorter: without its lists a server is of no use to anybody.
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+/// After this many consecutive failures to list the tools at a URL the connection is made anew: a server of another era
+/// may be answering there by now.
+const RECONNECT_AFTER: u32 = 3;
+
+/// The lists that a connection has returned so far.
+#[derive(Default)]
+pub(super) struct CurrentLists {
+    /// What a stateless server is told that the clients can be asked.
+    abilities: Abilities,
+    /// Whether there has been a listing.
+    pub(super) was_listed: bool,
+    pub(super) lists: Lists,
+    reports: HashMap<ItemKind, Vec<String>>,
+    /// Consecutive failures to list the tools.
+    tool_failures: u32,
+}
+
+/// The outcome of one listing.
+pub(super) struct Listed {
+    failed: Vec<ItemKind>,
+    cache_hints: Vec<(ItemKind, Option<CacheHint>)>,
+}
+
+impl Listed {
+    /// Whether everything that the server has could be listed.
+    pub(super) fn is_complete(&self) -> bool {
+        self.failed.is_empty()
+    }
+
+    /// Records the age of the lists and returns the kinds to try again.
+    pub(super) fn record(self, connection: &Connection, freshness: &Freshness) -> Vec<ItemKind> {
+        for (kind, cache_hint) in self.cache_hints {
+            freshness.record_listing(kind, cache_hint, connection.announces_changes(kind));
+        }
+        self.failed
+    }
+}
+
+impl CurrentLists {
+    /// Nothing listed yet, for clients with these abilities.
+    pub(super) fn of(abilities: Abilities) -> Self {
+        CurrentLists { abilities, ..CurrentLists::default() }
+    }
+
+    /// Lists items of these kinds. A list whose listing fails keeps its previous content. An error means that the connection
+    /// has to be given up.
+    pub(super) async fn list(
+        &mut self,
+        server: &Arc<str>,
+        connection: &Connection,
+        kinds: &[ItemKind],
+        timeout: Duration,
+    ) -> Result<Listed, String> {
+        let (mut failed, mut listed) = (Vec::new(), Vec::new());
+        for kind in kinds {
+            if connection.info().capabilities.get(kind.capability()).is_none() {
+                continue;
+            }
+            let reports = match list_in_time(connection, *kind, self.abilities, timeout).await {
+                Ok(listing) => {
+                    if *kind == ItemKind::Tool {
+                        self.tool_failures = 0;
+                    }
+                    *self.lists.of_mut(*kind) = listing.items;
+                    listed.push((*kind, listing.cache_hint));
+                    listing.reports
+                }
+                // A server that cannot list its tools is of no use; other lists are optional.
+                Err(failure) if *kind == ItemKind::Tool && self.must_reconnect(connection) => {
+                    return Err(failure.reason);
+                }
+                // What a server that dies in the middle has listed so far is not what it offers.
+                Err(failure) if failure.is_lost && !self.was_listed => return Err(failure.reason),
+                Err(failure) => {
+                    if failure.may_retry {
+                        failed.push(*kind);
+                    }
+                    listed.push((*kind, None));
+                    vec![failure.reason]
+                }
+            };
+            self.log_new_reports(server, *kind, reports);
+        }
+        self.was_listed = true;
+        connection.remember_param_headers(&self.lists.tools);
+        Ok(Listed { failed, cache_hints: listed })
+    }
+
+    pub(super) fn all_reports(&self) -> Vec<String> {
+        ItemKind::ALL.iter().filter_map(|kind| self.reports.get(kind)).flatten().cloned().collect()
+    }
+
+    /// Whether a failure to list the tools means that the connection has to be given up. A connection that has worked is
+    /// kept for its calls, unless another server may be answering.
+    fn must_reconnect(&mut self, connection: &Connection) -> bool {
+        self.tool_failures += 1;
+        !self.was_listed || (connection.may_be_replaced() && self.tool_failures >= RECONNECT_AFTER)
+    }
+
+    /// Logs the reports that the previous listing of this kind did not have.
+    fn log_new_reports(&mut self, server: &Arc<str>, kind: ItemKind, reports: Vec<String>) {
+        let known = self.reports.insert(kind, reports.clone()).unwrap_or_default();
+        for report in reports.iter().filter(|report| !known.contains(report)) {
+            tracing::warn!(%server, "{report}");
+        }
+    }
+}
+
+struct ListFailure {
+    reason: String,
+    may_retry: bool,
+    /// Whether the connection was lost.
+    is_lost: bool,
+}
+
+async fn list_in_time(
+    connection: &Connection,
+    kind: ItemKind,
+    abilities: Abilities,
+    timeout: Duration,
+) -> Result<ServerListing, ListFailure> {
+    let method = kind.list_method();
+    match tokio::time::timeout(timeout.min(LIST_TIMEOUT), list(connection, kind, abilities)).await {
+        Ok(Ok(listing)) => Ok(listing),
+        Ok(Err(error)) => Err(ListFailure {
+            // "Method not found" is final, except for tools, which were listed before.
+            may_retry: kind == ItemKind::Tool
+                || !matches!(&error, TransportError::Rpc(error) if error.code() == code::METHOD_NOT_FOUND),
+            is_lost: matches!(error, TransportError::Closed(_)),
+            reason: format!("`{method}` failed: {error}"),
+        }),
+        Err(_) => {
+            let limit = match timeout < LIST_TIMEOUT {
+                true => format!("{} s (`timeout`)", timeout.as_secs_f32()),
+                false => format!("{} s, the most that a list may take", LIST_TIMEOUT.as_secs()),
+            };
+            let reason = format!("`{method}` was not answered within {limit}");
+            Err(ListFailure { reason, may_retry: true, is_lost: false })
+        }
+    }
+}
