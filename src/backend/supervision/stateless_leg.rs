@@ -9,7 +9,7 @@ use super::side_connections::{SideClient, SideKey};
 use super::supervised::SupervisedServer;
 use super::variants::LegState;
 use crate::backend::connection::Connection;
-use crate::model::{Abilities, BackendKind, ClientProfile, Era, Status, capability_of};
+use crate::model::{Abilities, BackendKind, ClientProfile, Era, Owner, Status, capability_of};
 
 impl SideKey {
     /// The connection that all stateless clients share.
@@ -19,14 +19,14 @@ impl SideKey {
 impl SupervisedServer {
     /// Finds out what clients of this profile see. If an earlier process has found out, completes at once and checks it in
     /// the background.
-    pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile) {
+    pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile, person: &Owner) {
         if profile.era == Era::Session {
             let abilities = profile.abilities.shared();
             return match self.is_awaited() {
-                true => self.prepare_abilities(abilities).await,
+                true => self.prepare_abilities(abilities, person).await,
                 false => {
-                    let server = Arc::clone(self);
-                    tokio::spawn(async move { server.prepare_abilities(abilities).await });
+                    let (server, person) = (Arc::clone(self), person.clone());
+                    tokio::spawn(async move { server.prepare_abilities(abilities, &person).await });
                 }
             };
         }
@@ -42,7 +42,7 @@ impl SupervisedServer {
 
     /// Lists what clients with these abilities see on the connection that their calls will use, if that is known to depend on
     /// abilities.
-    async fn prepare_abilities(&self, abilities: Abilities) {
+    async fn prepare_abilities(&self, abilities: Abilities, person: &Owner) {
         if self.session_scoped || !self.variants.varies() {
             return;
         }
@@ -52,7 +52,8 @@ impl SupervisedServer {
             return;
         }
         let key = SideKey { owner: None, abilities, era: Era::Session };
-        if self.open_side_connection(&key, main.signals()).await.is_ok() {
+        let client = SideClient { person: Some(person.clone()), ..SideClient::default() };
+        if self.side_connections.get(&key, &client, main.signals()).await.is_ok() {
             self.variants.published(profile).await;
         }
     }
