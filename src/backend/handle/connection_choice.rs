@@ -41,7 +41,7 @@ impl Requester<'_> {
                 between_calls: key.owner.as_ref().and_then(|_| peer.between_calls()),
             },
             Requester::Subscriber(one) => {
-                SideClient { person: Some(one.owner.clone()), gone: one.gone.clone(), between_calls: None }
+                SideClient { person: Some(one.person.clone()), gone: one.gone.clone(), between_calls: None }
             }
         }
     }
