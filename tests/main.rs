@@ -34,6 +34,7 @@ mod older_clients;
 mod on_request;
 mod other_clients;
 mod other_methods;
+mod other_requests;
 mod pagination;
 mod policy;
 mod presets;

@@ -23,6 +23,7 @@ pub use pure::regex::glob_matches;
 pub use pure::time::members as time_members;
 pub use run::{SessionScriptError, run_session_script, try_session_script, world};
 pub use session::hook::Hook;
+pub use session::other_hook::OtherHook;
 pub use session::settings::Settings;
 
 #[cfg(test)]

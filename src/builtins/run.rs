@@ -11,7 +11,7 @@ use super::backends::BackendHandler;
 use super::effects::wrapper::FrozenWrapper;
 use super::metadata::Metadata;
 use super::session::World;
-use super::{Handler, Hook, Plan, Published, Settings, globals, presets};
+use super::{Handler, Hook, OtherHook, Plan, Published, Settings, globals, presets};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::{ItemKind, Snapshot, SurfaceKey};
 use crate::sandbox::Workers;
@@ -90,6 +90,7 @@ fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Res
         take_published(&collected, &world, &mut plan);
     }
     plan.on_request = Hook::of(&done.module, &world)?;
+    plan.on_other_request = OtherHook::of(&done.module, &world)?;
     let mut notes = world.notes();
     plan.personal = notes.personal;
     plan.instructions = notes.instructions.take();

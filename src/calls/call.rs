@@ -160,7 +160,7 @@ impl Calls {
     /// A host outside of any client request, for the interactive prompt.
     pub fn host(&self, principal: Principal, cancel: Cancellation, name: &str, runtime: Handle) -> Arc<Host> {
         let request = RequestInfo {
-            method: ItemKind::Tool.use_method(),
+            method: ItemKind::Tool.use_method().into(),
             name: name.into(),
             principal,
             owner: None,
@@ -170,7 +170,7 @@ impl Calls {
         Arc::new(self.request_host(request, None, cancel, runtime, name.into(), None)).host()
     }
 
-    fn request_host(
+    pub(super) fn request_host(
         &self,
         request: RequestInfo,
         peer: Option<Arc<dyn Peer>>,
@@ -207,14 +207,7 @@ impl Calls {
         let can_ask = journal.is_some() || request.peer.as_ref().is_some_and(|peer| peer.askable().form);
         let cursor = can_ask.then(|| JournalCursor::first(Journal::of(journal.unwrap_or_default())));
         let namespace = Arc::clone(&request.surface.namespace);
-        let script_request = RequestInfo {
-            method: kind.use_method(),
-            name: Arc::clone(&name),
-            principal: request.principal.clone(),
-            owner: request.owner().cloned(),
-            client: Arc::clone(&request.client),
-            headers: Arc::clone(&request.headers),
-        };
+        let script_request = request.info(kind.use_method().into(), Arc::clone(&name));
         let (peer, cancel) = (request.peer.clone(), request.cancel.clone());
         let host = self.request_host(script_request, peer, cancel, Handle::current(), namespace, cursor);
         let host = RequestHost { progress: Arc::clone(run.progress()), ..host };

@@ -1,10 +1,11 @@
 //! The context of one client request, and the call of a published item that it carries.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::backend::{Cancellation, Peer};
 use crate::json::{Object, Raw, raw};
-use crate::model::{ClientInfo, ItemKind, Owner, Principal};
+use crate::model::{ClientInfo, ItemKind, Owner, Principal, RequestInfo};
 use crate::script::JournalSnapshot;
 use crate::surface::Surface;
 use crate::wire::Revision;
@@ -50,6 +51,18 @@ impl RequestContext {
     /// The owner of the call. `None` if the call has no peer.
     pub fn owner(&self) -> Option<&Owner> {
         self.peer.as_ref().map(|peer| peer.owner())
+    }
+
+    /// The request as scripts see it.
+    pub(super) fn info(&self, method: Cow<'static, str>, name: Arc<str>) -> RequestInfo {
+        RequestInfo {
+            method,
+            name,
+            principal: self.principal.clone(),
+            owner: self.owner().cloned(),
+            client: Arc::clone(&self.client),
+            headers: Arc::clone(&self.headers),
+        }
     }
 
     /// Whether the client's revision allows `structuredContent` to be an object only.

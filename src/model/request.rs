@@ -1,17 +1,18 @@
 //! The request that a handler serves, as scripts see it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Owner, Principal};
+use super::{ItemKind, Owner, Principal};
 use crate::json::{Object, Raw};
 
 #[derive(Clone, Debug)]
 pub struct RequestInfo {
-    /// `tools/call`, `resources/read` or `prompts/get`.
-    pub method: &'static str,
-    /// The published name or URI.
+    /// `tools/call`, `resources/read` or `prompts/get`; in `on_other_request` any other method.
+    pub method: Cow<'static, str>,
+    /// The published name or URI; for a method that MCP does not define, the method.
     pub name: Arc<str>,
     pub principal: Principal,
     /// The owner of the request and of the state that it can use; `None` for calls from the command line.
@@ -19,6 +20,13 @@ pub struct RequestInfo {
     pub client: Arc<ClientInfo>,
     /// The headers that the config makes visible to scripts.
     pub headers: Arc<[(String, String)]>,
+}
+
+impl RequestInfo {
+    /// Whether the request calls a tool, reads a resource or gets a prompt.
+    pub fn is_for_item(&self) -> bool {
+        ItemKind::ALL.iter().any(|kind| kind.use_method() == self.method)
+    }
 }
 
 /// Maximum length read of a client's name or version, in characters.

@@ -13,12 +13,18 @@ pub type Outcome<T> = Result<T, StoreError>;
 pub(super) trait StoreDriver: Send + Sync {
     fn name(&self) -> &str;
 
+    /// Whether other processes can use the same store, and it outlives this one.
+    fn is_shared(&self) -> bool;
+
     /// Takes one token from each of these distinct buckets, or none.
     fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<TokenDecision>>;
 
     fn put_journal<'a>(&'a self, id: &'a str, content: Vec<u8>, ttl: Duration) -> BoxFuture<'a, Outcome<()>>;
 
     fn take_journal<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>>;
+
+    /// Claims a name; false if it is claimed already.
+    fn claim<'a>(&'a self, name: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>>;
 
     fn get<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>>;
 

@@ -85,6 +85,11 @@ impl Store {
         self.driver.name()
     }
 
+    /// Whether other processes can use the same store, and it outlives this one.
+    pub fn is_shared(&self) -> bool {
+        self.driver.is_shared()
+    }
+
     /// Takes one token from every bucket, or none if any of them is empty. A bucket named twice loses one token only.
     pub async fn take_tokens(&self, limits: &[Limit]) -> Outcome<TokenDecision> {
         let mut distinct: Vec<&Limit> = limits.iter().collect();
@@ -107,6 +112,11 @@ impl Store {
     /// Removes and returns a journal; of several concurrent callers only one gets it.
     pub async fn take_journal(&self, id: &str) -> Outcome<Option<Vec<u8>>> {
         self.driver.take_journal(id).await
+    }
+
+    /// Claims a name for this time. Of all callers, in every process that shares the store, only the first gets `true`.
+    pub async fn claim(&self, name: &str, ttl: Duration) -> Outcome<bool> {
+        self.driver.claim(name, ttl).await
     }
 
     pub async fn get(&self, space: &Space, key: &str) -> Outcome<Option<Vec<u8>>> {

@@ -13,7 +13,7 @@ use super::listing::{Listing, Page};
 use super::mirror::mirrored;
 use super::schema_faults;
 use super::version::SurfaceVersion;
-use crate::builtins::{Handler, Hook, Plan, Published};
+use crate::builtins::{Handler, Hook, OtherHook, Plan, Published};
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
 use crate::model::Snapshot;
@@ -162,6 +162,8 @@ pub struct Surface {
     indexes: Vec<Arc<SharedIndex>>,
     /// The script's function that runs before every call of an item.
     on_request: Option<Hook>,
+    /// The script's function that runs before requests that are not for an item.
+    on_other_request: Option<OtherHook>,
     /// What is needed to build the surface for other clients.
     origin: Origin,
     /// Whether the script read the principal or the client.
@@ -213,6 +215,7 @@ impl Surface {
             apps,
             indexes: plan.indexes,
             on_request: plan.on_request,
+            on_other_request: plan.on_other_request,
             origin,
             is_personal: plan.personal,
             warnings: plan.warnings.into_iter().chain(conflicts).chain(schema_faults).collect(),
@@ -245,6 +248,11 @@ impl Surface {
     /// The script's function that runs before every call of an item.
     pub(crate) fn on_request(&self) -> Option<&Hook> {
         self.on_request.as_ref()
+    }
+
+    /// The script's function that runs before requests that are not for an item.
+    pub(crate) fn on_other_request(&self) -> Option<&OtherHook> {
+        self.on_other_request.as_ref()
     }
 
     fn items(&self, kind: ItemKind) -> &Items {

@@ -4,6 +4,7 @@
 mod between_eras;
 mod owners;
 mod tickets;
+mod used_tickets;
 
 use serde_json::{Value, json};
 

@@ -38,6 +38,7 @@ in_every_home! {
     a_journal_is_taken_once
     a_journal_of_everything_survives_as_it_is
     a_journal_ends
+    a_name_is_claimed_once_for_its_time
     a_value_is_there_until_it_is_replaced_or_deleted
     owners_and_namespaces_are_apart
     a_value_ends_and_its_room_is_free
@@ -123,6 +124,21 @@ async fn a_journal_of_everything_survives_as_it_is(store: &Store) {
     content.push(0);
     let error = store.put_journal("larger", content, MINUTE).await.expect_err("it is refused");
     assert_eq!(error.to_string(), "the journal of this call is too large: 8388609 bytes (maximum 8388608)");
+}
+
+async fn a_name_is_claimed_once_for_its_time(store: &Store) {
+    let claim = async |name: &str, ttl| store.claim(name, ttl).await.expect("the store answers");
+    assert!(claim("a", MINUTE).await);
+    assert!(!claim("a", MINUTE).await);
+    assert!(claim("b", SHORT).await, "another name is another claim");
+    within("the claim to end", &StderrLog::none(), async {
+        while !claim("b", SHORT).await {
+            tokio::time::sleep(SHORT).await;
+        }
+    })
+    .await;
+    let many = futures::future::join_all((0..50).map(|_| store.claim("c", MINUTE))).await;
+    assert_eq!(many.into_iter().filter(|claimed| *claimed == Ok(true)).count(), 1);
 }
 
 async fn a_journal_ends(store: &Store) {

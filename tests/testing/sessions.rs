@@ -106,6 +106,34 @@ def test_and_by_the_server():
 }
 
 #[tokio::test]
+async fn what_is_no_call_is_decided_by_the_other_hook_alone() {
+    let script = "
+def on_request(request):
+    fail(\"never asked\")
+
+def on_other_request(request):
+    log(\"asked\", method = request.method, value = request.arguments)
+    if request.name == \"file:///secret\" or request.user.sub == \"eve\":
+        fail(\"not for you\")
+";
+    with_script(
+        script,
+        "
+def test_it_refuses():
+    s = testing.session(script = \"//scripts/policy.star\")
+    s.other_request(\"vendor/x\", \"vendor/x\", {\"q\": 1})
+    testing.raises(lambda: s.other_request(\"resources/subscribe\", \"file:///secret\"), \"not for you\")
+    testing.eq([(line[\"method\"], line[\"value\"]) for line in s.log()], [(\"vendor/x\", {\"q\": 1}), (\"resources/subscribe\", {})])
+    testing.raises(lambda: s.other_request(\"tools/call\", \"x\"), \"`on_request` does\")
+    eve = testing.session(script = \"//scripts/policy.star\", user = {\"sub\": \"eve\"})
+    testing.raises(lambda: eve.other_request(\"vendor/x\", \"vendor/x\"), \"not for you\")
+",
+    )
+    .await
+    .expect(0);
+}
+
+#[tokio::test]
 async fn the_script_sees_the_user_the_client_the_headers_and_the_config() {
     let script = "
 def whoami(args):

@@ -21,7 +21,8 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
     /// `content`, a dict with the values that the user filled in. `schema` describes the form: an object of strings,
     /// numbers, booleans and choices. Without `schema`, the user only accepts or declines. `when_unavailable` decides what
     /// happens if the client cannot ask its user: `"accept"` and `"reject"` stand for an answer (`"reject"` for
-    /// `"decline"`), `"error"` raises an error. Only while a call is handled.
+    /// `"decline"`), `"error"` raises an error. In `on_other_request` nobody can be asked, and this is an error. Only while a
+    /// call is handled.
     ///
     /// Characters of `message` that nobody would see, such as those that reverse the direction of text, are shown as escapes
     /// (`\u{202e}`).
@@ -50,12 +51,23 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
         if message.trim().is_empty() {
             return Err(script_error("`message` must not be empty"));
         }
+        if let Some(method) = method_without_questions(Context::of(eval)?) {
+            return Err(ScriptError::new(format!("`elicit()` cannot be used for `{method}`: nobody can be asked"))
+                .hint("decide without a question, and refuse with `fail(\"why\")`")
+                .into());
+        }
         // Arguments of a model stand in it: whoever reads the question must see all of them.
         let message = visible(message).into_owned();
         let question = Question { message, schema: form(schema, eval.heap())?, reminders: 0 };
         let answer = Context::of(eval)?.ask("elicit", question, || unavailable(when_unavailable))?;
         answer_struct(&answer, eval.heap())
     }
+}
+
+/// The method of the current request, if it is none in which the user can be asked: only calls of items are.
+fn method_without_questions(context: &Context) -> Option<String> {
+    let request = context.host_for("`elicit()`").ok()?.request()?;
+    (!request.is_for_item()).then(|| request.method.to_string())
 }
 
 /// The JSON Schema of the form, checked against what MCP elicitation allows.

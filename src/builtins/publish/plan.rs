@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::builtins::session::hook::Hook;
+use crate::builtins::session::other_hook::OtherHook;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Definition, ItemKind, ItemRef, ToolChecks};
 use crate::script::{Function, LogLine};
@@ -32,6 +33,8 @@ pub struct Plan {
     pub personal: bool,
     /// The script's `on_request`, which runs before every request for an item.
     pub on_request: Option<Hook>,
+    /// The script's `on_other_request`, which runs before requests that are not for an item.
+    pub on_other_request: Option<OtherHook>,
     /// The files that the script loaded, to be watched for changes together with the script.
     pub files: Vec<PathBuf>,
     /// The digest of the script, the files it loaded, and its settings.

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use starlark::environment::FrozenModule;
 use starlark::eval::Evaluator;
-use starlark::values::Value;
 use starlark::values::dict::AllocDict;
 use starlark::values::structs::AllocStruct;
+use starlark::values::{Heap, OwnedFrozenValue, Value};
 
 use super::identity;
 use super::world::World;
 use crate::diagnostic::Diagnostic;
 use crate::json::RawRef;
 use crate::model::{ClientInfo, Principal};
-use crate::script::{Before, Context, Function, ScriptError, convert, script_error};
+use crate::script::{Before, Context, Function, Host, ScriptError, convert, script_error};
 
 const NAME: &str = "on_request";
 
@@ -26,13 +26,7 @@ pub struct Hook(Arc<World>);
 impl Hook {
     /// Looks the function up in the evaluated script; None if the script has none.
     pub fn of(module: &FrozenModule, world: &Arc<World>) -> Result<Option<Self>, Diagnostic> {
-        let found = module.get_option(NAME).map_err(|error| Diagnostic::error(error.to_string()))?;
-        let Some(value) = found.filter(|value| !value.value().is_none()) else { return Ok(None) };
-        if value.value().get_type() != "function" {
-            let kind = value.value().get_type();
-            return Err(Diagnostic::error(format!("`{NAME}` must be a function, not a `{kind}`"))
-                .hint("the proxy calls it before every request: `def on_request(request): ...`"));
-        }
+        let Some(value) = function(module, NAME, "before every request")? else { return Ok(None) };
         let _ = world.hook.set(value);
         Ok(Some(Hook(world.clone())))
     }
@@ -51,12 +45,11 @@ impl Hook {
 impl Before for Hook {
     fn run<'v>(&self, arguments: &RawRef, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Option<Value<'v>>> {
         let request =
-            Context::of(eval)?.host_for(NAME)?.request().map(|request| (request.method, request.name.clone()));
+            Context::of(eval)?.host_for(NAME)?.request().map(|request| (request.method.clone(), request.name.clone()));
         let Some((method, name)) = request else { return Ok(None) };
         // The hook gets a copy of the arguments, so that it cannot change those of the handler.
-        let arguments = convert::text_to_starlark(arguments.get(), eval.heap())
-            .map_err(|error| script_error(format!("the arguments cannot be converted to Starlark values: {error}")))?;
-        run_hook(method, &name, arguments, eval)
+        let arguments = copied(arguments, eval.heap())?;
+        run_hook(&method, &name, arguments, eval)
     }
 }
 
@@ -89,25 +82,7 @@ fn run_hook<'v>(
 ) -> starlark::Result<Option<Value<'v>>> {
     let (context, heap) = (Context::of(eval)?, eval.heap());
     let Some(hook) = context.world::<World>().and_then(|world| world.hook.get()) else { return Ok(None) };
-    let current = context.host_for(NAME)?.request();
-    let user = match current {
-        Some(request) => identity::user_struct(&request.principal, heap)?,
-        None => identity::user_struct(&Principal::anonymous(), heap)?,
-    };
-    let client = match current {
-        Some(request) => identity::client_struct(&request.client, heap)?,
-        None => identity::client_struct(&ClientInfo::default(), heap)?,
-    };
-    let headers = current.map(|request| request.headers.clone()).unwrap_or_default();
-    let headers = heap.alloc(AllocDict(headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))));
-    let request = heap.alloc(AllocStruct([
-        ("method", heap.alloc(method)),
-        ("name", heap.alloc(name)),
-        ("arguments", arguments),
-        ("user", user),
-        ("client", client),
-        ("headers", headers),
-    ]));
+    let request = request_struct(context.host_for(NAME)?, method, name, arguments, heap)?;
     let callee = heap.access_owned_frozen_value(hook);
     let recursion_error = || {
         ScriptError::new(format!(
@@ -121,4 +96,51 @@ fn run_hook<'v>(
     let run = || context.invoke(eval, callee, &[request], &[]);
     let answer = context.forbid_recursion(&format!("{NAME} {method} {name}"), recursion_error, run)?;
     Ok((!answer.is_none()).then_some(answer))
+}
+
+/// A function of the evaluated script that the proxy calls at a certain time; None if the script has none.
+pub(super) fn function(module: &FrozenModule, name: &str, when: &str) -> Result<Option<OwnedFrozenValue>, Diagnostic> {
+    let found = module.get_option(name).map_err(|error| Diagnostic::error(error.to_string()))?;
+    let Some(value) = found.filter(|value| !value.value().is_none()) else { return Ok(None) };
+    if value.value().get_type() != "function" {
+        let kind = value.value().get_type();
+        return Err(Diagnostic::error(format!("`{name}` must be a function, not a `{kind}`"))
+            .hint(format!("the proxy calls it {when}: `def {name}(request): ...`")));
+    }
+    Ok(Some(value))
+}
+
+/// Arguments as a value that a hook can change without effect.
+pub(super) fn copied<'v>(arguments: &RawRef, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    convert::text_to_starlark(arguments.get(), heap)
+        .map_err(|error| script_error(format!("the arguments cannot be converted to Starlark values: {error}")))
+}
+
+/// The struct that a hook receives.
+pub(super) fn request_struct<'v>(
+    host: &Host,
+    method: &str,
+    name: &str,
+    arguments: Value<'v>,
+    heap: Heap<'v>,
+) -> starlark::Result<Value<'v>> {
+    let current = host.request();
+    let user = match current {
+        Some(request) => identity::user_struct(&request.principal, heap)?,
+        None => identity::user_struct(&Principal::anonymous(), heap)?,
+    };
+    let client = match current {
+        Some(request) => identity::client_struct(&request.client, heap)?,
+        None => identity::client_struct(&ClientInfo::default(), heap)?,
+    };
+    let headers = current.map(|request| request.headers.clone()).unwrap_or_default();
+    let headers = heap.alloc(AllocDict(headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))));
+    Ok(heap.alloc(AllocStruct([
+        ("method", heap.alloc(method)),
+        ("name", heap.alloc(name)),
+        ("arguments", arguments),
+        ("user", user),
+        ("client", client),
+        ("headers", headers),
+    ])))
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod config;
 pub(super) mod hook;
+pub(super) mod other_hook;
 pub(super) mod identity;
 pub(super) mod settings;
 pub(super) mod world;

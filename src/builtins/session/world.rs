@@ -21,6 +21,8 @@ pub struct World {
     pub surface_key: SurfaceKey,
     /// The script's function `on_request`; set after the top level has run.
     pub hook: OnceLock<OwnedFrozenValue>,
+    /// The script's function `on_other_request`; set after the top level has run.
+    pub other_hook: OnceLock<OwnedFrozenValue>,
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -49,7 +51,14 @@ pub struct PublishedAt {
 
 impl World {
     pub fn new(snapshot: Arc<Snapshot>, settings: Arc<Settings>, surface_key: SurfaceKey) -> Self {
-        World { snapshot, settings, surface_key, hook: OnceLock::new(), notes: Arc::default() }
+        World {
+            snapshot,
+            settings,
+            surface_key,
+            hook: OnceLock::new(),
+            other_hook: OnceLock::new(),
+            notes: Arc::default(),
+        }
     }
 
     pub fn notes(&self) -> MutexGuard<'_, Notes> {

@@ -82,7 +82,13 @@ pub(super) async fn ask_in_result(
     };
     server.suspended.insert(&open.id, &request.surface);
     let (fingerprint, waiting) = (CallFingerprint::of(call)?, TicketTarget::Script(open));
-    let ticket = server.tickets.issue(&request.principal, fingerprint, waiting, ANSWER_TIMEOUT)?;
+    let ticket = server.tickets.issue(
+        &server.gateway.calls().store,
+        &request.principal,
+        fingerprint,
+        waiting,
+        ANSWER_TIMEOUT,
+    )?;
     let requests: Vec<String> = journal
         .questions()
         .into_iter()

@@ -34,7 +34,8 @@ pub(crate) async fn call(
     }
     let Some(ticket) = ticket else { return begin(server, peer, request, call).await };
     let fingerprint = CallFingerprint::of(&call)?;
-    match server.tickets.redeem(&request.principal, &fingerprint, &ticket)? {
+    let store = server.gateway.calls().store.clone();
+    match server.tickets.redeem(&store, &request.principal, &fingerprint, &ticket).await? {
         TicketTarget::Call(number) => Box::pin(resume_conversation(server, peer, request, &call, number)).await,
         TicketTarget::Server { backend, name, state } => {
             let call = with_server_state(call, &request.surface, &backend, &name, &state)?;
@@ -109,7 +110,8 @@ async fn run_until_asked(
     };
     let (number, lifetime) = (server.conversations.next_number(), conversation.timeout());
     let fingerprint = CallFingerprint::of(call)?;
-    let ticket = server.tickets.issue(&request.principal, fingerprint, TicketTarget::Call(number), lifetime)?;
+    let (waiting, store) = (TicketTarget::Call(number), &server.gateway.calls().store);
+    let ticket = server.tickets.issue(store, &request.principal, fingerprint, waiting, lifetime)?;
     let result = conversation.input_required(&ticket);
     server.conversations.suspend(number, client, conversation, lifetime)?;
     crate::json::valid(result).map_err(|error| RpcError::internal(&error.to_string()).into())
@@ -136,7 +138,8 @@ fn seal_server_state(
     let Some(state) = object.get("requestState") else { return Ok(result) };
     let (backend, name) = (backend.to_string(), name.to_string());
     let waiting = TicketTarget::Server { backend, name, state: state.get().to_owned() };
-    let ticket = server.tickets.issue(&request.principal, CallFingerprint::of(call)?, waiting, STATE_LIFETIME)?;
+    let (fingerprint, store) = (CallFingerprint::of(call)?, &server.gateway.calls().store);
+    let ticket = server.tickets.issue(store, &request.principal, fingerprint, waiting, STATE_LIFETIME)?;
     Ok(object.edit().set("requestState", &raw(&ticket)).finish_raw())
 }
 

@@ -1,10 +1,8 @@
 //! Tickets: the `requestState` with which a stateless client answers questions. A ticket is encrypted, belongs to one
 //! principal and one request, can be used once, and expires.
 
-use std::collections::HashMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +11,7 @@ use crate::calls::ItemCall;
 use crate::json::{Object, ObjectError, RawRef, check_unique_keys, digest};
 use crate::model::{Owner, Principal};
 use crate::seal::{Purpose, Sealer};
+use crate::store::Store;
 use crate::wire::RpcError;
 
 /// Identifies the request that the ticket was issued for. The client must retry the same request.
@@ -53,10 +52,17 @@ pub(super) enum TicketTarget {
 /// The end of the error message for a ticket whose journal is no longer in the store.
 pub(super) const ALREADY_USED: &str = "already answered or has expired; the call may have been carried out";
 
+/// A used ticket is remembered for longer than its clock says, because proxies that share a store have clocks of their own.
+const CLOCK_SKEW: Duration = Duration::from_secs(5 * 60);
+
 /// The encrypted content of a ticket.
 #[derive(Serialize, Deserialize)]
 struct Ticket {
     number: u64,
+    /// The process that issued the ticket, if no other may redeem it: a suspended call is in that process, and so is the
+    /// knowledge whether the ticket was used, if the store is not shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
     fingerprint: CallFingerprint,
     waiting: TicketTarget,
     /// Seconds since 1970.
@@ -67,17 +73,26 @@ struct Ticket {
 #[derive(Debug)]
 pub(crate) struct Tickets {
     sealer: Sealer,
-    /// The numbers of the used tickets, with the time when they expire.
-    used: Mutex<HashMap<u64, Instant>>,
+    /// A random name of this process.
+    process: String,
 }
 
 impl Tickets {
     pub(crate) fn new(sealer: Sealer) -> Self {
-        Tickets { sealer, used: Mutex::default() }
+        Tickets { sealer, process: uuid::Uuid::new_v4().simple().to_string() }
     }
 
+    /// The process that a ticket to `target` must name: this one, or none if every process that shares the store may redeem
+    /// the ticket.
+    fn process_for(&self, target: &TicketTarget, store: &Store) -> Option<&str> {
+        let is_local = !store.is_shared() || matches!(target, TicketTarget::Call(_));
+        is_local.then_some(&self.process)
+    }
+
+    /// Issues a ticket. `store` is the current one, which remembers its number when it is used.
     pub(super) fn issue(
         &self,
+        store: &Store,
         principal: &Principal,
         fingerprint: CallFingerprint,
         waiting: TicketTarget,
@@ -88,6 +103,7 @@ impl Tickets {
         getrandom::fill(&mut number).map_err(failed)?;
         let ticket = Ticket {
             number: u64::from_le_bytes(number),
+            process: self.process_for(&waiting, store).map(str::to_owned),
             fingerprint,
             waiting,
             expires: now() + lifetime.as_secs().max(1),
@@ -98,8 +114,9 @@ impl Tickets {
 
     /// Redeems a ticket. The error is the same for a modified ticket, a forged ticket, and a ticket of another
     /// principal.
-    pub(super) fn redeem(
+    pub(super) async fn redeem(
         &self,
+        store: &Store,
         principal: &Principal,
         fingerprint: &CallFingerprint,
         ticket: &str,
@@ -112,24 +129,25 @@ impl Tickets {
         if ticket.fingerprint != *fingerprint {
             return Err(refuse("belongs to another request: retry the original request with the same arguments"));
         }
-        let remaining = ticket.expires.saturating_sub(now());
-        // The store, which other processes may share, decides whether the ticket was used: the journal can be taken
-        // once.
-        if let TicketTarget::Script(_) = &ticket.waiting {
-            return if remaining == 0 { Err(refuse(&format!("was {ALREADY_USED}"))) } else { Ok(ticket.waiting) };
+        if ticket.process.as_deref() != self.process_for(&ticket.waiting, store) {
+            return Err(refuse("was issued by another process of the proxy; the call may have been carried out"));
         }
-        if remaining == 0 {
+        let remaining = Duration::from_secs(ticket.expires.saturating_sub(now()));
+        // The journal in the store can be taken once, which decides whether the ticket was used.
+        if let TicketTarget::Script(_) = &ticket.waiting {
+            return if remaining.is_zero() { Err(refuse(&format!("was {ALREADY_USED}"))) } else { Ok(ticket.waiting) };
+        }
+        if remaining.is_zero() {
             return Err(refuse("has expired: send the request again without it"));
         }
-        let mut used = self.used.lock();
-        let now = Instant::now();
-        if used.len() > 1000 {
-            used.retain(|_, expires| *expires > now);
+        let claimed = store.claim(&format!("ticket:{:016x}", ticket.number), remaining + CLOCK_SKEW).await;
+        match claimed {
+            Ok(true) => Ok(ticket.waiting),
+            Ok(false) => Err(refuse("was used already: send the request again without it")),
+            Err(error) => {
+                Err(RpcError::internal(&format!("cannot find out whether `requestState` was used: {error}; try again")))
+            }
         }
-        if used.insert(ticket.number, now + Duration::from_secs(remaining)).is_some() {
-            return Err(refuse("was used already: send the request again without it"));
-        }
-        Ok(ticket.waiting)
     }
 }
 
@@ -145,37 +163,68 @@ mod tests {
         CallFingerprint { method: "tools/call".to_owned(), key: "x".to_owned(), digest: digest.to_owned() }
     }
 
-    #[test]
-    fn a_ticket_can_be_redeemed_once_by_its_principal_for_its_request() {
-        let tickets = Tickets::new(Sealer::new().unwrap());
-        let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
-        let ticket = tickets.issue(&ann, fingerprint("d"), TicketTarget::Call(7), Duration::from_secs(60)).unwrap();
-        let message = |who: &Principal, fingerprint: &CallFingerprint, ticket: &str| {
-            tickets.redeem(who, fingerprint, ticket).map_err(|error| error.message())
-        };
-        assert!(message(&bob, &fingerprint("d"), &ticket).unwrap_err().contains("not issued to you"));
-        assert!(message(&ann, &fingerprint("d"), "made up").unwrap_err().contains("not issued to you"));
-        assert!(message(&ann, &fingerprint("other"), &ticket).unwrap_err().contains("another request"));
-        assert_eq!(message(&ann, &fingerprint("d"), &ticket), Ok(TicketTarget::Call(7)));
-        assert!(message(&ann, &fingerprint("d"), &ticket).unwrap_err().contains("used already"));
+    async fn message(
+        (tickets, store): (&Tickets, &Store),
+        who: &Principal,
+        digest: &str,
+        ticket: &str,
+    ) -> Result<TicketTarget, String> {
+        tickets.redeem(store, who, &fingerprint(digest), ticket).await.map_err(|error| error.message())
     }
 
-    #[test]
-    fn a_ticket_to_a_script_says_that_the_call_may_have_been_carried_out_when_it_is_late() {
-        let sealer = Sealer::new().unwrap();
-        let (tickets, ann) = (Tickets::new(sealer.clone()), Principal::named("ann"));
+    fn server_state() -> TicketTarget {
+        TicketTarget::Server { backend: "b".to_owned(), name: "n".to_owned(), state: "1".to_owned() }
+    }
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn a_ticket_can_be_redeemed_once_by_its_principal_for_its_request() {
+        let (tickets, store) = (Tickets::new(Sealer::new().unwrap()), Store::memory());
+        let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
+        let ticket = tickets.issue(&store, &ann, fingerprint("d"), TicketTarget::Call(7), MINUTE).unwrap();
+        assert!(message((&tickets, &store), &bob, "d", &ticket).await.unwrap_err().contains("not issued to you"));
+        assert!(message((&tickets, &store), &ann, "d", "made up").await.unwrap_err().contains("not issued to you"));
+        assert!(message((&tickets, &store), &ann, "other", &ticket).await.unwrap_err().contains("another request"));
+        assert_eq!(message((&tickets, &store), &ann, "d", &ticket).await, Ok(TicketTarget::Call(7)));
+        assert!(message((&tickets, &store), &ann, "d", &ticket).await.unwrap_err().contains("used already"));
+    }
+
+    #[tokio::test]
+    async fn without_a_shared_store_only_the_process_that_issued_a_ticket_redeems_it() {
+        let sealer = Sealer::with_keys(["the same for both of them, and long enough"]).unwrap();
+        let (tickets, others) = (Tickets::new(sealer.clone()), Tickets::new(sealer));
+        let (store, ann) = (Store::memory(), Principal::named("ann"));
+        for waiting in [TicketTarget::Call(7), server_state()] {
+            let ticket = tickets.issue(&store, &ann, fingerprint("d"), waiting.clone(), MINUTE).unwrap();
+            assert!(
+                message((&others, &Store::memory()), &ann, "d", &ticket).await.unwrap_err().contains("another process")
+            );
+            assert_eq!(message((&tickets, &store), &ann, "d", &ticket).await, Ok(waiting));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_ticket_to_a_script_says_that_the_call_may_have_been_carried_out_when_it_is_late() {
+        let (tickets, store) = (Tickets::new(Sealer::new().unwrap()), Store::memory());
+        let ann = Principal::named("ann");
         let open = serde_json::json!({"id": "1", "policy": "p", "catalog": "c", "groups": "g"});
         let waiting = TicketTarget::Script(serde_json::from_value(open).unwrap());
-        let late = Ticket { number: 1, fingerprint: fingerprint("d"), waiting: waiting.clone(), expires: now() - 1 };
-        let late = sealer
-            .seal(Purpose::Ticket, &Owner::of_handles(&ann).text(""), &serde_json::to_vec(&late).unwrap())
-            .unwrap();
-        let refused = tickets.redeem(&ann, &fingerprint("d"), &late).unwrap_err().message();
+        let late = Ticket {
+            number: 1,
+            process: Some(tickets.process.clone()),
+            fingerprint: fingerprint("d"),
+            waiting: waiting.clone(),
+            expires: now() - 1,
+        };
+        let late = serde_json::to_vec(&late).unwrap();
+        let late = tickets.sealer.seal(Purpose::Ticket, &Owner::of_handles(&ann).text(""), &late).unwrap();
+        let refused = message((&tickets, &store), &ann, "d", &late).await.unwrap_err();
         assert!(refused.contains("already answered or has expired; the call may have been carried out"), "{refused}");
         // The store decides whether the ticket was used.
-        let good = tickets.issue(&ann, fingerprint("d"), waiting.clone(), Duration::from_secs(60)).unwrap();
+        let good = tickets.issue(&store, &ann, fingerprint("d"), waiting.clone(), MINUTE).unwrap();
         for _ in 0..2 {
-            assert_eq!(tickets.redeem(&ann, &fingerprint("d"), &good).ok(), Some(waiting.clone()));
+            assert_eq!(message((&tickets, &store), &ann, "d", &good).await, Ok(waiting.clone()));
         }
     }
 }

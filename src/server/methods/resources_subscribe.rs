@@ -6,14 +6,14 @@ use serde_json::json;
 
 use super::{MethodOutcome, item};
 use crate::backend::{CallError, Subscriber};
-use crate::calls::RequestContext;
+use crate::calls::{OtherRequest, RequestContext};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{ItemKind, Owner};
 use crate::server::Server;
 use crate::server::client::resource_updates::ResourceUpdates;
 use crate::server::client::state::Client;
 use crate::server::client::subscriptions::SessionSubscriptions;
-use crate::surface::{NoUpdates, Surface, UpdateSource};
+use crate::surface::{NoUpdates, UpdateSource};
 use crate::wire::{Request, RpcError};
 
 pub(super) async fn subscribe(
@@ -28,7 +28,7 @@ pub(super) async fn subscribe(
     };
     subscriptions.start_notifying(&server.gateway, &client.surface_handle);
     let outcome = tokio::select! {
-        outcome = add(server, client, &request.surface, subscriptions.updates(), &uri) => outcome,
+        outcome = add(server, client, request, subscriptions.updates(), &message.method, &uri) => outcome,
         () = request.cancel.cancelled() => return None,
     };
     item::encode(outcome.map(|()| empty()), ItemKind::ResourceTemplate, &uri, client.revision)
@@ -40,16 +40,24 @@ pub(super) fn unsubscribe(client: &Client, message: &Request) -> Result<Raw, Rpc
     Ok(empty())
 }
 
-/// Subscribes a client to one resource. A second subscription to the same URI has no effect.
+/// Subscribes a client to one resource if the script's `on_other_request` admits it. A second subscription to the same
+/// URI has no effect.
 pub(super) async fn add(
     server: &Server,
     client: &Client,
-    surface: &Surface,
+    request: &RequestContext,
     updates: &Arc<ResourceUpdates>,
+    method: &str,
     uri: &str,
 ) -> Result<(), CallError> {
+    let (calls, surface) = (server.gateway.calls(), &request.surface);
+    let name = surface.published_key(ItemKind::Resource, uri);
+    let admission = || {
+        let arguments = crate::json::raw(&json!({ "uri": name }));
+        OtherRequest { method, name, arguments, forwarded: None }
+    };
     if updates.contains(uri) {
-        return Ok(());
+        return calls.admit_other(request, admission).await;
     }
     updates.check_limit()?;
     let published = surface.updates_of(uri);
@@ -65,7 +73,8 @@ pub(super) async fn add(
             return Err(CallError::Rpc(RpcError::invalid_params(&message)));
         }
     };
-    let dispatcher = server.gateway.calls().dispatcher.clone();
+    calls.admit_other(request, admission).await?;
+    let dispatcher = calls.dispatcher.clone();
     let (owner, gone) = (client.owner.clone(), client.gone.clone());
     let subscriber = Subscriber { owner, person: Owner::of_share(&client.principal), profile: client.profile(), gone };
     updates.subscribe(&dispatcher, &subscriber, uri, source, linked).await

@@ -7,11 +7,12 @@ use futures::future::join_all;
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
-use super::{MethodOutcome, capabilities, resources_subscribe, tasks};
+use super::{MethodOutcome, capabilities, context, resources_subscribe, tasks};
 use crate::backend::{CallError, Cancellation};
 use crate::json::{Object, RawRef};
 use crate::server::Server;
 use crate::server::client::list_changes::ListChanges;
+use crate::server::client::peer::{AskBy, ClientPeer};
 use crate::server::client::resource_updates;
 use crate::server::client::resource_updates::ResourceUpdates;
 use crate::server::client::sink::MessageSink;
@@ -26,6 +27,7 @@ const FLAGS: [(&str, &str); 3] = [
     ("promptsListChanged", "notifications/prompts/list_changed"),
 ];
 
+const METHOD: &str = "subscriptions/listen";
 /// The member of the params that names single resources.
 const RESOURCES: &str = "resourceSubscriptions";
 /// How long servers may take to accept subscriptions before the acknowledgment is sent.
@@ -55,7 +57,7 @@ pub(super) async fn listen(
     let mut changes = ListChanges::of(&server.gateway, &client.surface_handle);
     let updates = Arc::new(ResourceUpdates::default());
     let subscribed = tokio::select! {
-        subscribed = subscribe_all(server, &updates, client, resources) => subscribed,
+        subscribed = subscribe_all(server, &updates, client, sink, &cancel, resources) => subscribed,
         () = cancel.cancelled() => return None,
     };
     if !subscribed.is_empty() {
@@ -92,11 +94,27 @@ pub(super) async fn listen(
 async fn subscribe_all(
     server: &Server,
     updates: &Arc<ResourceUpdates>,
-    client: &Client,
+    client: &Arc<Client>,
+    sink: &MessageSink,
+    cancel: &Cancellation,
     resources: Vec<String>,
 ) -> Vec<String> {
+    if resources.is_empty() {
+        return Vec::new();
+    }
+    let surface = match server.surface(client).await {
+        Ok(surface) => surface,
+        Err(error) => {
+            tracing::debug!(error = error.message(), "the subscriptions failed");
+            return Vec::new();
+        }
+    };
+    let peer = ClientPeer::new(client, sink, AskBy::Nothing);
+    let request = context(server, client, surface, peer, cancel.clone());
+    let request = &request;
     let accepted = resources.into_iter().map(|uri| async move {
-        match tokio::time::timeout(SUBSCRIBE_TIMEOUT, subscribe(server, updates, client, &uri)).await {
+        let subscribing = resources_subscribe::add(server, client, request, updates, METHOD, &uri);
+        match tokio::time::timeout(SUBSCRIBE_TIMEOUT, subscribing).await {
             Ok(Ok(())) => Some(uri),
             Ok(Err(fault)) => {
                 tracing::debug!(uri, ?fault, "the subscription failed");
@@ -109,16 +127,6 @@ async fn subscribe_all(
         }
     });
     join_all(accepted).await.into_iter().flatten().collect()
-}
-
-async fn subscribe(
-    server: &Server,
-    updates: &Arc<ResourceUpdates>,
-    client: &Client,
-    uri: &str,
-) -> Result<(), CallError> {
-    let surface = server.surface(client).await?;
-    resources_subscribe::add(server, client, &surface, updates, uri).await
 }
 
 /// The requested flags that the proxy supports, and the requested resources without duplicates.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{MethodOutcome, capabilities};
 use crate::backend::{CallError, TASKS_EXTENSION};
 use crate::builtins::Handler;
-use crate::calls::{Forward, RequestContext};
+use crate::calls::{Forward, OtherRequest, RequestContext};
 use crate::json::{Needle, Object, Raw, raw};
 use crate::model::{ItemKind, Owner};
 use crate::seal::Purpose;
@@ -29,6 +29,9 @@ struct SealedTask {
     id: String,
     /// Whether a stateless client created the task. The task can only be used in the same era.
     stateless: bool,
+    /// The published tool that created the task.
+    #[serde(default)]
+    tool: String,
 }
 
 /// Whether a revision has this task method.
@@ -111,7 +114,7 @@ pub(super) fn with_sealed_id(
     };
     let Ok(object) = Object::of(&result) else { return Ok(result) };
     let sealed = |id: String| {
-        let content = SealedTask { backend: target.backend.to_string(), id, stateless };
+        let content = SealedTask { backend: target.backend.to_string(), id, stateless, tool: tool.to_owned() };
         let content = serde_json::to_vec(&content).unwrap_or_default();
         server
             .sealer
@@ -148,13 +151,23 @@ pub(super) async fn task(
         Ok(opened) => opened,
         Err(error) => return Some(Err(error)),
     };
+    let calls = server.gateway.calls();
+    let admitted = calls.admit_other(request, || {
+        let arguments = raw(&json!({ "task_id": id }));
+        OtherRequest { method: &message.method, name: &task.tool, arguments, forwarded: None }
+    });
+    match admitted.await {
+        Ok(()) => {}
+        Err(CallError::Rejected(error)) => return Some(Err(error)),
+        Err(_) => return None,
+    }
     peer.set_task(TaskIds { server: task.id, client: id.clone() });
     let backend = task.backend.as_str().into();
     // `tasks/result` waits until the task has ended, so it has no timeout.
     let timeout = (message.method == "tasks/result").then_some(Duration::MAX);
     let method = message.method.clone().into();
     let forward = Forward { backend: &backend, method, params, accepts_task: true, timeout };
-    Some(match server.gateway.calls().forward(request, forward).await {
+    Some(match calls.forward(request, forward).await {
         Ok(result) => encode(client.revision, &message.method, result, &id),
         Err(CallError::Cancelled) => return None,
         Err(CallError::Rejected(error)) => Err(error),

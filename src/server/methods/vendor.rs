@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::MethodOutcome;
 use crate::backend::{CallError, ROOTS_CHANGED};
-use crate::calls::{Forward, RequestContext};
+use crate::calls::{Forward, OtherRequest, RequestContext};
 use crate::gateway::SurfaceHandle;
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{ItemKind, is_protocol_method};
@@ -44,9 +44,21 @@ pub(super) async fn forward(
         Err(error) => return Some(Err(error)),
     }
     let params = params(message.params.as_deref());
+    let calls = server.gateway.calls();
+    let admitted = calls.admit_other(request, || OtherRequest {
+        method,
+        name: method,
+        arguments: params.clone(),
+        forwarded: Some(&params),
+    });
+    match admitted.await {
+        Ok(()) => {}
+        Err(CallError::Rejected(error)) => return Some(Err(error)),
+        Err(_) => return None,
+    }
     let forward =
         Forward { backend: &backend, method: method.clone().into(), params, accepts_task: false, timeout: None };
-    let outcome = server.gateway.calls().forward(request, forward).await;
+    let outcome = calls.forward(request, forward).await;
     // Encoded like a prompt: errors are JSON-RPC errors, not tool results.
     let outcome = outcome
         .or_else(|fault| missing_capability::resolve(revision, peer.client().declared(), ItemKind::Prompt, fault));

@@ -20,8 +20,10 @@ use values::Values;
 const MAX_JOURNALS_MIB: usize = 64;
 /// Maximum total size of all token buckets, in MiB.
 const MAX_BUCKETS_MIB: usize = 64;
-/// Approximate size of a bucket beside its name, in bytes.
-const BUCKET_OVERHEAD: usize = 160;
+/// Maximum total size of all claims, in MiB.
+const MAX_CLAIMS_MIB: usize = 16;
+/// Approximate size of a bucket or a claim beside its name, in bytes.
+const ENTRY_OVERHEAD: usize = 160;
 
 pub(super) struct MemoryStore {
     clock: Clock,
@@ -32,6 +34,7 @@ pub(super) struct MemoryStore {
 struct MemoryState {
     buckets: ExpiringMap<String, Bucket>,
     journals: ExpiringMap<String, Vec<u8>>,
+    claims: ExpiringMap<String, ()>,
     values: Values,
 }
 
@@ -56,6 +59,10 @@ impl StoreDriver for MemoryStore {
         "memory://"
     }
 
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<TokenDecision>> {
         self.run(|state, now| state.take_tokens(limits, now))
     }
@@ -69,6 +76,10 @@ impl StoreDriver for MemoryStore {
             state.journals.sweep(now, |_, _| {});
             Ok(state.journals.remove(&id.to_owned()))
         })
+    }
+
+    fn claim<'a>(&'a self, name: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
+        self.run(|state, now| state.claim(name, ttl, now))
     }
 
     fn get<'a>(&'a self, space: &'a Space, key: &'a str) -> BoxFuture<'a, Outcome<Option<Vec<u8>>>> {
@@ -161,11 +172,25 @@ impl MemoryState {
         self.journals.put(id, content, Some(after(now, ttl)), weight);
         Ok(())
     }
+
+    fn claim(&mut self, name: &str, ttl: Duration, now: u64) -> Outcome<bool> {
+        self.claims.sweep(now, |_, _| {});
+        let name = name.to_owned();
+        if self.claims.get(&name).is_some() {
+            return Ok(false);
+        }
+        let weight = weight(&name);
+        if self.claims.weight() + weight > MAX_CLAIMS_MIB << 20 {
+            return Err(StoreError::Full { what: "used tickets", limit: MAX_CLAIMS_MIB });
+        }
+        self.claims.put(name, (), Some(after(now, ttl)), weight);
+        Ok(true)
+    }
 }
 
 fn weight(name: &str) -> usize {
     // The name is stored twice: as the key and in the order of expiry.
-    2 * name.len() + BUCKET_OVERHEAD
+    2 * name.len() + ENTRY_OVERHEAD
 }
 
 fn owner(space: &Space) -> Arc<str> {

@@ -90,10 +90,8 @@ impl RedisStore {
             .await
     }
 
-    async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Outcome<T> {
-        self.connection
-            .run(RetryPolicy::Always, |mut connection| async move { command.query_async(&mut connection).await })
-            .await
+    async fn command<T: FromRedisValue>(&self, command: &Cmd, retry: RetryPolicy) -> Outcome<T> {
+        self.connection.run(retry, |mut connection| async move { command.query_async(&mut connection).await }).await
     }
 
     /// Runs a script about one value, which returns a status and possibly a value.
@@ -115,6 +113,10 @@ impl StoreDriver for RedisStore {
         self.connection.name()
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn take_tokens<'a>(&'a self, limits: &'a [&'a Limit]) -> BoxFuture<'a, Outcome<TokenDecision>> {
         async move {
             let mut invocation = self.scripts.take_tokens.prepare_invoke();
@@ -132,7 +134,7 @@ impl StoreDriver for RedisStore {
         async move {
             let mut command = redis::cmd("SET");
             command.arg(format!("{}:journal:{id}", self.prefix)).arg(content).arg("PX").arg(millis(ttl).max(1));
-            self.command(&command).await
+            self.command(&command, RetryPolicy::Always).await
         }
         .boxed()
     }
@@ -143,6 +145,17 @@ impl StoreDriver for RedisStore {
             invocation.key(format!("{}:journal:{id}", self.prefix));
             // If the first attempt took the journal and its reply was lost, a retry would find nothing.
             self.run(invocation, RetryPolicy::IfNotSent).await
+        }
+        .boxed()
+    }
+
+    fn claim<'a>(&'a self, name: &'a str, ttl: Duration) -> BoxFuture<'a, Outcome<bool>> {
+        async move {
+            let mut command = redis::cmd("SET");
+            command.arg(format!("{}:claim:{name}", self.prefix)).arg(1).arg("NX").arg("PX").arg(millis(ttl).max(1));
+            // If the first attempt claimed the name and its reply was lost, a retry would find it claimed.
+            let set: Option<String> = self.command(&command, RetryPolicy::IfNotSent).await?;
+            Ok(set.is_some())
         }
         .boxed()
     }
@@ -203,7 +216,7 @@ impl StoreDriver for RedisStore {
             self.keys_of(owner).iter().for_each(|key| {
                 command.arg(key);
             });
-            self.command(&command).await
+            self.command(&command, RetryPolicy::Always).await
         }
         .boxed()
     }

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use starlark::docs::DocType;
 use starlark::environment::{Methods, MethodsBuilder};
 use starlark::eval::Evaluator;
-use starlark::values::none::NoneOr;
+use starlark::values::none::{NoneOr, NoneType};
 use starlark::values::{
     Heap, NoSerialize, ProvidesStaticType, StarlarkPagablePanic, StarlarkValue, Value, starlark_value,
 };
@@ -137,6 +137,24 @@ fn session_members(builder: &mut MethodsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         request(&this.0, ItemKind::Resource, uri, None, eval)
+    }
+
+    /// Runs the script's `on_other_request` as before a completion, a subscription, a request about a task or a vendor method.
+    /// Fails with the text of the refusal if the script refuses. No server is reached.
+    ///
+    /// ```python
+    /// testing.raises(lambda: s.other_request("resources/subscribe", "file:///a", {"uri": "file:///a"}), "not you")
+    /// ```
+    fn other_request<'v>(
+        this: &SessionValue,
+        #[starlark(require = pos)] method: &str,
+        #[starlark(require = pos)] name: &str,
+        #[starlark(default = NoneOr::None)] args: NoneOr<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        let arguments = arguments(args, eval)?;
+        this.0.other_request(method, name, &arguments, eval)?;
+        Ok(NoneType)
     }
 
     /// The calls that a server received so far, in order: dicts with `tool` or `prompt` (the server's own name) and

@@ -8,7 +8,7 @@ use starlark::eval::Evaluator;
 use super::recording::Recording;
 use crate::author::testing::world::{ScriptedUser, TestWorld};
 use crate::backend::CallError;
-use crate::calls::{Calls, ItemCall, RequestContext};
+use crate::calls::{Calls, ItemCall, OtherRequest, RequestContext};
 use crate::diagnostic::nearest;
 use crate::json::{Raw, raw};
 use crate::model::ItemKind;
@@ -63,6 +63,28 @@ impl TestSession {
                 .into());
         }
         outcome.map_err(|fault| self.script_error(kind, key, fault).into())
+    }
+
+    /// Runs the script's `on_other_request` as before a request that is not for an item.
+    pub(crate) fn other_request(
+        &self,
+        method: &str,
+        name: &str,
+        arguments: &Json,
+        eval: &mut Evaluator<'_, '_, '_>,
+    ) -> starlark::Result<()> {
+        if ItemKind::ALL.iter().any(|kind| kind.use_method() == method) {
+            return Err(ScriptError::new(format!("`on_other_request` does not see `{method}`; `on_request` does"))
+                .hint("use `call`, `get_prompt` or `read_resource`")
+                .into());
+        }
+        let (calls, request) = (self.calls.clone(), self.request.clone());
+        let (method, name, arguments) = (method.to_owned(), name.to_owned(), raw(arguments));
+        let outcome = self.world.exchange.wait_for(eval, async move {
+            let other = || OtherRequest { method: &method, name: &name, arguments, forwarded: None };
+            calls.admit_other(&request, other).await
+        })?;
+        outcome.map_err(|fault| self.script_error(ItemKind::Tool, "", fault).into())
     }
 
     fn script_error(&self, kind: ItemKind, key: &str, fault: CallError) -> ScriptError {
