@@ -219,7 +219,7 @@ fn checked_output(entry: &PublishedItem, result: Map<String, Value>) -> Raw {
         let Some(structured) = result.get("structuredContent") else {
             return error_result(&format!("`{tool}` promises structured output (`output_schema`) but returned none"));
         };
-        if let Err(mismatch) = schema.check(structured) {
+        if let Err(mismatch) = schema.check_with_pauses(structured, &crate::fiber::yield_if_over_slice) {
             return error_result(&format!(
                 "`{tool}` returned something its `output_schema` does not allow: {mismatch}"
             ));

@@ -70,7 +70,8 @@ impl ExtensionItem {
         let has_defaults = members.len() > count;
         let value = Json::Object(members);
         if let Some(schema) = &self.data.input {
-            schema.check(&value).map_err(|error| ExtensionCallError::Arguments(error.to_string()))?;
+            let checked = schema.check_with_pauses(&value, &crate::fiber::yield_if_over_slice);
+            checked.map_err(|error| ExtensionCallError::Arguments(error.to_string()))?;
         }
         let result = if has_defaults {
             self.function.call(&raw(&value), host, limits)
@@ -97,7 +98,8 @@ impl ExtensionItem {
         let is_error = result.get("isError") == Some(&Json::Bool(true));
         let (false, Some(schema)) = (is_error, &self.data.output) else { return raw(&result) };
         let name = self.definition.key();
-        match result.get("structuredContent").map(|content| schema.check(content)) {
+        let check = |content| schema.check_with_pauses(content, &crate::fiber::yield_if_over_slice);
+        match result.get("structuredContent").map(check) {
             Some(Ok(())) => raw(&result),
             Some(Err(mismatch)) => {
                 error_result(&format!("`{name}` returned something its `output_schema` does not allow: {mismatch}"))

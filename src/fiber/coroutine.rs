@@ -208,6 +208,13 @@ pub fn yield_now() {
     suspend(&current);
 }
 
+/// Yields at the end of a time slice, from code that computes for long outside of a script.
+pub fn yield_if_over_slice() {
+    if is_over_slice() {
+        yield_now();
+    }
+}
+
 /// Suspends this branch until its siblings have made progress and it may continue; false if none of them can continue
 /// before this one does, or if this is no branch.
 pub fn wait_for_siblings() -> bool {

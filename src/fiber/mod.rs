@@ -30,7 +30,7 @@
 //! # What must not block
 //!
 //! - A fiber waits with [`wait`] or [`wait_here`], never with a blocking call. Script code yields after 1 ms of computing
-//!   ([`is_over_slice`], [`yield_now`]).
+//!   ([`is_over_slice`], [`yield_now`]), and so do checks against schemas ([`yield_if_over_slice`]).
 //! - A single long operation cannot be suspended. If a job stays in the queue for 20 ms and every worker has been inside
 //!   one operation for that long, the pool starts another worker, up to 64.
 //! - No lock is held across [`wait`] or [`yield_now`]: another fiber of the same thread would deadlock on it.
@@ -62,7 +62,7 @@ mod worker;
 
 pub use branches::Branches;
 pub use common_delay::CommonDelay;
-pub use coroutine::{is_over_slice, wait, wait_for_siblings, wait_here, yield_now};
+pub use coroutine::{is_over_slice, wait, wait_for_siblings, wait_here, yield_if_over_slice, yield_now};
 pub use large::{off_thread_if_large, yield_if_large};
 pub use pool::{Pool, PoolError};
 pub use run_on_runtime::run_on_runtime;

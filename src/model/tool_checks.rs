@@ -61,15 +61,22 @@ impl ToolChecks {
         changed.find_map(|(schema, _)| Some((schema, self.fault(schema)?)))
     }
 
-    /// Checks arguments. `ignored` are withheld arguments that may be sent, because the handler does not use them.
-    pub fn check_arguments(&self, tool: &str, arguments: &Value, ignored: &[String]) -> Result<(), String> {
+    /// Checks arguments. `ignored` are withheld arguments that may be sent, because the handler does not use them. A long
+    /// check calls `pause` now and then.
+    pub fn check_arguments(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        ignored: &[String],
+        pause: &dyn Fn(),
+    ) -> Result<(), String> {
         let is_sent = |name: &&String| arguments.get(name.as_str()).is_some() && !ignored.contains(name);
         if let Some(name) = self.withheld.iter().find(is_sent) {
             return Err(format!("invalid arguments for `{tool}`: there is no argument `{name}`. {}", self.expected()));
         }
         let Some(schema) = self.input.schema(ToolSchema::Input) else { return Ok(()) };
         schema
-            .check(arguments)
+            .check_with_pauses(arguments, pause)
             .map_err(|mismatch| format!("invalid arguments for `{tool}`: {mismatch}. {}", self.expected()))
     }
 

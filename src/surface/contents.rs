@@ -75,7 +75,7 @@ impl PublishedItem {
             Handler::Script(_) => &self.bound,
             Handler::Backend(_) => &[],
         };
-        checks.check_arguments(self.definition.key(), arguments, ignored)
+        checks.check_arguments(self.definition.key(), arguments, ignored, &crate::fiber::yield_if_over_slice)
     }
 
     /// The schema of a tool's structured results; `None` if there is none or an invalid one.

@@ -1,4 +1,4 @@
-//! Warnings about servers' own schemas that are invalid. Such a schema is passed on as it is, but the proxy cannot check
+//! Warnings about servers' own schemas that are invalid or too large. Such a schema is passed on as it is, but the proxy cannot check
 //! anything by it.
 
 use std::collections::HashSet;
@@ -25,10 +25,9 @@ pub(crate) fn warnings(plan: &Plan) -> Vec<Diagnostic> {
                 (Handler::Script(_), ToolSchema::Output) => "results unchecked",
             };
             let (member, name, server) = (schema.member(), tool.definition.key(), &origin.backend);
-            let (place, reason) = (fault.at(), &fault.reason);
+            let problem = fault.problem();
             let warning = Diagnostic::warning(format!(
-                "the `{member}` of the tool `{name}` of server `{server}` is not a valid JSON Schema{place}: {reason}; \
-                 {consequence}"
+                "the `{member}` of the tool `{name}` of server `{server}` {problem}; {consequence}"
             ));
             warnings.push(match tool.handler {
                 Handler::Backend(_) => warning,

@@ -1,4 +1,4 @@
-//! Schemas that are not valid: a script cannot publish them, and a server's own is passed on with a warning.
+//! Schemas that are not valid or too large: a script cannot publish them, and a server's own is passed on with a warning.
 
 use super::{serving, world};
 use crate::support::message::member;
@@ -84,4 +84,54 @@ async fn the_arguments_of_a_wrapped_tool_with_an_invalid_schema_are_unchecked_an
     let mut proxy = proxy.stdio();
     proxy.client.initialize("2025-11-25").await.result();
     assert_eq!(proxy.client.call("broken", r#"{"n":"x"}"#).await.structured(), r#"{"got":{"n":"x"}}"#);
+}
+
+/// A tool whose argument `v` has nested alternatives: `levels` schemas, each of which allows the next one twice.
+fn doubling(levels: usize) -> String {
+    let schema =
+        |level| format!(r##""l{level}":{{"anyOf":[{{"$ref":"#/$defs/l{0}"}},{{"$ref":"#/$defs/l{0}"}}]}}"##, level + 1);
+    let schemas: Vec<String> = (0..levels).map(schema).collect();
+    let schemas = schemas.join(",");
+    format!(
+        r##"{{"name":"doubling","inputSchema":{{"type":"object","x":1.10,"properties":{{"v":{{"$ref":"#/$defs/l0"}}}},"$defs":{{{schemas},"l{levels}":{{"type":"integer"}}}}}}}}"##
+    )
+}
+
+#[tokio::test]
+async fn a_schema_of_a_server_that_is_too_large_is_passed_on_with_one_warning_and_arguments_unchecked() {
+    let script = "meta, call = backends()[\"fake\"].tools()[0]\npublish(meta, lambda args: {\"got\": args})\n";
+    let mut proxy = serving(&[&doubling(26)], script).await;
+    let listed = proxy.client.request("tools/list", "{}").await.result();
+    let tools = member(&listed, "tools").expect("a list has tools");
+    assert!(tools.contains(doubling(26).split_once(r#""inputSchema":"#).expect("it has one").1), "{tools}");
+    assert_eq!(proxy.client.call("doubling", r#"{"v":"x"}"#).await.structured(), r#"{"got":{"v":"x"}}"#);
+    let log = proxy.client.stderr().text();
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("too large to check anything by it")).collect();
+    assert_eq!(warnings.len(), 1, "{log}");
+    assert!(warnings[0].contains("more than 100000 schemas") && warnings[0].contains("arguments unchecked"), "{log}");
+}
+
+#[tokio::test]
+async fn a_schema_of_the_script_that_is_too_large_is_refused_at_its_line() {
+    let (checked, served) = refusal(
+        r##"schemas = {"l%d" % n: {"anyOf": [{"$ref": "#/$defs/l%d" % (n + 1)}] * 2} for n in range(26)}
+schemas["l26"] = {"type": "integer"}
+publish(metadata("mine", "", {"type": "object", "properties": {"v": {"$ref": "#/$defs/l0"}}, "$defs": schemas}, {}), lambda args: "")
+"##,
+    )
+    .await;
+    for told in [checked, served] {
+        assert!(told.contains("the `parameters` of `mine` is too large to check anything by it"), "{told}");
+        assert!(told.contains("policy.star:3:"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_match_none_of_thousands_of_alternatives_are_refused_with_one_short_message() {
+    let script = "meta, call = backends()[\"fake\"].tools()[0]\npublish(meta, lambda args: {\"got\": args})\n";
+    let mut proxy = serving(&[&doubling(13)], script).await;
+    assert_eq!(proxy.client.call("doubling", r#"{"v":1}"#).await.structured(), r#"{"got":{"v":1}}"#);
+    let answer = proxy.client.call("doubling", r#"{"v":"x"}"#).await.result();
+    assert!(answer.contains("does not match any of the alternatives"), "{answer}");
+    assert!(answer.len() < 500, "{answer}");
 }

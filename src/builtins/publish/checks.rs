@@ -92,8 +92,8 @@ pub(crate) fn check_validity(metadata: &Metadata, checks: &ToolChecks) -> Result
         ToolSchema::Input => "parameters",
         ToolSchema::Output => "output_schema",
     };
-    let (key, place, reason) = (metadata.definition.key(), fault.at(), &fault.reason);
-    Err(ScriptError::new(format!("the `{field}` of `{key}` is not a valid JSON Schema{place}: {reason}"))
+    let (key, problem) = (metadata.definition.key(), fault.problem());
+    Err(ScriptError::new(format!("the `{field}` of `{key}` {problem}"))
         .hint("correct the schema: neither arguments nor results can be checked against an invalid one"))
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn call_tool<'v>(
     // Servers check arguments themselves, by their own schemas.
     if !is_forwarded || checks.changes_input() {
         let ignored: &[String] = if is_forwarded { &[] } else { &metadata.bound };
-        if let Err(reason) = checks.check_arguments(name, &json, ignored) {
+        if let Err(reason) = checks.check_arguments(name, &json, ignored, &|| context.pause()) {
             return failed(&reason, eval);
         }
     }
@@ -92,7 +92,8 @@ fn tool_result<'v>(
     let checks = metadata.tool_checks(handler, &World::of(eval)?.snapshot);
     if let (false, Some(schema)) = (is_error, checks.output()) {
         let structured = result.get("structuredContent").cloned().unwrap_or_default();
-        if let Err(mismatch) = schema.check(&structured) {
+        let context = Context::of(eval)?;
+        if let Err(mismatch) = schema.check_with_pauses(&structured, &|| context.pause()) {
             let problem = format!("the result of `{name}` does not match its `output_schema`: {mismatch}");
             return Ok(error_result(&problem));
         }

@@ -184,6 +184,11 @@ impl Context {
         Ok(())
     }
 
+    /// Lets other fibers run at the end of a time slice.
+    pub fn pause(&self) {
+        self.meter.yield_if_over_slice();
+    }
+
     /// Ends the run if its memory has no room for this many bytes more.
     #[inline]
     pub(super) fn require_memory(&self, bytes: usize) -> starlark::Result<()> {

@@ -176,7 +176,7 @@ impl Meter {
     }
 
     /// Yields to other fibers of this thread at the end of a time slice.
-    fn yield_if_over_slice(&self) {
+    pub(super) fn yield_if_over_slice(&self) {
         if crate::fiber::is_over_slice() {
             self.waiting(crate::fiber::yield_now);
         }

@@ -1,0 +1,330 @@
+//! Checks values against a JSON Schema, with an error that names the field. Schemas and values are written by others, so
+//! what a check may cost is bounded: by the size of the schema before it is compiled ([`expansion`]), and by time, memory
+//! and stack while it runs ([`meter`]).
+
+mod expansion;
+mod meter;
+mod node;
+mod references;
+
+use jsonschema::{PatternOptions, ValidationOptions, Validator};
+use serde_json::Value;
+
+use expansion::MAX_EXPANDED;
+use meter::{Excess, Meter};
+use node::{Metered, MeteredNode};
+use references::SchemaGraph;
+
+/// The values of the keyword `type`.
+const TYPES: &str = "array, boolean, integer, null, number, object, string";
+/// The steps of one pattern on one text, where the pattern needs backtracking: some milliseconds.
+const BACKTRACK_LIMIT: usize = 100_000;
+/// The memory of all compiled patterns of a schema, in bytes, and of one of them.
+const PATTERN_MEMORY: usize = 64 << 20;
+const MAX_PATTERN_MEMORY: usize = 10 << 20;
+/// The length of a message about a mismatch, in bytes.
+const MAX_MESSAGE: usize = 1000;
+/// The message where the schema has so many alternatives that none of their mismatches says more.
+const MISMATCH: &str = "the value does not match any of the alternatives that the schema allows";
+
+/// Why a schema cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} schema{}: {reason}", if self.is_too_large { "too large a" } else { "invalid" }, self.at())]
+pub struct InvalidSchema {
+    /// The JSON pointer to the faulty part; empty if it is the schema itself.
+    pub place: String,
+    pub reason: String,
+    is_too_large: bool,
+}
+
+impl InvalidSchema {
+    /// The rest of a sentence about the schema: `` is not a valid JSON Schema at `/properties/n/type`: ... ``
+    pub fn problem(&self) -> String {
+        let verdict =
+            if self.is_too_large { "is too large to check anything by it" } else { "is not a valid JSON Schema" };
+        format!("{verdict}{}: {}", self.at(), self.reason)
+    }
+
+    fn at(&self) -> String {
+        if self.place.is_empty() { String::new() } else { format!(" at `{}`", self.place) }
+    }
+
+    fn too_large(reason: String) -> Self {
+        InvalidSchema { place: String::new(), reason, is_too_large: true }
+    }
+}
+
+impl From<jsonschema::ValidationError<'_>> for InvalidSchema {
+    fn from(error: jsonschema::ValidationError<'_>) -> Self {
+        let place = error.instance_path().to_string();
+        let reason = match error.instance().as_ref() {
+            // The schema of schemas says only that none of its alternatives matches.
+            Value::String(kind) if place.ends_with("/type") => format!("`{kind}` is not a type; the types are {TYPES}"),
+            Value::String(pattern) if place.ends_with("/pattern") => {
+                format!("`{pattern}` is not a valid regular expression")
+            }
+            _ => error.to_string(),
+        };
+        InvalidSchema { place, reason, is_too_large: false }
+    }
+}
+
+impl From<jsonschema::ReferencingError> for InvalidSchema {
+    fn from(error: jsonschema::ReferencingError) -> Self {
+        InvalidSchema { place: String::new(), reason: error.to_string(), is_too_large: false }
+    }
+}
+
+/// The mismatch between a value and a schema, or why there is no verdict.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SchemaMismatch(String);
+
+/// A compiled schema. References to other documents are never fetched.
+#[derive(Debug)]
+pub struct Schema(Validator<Metered>);
+
+impl Schema {
+    /// Checks that the schema is valid, patterns included, and not too large, and compiles it.
+    pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
+        let graph = match SchemaGraph::of(schema, MAX_EXPANDED) {
+            Ok(graph) => graph,
+            // The schema of schemas may know better why the references cannot be read.
+            Err(error) => {
+                return Err(jsonschema::meta::validate(schema).err().map_or_else(|| error.into(), Into::into));
+            }
+        };
+        expansion::check(&graph).map_err(InvalidSchema::too_large)?;
+        let memory = (PATTERN_MEMORY / graph.patterns.max(1)).min(MAX_PATTERN_MEMORY);
+        let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(memory);
+        let options = ValidationOptions::default().with_pattern_options(patterns.dfa_size_limit(memory));
+        options.build(schema).map(Schema).map_err(InvalidSchema::from)
+    }
+
+    /// Checks a value for at most one second. Reports one mismatch, with the path of its field.
+    pub fn check(&self, value: &Value) -> Result<(), SchemaMismatch> {
+        self.check_with_pauses(value, &|| {})
+    }
+
+    /// As [`Schema::check`]; a long check calls `pause` now and then, which may let others run.
+    pub fn check_with_pauses(&self, value: &Value, pause: &dyn Fn()) -> Result<(), SchemaMismatch> {
+        let meter = Meter::new(pause);
+        let node = || MeteredNode::new(value, &meter);
+        // Finding out that a value does not match takes no memory; finding out why may.
+        let excess = match meter.run(|| self.0.is_valid(node())) {
+            Ok(true) => return Ok(()),
+            Ok(false) => match meter.run(|| self.0.validate(node()).err()) {
+                Ok(error) => {
+                    return Err(SchemaMismatch(error.map_or_else(|| MISMATCH.to_owned(), |error| describe(&error))));
+                }
+                Err(_) => return Err(SchemaMismatch(MISMATCH.to_owned())),
+            },
+            Err(excess) => excess,
+        };
+        let limit = match excess {
+            Excess::Time => "the check took longer than 1 s",
+            Excess::Stack | Excess::Errors => "the value nests too deeply for the schema",
+        };
+        Err(SchemaMismatch(format!("{limit}; send less, or use a simpler schema")))
+    }
+}
+
+fn describe(error: &jsonschema::ValidationError<'_>) -> String {
+    let path = error.instance_path().to_string();
+    let field = path.trim_start_matches('/').replace('/', ".");
+    let mut text = if field.is_empty() { error.to_string() } else { format!("`{field}`: {error}") };
+    // The text repeats the value.
+    if text.len() > MAX_MESSAGE {
+        text.truncate(text.floor_char_boundary(MAX_MESSAGE));
+        text.push_str(" ...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_mismatch_names_the_field() {
+        let schema = Schema::compile(&json!({
+            "type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"],
+        }))
+        .unwrap();
+        assert!(schema.check(&json!({"count": 1})).is_ok());
+        let text = schema.check(&json!({"count": "x"})).unwrap_err().to_string();
+        assert!(text.starts_with("`count`:"), "{text}");
+        let text = schema.check(&json!({})).unwrap_err().to_string();
+        assert!(text.contains("count"), "{text}");
+    }
+
+    #[test]
+    fn an_invalid_schema_is_refused_with_its_place() {
+        for (schema, place, reason) in [
+            (json!({"type": "strng"}), "/type", "`strng` is not a type"),
+            (json!({"properties": {"n": {"type": "strng"}}}), "/properties/n/type", "`strng` is not a type"),
+            (json!({"properties": {"n": {"pattern": "["}}}), "/properties/n/pattern", "regular expression"),
+            (json!({"properties": {"a/b": {"items": {"pattern": "("}}}}), "/properties/a~1b/items/pattern", "regular"),
+            (json!({"patternProperties": {"[": {}}}), "/patternProperties", "["),
+            (json!({"required": "n"}), "/required", "array"),
+            (json!({"properties": {"n": {"$ref": "#/$defs/none"}}}), "", "none"),
+        ] {
+            let fault = Schema::compile(&schema).unwrap_err();
+            assert!(fault.place.starts_with(place), "{schema}: {fault:?}");
+            assert!(fault.reason.contains(reason), "{schema}: {fault:?}");
+        }
+    }
+
+    #[test]
+    fn a_reference_to_the_network_is_not_fetched() {
+        assert!(Schema::compile(&json!({"$ref": "http://127.0.0.1:9/schema.json"})).is_err());
+    }
+
+    /// `levels` schemas, each of which allows the next one twice.
+    fn doubling(levels: usize, last: Value) -> Value {
+        let mut schemas: serde_json::Map<_, _> = (0..levels)
+            .map(|level| {
+                let next = json!({"$ref": format!("#/$defs/l{}", level + 1)});
+                (format!("l{level}"), json!({"anyOf": [next, next]}))
+            })
+            .collect();
+        schemas.insert(format!("l{levels}"), last);
+        json!({"type": "object", "properties": {"v": {"$ref": "#/$defs/l0"}}, "$defs": schemas})
+    }
+
+    #[test]
+    fn nested_alternatives_are_too_large_before_they_are_compiled() {
+        for levels in [17, 26, 60] {
+            let fault = Schema::compile(&doubling(levels, json!({"type": "integer"}))).unwrap_err();
+            assert!(fault.problem().starts_with("is too large to check anything by it: "), "{fault}");
+        }
+        // Also in a circle, and where only parts of the value multiply.
+        let circle = json!({"type": "object", "properties": {"v": {"$ref": "#/$defs/l0"}}});
+        assert!(Schema::compile(&doubling(26, circle)).is_err());
+        let levels = (0..26).map(|level| {
+            let next = json!({"properties": {"a": {"$ref": format!("#/$defs/l{}", level + 1)}}});
+            (format!("l{level}"), json!({"allOf": [next, next]}))
+        });
+        let mut schemas: serde_json::Map<_, _> = levels.collect();
+        schemas.insert("l26".to_owned(), json!({}));
+        assert!(Schema::compile(&json!({"$ref": "#/$defs/l0", "$defs": schemas})).is_err());
+    }
+
+    #[test]
+    fn a_mismatch_of_many_alternatives_is_one_short_message() {
+        let schema = Schema::compile(&doubling(13, json!({"type": "integer"}))).unwrap();
+        assert!(schema.check(&json!({"v": 1})).is_ok());
+        let text = schema.check(&json!({"v": "x".repeat(5000)})).unwrap_err().to_string();
+        assert!(text.contains("alternatives"), "{text}");
+        let schema = Schema::compile(&doubling(3, json!({"type": "integer"}))).unwrap();
+        let text = schema.check(&json!({"v": "x".repeat(5000)})).unwrap_err().to_string();
+        assert!(text.starts_with("`v`: ") && text.len() < 1100, "{text}");
+    }
+
+    #[test]
+    fn recursive_schemas_are_not_large() {
+        // An expression of twenty kinds, each of which contains expressions of all kinds.
+        let kinds: Vec<String> = (0..20).map(|kind| format!("k{kind}")).collect();
+        let any: Vec<Value> = kinds.iter().map(|kind| json!({"$ref": format!("#/$defs/{kind}")})).collect();
+        let mut schemas = serde_json::Map::new();
+        for kind in &kinds {
+            let operands = json!({"type": "array", "items": {"anyOf": any}});
+            let properties = json!({"kind": {"const": kind}, "operands": operands, "first": {"anyOf": any}});
+            schemas.insert(kind.clone(), json!({"type": "object", "properties": properties, "required": ["kind"]}));
+        }
+        let schema = Schema::compile(&json!({"anyOf": any, "$defs": schemas})).unwrap();
+        let mut value = json!({"kind": "k7"});
+        for depth in 0..50 {
+            value = json!({"kind": format!("k{}", depth % 20), "operands": [value, {"kind": "k3"}]});
+        }
+        assert!(schema.check(&value).is_ok());
+        assert!(schema.check(&json!({"kind": "k1", "operands": [{"kind": "other"}]})).is_err());
+        let tree = json!({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "n": {"type": "integer"}}});
+        let tree = Schema::compile(&tree).unwrap();
+        assert!(tree.check(&json!({"left": {"n": 1}, "right": {"left": {"n": 2}}})).is_ok());
+        assert!(tree.check(&json!({"left": {"n": 1}, "right": {"left": {"n": "2"}}})).is_err());
+    }
+
+    #[test]
+    fn a_check_ends_after_a_second_and_pauses_before() {
+        // A number matches after 8,000 alternatives that it does not match, and there are a million numbers.
+        let mut schema = doubling(13, json!({"type": "string"}));
+        schema["properties"]["v"] = json!({"items": {"anyOf": [{"$ref": "#/$defs/l0"}, {"type": "integer"}]}});
+        let schema = Schema::compile(&schema).unwrap();
+        let pauses = std::cell::Cell::new(0);
+        let pause = || pauses.set(pauses.get() + 1);
+        assert!(schema.check_with_pauses(&json!({"v": ["x", "y"]}), &pause).is_ok());
+        assert_eq!(pauses.get(), 0);
+        let text = schema.check_with_pauses(&json!({"v": vec![1; 1_000_000]}), &pause).unwrap_err().to_string();
+        assert!(text.contains("longer than 1 s"), "{text}");
+        assert!(pauses.get() > 100, "{}", pauses.get());
+    }
+
+    #[test]
+    fn a_deep_recursion_is_ended_before_the_stack_is() {
+        let steps = (0..40).map(|step| {
+            let next = if step == 39 {
+                json!({"properties": {"a": {"$ref": "#"}}})
+            } else {
+                json!({"$ref": format!("#/$defs/s{}", step + 1)})
+            };
+            (format!("s{step}"), json!({"allOf": [next]}))
+        });
+        let schema = json!({"$ref": "#/$defs/s0", "$defs": serde_json::Map::from_iter(steps)});
+        let mut value = json!({});
+        for _ in 0..2000 {
+            value = json!({ "a": value });
+        }
+        let check =
+            move || Schema::compile(&schema).map(|schema| schema.check(&value).map_err(|error| error.to_string()));
+        let checked = std::thread::Builder::new().stack_size(8 << 20).spawn(check).unwrap().join().unwrap();
+        assert!(checked.unwrap().unwrap_err().contains("nests too deeply"));
+    }
+
+    #[test]
+    fn long_chains_and_many_ways_are_refused() {
+        let chain = |length: usize| {
+            let step = |step: usize| (format!("s{step}"), json!({"$ref": format!("#/$defs/s{}", step + 1)}));
+            let steps = (0..length).map(step).chain([(format!("s{length}"), json!({}))]);
+            json!({"$ref": "#/$defs/s0", "unevaluatedProperties": false, "$defs": serde_json::Map::from_iter(steps)})
+        };
+        assert!(Schema::compile(&chain(2000)).unwrap_err().reason.contains("chain"));
+        assert!(Schema::compile(&chain(expansion::MAX_CHAIN - 5)).unwrap().check(&json!({"n": 1})).is_err());
+        // Every schema allows all others, for the same value or in resources of their own.
+        let names: Vec<String> = (0..14).map(|name| format!("n{name}")).collect();
+        for keyword in ["anyOf", "prefixItems"] {
+            let all = |by: &str| names.iter().map(|name| json!({"$ref": format!("{by}{name}")})).collect::<Vec<_>>();
+            let (plain, resources): (Vec<_>, Vec<_>) = names
+                .iter()
+                .map(|name| {
+                    let own = json!({"$id": format!("http://x.test/{name}"), keyword: all("http://x.test/")});
+                    ((name.clone(), json!({keyword: all("#/$defs/")})), (name.clone(), own))
+                })
+                .unzip();
+            let schema = |first: &str, schemas| json!({"$ref": first, "$defs": serde_json::Map::from_iter(schemas)});
+            let resources = schema("http://x.test/n0", resources);
+            assert!(Schema::compile(&resources).unwrap_err().reason.contains("schemas"));
+            assert_eq!(Schema::compile(&schema("#/$defs/n0", plain)).is_err(), keyword == "anyOf");
+        }
+    }
+
+    #[test]
+    fn nested_unevaluated_properties_compile_in_reasonable_time() {
+        let mut nested = json!({"type": "object"});
+        for _ in 0..40 {
+            nested = json!({"allOf": [nested], "unevaluatedProperties": false});
+        }
+        let started = std::time::Instant::now();
+        assert!(Schema::compile(&nested).is_ok());
+        assert!(started.elapsed() < std::time::Duration::from_secs(5), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn patterns_are_bounded_together() {
+        let pattern = |index| (format!("p{index}"), json!({"pattern": format!("^({index}\\w{{1,100}}){{1,5}}$")}));
+        let schema = |count| json!({"properties": serde_json::Map::from_iter((0..count).map(pattern))});
+        assert!(Schema::compile(&schema(2)).is_ok());
+        assert!(Schema::compile(&schema(2000)).is_err());
+    }
+}
