@@ -18,7 +18,8 @@ pub struct UpdateSource {
 pub enum NoUpdates {
     /// No resource with this URI is published.
     Unknown,
-    /// The script generates the content, so the proxy cannot know when it changes.
+    /// The script generates the content, so the proxy cannot know when it changes; or it decides on each read which
+    /// URIs of a template there are, so that a subscription could reach what cannot be read.
     GeneratedByScript,
 }
 
@@ -34,21 +35,20 @@ impl UpdateSource {
 
 impl Surface {
     /// The backend resource to subscribe to for a published URI. A script handler that wraps a backend resource has the
-    /// updates of that resource.
+    /// updates of that resource; one that wraps a template has none.
     pub fn updates_of(&self, uri: &str) -> Result<UpdateSource, NoUpdates> {
         let Some(entry) = self.find(ItemKind::Resource, uri) else {
             let backend = self.owner_of_unlisted(uri).ok_or(NoUpdates::Unknown)?;
             return Ok(UpdateSource { backend: Arc::clone(backend), original: uri.to_owned() });
         };
-        let (target, wrapped) = match &entry.handler {
-            Handler::Backend(target) => (target, false),
-            Handler::Script(_) => (entry.origin.as_ref().ok_or(NoUpdates::GeneratedByScript)?, true),
-        };
-        let original = match target.kind {
-            ItemKind::Resource => target.name.to_string(),
-            // A URI that matches a template is also the server's URI, unless the script changed the template.
-            _ if !wrapped || *target.name == *entry.definition.key() => uri.to_owned(),
-            _ => return Err(NoUpdates::GeneratedByScript),
+        let (target, original) = match (&entry.handler, &entry.origin) {
+            // A URI that matches a template is also the server's URI.
+            (Handler::Backend(target), _) if target.kind == ItemKind::ResourceTemplate => (target, uri.to_owned()),
+            (Handler::Backend(target), _) => (target, target.name.to_string()),
+            (Handler::Script(_), Some(origin)) if origin.kind == ItemKind::Resource => {
+                (origin, origin.name.to_string())
+            }
+            (Handler::Script(_), _) => return Err(NoUpdates::GeneratedByScript),
         };
         Ok(UpdateSource { backend: Arc::clone(&target.backend), original })
     }

@@ -31,12 +31,26 @@ async fn a_long_argument_does_not_push_the_others_out_of_the_question() {
     });
     for section in SECTIONS {
         let (question, outcome) = approved(section, &arguments).await;
-        for shown in ["note", "comment", "force", "why", "/etc/passwd", "mallory@example.com", "(20000 characters)"] {
+        for shown in ["note", "comment", "force", "why", "/etc/passwd", "mallory@example.com", "of 20000 characters"] {
             assert!(question.contains(shown), "{section} {shown}: {question}");
         }
         assert!(question.len() < 4_000, "{section}: {}", question.len());
         // The server gets everything.
         assert_eq!(outcome["result"]["structuredContent"], arguments, "{section}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_hides_at_the_end_of_a_long_text() {
+    for section in SECTIONS {
+        let command = format!("ls{}; rm -rf ~", " ".repeat(400));
+        let (question, _) = approved(section, &json!({ "command": command })).await;
+        assert!(question.contains(&command), "{section}: {question}");
+
+        let command = format!("ls{}; rm -rf ~", " ".repeat(60_000));
+        let (question, _) = approved(section, &json!({ "command": command })).await;
+        assert!(question.contains("; rm -rf ~"), "{section}: {question}");
+        assert!(question.contains("[... 59712 of 60012 characters are not shown ...]"), "{section}: {question}");
     }
 }
 

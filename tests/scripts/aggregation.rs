@@ -178,6 +178,20 @@ async fn exclude_wins_over_filter() {
 }
 
 #[tokio::test]
+async fn an_empty_filter_in_the_settings_of_a_script_publishes_nothing() {
+    let config = ["github", "docs"]
+        .into_iter()
+        .fold(Config::new(), |config, name| config.server(name, &fake_backend(["--only", name])))
+        .section("sessionInit: { scriptFile: policy.star }");
+    let script = "load('@proxy//lib@1.star', 'aggregate')
+
+for meta, call in aggregate(backends(), {'tools': [{'workload': 'github', 'filter': []}]}):
+    publish(meta, call)
+";
+    assert_eq!(started(Proxy::new(&config).file("policy.star", script)).await.tools().await, ["docs"]);
+}
+
+#[tokio::test]
 async fn a_pattern_that_matches_nothing_is_a_warning() {
     let proxy = three(
         "tools: [{ workload: github, filter: [\"*\", \"lits_*\"], exclude: [serach], overrides: { isue: { name: x } } }], \

@@ -137,6 +137,23 @@ publish(metadata('between', '', {}, {}), between)
 }
 
 #[tokio::test]
+async fn the_wrappers_of_the_library_pass_named_arguments_on() {
+    let script = "
+load('@proxy//lib@1.star', 'with_approval', 'with_fallback', 'with_retry')
+
+calls = {meta.name: call for meta, call in backends()['fake'].tools()}
+wrapped = with_retry(with_fallback(with_approval(calls['progress'], 'May it?', when_unavailable = 'accept')))
+
+def quiet(args):
+    wrapped({'n': 2}, relay = False, timeout = 30)
+    return 'done'
+
+publish(metadata('quiet', '', {}, {}), quiet)
+";
+    told_to_both(script, "quiet", "{}", &[]).await;
+}
+
+#[tokio::test]
 async fn parallel_calls_count_up_together() {
     let script = "
 calls = {meta.name: call for meta, call in backends()['fake'].tools()}

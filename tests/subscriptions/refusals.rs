@@ -58,6 +58,21 @@ async fn a_session_is_told_why_something_cannot_be_followed() {
 }
 
 #[tokio::test]
+async fn what_is_excluded_cannot_be_followed_through_a_template() {
+    let excluding = "aggregation: { resources: [{ workload: fake, exclude: [\"memo://notes/secret*\"] }] }";
+    for server in ERAS {
+        for client in ERAS {
+            let config = on_a_pipe(server).section(excluding);
+            let mut client = StdioFollower::start(Proxy::new(&config), client).await;
+            assert_eq!(client.follow(&["memo://notes/secret-1", GREETING]).await, [GREETING]);
+        }
+    }
+    let mut client = StdioFollower::start(Proxy::new(&on_a_pipe(false).section(excluding)), false).await;
+    let refused = subscribe(&mut client, "memo://notes/secret-1").await;
+    assert_eq!(refused.error_code(), -32602, "{}", refused.raw);
+}
+
+#[tokio::test]
 async fn the_view_of_a_server_without_subscriptions_has_no_such_method() {
     let deaf = fake_backend(["--era", era(false), "--resources", "--no-subscribe"]);
     let config = Config::new().server("deaf", &deaf).section("sessionInit: {preset: passthrough}");

@@ -74,7 +74,8 @@ fn read_entries(reader: &ValueReader, listed: Listed, named: &mut Vec<NamedWorkl
         let read_patterns = |patterns: &ValueReader| patterns.list(ValueReader::word);
         let mut entry = WorkloadItems {
             workload: String::new(),
-            filter: fields.read("filter", read_patterns),
+            filter: fields
+                .read("filter", |patterns| read_patterns(patterns).and_then(|found| not_empty(patterns, found))),
             exclude: fields.read("exclude", read_patterns).unwrap_or_default(),
             exclude_all: fields.read("excludeAll", ValueReader::boolean).unwrap_or(false),
             overrides: fields.read("overrides", |reader| read_overrides(reader, listed)).unwrap_or_default(),
@@ -89,6 +90,18 @@ fn read_entries(reader: &ValueReader, listed: Listed, named: &mut Vec<NamedWorkl
         }
         Some(entry)
     })
+}
+
+/// An empty filter may mean that everything is published, or nothing.
+fn not_empty(reader: &ValueReader, patterns: Vec<String>) -> Option<Vec<String>> {
+    if patterns.is_empty() {
+        let problem = reader.problem("the list is empty");
+        reader.report(
+            problem.hint("leave `filter` out to publish everything, or write `excludeAll: true` to publish nothing"),
+        );
+        return None;
+    }
+    Some(patterns)
 }
 
 fn read_overrides(reader: &ValueReader, listed: Listed) -> Option<IndexMap<String, Map<String, Value>>> {
@@ -204,12 +217,24 @@ mod tests {
                 "7:15 `aggregation.prompts[0].workload`: there is no server or extension `notse` (did you mean `notes`?)",
             ]
         );
-        let found = errors("aggregation:\n  resources:\n  - workload: github\n  - workload: github\n  - filter: []\n");
+        let found = errors("aggregation:\n  resources:\n  - workload: github\n  - workload: github\n  - exclude: []\n");
         assert_eq!(
             found,
             [
                 "4:15 `aggregation.resources[1].workload`: duplicate entry for this workload",
                 "5:5 `aggregation.resources[2]`: missing key `workload` (name of a server or extension)",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_empty_filter_is_refused_because_it_may_mean_all_or_nothing() {
+        let found = errors("aggregation:\n  tools:\n  - workload: github\n    filter: []\n");
+        assert_eq!(
+            found,
+            [
+                "4:13 `aggregation.tools[0].filter`: the list is empty (leave `filter` out to publish everything, or write \
+              `excludeAll: true` to publish nothing)"
             ]
         );
     }
