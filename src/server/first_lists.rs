@@ -31,7 +31,7 @@ impl Server {
         &self,
         client: &Client,
         message: &Request,
-        cancel: &CancellationToken,
+        cancel: &Cancellation,
     ) -> Option<Result<Arc<Surface>, RpcError>> {
         let surface = match self.surface(client).await {
             Ok(surface) => surface,

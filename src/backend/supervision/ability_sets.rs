@@ -2,30 +2,29 @@
 //! one connection serves for all sets of abilities.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::current_lists::CurrentLists;
-use super::variants::{VariantLists, Variants};
+use super::variants::{FollowedVariant, Variants};
 use crate::backend::connection::Connection;
 use crate::model::{Abilities, ClientProfile, Era, ItemKind, Lists};
 
 /// The lists of a connection for each set of abilities.
 #[derive(Default)]
-pub(super) struct AbilitySets(HashMap<Abilities, AbilitySet>);
+pub(super) struct AbilitySets<'a>(HashMap<Abilities, AbilitySet<'a>>);
 
-struct AbilitySet {
+struct AbilitySet<'a> {
     lists: CurrentLists,
     /// The age of the lists, once there are any.
-    followed: Option<Arc<VariantLists>>,
+    followed: Option<FollowedVariant<'a>>,
 }
 
-impl AbilitySets {
+impl<'a> AbilitySets<'a> {
     /// Lists items of these kinds for each set that clients have had so far, and all items for a new one. `base` is what
     /// clients see that cannot be asked anything.
     pub(super) async fn list(
         &mut self,
-        variants: &Variants,
+        variants: &'a Variants,
         connection: &Connection,
         base: &Lists,
         kinds: &[ItemKind],
@@ -61,7 +60,7 @@ impl AbilitySets {
     }
 }
 
-impl AbilitySet {
+impl AbilitySet<'_> {
     fn new(abilities: Abilities) -> Self {
         AbilitySet { lists: CurrentLists::of(abilities), followed: None }
     }

@@ -50,6 +50,11 @@ impl Freshness {
         self.listings.send_modify(|count| *count += 1);
     }
 
+    /// Changes with every listing.
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.listings.subscribe()
+    }
+
     /// Has a list made again if its TTL has passed, by who follows these signals, and waits for it.
     pub(super) async fn refresh(&self, kind: ItemKind, signals: &Signals) {
         let mut listings = self.listings.subscribe();

@@ -243,7 +243,9 @@ impl SideConnections {
             _ => MAX_SHARED_BY_ONE,
         };
         match counted >= max && !self.evict(connections, of_person) {
-            true => Err(format!("{max} connections for clients with other capabilities are in use for this user: wait until one of their calls has ended, or set `scope: session`")),
+            true => Err(format!(
+                "{max} connections for clients with other capabilities are in use for this user: wait until one of their calls has ended, or set `scope: session`"
+            )),
             false => Ok(()),
         }
     }

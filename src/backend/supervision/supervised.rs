@@ -229,7 +229,13 @@ impl SupervisedServer {
             ListSource::Followed(variant) => variant.freshness.refresh(kind, &variant.signals).await,
             ListSource::Unfollowed(profile) => {
                 if let Some(main) = self.live_connection(None).filter(|main| !main.is_stateless()) {
-                    let key = SideKey { owner: None, abilities: profile.abilities.shared(), era: profile.era };
+                    let key = match profile.era {
+                        Era::Session => {
+                            SideKey { owner: None, abilities: profile.abilities.shared(), era: profile.era }
+                        }
+                        // One connection lists for all of them.
+                        Era::Stateless => SideKey::STATELESS,
+                    };
                     self.side_connections.follow_again(&key, main.signals());
                 }
             }

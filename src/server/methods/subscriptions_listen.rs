@@ -8,7 +8,7 @@ use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
 use super::{MethodOutcome, capabilities, context, resources_subscribe, tasks};
-use crate::backend::{CallError, Cancellation};
+use crate::backend::Cancellation;
 use crate::json::{Object, RawRef};
 use crate::server::Server;
 use crate::server::client::list_changes::ListChanges;
