@@ -28,6 +28,9 @@ pub(super) struct SourceArgs {
     /// Add a server: NAME="COMMAND ARGS" or NAME=URL; repeatable
     #[arg(long = "server", value_name = "NAME=TARGET", help_heading = HEADING)]
     servers: Vec<String>,
+    /// Set an environment variable for servers added with --server: NAME=VALUE; repeatable
+    #[arg(long = "env", value_name = "NAME=VALUE", requires = "servers", help_heading = HEADING)]
+    env: Vec<String>,
     /// Add an extension: a .star file, a folder or a glob; repeatable
     #[arg(long = "extension", value_name = "PATH", help_heading = HEADING)]
     extensions: Vec<String>,
@@ -46,7 +49,13 @@ pub(super) struct LoadedConfig {
 
 impl SourceArgs {
     pub(super) fn of_file(file: &Path) -> Self {
-        SourceArgs { config: Some(file.to_owned()), servers: Vec::new(), extensions: Vec::new(), script: None }
+        SourceArgs {
+            config: Some(file.to_owned()),
+            servers: Vec::new(),
+            env: Vec::new(),
+            extensions: Vec::new(),
+            script: None,
+        }
     }
 
     /// These options with a different session script.
@@ -54,6 +63,7 @@ impl SourceArgs {
         SourceArgs {
             config: self.config.clone(),
             servers: self.servers.clone(),
+            env: self.env.clone(),
             extensions: self.extensions.clone(),
             script: Some(script.to_owned()),
         }
@@ -81,7 +91,7 @@ impl SourceArgs {
     fn apply(&self, config: &mut Config, folder: &Path) -> Result<(), CommandFailure> {
         let mut problems = Vec::new();
         for argument in &self.servers {
-            let added = config::quick::server_from_argument(argument)
+            let added = config::quick::server_from_argument(argument, &self.env)
                 .and_then(|(name, server)| config.add_server(name, server));
             problems.extend(added.err());
         }

@@ -11,7 +11,7 @@ use super::sections::code_mode::read_code_mode;
 use super::sections::optimizer::read_optimizer;
 use super::sections::rate_limiting::read_rate_limiting;
 use super::sections::serve::read_serve;
-use super::sections::server::{ServerConfig, read_servers};
+use super::sections::server::{ServerConfig, read_inherited, read_servers};
 use super::sections::session_script::read_session_init;
 use super::sections::store::read_store;
 use super::sections::token::read_auth;
@@ -94,6 +94,11 @@ fn read_all_servers(fields: &mut Fields, config: &mut Config) {
     for reader in [mcp_servers, servers].into_iter().flatten() {
         config.servers.extend(read_servers(&reader, &config.folder).unwrap_or_default());
         method_clashes(&config.servers).into_iter().for_each(|problem| reader.report(problem));
+    }
+    if let Some(inherited) = fields.read("inheritEnv", read_inherited) {
+        for server in config.servers.values_mut() {
+            server.inherit_env.extend(inherited.iter().cloned());
+        }
     }
     if let Some(inputs) = inputs {
         let warning = Diagnostic::warning("`inputs` is ignored: the proxy cannot prompt for values").at(inputs.place());

@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_command_line_adds_to_a_config() {
         let mut config = Config::default_for(Path::new("/folder"));
-        let (name, server) = quick::server_from_argument("time=uvx mcp-server-time").unwrap();
+        let (name, server) = quick::server_from_argument("time=uvx mcp-server-time", &[]).unwrap();
         config.add_server(name.clone(), server.clone()).unwrap();
         assert_eq!(config.add_server(name, server).unwrap_err().message, "server `time` is already defined");
         config.add_extension("hello.star", Path::new("/elsewhere"));

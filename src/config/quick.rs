@@ -3,11 +3,12 @@
 use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
+use crate::model::Secret;
 
 use super::sections::server::{ServerConfig, TransportConfig, name_problem, url_problem};
 
-/// Parses `NAME=COMMAND` or `NAME=URL`.
-pub fn server_from_argument(argument: &str) -> Result<(String, ServerConfig), Diagnostic> {
+/// Parses `NAME=COMMAND` or `NAME=URL`. A command gets the variables of `env`, each written as `NAME=VALUE`.
+pub fn server_from_argument(argument: &str, env: &[String]) -> Result<(String, ServerConfig), Diagnostic> {
     let fail = |problem: &str| {
         Diagnostic::error(format!("`--server`: {problem}"))
             .hint("write `--server time=\"uvx mcp-server-time\"` or `--server docs=https://host/mcp`")
@@ -28,8 +29,19 @@ pub fn server_from_argument(argument: &str) -> Result<(String, ServerConfig), Di
     let Some(command) = words.next().filter(|command| !command.is_empty()) else {
         return Err(fail(&format!("missing command for `{name}`")));
     };
-    let transport = TransportConfig::Stdio { command, args: words.collect(), env: IndexMap::new(), cwd: None };
+    let env = env.iter().map(|variable| read_variable(variable)).collect::<Result<_, _>>()?;
+    let transport = TransportConfig::Stdio { command, args: words.collect(), env, cwd: None };
     Ok((name.to_owned(), ServerConfig::new(transport)))
+}
+
+fn read_variable(argument: &str) -> Result<(String, Secret), Diagnostic> {
+    match argument.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !argument.contains('\0') => {
+            Ok((name.to_owned(), Secret::new(value.to_owned())))
+        }
+        // The argument may contain a secret, so it is not shown.
+        _ => Err(Diagnostic::error("`--env`: expected NAME=VALUE").hint("write `--env API_KEY=\"$API_KEY\"`")),
+    }
 }
 
 /// Splits a command into words like a shell: at white space, with quotes and backslash escapes. `None` if a quote or an
@@ -71,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_command_is_taken_apart_as_a_shell_would() {
-        let (name, server) = server_from_argument(r#"a=run 'x y' "p\"q\n" b\ c --k=v ''"#).unwrap();
+        let (name, server) = server_from_argument(r#"a=run 'x y' "p\"q\n" b\ c --k=v ''"#, &[]).unwrap();
         let TransportConfig::Stdio { command, args, .. } = server.transport else { panic!("not a command") };
         assert_eq!((name.as_str(), command.as_str()), ("a", "run"));
         assert_eq!(args, ["x y", r#"p"q\n"#, "b c", "--k=v", ""]);
@@ -79,7 +91,7 @@ mod tests {
 
     #[test]
     fn an_address_is_an_http_server() {
-        let (name, server) = server_from_argument("docs=https://host/mcp?a=b").unwrap();
+        let (name, server) = server_from_argument("docs=https://host/mcp?a=b", &[]).unwrap();
         assert_eq!(name, "docs");
         assert!(matches!(server.transport, TransportConfig::Http { url, .. } if url == "https://host/mcp?a=b"));
     }
@@ -87,7 +99,7 @@ mod tests {
     #[test]
     fn what_cannot_be_understood_shows_the_right_form() {
         for wrong in ["uvx", "=uvx", "a=", "a='x", "a/b=uvx", "a=https://", "a=''"] {
-            let error = server_from_argument(wrong).unwrap_err();
+            let error = server_from_argument(wrong, &[]).unwrap_err();
             assert!(error.hint.unwrap().contains("--server time="), "{wrong}");
         }
     }

@@ -55,7 +55,7 @@ pub async fn run(reach: &HostIo, allowed: &[String], folder: &Folder, command: &
     let timeout = Duration::try_from_secs_f64(command.timeout).map_err(|_| "`timeout` must be above 0".to_owned())?;
     let program = find(&command.command, reach.variable("PATH").unwrap_or_default(), folder)
         .ok_or_else(|| format!("command `{}` not found", command.command))?;
-    let mut environment = base_environment(reach.variables.iter().cloned());
+    let mut environment = base_environment(reach.variables.iter().cloned(), |_| false);
     environment.retain(|(name, _)| command.env.iter().all(|(own, _)| own != name));
     environment.extend(command.env.iter().cloned());
     environment.push((DESCENDANT_MARK.to_owned(), uuid::Uuid::new_v4().to_string()));

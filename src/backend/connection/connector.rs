@@ -178,7 +178,9 @@ impl Connector {
         let TransportConfig::Stdio { command, args, env, cwd } = &self.server.transport else {
             return Err("no `command` is configured".to_owned());
         };
-        let mut variables = base_environment(self.environment.variables.iter().cloned());
+        let mut variables = base_environment(self.environment.variables.iter().cloned(), |name| {
+            self.server.inherit_env.iter().any(|pattern| pattern.matches(name))
+        });
         variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };

@@ -11,12 +11,14 @@ use indexmap::IndexMap;
 use crate::diagnostic::Location;
 use crate::model::{MethodPattern, Secret};
 
-pub(crate) use read::read_servers;
+pub(crate) use read::{read_inherited, read_servers};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
     pub transport: TransportConfig,
     pub disabled: bool,
+    /// The variables of the proxy's own environment that its process gets in addition to the base environment.
+    pub inherit_env: Vec<glob::Pattern>,
     /// Timeout of a request; restarted by progress notifications.
     pub timeout: Duration,
     /// Timeout of a request regardless of progress.
@@ -53,6 +55,7 @@ impl ServerConfig {
         ServerConfig {
             transport,
             disabled: false,
+            inherit_env: Vec::new(),
             timeout: Duration::from_secs(10 * 60),
             max_timeout: Duration::from_secs(60 * 60),
             start_timeout: Duration::from_secs(30),

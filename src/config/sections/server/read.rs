@@ -30,6 +30,7 @@ fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
     let mut server = ServerConfig::new(transport.unwrap_or_else(unreadable));
     server.place = Some(reader.place());
     fields.set(&mut server.disabled, "disabled", ValueReader::boolean);
+    read_inherit_env(&mut fields, &mut server);
     read_timeouts(&mut fields, &mut server);
     fields.set(&mut server.start_timeout, "startTimeout", ValueReader::timeout);
     fields.set(&mut server.required, "required", ValueReader::boolean);
@@ -55,6 +56,22 @@ fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
     fields.planned(&["forwardHeaders"]);
     fields.finish();
     Some(server)
+}
+
+/// Names of environment variables, or globs.
+pub(crate) fn read_inherited(reader: &ValueReader) -> Option<Vec<glob::Pattern>> {
+    reader.list(|name| match glob::Pattern::new(&name.word()?) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => name.fail(&format!("invalid glob: {error}")),
+    })
+}
+
+fn read_inherit_env(fields: &mut Fields, server: &mut ServerConfig) {
+    let Some(reader) = fields.get("inheritEnv") else { return };
+    server.inherit_env = read_inherited(&reader).unwrap_or_default();
+    if matches!(server.transport, TransportConfig::Http { .. }) {
+        reader.report(reader.problem("requires `command`: the proxy does not start a server with `url`"));
+    }
 }
 
 /// Without `scope: session` nobody has a connection of their own, and the key would do nothing.
