@@ -47,6 +47,24 @@ fn every_dependency_has_an_allowed_licence() {
 }
 
 #[test]
+fn the_notices_of_a_release_name_every_linked_package_with_its_licence_text() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = folder.join(format!("target/notices-{}.txt", std::process::id()));
+    let written = Command::new("python3").arg(folder.join(".ci/notices")).arg(&file).output().expect("python3 runs");
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    let _ = std::fs::remove_file(&file);
+    let (list, texts) = text.split_once(&"-".repeat(80)).expect("a list and texts");
+    for linked in ["tokio 1.", "starlark 0.14.2 (Apache-2.0)", "rusqlite ", "jsonschema "] {
+        assert!(list.lines().any(|line| line.starts_with(linked)), "{linked} is missing: {list}");
+    }
+    // Tests and build scripts are not distributed.
+    assert!(!list.contains("\nproptest ") && !list.contains("\ncc 1."), "{list}");
+    assert!(texts.contains("Apache License") && texts.contains("Permission is hereby granted"), "no texts");
+    assert!(texts.lines().any(|line| line.starts_with("Of ") && line.contains("tokio 1.")), "no text of tokio");
+}
+
+#[test]
 fn every_dependency_comes_from_the_registry() {
     let elsewhere = packages().into_iter().filter(|package| {
         let source = package["source"].as_str();

@@ -76,7 +76,7 @@ pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
 }
 
 /// The diagnostic with its texts made harmless: they may quote what a server said.
-fn harmless(diagnostic: &Diagnostic) -> Diagnostic {
+pub(super) fn harmless(diagnostic: &Diagnostic) -> Diagnostic {
     let text = |text: &String| visible(text).into_owned();
     Diagnostic {
         message: text(&diagnostic.message),

@@ -11,6 +11,8 @@ mod protocol;
 mod worker;
 mod zygote;
 
-pub use parent::{ExitReason, ScriptEvent, ScriptRun, Workers, found_tool, no_such_tool};
+pub use parent::{
+    ExitReason, ScriptEvent, ScriptRun, WorkerMessage, WorkerMessages, Workers, found_tool, no_such_tool,
+};
 pub use protocol::{ARGUMENT, MAX_SOURCE, ScriptJob, ScriptResult, WorkerRequest};
 pub use zygote::run as run_zygote;

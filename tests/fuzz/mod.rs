@@ -7,9 +7,11 @@ mod framing;
 mod headers;
 mod json;
 mod messages;
+mod schemas;
 mod sealed;
 mod sse;
 mod templates;
+mod workers;
 
 use std::time::{Duration, Instant};
 

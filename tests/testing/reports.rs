@@ -42,7 +42,7 @@ async fn junit_is_well_formed_and_says_the_same() {
     let [failure, output] = &bad.children[..] else { panic!("{text}") };
     assert_eq!(failure.get("message"), "expected \"<2>\", got \"<1>\"");
     assert!(failure.text.contains("6 |     testing.eq(\"<1>\", \"<2>\")\n"), "{}", failure.text);
-    assert_eq!((output.name.as_str(), output.text.as_str()), ("system-out", "a < b & \"c\"\nsecond \u{fffd}"));
+    assert_eq!((output.name.as_str(), output.text.as_str()), ("system-out", "a < b & \"c\"\nsecond \\u{1}"));
     assert_eq!((b.children[0].get("name"), b.children[0].children[0].get("message")), ("(load)", "]]> no"));
     let unwritable = proxy.run(["test", "--junit", "no/such/folder.xml"]).await.expect(2);
     assert!(
@@ -50,6 +50,19 @@ async fn junit_is_well_formed_and_says_the_same() {
         "{}",
         unwritable.stderr
     );
+}
+
+#[tokio::test]
+async fn what_others_said_cannot_hide_in_a_report() {
+    let hostile = r#"a\u001b[2J\rb \u202elive"#;
+    let test = format!("def test_bad():\n    print(\"{hostile}\")\n    testing.eq(\"{hostile}\", \"\")\n");
+    let proxy = folder(&[("a_test.star", &test)]);
+    let report = proxy.run(["test", "--junit", "report.xml"]).await.expect(1).stdout;
+    let junit = std::fs::read_to_string(proxy.directory.path().join("report.xml")).expect("it was written");
+    for text in [report, junit] {
+        assert!(!text.contains(['\u{1b}', '\r', '\u{202e}']), "{text:?}");
+        assert!(text.contains("a\\u{1b}[2J\\u{d}b \\u{202e}live"), "{text:?}");
+    }
 }
 
 /// Just enough XML to read a report.

@@ -10,6 +10,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, table};
 use crate::config::{self, Config, SessionScript};
 use crate::diagnostic::Diagnostic;
+use crate::foreign_text::visible;
 use crate::host_io::HostIo;
 
 #[derive(Debug, Args)]
@@ -126,17 +127,20 @@ fn painted(text: &str, code: u8, colour: bool) -> String {
     if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
-/// The line of a test. For a failed test, also the error and the printed output.
+/// The line of a test. For a failed test, also the error and the printed output. Tests quote what servers and people say.
 fn render(ran: &TestResult, colour: bool) -> String {
+    let name = ran.name();
+    let name = output::one_line(&name);
     let Some(failure) = &ran.failure else {
-        return format!("{}    {}", painted("ok", 32, colour), ran.name());
+        return format!("{}    {name}", painted("ok", 32, colour));
     };
-    let mut text = format!("{}  {}\n{}", painted("FAIL", 31, colour), ran.name(), failure.render(colour));
+    let failure = output::harmless(failure).render(colour);
+    let mut text = format!("{}  {name}\n{failure}", painted("FAIL", 31, colour));
     if !ran.output.is_empty() {
         text.push_str("\nprinted:");
-        for line in ran.output.iter().flat_map(|output| output.lines()) {
+        for line in ran.output.iter().flat_map(|output| output.split('\n')) {
             text.push_str("\n  ");
-            text.push_str(line);
+            text.push_str(&visible(line));
         }
     }
     text.push('\n');

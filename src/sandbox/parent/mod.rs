@@ -4,6 +4,7 @@ mod account;
 mod exit_reason;
 mod job;
 mod mailbox;
+mod messages;
 mod permits;
 mod reader;
 mod result;
@@ -13,6 +14,7 @@ mod workers;
 
 pub use exit_reason::ExitReason;
 pub use mailbox::ScriptEvent;
+pub use messages::{WorkerMessage, WorkerMessages};
 pub use run::ScriptRun;
 pub use tools::{found_tool, no_such_tool};
 pub use workers::Workers;

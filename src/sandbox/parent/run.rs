@@ -31,7 +31,7 @@ impl ScriptRun {
         let mailbox = Arc::new(Mailbox::default());
         let deadline = Instant::now() + limits.timeout;
         let (read, write) = socket.into_split();
-        let reader = WorkerReader::new(process, read, Arc::clone(&mailbox), limits.clone());
+        let reader = WorkerReader::new(process, read, Arc::clone(&mailbox), limits);
         let reader = tokio::spawn(reader.run(tokio::time::Instant::from_std(deadline)));
         ScriptRun { mailbox, writer: tokio::sync::Mutex::new(write), reader, deadline, _permit: permit }
     }

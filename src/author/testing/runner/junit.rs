@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::report::{TestReport, TestResult, seconds};
+use crate::foreign_text::visible;
 
 /// Returns the report as an XML document.
 pub fn junit(report: &TestReport) -> String {
@@ -40,9 +41,10 @@ fn case(xml: &mut String, ran: &TestResult) {
     xml.push_str("    </testcase>\n");
 }
 
+/// Escapes what has a meaning in XML, and what people would not see in a report.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in visible(text).chars() {
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
@@ -50,7 +52,7 @@ fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\n' | '\t' => escaped.push(character),
             // XML 1.0 cannot represent these characters, not even escaped.
-            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
             other => escaped.push(other),
         }
     }

@@ -1,0 +1,129 @@
+use std::time::{Duration, Instant};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Map, Value, json};
+use starlark_mcp_proxy::json::Schema;
+
+use super::damage::damaged_text;
+use super::fuzz;
+
+/// The schemas that refer to each other.
+const SCHEMAS: usize = 12;
+/// A check has one second; compiling and a slow machine may take a few more.
+const MAX_TIME: Duration = Duration::from_secs(10);
+
+/// A keyword with a schema below it, for the same value or for a part of it.
+const KEYWORDS: [&str; 12] = [
+    "anyOf",
+    "allOf",
+    "oneOf",
+    "not",
+    "if",
+    "properties",
+    "items",
+    "prefixItems",
+    "additionalProperties",
+    "propertyNames",
+    "contains",
+    "unevaluatedProperties",
+];
+
+/// Where a reference leads: by pointer, by anchor, by the `$id` of a resource, or to the root.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Pointer,
+    Anchor,
+    Resource,
+    Root,
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    keyword: &'static str,
+    targets: Vec<(usize, Way)>,
+}
+
+fn rules() -> impl Strategy<Value = Vec<Vec<Rule>>> {
+    let ways = [Way::Pointer, Way::Pointer, Way::Pointer, Way::Anchor, Way::Resource, Way::Root];
+    let rule = (select(&KEYWORDS[..]), vec((0..SCHEMAS, select(ways.to_vec())), 1..4))
+        .prop_map(|(keyword, targets)| Rule { keyword, targets });
+    vec(vec(rule, 0..3), SCHEMAS)
+}
+
+fn schema(rules: &[Vec<Rule>]) -> Value {
+    let reference = |(target, way): &(usize, Way)| match way {
+        Way::Pointer => json!({"$ref": format!("#/$defs/s{target}")}),
+        Way::Anchor => json!({"$ref": format!("#a{target}")}),
+        Way::Resource => json!({"$ref": format!("http://x.test/s{target}")}),
+        Way::Root => json!({"$ref": "#"}),
+    };
+    let mut schemas = Map::new();
+    for (index, rules) in rules.iter().enumerate() {
+        let mut members = Map::new();
+        members.insert("$anchor".to_owned(), format!("a{index}").into());
+        if index % 6 == 5 {
+            members.insert("$id".to_owned(), format!("http://x.test/s{index}").into());
+        }
+        if index % 3 == 0 {
+            members.insert("type".to_owned(), json!(["object", "array", "string", "integer"][index % 4]));
+        }
+        for rule in rules {
+            let targets: Vec<Value> = rule.targets.iter().map(reference).collect();
+            let value = match rule.keyword {
+                "anyOf" | "allOf" | "oneOf" | "prefixItems" => Value::Array(targets),
+                "properties" => json!({"a": targets[0], "b": targets.last()}),
+                _ => targets[0].clone(),
+            };
+            members.insert(rule.keyword.to_owned(), value);
+        }
+        schemas.insert(format!("s{index}"), members.into());
+    }
+    json!({"$ref": "#/$defs/s0", "$defs": schemas})
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        (-2..5).prop_map(Value::from),
+        "[a-c]{0,3}".prop_map(Value::from)
+    ];
+    leaf.prop_recursive(6, 40, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            vec(("[a-c]", inner), 0..4).prop_map(|members| members.into_iter().collect::<Map<_, _>>().into()),
+        ]
+    })
+}
+
+/// Compiles and checks; both end in time, and a verdict is that of the library.
+fn check(schema: &Value, value: &Value) -> Result<(), TestCaseError> {
+    let started = Instant::now();
+    let Ok(compiled) = Schema::compile(schema) else {
+        prop_assert!(started.elapsed() < MAX_TIME, "compiling took {:?}: {}", started.elapsed(), schema);
+        return Ok(());
+    };
+    let checked = compiled.check(value).map_err(|mismatch| mismatch.to_string());
+    prop_assert!(started.elapsed() < MAX_TIME, "it took {:?}: {} {}", started.elapsed(), schema, value);
+    let is_undecided = checked.as_ref().is_err_and(|reason| reason.contains("simpler schema"));
+    if !is_undecided {
+        let library = jsonschema::validator_for(schema).expect("it was compiled");
+        prop_assert_eq!(checked.is_ok(), library.is_valid(value), "{} {} {:?}", schema, value, checked);
+    }
+    Ok(())
+}
+
+#[test]
+fn schemas_that_refer_to_each_other_are_checked_in_time() {
+    fuzz(&(rules(), value()), |(rules, value)| check(&schema(&rules), &value));
+}
+
+#[test]
+fn damaged_schemas_are_refused_or_checked_in_time() {
+    let input = (damaged_text(include_str!("../corpus/fuzz/schemas.txt")), value());
+    fuzz(&input, |(text, value)| match serde_json::from_str(&text) {
+        Ok(schema) if !starlark_mcp_proxy::json::too_deep(text.as_bytes()) => check(&schema, &value),
+        _ => Ok(()),
+    });
+}
