@@ -23,8 +23,9 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
     /// happens if the client cannot ask its user: `"accept"` and `"reject"` stand for an answer (`"reject"` for
     /// `"decline"`), `"error"` raises an error. Only while a call is handled.
     ///
-    /// Characters of `message` that nobody would see, such as those that reverse the direction of text, are shown as escapes
-    /// (`\u{202e}`).
+    /// Characters that nobody would see, such as those that reverse the direction of text, are shown as escapes
+    /// (`\u{202e}`) in `message` and in the titles, descriptions and defaults of `schema`. Choices and names of fields must
+    /// not contain them.
     ///
     /// The handler stops at this point and runs again from its top when the answer arrives. Its earlier effects are not
     /// repeated: calls to servers return the results that they returned the first time.
