@@ -18,7 +18,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
     match PATTERN.get_or_init(|| Regex::new(HIDDEN).ok()) {
         Some(pattern) => pattern.replace_all(text, |hidden: &Captures<'_>| hidden[0].escape_unicode().to_string()),
-        // Cannot happen, as the test shows. All of it is then escaped that is not ASCII.
+        // Cannot happen, as the test shows. Then everything that is not printable ASCII is escaped.
         None => text.escape_default().to_string().into(),
     }
 }

@@ -212,7 +212,18 @@ sessionInit:
     for meta, call in backends()["fake"].resources():
         publish_resource(meta.replace(uri = "published://" + meta.name), call)
 "#;
-    for (era, modern) in [("legacy", false), ("modern", true)] {
+    let wrapped = r#"
+sessionInit:
+  script: |
+    def reading(meta, call):
+        return lambda args: call({"uri": meta.uri})
+
+    for meta, call in backends()["fake"].resources():
+        publish_resource(meta.replace(uri = "published://" + meta.name), reading(meta, call))
+"#;
+    for (era, modern, script) in
+        [("legacy", false, script), ("modern", true, script), ("legacy", false, wrapped), ("modern", true, wrapped)]
+    {
         let mut client = Client::of(&config(era).section(script), modern).await;
         let listed = client.result("resources/list", json!({})).await;
         let uri = listed["resources"][0]["uri"].as_str().expect("a URI").to_owned();

@@ -21,7 +21,7 @@ pub use metadata::names::{MAX_NAME, is_plain_name};
 pub use publish::plan::{Handler, Plan, Published};
 pub use pure::regex::glob_matches;
 pub use pure::time::members as time_members;
-pub use run::{SessionScriptError, run_session_script, try_session_script, world};
+pub use run::{SessionScriptError, run_session_script, world};
 pub use session::hook::Hook;
 pub use session::other_hook::OtherHook;
 pub use session::settings::Settings;

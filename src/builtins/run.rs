@@ -8,7 +8,7 @@ use starlark::values::tuple::FrozenTupleRef;
 use starlark::values::{OwnedFrozenValue, ValueLike};
 
 use super::backends::BackendHandler;
-use super::effects::wrapper::FrozenWrapper;
+use super::effects::wrapper::is_unchecked;
 use super::metadata::Metadata;
 use super::session::World;
 use super::{Handler, Hook, OtherHook, Plan, Published, Settings, globals, presets};
@@ -37,20 +37,9 @@ pub struct SessionScriptError {
     pub personal: bool,
 }
 
-/// Runs a session script. Every error is a diagnostic with a position and, where possible, a hint.
+/// Runs a session script for one user. The error says whether the script read who the user is, so that it may succeed for
+/// another.
 pub fn run_session_script(
-    source: &Source,
-    root: &Path,
-    snapshot: Arc<Snapshot>,
-    settings: Arc<Settings>,
-    surface_key: SurfaceKey,
-    limits: &Limits,
-) -> Result<Plan, Diagnostic> {
-    try_session_script(source, root, snapshot, settings, surface_key, limits).map_err(|error| *error.diagnostic)
-}
-
-/// Runs a session script for somebody for whom it may fail. If it does, and has asked for whom it runs, the error says so.
-pub fn try_session_script(
     source: &Source,
     root: &Path,
     snapshot: Arc<Snapshot>,
@@ -158,9 +147,8 @@ fn take_published(collected: &OwnedFrozenValue, world: &Arc<World>, plan: &mut P
             let handler = match handler.downcast_ref::<BackendHandler>() {
                 Some(backend) => Handler::Backend(backend.target.clone()),
                 None => {
-                    let is_unchecked = handler.downcast_ref::<FrozenWrapper>().is_some_and(FrozenWrapper::is_unchecked);
                     let function = Function::new(collected.map(|_| *handler), world.clone());
-                    Handler::Script(if is_unchecked { function.unchecked() } else { function })
+                    Handler::Script(if is_unchecked(handler.to_value()) { function.unchecked() } else { function })
                 }
             };
             plan.of_mut(metadata.kind).push(Published {

@@ -21,6 +21,7 @@ use crate::json::{Object, Raw, check_unique_keys, raw};
 use crate::model::{ItemKind, Principal, RequestInfo};
 use crate::script::{Host, Journal, JournalCursor, JournalSnapshot};
 use crate::store::Store;
+use crate::surface::PublishedItem;
 
 /// The error of a call whose answers arrive after the session script was replaced.
 pub const POLICY_CHANGED: &str = "the policy changed while the question was open; call again";
@@ -56,7 +57,8 @@ impl Calls {
             return self.unlisted(request, call, &backend).await;
         }
         let entry = request.surface.find(call.kind, &call.key).ok_or(CallError::Unknown)?;
-        match &entry.handler {
+        let renamed = own_uri(entry, &call).map(|original| (Arc::clone(original), call.key.clone()));
+        let result = match &entry.handler {
             Handler::Backend(target) => {
                 let is_in_process = self.dispatcher.is_in_process(&target.backend);
                 if !entry.param_headers().is_empty() {
@@ -79,19 +81,22 @@ impl Calls {
                 if is_in_process {
                     let work = HandlerWork::Local(target.clone(), params.clone());
                     let run = HandlerRun::new(request, work, ItemCall { params, ..call });
-                    return Box::pin(self.handle(request, run)).await?.ok_or_else(nothing_ran);
+                    Box::pin(self.handle(request, run)).await?.ok_or_else(nothing_ran)?
+                } else {
+                    let (backend, method) = (&target.backend, call.kind.use_method().into());
+                    let forward = Forward { backend, method, params, accepts_task: call.accepts_task, timeout: None };
+                    self.forward(request, forward).await?
                 }
-                let (backend, method) = (&target.backend, call.kind.use_method().into());
-                let forward = Forward { backend, method, params, accepts_task: call.accepts_task, timeout: None };
-                let result = self.forward(request, forward).await?;
-                let is_renamed = call.kind == ItemKind::Resource && original != call.key;
-                Ok(if is_renamed { with_published_uri(result, original, &call.key) } else { result })
             }
             Handler::Script(function) => {
                 let run = HandlerRun::new(request, HandlerWork::Script(function.clone()), call);
-                self.handle(request, run).await?.ok_or_else(nothing_ran)
+                self.handle(request, run).await?.ok_or_else(nothing_ran)?
             }
-        }
+        };
+        Ok(match renamed {
+            Some((original, published)) => with_published_uri(result, &original, &published),
+            None => result,
+        })
     }
 
     /// Reads a resource that is not published, from the backend whose result linked to it.
@@ -223,6 +228,16 @@ impl Calls {
             failed(kind, format!("the handler of `{name}` did not finish: {error}"), None).map(Some)
         })
     }
+}
+
+/// The backend's own URI of a resource that the client reads by another one.
+fn own_uri<'a>(entry: &'a PublishedItem, call: &ItemCall) -> Option<&'a Arc<str>> {
+    let target = match &entry.handler {
+        Handler::Backend(target) => Some(target),
+        Handler::Script(_) => entry.origin.as_ref(),
+    };
+    let own = target.filter(|target| entry.kind == ItemKind::Resource && target.kind == ItemKind::Resource);
+    own.map(|target| &target.name).filter(|name| name.as_ref() != call.key)
 }
 
 /// Refuses arguments with duplicate keys.

@@ -1,5 +1,5 @@
 //! The peer of a backend call that a handler makes. It passes questions on to the handler's client, and progress and log
-//! messages as far as the handler wants it.
+//! messages as far as the handler wants them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

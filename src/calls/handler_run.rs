@@ -137,10 +137,10 @@ fn local(target: &ItemRef, params: &Raw, host: &RequestHost) -> Result<Raw, Call
 fn handler_arguments(entry: &PublishedItem, key: &str, arguments: Option<&RawRef>) -> Result<Raw, String> {
     match entry.kind {
         ItemKind::Tool if is_unchecked(entry) && has_object(arguments) => {
-            Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned))
+            Ok(arguments.unwrap_or(RawRef::EMPTY_OBJECT).to_owned())
         }
         ItemKind::Tool => checked_arguments(entry, arguments),
-        ItemKind::Prompt => Ok(arguments.map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)),
+        ItemKind::Prompt => Ok(arguments.unwrap_or(RawRef::EMPTY_OBJECT).to_owned()),
         ItemKind::Resource => Ok(crate::json::raw(&json!({ "uri": key }))),
         ItemKind::ResourceTemplate => {
             let mut values = json!({ "uri": key });
@@ -202,7 +202,10 @@ fn finished(
     match kind {
         ItemKind::Tool => {
             let result = shaped(returned, objects_only);
-            Ok(entry.map_or_else(|| crate::json::raw(&result), |entry| checked_output(entry, result.clone())))
+            Ok(match entry {
+                Some(entry) => checked_output(entry, &result),
+                None => crate::json::raw(&result),
+            })
         }
         ItemKind::Prompt => shaped_messages(returned).map(|result| crate::json::raw(&result)).map_err(fault),
         ItemKind::Resource | ItemKind::ResourceTemplate => {
@@ -212,7 +215,7 @@ fn finished(
 }
 
 /// Checks a result against the tool's output schema. A mismatch becomes an error result.
-fn checked_output(entry: &PublishedItem, result: Map<String, Value>) -> Raw {
+fn checked_output(entry: &PublishedItem, result: &Map<String, Value>) -> Raw {
     let is_error = result.get("isError") == Some(&Value::Bool(true));
     if let (false, Some(schema)) = (is_error, entry.output_schema()) {
         let tool = entry.definition.key();
@@ -225,7 +228,7 @@ fn checked_output(entry: &PublishedItem, result: Map<String, Value>) -> Raw {
             ));
         }
     }
-    crate::json::raw(&result)
+    crate::json::raw(result)
 }
 
 pub(super) fn malformed(error: ObjectError) -> CallError {

@@ -21,17 +21,24 @@ pub(super) struct RequestProgress {
 #[derive(Debug, Default)]
 struct State {
     last: Option<f64>,
+    /// The last value that the handler itself reported.
+    own: Option<f64>,
     /// How many calls of servers have begun whose progress is passed on.
     calls: usize,
 }
 
 impl RequestProgress {
-    /// Reports the handler's own progress.
+    /// Reports the handler's own progress. Where servers have already reported greater values, the report adds one to the
+    /// last value, and no total is known.
     pub(super) fn report(&self, peer: &dyn Peer, params: &RawRef) {
         let mut state = self.state.lock();
-        if let Some(value) = value(params).filter(|value| is_greater(*value, state.last)) {
+        let Some(value) = value(params).filter(|value| is_greater(*value, state.own)) else { return };
+        state.own = Some(value);
+        if is_greater(value, state.last) {
             state.last = Some(value);
             peer.progress(params);
+        } else {
+            state.count_up(peer, params);
         }
     }
 
@@ -41,6 +48,16 @@ impl RequestProgress {
             self.state.lock().calls += 1;
         }
         Arc::new(CallProgress { request: Arc::clone(self), is_relayed, last: Mutex::default() })
+    }
+}
+
+impl State {
+    /// Sends a report whose own value does not fit into the sequence.
+    fn count_up(&mut self, peer: &dyn Peer, params: &RawRef) {
+        let next = self.last.map_or(1.0, |last| last + 1.0);
+        let (true, Ok(object)) = (is_greater(next, self.last), Object::of(params)) else { return };
+        self.last = Some(next);
+        peer.progress(&object.edit().set("progress", &number(next)).remove("total").finish_raw());
     }
 }
 
@@ -56,13 +73,13 @@ pub(super) struct CallProgress {
 impl CallProgress {
     /// Passes progress on. The values of the only call so far are passed on as they are. As soon as a second call has
     /// begun, the values of one call are not those of the request: then every report adds one to the last value, and no
-    /// total is known.
+    /// total is known. A handler that reports its own progress knows best: from then on, nothing of servers is passed on.
     pub(super) fn relay(&self, peer: &dyn Peer, params: &RawRef) {
         let (true, Some(value)) = (self.is_relayed, value(params)) else { return };
         // Held while sending, so that the reports of concurrent calls leave in the order of their values.
         let mut state = self.request.state.lock();
         let mut last = self.last.lock();
-        if !is_greater(value, *last) {
+        if state.own.is_some() || !is_greater(value, *last) {
             return;
         }
         *last = Some(value);
@@ -73,10 +90,7 @@ impl CallProgress {
             }
             return;
         }
-        let next = state.last.map_or(1.0, |last| last + 1.0);
-        let (true, Ok(object)) = (is_greater(next, state.last), Object::of(params)) else { return };
-        state.last = Some(next);
-        peer.progress(&object.edit().set("progress", &number(next)).remove("total").finish_raw());
+        state.count_up(peer, params);
     }
 
     /// The call ended with a question of an extension. It will run again, which is not a second call.

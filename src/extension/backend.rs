@@ -76,9 +76,7 @@ impl ExtensionBackend {
         let key = object.string(kind.use_member()).unwrap_or_default();
         let item = self.find(kind, &key).ok_or_else(|| unknown(kind, &key))?.clone();
         let arguments = match item.kind {
-            ItemKind::Tool | ItemKind::Prompt => {
-                object.get("arguments").map_or_else(|| crate::json::raw(&json!({})), RawRef::to_owned)
-            }
+            ItemKind::Tool | ItemKind::Prompt => object.get("arguments").unwrap_or(RawRef::EMPTY_OBJECT).to_owned(),
             ItemKind::Resource | ItemKind::ResourceTemplate => item.resource_arguments(&key),
         };
         let host = extension_host(call, &self.view.name, &self.namespace);

@@ -36,12 +36,14 @@ impl CommonDelay {
     /// Waits for that long, on a thread of the runtime or with its handle entered.
     pub async fn elapsed(&self) {
         let over = Arc::new(Notify::new());
-        {
+        let is_first = {
             let mut state = self.0.state.lock();
             state.waits.push_back((Instant::now() + self.0.length, Arc::downgrade(&over)));
-            if !std::mem::replace(&mut state.ticking, true) {
-                tokio::spawn(Ticker(Some(Arc::downgrade(&self.0))).run());
-            }
+            !std::mem::replace(&mut state.ticking, true)
+        };
+        if is_first {
+            // Without the lock: if the runtime is ending, the ticker is dropped at once, which takes the lock.
+            tokio::spawn(Ticker(Some(Arc::downgrade(&self.0))).run());
         }
         over.notified().await;
     }
@@ -130,6 +132,16 @@ mod tests {
             });
             drop(runtime);
         }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(delay.elapsed());
+    }
+
+    #[test]
+    fn a_wait_that_finds_no_runtime_does_not_block_the_others() {
+        let delay = CommonDelay::new(Duration::from_millis(1));
+        let other = delay.clone();
+        let outcome = std::thread::spawn(move || futures::FutureExt::now_or_never(other.elapsed())).join();
+        assert!(outcome.is_err(), "there is nothing to wait on");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(delay.elapsed());
     }

@@ -59,6 +59,7 @@ mod stack;
 mod timeslice;
 mod wakeups;
 mod worker;
+mod worker_waker;
 
 pub use branches::Branches;
 pub use common_delay::CommonDelay;

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::common_delay::CommonDelay;
 use super::queue::JobQueue;
 use super::run_on_runtime::run_on_runtime;
-use super::wakeups;
+use super::wakeups::{self, WakeForJobs};
 use super::worker::{self, PoolWorker};
 
 /// A pool never starts more workers than this, even if all of them are stuck.
@@ -36,7 +36,7 @@ struct PoolInner {
     workers: Mutex<Vec<PoolWorker>>,
     /// How many workers there are while none is stuck.
     usual_workers: usize,
-    /// After which a job that no worker has started needs another worker.
+    /// How long a job may wait in the queue before another worker is considered.
     stuck: CommonDelay,
 }
 
@@ -64,8 +64,8 @@ impl Pool {
             });
         }));
         // The first worker is started at once, so that the caller learns if there can be none.
-        if !self.has_workers() || !wakeups::hold_back(self) {
-            self.wake_one()?;
+        if !self.has_workers() || !wakeups::hold_back(&self.0) {
+            self.0.wake_one()?;
         }
         loop {
             tokio::select! {
@@ -76,12 +76,8 @@ impl Pool {
             if self.0.queue.is_empty() {
                 return receiver.await.unwrap_or(Err(PoolError::Dropped));
             }
-            self.replace_stuck_workers()?;
+            self.0.replace_stuck_workers()?;
         }
-    }
-
-    pub(super) fn is(&self, other: &Pool) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub(super) fn workers(&self) -> MutexGuard<'_, Vec<PoolWorker>> {
@@ -91,33 +87,36 @@ impl Pool {
     fn has_workers(&self) -> bool {
         !self.workers().is_empty()
     }
+}
 
-    /// Wakes workers for this many queued jobs.
-    pub(super) fn wake_for(&self, jobs: usize) {
+impl WakeForJobs for PoolInner {
+    fn wake_for(&self, jobs: usize) {
         if let Err(error) = self.wake_one() {
             tracing::warn!(%error, "cannot start a worker for handlers");
         }
         if jobs > 1 {
-            self.workers().iter().for_each(PoolWorker::wake);
+            self.workers.lock().iter().for_each(PoolWorker::wake);
         }
     }
+}
 
+impl PoolInner {
     /// Wakes a worker for one queued job: an idle one, a new one, or the one with the fewest fibers.
     fn wake_one(&self) -> Result<(), PoolError> {
-        let mut workers = self.workers();
+        let mut workers = self.workers.lock();
         if let Some(idle) = workers.iter().find(|worker| worker.is_idle()) {
             idle.wake();
             return Ok(());
         }
-        if workers.len() < self.0.usual_workers {
-            match PoolWorker::start(Arc::clone(&self.0.queue), Handle::current()) {
+        if workers.len() < self.usual_workers {
+            match PoolWorker::start(Arc::clone(&self.queue), Handle::current()) {
                 Ok(worker) => {
                     workers.push(worker);
                     return Ok(());
                 }
                 // There is no worker to run the job, and it must not run after it was reported as failed.
                 Err(error) if workers.is_empty() => {
-                    self.0.queue.undo_push();
+                    self.queue.undo_push();
                     return Err(error.into());
                 }
                 Err(error) => tracing::warn!(%error, "cannot start another worker for handlers"),
@@ -132,9 +131,9 @@ impl Pool {
     /// Called when a queued job was not started in time. Adds a worker if every worker is stuck in an operation that
     /// cannot be suspended.
     fn replace_stuck_workers(&self) -> Result<(), PoolError> {
-        let mut workers = self.workers();
+        let mut workers = self.workers.lock();
         if workers.iter().all(PoolWorker::is_stuck) && workers.len() < MAX_WORKERS {
-            workers.push(PoolWorker::start(Arc::clone(&self.0.queue), Handle::current())?);
+            workers.push(PoolWorker::start(Arc::clone(&self.queue), Handle::current())?);
         }
         workers.iter().for_each(PoolWorker::wake);
         Ok(())

@@ -4,21 +4,25 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::thread::Thread;
 
 use tokio::runtime::Handle;
-
-use super::pool::Pool;
-use super::worker::WorkerWaker;
 
 /// A batch of this many jobs is not held back any longer.
 const MAX_BATCH: usize = 32;
 
+/// A pool whose workers are woken for queued jobs.
+pub(super) trait WakeForJobs: Send + Sync {
+    /// Wakes workers for this many queued jobs.
+    fn wake_for(&self, jobs: usize);
+}
+
 #[derive(Default)]
 struct HeldBack {
     /// Pools whose workers are to be woken, and for how many jobs.
-    pools: Vec<(Pool, usize)>,
-    /// Workers whose fibers can continue.
-    workers: Vec<Arc<WorkerWaker>>,
+    pools: Vec<(Arc<dyn WakeForJobs>, usize)>,
+    /// The threads of workers whose fibers can continue.
+    workers: Vec<Thread>,
     /// Whether a task of the runtime flushes. It runs after the tasks that are ready now, also if the runtime has so much
     /// to do that it does not park.
     scheduled: bool,
@@ -36,6 +40,8 @@ pub fn batch_wakeups() {
 
 /// Wakes the workers for everything that was held back on this thread since the last flush.
 pub fn flush_wakeups() {
+    // Whatever the pools hold back is flushed below, without a task for it.
+    let scheduled = with_held_back(|held| std::mem::replace(&mut held.scheduled, true));
     let pools = with_held_back(|held| std::mem::take(&mut held.pools));
     for (pool, jobs) in pools.into_iter().flatten() {
         pool.wake_for(jobs);
@@ -45,19 +51,21 @@ pub fn flush_wakeups() {
     for worker in workers.into_iter().flatten() {
         worker.unpark();
     }
+    with_held_back(|held| held.scheduled = scheduled.unwrap_or_default());
 }
 
 /// Holds the wake-up for one queued job back; false on threads that do not batch, where the caller must wake a worker.
-pub(super) fn hold_back(pool: &Pool) -> bool {
+pub(super) fn hold_back<P: WakeForJobs + 'static>(pool: &Arc<P>) -> bool {
     let jobs = with_held_back(|held| {
         held.schedule();
-        match held.pools.iter_mut().find(|(other, _)| other.is(pool)) {
+        let is_same = |other: &Arc<dyn WakeForJobs>| std::ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(pool));
+        match held.pools.iter_mut().find(|(other, _)| is_same(other)) {
             Some((_, jobs)) => {
                 *jobs += 1;
                 *jobs
             }
             None => {
-                held.pools.push((pool.clone(), 1));
+                held.pools.push((Arc::clone(pool) as Arc<dyn WakeForJobs>, 1));
                 1
             }
         }
@@ -70,11 +78,11 @@ pub(super) fn hold_back(pool: &Pool) -> bool {
 
 /// Holds the wake-up of a worker back, unless it has `already` been woken; false on threads that do not batch, where the
 /// caller must wake it.
-pub(super) fn hold_back_worker(worker: &Arc<WorkerWaker>, already: bool) -> bool {
+pub(super) fn hold_back_worker(worker: &Thread, already: bool) -> bool {
     with_held_back(|held| {
         if !already {
             held.schedule();
-            held.workers.push(Arc::clone(worker));
+            held.workers.push(worker.clone());
         }
     })
     .is_some()
@@ -90,8 +98,8 @@ impl HeldBack {
         if let (false, Ok(runtime)) = (self.scheduled, Handle::try_current()) {
             self.scheduled = true;
             runtime.spawn(async {
-                with_held_back(|held| held.scheduled = false);
                 flush_wakeups();
+                with_held_back(|held| held.scheduled = false);
             });
         }
     }

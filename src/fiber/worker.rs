@@ -5,8 +5,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -16,7 +15,8 @@ use tokio::sync::Notify;
 
 use super::coroutine::Fiber;
 use super::queue::JobQueue;
-use super::{run_on_runtime, timeslice, wakeups};
+use super::worker_waker::WorkerWaker;
+use super::{run_on_runtime, timeslice};
 
 /// The stack of the worker's own loop; fibers have their own.
 const LOOP_STACK: usize = 256 << 10;
@@ -127,45 +127,6 @@ fn run_fibers(runtime: &Handle, queue: &JobQueue, status: &Arc<WorkerStatus>) {
             woken.set(status.wake.notified());
         }
     }));
-}
-
-/// Wakes the thread of a worker. The runtime thread does so once for everything it has completed in one turn.
-pub(super) struct WorkerWaker {
-    thread: Thread,
-    woken: AtomicBool,
-}
-
-impl WorkerWaker {
-    /// Runs a future on this thread until it is ready.
-    fn block_on(future: impl Future<Output = ()>) {
-        let own = Arc::new(WorkerWaker { thread: std::thread::current(), woken: AtomicBool::new(false) });
-        let (waker, mut future) = (Waker::from(Arc::clone(&own)), pin!(future));
-        let mut context = Context::from_waker(&waker);
-        while future.as_mut().poll(&mut context).is_pending() {
-            while !own.woken.swap(false, Ordering::AcqRel) {
-                std::thread::park();
-            }
-        }
-    }
-
-    /// Wakes the thread if it sleeps.
-    pub(super) fn unpark(&self) {
-        self.thread.unpark();
-    }
-}
-
-impl Wake for WorkerWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        let already = self.woken.swap(true, Ordering::AcqRel);
-        // Only the thread that holds wake-ups back may rely on one that is held back.
-        if !wakeups::hold_back_worker(self, already) {
-            self.unpark();
-        }
-    }
 }
 
 /// A fiber that records in the status when it runs.

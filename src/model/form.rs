@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::foreign_text::visible;
 use crate::json::{Object, Raw, RawRef, Schema};
 
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
@@ -36,8 +37,37 @@ pub fn checked_form(schema: Map<String, Value>) -> Result<Value, String> {
     }
     let mut form = Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), json!(fields))]);
     form.extend(schema.into_iter().filter(|(key, _)| key == "required" || key == "$schema"));
-    let form = Value::Object(form);
+    let mut form = Value::Object(form);
+    write_hidden_out(&mut form, "")?;
     Schema::compile(&form).map(|_| form).map_err(|error| error.to_string())
+}
+
+/// Writes characters that nobody sees as escapes where a form has text for people. In names and choices, which are sent
+/// back as they are, they are refused. `key` is the member that the value belongs to.
+fn write_hidden_out(value: &mut Value, key: &str) -> Result<(), String> {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                refuse_hidden("name", name)?;
+                write_hidden_out(member, name)?;
+            }
+        }
+        Value::Array(items) => items.iter_mut().try_for_each(|item| write_hidden_out(item, key))?,
+        Value::String(text) => match key {
+            "title" | "description" | "default" | "enumNames" => *text = visible(text).into_owned(),
+            "enum" | "const" => refuse_hidden("choice", text)?,
+            _ => {}
+        },
+        _ => {}
+    }
+    Ok(())
+}
+
+fn refuse_hidden(what: &str, text: &str) -> Result<(), String> {
+    match visible(text) {
+        shown if shown == text => Ok(()),
+        shown => Err(format!("the {what} `{shown}` has characters that nobody would see")),
+    }
 }
 
 fn check_field(field: &Value) -> Result<(), String> {

@@ -44,9 +44,15 @@ impl ToolChecks {
         ToolChecks { input, output, changes_input, changes_output, withheld }
     }
 
-    /// Whether the published input schema is not the server's own, so that the server alone does not enforce it.
+    /// Whether the published input schema is not the server's own.
     pub fn changes_input(&self) -> bool {
         self.changes_input
+    }
+
+    /// Whether the proxy checks the arguments. Those of a tool that is forwarded as its server lists it are checked by the
+    /// server, which knows the schema.
+    pub fn applies(&self, is_forwarded: bool) -> bool {
+        !is_forwarded || self.changes_input
     }
 
     /// Why a schema is invalid; `None` if it is valid or absent.

@@ -12,6 +12,7 @@ mod run;
 pub use errors::failure::{Failed, Failure, FailureKind};
 pub use errors::report::{diagnose, message as error_message, place};
 pub use errors::script_error::{ScriptError, script_error};
+pub use guards::lost_write::possibly_lost_writes;
 pub use host::{
     CallOptions, Clock, Effects, Evaluator, Host, LogLevel, Mocks, Output, Questions, Relay, RequestScope, Stop,
 };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::builtins::{Plan, Settings, try_session_script};
+use crate::builtins::{Plan, Settings, run_session_script};
 use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::model::{BackendView, ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
 use crate::script::{Limits, LogLevel, LogLine, Source};
@@ -103,7 +103,11 @@ impl ScriptSource {
             [] | [_] => None,
             users => {
                 let names: Vec<String> = users.iter().map(|user| format!("`{}`", user.sub)).collect();
-                Some(format!("it failed for each of {}, whom `auth.tokens` names", names.join(", ")))
+                Some(format!(
+                    "it failed for each of {}: the first {} users of `auth.tokens`",
+                    names.join(", "),
+                    names.len()
+                ))
             }
         }
     }
@@ -114,7 +118,7 @@ impl ScriptSource {
     }
 
     fn try_for(&self, snapshot: &Arc<Snapshot>, key: SurfaceKey) -> Result<Surface, NoSurface> {
-        let plan = try_session_script(
+        let plan = run_session_script(
             &self.source,
             &self.root,
             Arc::clone(snapshot),

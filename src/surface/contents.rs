@@ -59,13 +59,10 @@ impl PublishedItem {
         self.template.get_or_init(|| UriTemplate::parse(self.definition.key())).as_ref()?.variables(uri)
     }
 
-    /// Whether the proxy checks the arguments of the tool. The arguments of a tool that is forwarded as its server lists it
-    /// are only checked by the server.
+    /// Whether the proxy checks the arguments of the tool.
     pub(crate) fn checks_arguments(&self) -> bool {
-        match &self.handler {
-            Handler::Script(_) => self.checks.is_some(),
-            Handler::Backend(_) => self.checks.as_ref().is_some_and(|checks| checks.changes_input()),
-        }
+        let is_forwarded = matches!(self.handler, Handler::Backend(_));
+        self.checks.as_ref().is_some_and(|checks| checks.applies(is_forwarded))
     }
 
     /// Checks the arguments of a tool against what was published.

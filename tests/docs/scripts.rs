@@ -79,6 +79,7 @@ pub fn run(source: &Source) -> Result<Plan, Diagnostic> {
         SurfaceKey::anonymous(),
         &Limits::SESSION_SCRIPT,
     )
+    .map_err(|error| *error.diagnostic)
 }
 
 #[test]

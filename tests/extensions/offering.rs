@@ -130,6 +130,7 @@ for meta, call in shop.tools():
     publish(meta.replace(name = shop.kind + "_" + meta.name), call)
 for meta, call in shop.resources():
     publish_resource(meta, lambda args, call = call: "wrapped: " + call(args)["contents"][0]["text"])
+    publish_resource(meta.replace(uri = "mall://hours"), call)
 instructions("%s %s %s" % (shop.info.name, shop.info.version, shop.status))
 "#;
     let world = world(&[("shop.star", EVERYTHING)]).file("policy.star", script);
@@ -141,6 +142,9 @@ instructions("%s %s %s" % (shop.info.name, shop.info.version, shop.status))
     assert_eq!(told["result"]["instructions"], "shop 1.2.3 ready");
     let read = proxy.client.request("resources/read", r#"{"uri":"shop://hours"}"#).await.value();
     assert_eq!(read["result"]["contents"][0]["text"], "wrapped: open at shop://hours");
+    let read = proxy.client.request("resources/read", r#"{"uri":"mall://hours"}"#).await.value();
+    assert_eq!(read["result"]["contents"][0]["text"], "open at shop://hours");
+    assert_eq!(read["result"]["contents"][0]["uri"], "mall://hours", "{read}");
 }
 
 #[tokio::test]

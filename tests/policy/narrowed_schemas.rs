@@ -59,6 +59,30 @@ async fn arguments_outside_the_published_schema_never_reach_the_server() {
 }
 
 #[tokio::test]
+async fn a_handler_that_checks_its_arguments_itself_gets_them_in_every_way() {
+    let script = r#"
+SCHEMA = {"type": "object", "properties": {"who": {"type": "string"}, "greeting": {"type": "string"}}, "required": ["who"]}
+
+def greet(args):
+    return {"greeted": args.get("name", "nobody")}
+
+tool = (metadata("plain", "", SCHEMA, {}), unchecked(greet))
+publish(*tool)
+publish(tool[0].replace(name = "remembered"), cached(tool[1], ttl = 60))
+publish(*bind((tool[0].replace(name = "bound"), tool[1]), greeting = "hi"))
+index = search_index([tool])
+loose = {"type": "object"}
+publish(metadata("call_tool", "", loose, {}), lambda args: index.call("plain", args))
+publish(metadata("run", "", loose, {}), lambda args: run_script("return call_tool('plain', data)", index, data = args))
+"#;
+    let mut proxy = serving(&[FILES], script).await;
+    for way in ["plain", "remembered", "bound", "call_tool", "run"] {
+        let answer = proxy.client.call(way, r#"{"name":"ann"}"#).await.value();
+        assert_eq!(answer["result"]["content"][0]["text"], r#"{"greeted":"ann"}"#, "{way}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_tool_that_is_published_as_its_server_lists_it_keeps_every_byte() {
     let mut proxy = serving(&[FILES, OTHER], SCRIPT).await;
     // It does not match the server's own schema, and keys occur twice: both are the server's business.

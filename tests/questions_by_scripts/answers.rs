@@ -112,6 +112,40 @@ show("ask", ask)
 }
 
 #[tokio::test]
+async fn characters_that_nobody_sees_are_written_out_in_a_form_or_refused() {
+    let script = r#"
+def ask(args):
+    form = {"type": "object", "properties": {
+        "file": {"type": "string", "title": args["text"], "description": args["text"], "default": args["text"]},
+        "day": {"type": "string", "oneOf": [{"const": "mon", "title": args["text"]}]},
+    }}
+    return elicit("?", form, when_unavailable = "error").action
+def choose(args):
+    form = {"type": "object", "properties": {"file": {"type": "string", "enum": ["a", args["text"]]}}}
+    return elicit("?", form, when_unavailable = "error").action
+def name(args):
+    form = {"type": "object", "properties": {args["text"]: {"type": "string"}}}
+    return elicit("?", form, when_unavailable = "error").action
+show("ask", ask)
+show("choose", choose)
+show("name", name)
+"#;
+    let mut client = client(script, true).await;
+    let hidden = json!({"text": "safe\u{202e}txt.exe"});
+    let (questions, _) = client.converse("ask", hidden.clone(), accept()).await;
+    let fields = &questions[0]["params"]["requestedSchema"]["properties"];
+    let seen = r"safe\u{202e}txt.exe";
+    let file = &fields["file"];
+    assert_eq!([&file["title"], &file["description"], &file["default"]], [seen, seen, seen], "{fields}");
+    assert_eq!(fields["day"]["oneOf"][0], json!({"const": "mon", "title": seen}), "{fields}");
+    for tool in ["choose", "name"] {
+        let (questions, outcome) = client.converse(tool, hidden.clone(), accept()).await;
+        assert!(questions.is_empty(), "{tool}: {questions:?}");
+        assert!(text(&outcome).contains("has characters that nobody would see"), "{tool}: {outcome}");
+    }
+}
+
+#[tokio::test]
 async fn a_result_for_which_somebody_was_asked_is_not_remembered() {
     let script = r#"
 def ask(args):

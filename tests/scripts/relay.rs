@@ -124,16 +124,29 @@ def twice(args):
 def between(args):
     progress(10, 20, 'own')
     calls['echo']({})
-    calls['progress']({'n': 1})
+    calls['progress']({'n': 2})
+    progress(11, 20, 'own again')
+    return 'done'
+
+def late(args):
+    calls['progress']({'n': 2})
+    progress(1, 3, 'own')
+    progress(1, 3, 'nothing new')
+    calls['progress']({'n': 2})
+    progress(2, 3, 'own again')
     return 'done'
 
 publish(metadata('twice', '', {}, {}), twice)
 publish(metadata('between', '', {}, {}), between)
+publish(metadata('late', '', {}, {}), late)
 ";
     let up = |value: u32| json!({"progressToken": "t", "progress": value});
     told_to_both(script, "twice", "{}", &[step(1, 2), step(2, 2), up(3), up(4)]).await;
-    let own = json!({"progressToken": "t", "progress": 10.0, "total": 20.0, "message": "own"});
-    told_to_both(script, "between", "{}", &[own, bare(&json!(11), "step 1")]).await;
+    let own =
+        |value: f64, message: &str| json!({"progressToken": "t", "progress": value, "total": 20.0, "message": message});
+    told_to_both(script, "between", "{}", &[own(10.0, "own"), own(11.0, "own again")]).await;
+    let late = [step(1, 2), step(2, 2), bare(&json!(3), "own"), bare(&json!(4), "own again")];
+    told_to_both(script, "late", "{}", &late).await;
 }
 
 #[tokio::test]

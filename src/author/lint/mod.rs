@@ -17,7 +17,7 @@ pub use role::{Role, is_library, is_test};
 
 use self::load_graph::LoadGraph;
 use crate::diagnostic::Diagnostic;
-use crate::script::{Failure, Source, on_big_stack, parse};
+use crate::script::{Failure, Source, on_big_stack, parse, possibly_lost_writes};
 
 /// Checks a script and the files it loads, each file once.
 pub fn with_loads(source: &Source, role: Role, root: Option<&Path>) -> Vec<Diagnostic> {
@@ -66,6 +66,7 @@ fn check_file(
     };
     let mut problems = starlark_lints::lint(module, role);
     problems.extend(shadowed_builtins::lint(module, source, role));
+    problems.extend(possibly_lost_writes(module, source));
     // The type checker needs all names to be defined.
     let mut interface = Interface::empty();
     if !problems.iter().any(Diagnostic::is_error) {

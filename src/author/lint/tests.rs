@@ -36,6 +36,7 @@ fn every_rule_finds_what_it_is_for() {
         ("passthrough\n", "1:1 ident-as-statement"),
         ("x = {\"a\": 1, \"a\": 2}\n", "1:6 duplicate-key"),
         ("def f(x: int) -> str:\n    return x\n", "2:5 type"),
+        ("def f(item):\n    item.meta[\"x\"] = 1\n", "2:5 lost-write"),
         ("for m, c in []:\n    publish(m, lambda args: c(args))\n", "2:29 loop-capture"),
     ] {
         assert_eq!(session(text), [expected], "{text}");

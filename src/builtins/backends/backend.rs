@@ -123,9 +123,8 @@ pub(crate) fn offered(view: &BackendView, kind: ItemKind) -> impl Iterator<Item 
 
 #[starlark_module]
 pub fn register_backends(builder: &mut GlobalsBuilder) {
-    /// Returns all backends: a dict from name to `BackendValue`, in the order of the config; one whose lists came
-    /// after clients had seen the others is behind them. It includes backends that are down;
-    /// see `.status` and `.error`.
+    /// Returns all backends: a dict from name to `Backend`, in the order of the config, except that a server whose lists
+    /// arrive late comes after the others. It includes backends that are down; see `.status` and `.error`.
     fn backends<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let world = World::of(eval)?;
         let entries =

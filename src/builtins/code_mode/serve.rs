@@ -71,9 +71,9 @@ pub(crate) fn serve<'v>(
     }
 }
 
-/// Calls a tool for the script, with a time limit that covers everything its handler does. Log messages of servers are for
-/// the script's author, who is a model, and stay here. Failures become error results
-/// unless they end the run.
+/// Calls a tool for the script, with a time limit that covers everything its handler does. Progress of servers reaches the
+/// client; their log messages do not, because the client did not choose these calls. Failures become error results unless
+/// they end the run.
 fn call_for_script<'v>(
     name: &str,
     arguments: &RawRef,

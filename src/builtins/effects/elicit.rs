@@ -24,8 +24,9 @@ pub fn register_elicit(builder: &mut GlobalsBuilder) {
     /// `"decline"`), `"error"` raises an error. In `on_other_request` nobody can be asked, and this is an error. Only while a
     /// call is handled.
     ///
-    /// Characters of `message` that nobody would see, such as those that reverse the direction of text, are shown as escapes
-    /// (`\u{202e}`).
+    /// Characters that nobody would see, such as those that reverse the direction of text, are shown as escapes
+    /// (`\u{202e}`) in `message` and in the titles, descriptions and defaults of `schema`. Choices and names of fields must
+    /// not contain them.
     ///
     /// The handler stops at this point and runs again from its top when the answer arrives. Its earlier effects are not
     /// repeated: calls to servers return the results that they returned the first time.

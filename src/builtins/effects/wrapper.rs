@@ -22,7 +22,8 @@ use crate::script::{Context, script_error};
 pub struct WrapperGen<V: ValueLifetimeless> {
     /// The wrapped handler.
     handler: V,
-    /// For [`Behaviour::Bind`] the dict of bound arguments; for [`Behaviour::ResultCache`] the key function, or None; else None.
+    /// For [`Behaviour::Bind`] the dict of bound arguments; for [`Behaviour::ResultCache`] the key function, or None; else
+    /// None.
     operand: V,
     #[freeze(identity)]
     behaviour: Behaviour,
@@ -55,11 +56,16 @@ impl<'v> Wrapper<'v> {
     }
 }
 
-impl FrozenWrapper {
-    /// Whether the handler checks its arguments itself.
-    pub(crate) fn is_unchecked(&self) -> bool {
-        matches!(self.behaviour, Behaviour::Unchecked)
+/// Whether the handler of a tool checks its arguments itself: it is `unchecked()`, or wraps what is.
+pub(crate) fn is_unchecked(handler: Value<'_>) -> bool {
+    let mut inner = Wrapper::from_value(handler);
+    while let Some(wrapper) = inner {
+        if matches!(wrapper.behaviour, Behaviour::Unchecked) {
+            return true;
+        }
+        inner = Wrapper::from_value(wrapper.handler);
     }
+    false
 }
 
 impl<V: ValueLifetimeless> fmt::Display for WrapperGen<V> {

@@ -19,6 +19,11 @@ pub(crate) fn register_re(builder: &mut GlobalsBuilder) {
     builder.namespace("re", members);
 }
 
+/// The text of a group; empty if it did not participate.
+fn group<'t>(captures: &Captures<'t>, index: usize) -> &'t str {
+    captures.get(index).map_or("", |group| group.as_str())
+}
+
 /// Regular expressions. Matching takes time linear in the text, so there are no back-references and no look-around.
 #[starlark_module]
 fn members(builder: &mut GlobalsBuilder) {
@@ -42,8 +47,6 @@ fn members(builder: &mut GlobalsBuilder) {
     fn find_all<'v>(pattern: &str, text: &str, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
         let (context, heap) = (Context::of(eval)?, eval.heap());
         let regex = compiled(pattern)?;
-        let group =
-            |captures: &Captures<'_>, index: usize| captures.get(index).map_or("", |group| group.as_str()).to_owned();
         let item = |captures: Captures<'_>| match regex.captures_len() {
             1 => heap.alloc(group(&captures, 0)),
             2 => heap.alloc(group(&captures, 1)),

@@ -7,6 +7,7 @@ use starlark::values::{Value, ValueLike};
 
 use super::handle::SearchHandle;
 use crate::builtins::backends::BackendHandler;
+use crate::builtins::effects::wrapper::is_unchecked;
 use crate::builtins::metadata::Metadata;
 use crate::builtins::session::{World, hook};
 use crate::json::Raw;
@@ -45,8 +46,7 @@ pub(crate) fn call_tool<'v>(
     }
     let checks = metadata.tool_checks(*handler, &World::of(eval)?.snapshot);
     let is_forwarded = handler.downcast_ref::<BackendHandler>().is_some();
-    // Servers check arguments themselves, by their own schemas.
-    if !is_forwarded || checks.changes_input() {
+    if checks.applies(is_forwarded) && !is_unchecked(*handler) {
         let ignored: &[String] = if is_forwarded { &[] } else { &metadata.bound };
         if let Err(reason) = checks.check_arguments(name, &json, ignored, &|| context.pause()) {
             return failed(&reason, eval);

@@ -51,7 +51,7 @@ impl SearchHandle {
         if self.shared.asks_a_model() && context.host.is_some() {
             return context.effect(kind, request, |_| Ok(Ok(raw(&run(self)))));
         }
-        Ok(Arc::new(context.wait(|| Ok(raw(&run(self))))?))
+        Ok(context.taken_over(context.wait(|| Ok(raw(&run(self))))?))
     }
 
     /// The best matches, best first, as the dicts that scripts get.

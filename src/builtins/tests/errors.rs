@@ -90,6 +90,7 @@ fn publish_belongs_to_the_session_script() {
             crate::model::SurfaceKey::anonymous(),
             &Limits::SESSION_SCRIPT,
         )
+        .map_err(|error| error.diagnostic)
     };
     let plan = run("load('//lib.star', 'add')\nadd()\n").unwrap();
     assert_eq!(names(&plan), ["a"]);

@@ -61,6 +61,23 @@ publish(metadata('dive', '', {}, {}), lambda args: attempt(dive, 1))
 }
 
 #[test]
+fn what_a_handler_keeps_of_results_is_memory_of_its_own() {
+    let plan = run("
+meta, call = backends()['github'].tools()[0]
+publish(meta, lambda args: len([call({'a': 'x'}) for i in range(args['n'])]))
+")
+    .unwrap();
+    let text = format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, "x".repeat(3 << 20));
+    let host = Arc::new(Recorder { answer: Some(Box::leak(text.into_boxed_str())), ..Recorder::default() });
+    assert_eq!(call(&plan, "search", r#"{"n":3}"#, &host, &short()).unwrap(), json!(3));
+    host.calls.lock().clear();
+    let failure = call(&plan, "search", r#"{"n":100}"#, &host, &short()).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Limit("memory"));
+    let calls = host.calls.lock().len();
+    assert!((4..=5).contains(&calls), "it ends when its memory is used up, not after {calls} calls");
+}
+
+#[test]
 fn waiting_for_a_backend_is_not_computing() {
     let plan = run("
 meta, call = backends()['github'].tools()[0]

@@ -77,6 +77,7 @@ pub(super) fn run_with(
         SurfaceKey::anonymous(),
         limits,
     )
+    .map_err(|error| *error.diagnostic)
 }
 
 pub(super) fn run(script: &str) -> Result<Plan, Diagnostic> {

@@ -12,6 +12,7 @@ fn preset_with(name: &str, backends: Vec<Arc<BackendView>>, aggregation: Value) 
         crate::model::SurfaceKey::anonymous(),
         &Limits::SESSION_SCRIPT,
     )
+    .map_err(|error| *error.diagnostic)
 }
 
 fn default(backends: Vec<Arc<BackendView>>, aggregation: Value) -> Result<Plan, Diagnostic> {

@@ -14,8 +14,8 @@ use crate::host_io::{Statement, Wants, postgres};
 ///
 /// Numbers (`numeric` too) become numbers, dates and times ISO 8601 strings, `json` values, arrays lists, `uuid` and enums
 /// strings, `bytea` `{"base64": "..."}`, and NULL None. A database without a public address is reached only if `allowed_hosts`
-/// names its host (`localhost` for a Unix socket). `sslmode` in the connection string selects TLS and the check of the certificate, up to `verify-full`;
-/// `sslrootcert` names a file of root certificates in the extension's folder.
+/// names its host (`localhost` for a Unix socket). `sslmode` in the connection string selects TLS and the check of the
+/// certificate, up to `verify-full`; `sslrootcert` names a file of root certificates in the extension's folder.
 #[starlark_module]
 pub fn members(builder: &mut GlobalsBuilder) {
     /// Runs a statement and returns its rows as a list of dicts: `postgres.query(connection, "SELECT * FROM users WHERE id = $1", [7])`.

@@ -66,12 +66,16 @@ fn access(hosts: &Hosts, name: &str, port: u16) -> Result<HostAccess, String> {
     }
 }
 
-/// The first address of a host; unless the extension names the host, the first public one.
+/// An address of a host; unless the extension names the host, a public one.
 async fn resolve(name: &str, port: u16, is_named: bool) -> Result<IpAddr, String> {
     let found = tokio::net::lookup_host((name, port)).await;
-    let mut found = found.map_err(|error| format!("cannot resolve the host `{name}`: {error}"))?;
-    let first = found.find(|address| is_named || is_public(address.ip()));
-    first.map(|address| address.ip()).ok_or_else(|| not_public(name))
+    let found = found.map_err(|error| format!("cannot resolve the host `{name}`: {error}"))?;
+    chosen(found.map(|address| address.ip()), is_named).ok_or_else(|| not_public(name))
+}
+
+/// The same address in whatever order a name server lists them: each address has a connection pool of its own.
+fn chosen(addresses: impl Iterator<Item = IpAddr>, is_named: bool) -> Option<IpAddr> {
+    addresses.filter(|address| is_named || is_public(*address)).min()
 }
 
 #[cfg(test)]
@@ -105,6 +109,16 @@ mod tests {
         let bound = checked("host=1.1.1.1,8.8.8.8", None).await.unwrap();
         assert_eq!(bound, ["1.1.1.1".parse::<IpAddr>().unwrap(), "8.8.8.8".parse().unwrap()]);
         assert_eq!(checked("host=a.invalid hostaddr=1.1.1.1", None).await.unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_name_with_several_addresses_always_has_the_same_one() {
+        let listed: Vec<IpAddr> = ["9.9.9.9", "10.0.0.1", "1.1.1.1"].map(|text| text.parse().unwrap()).to_vec();
+        let turned: Vec<IpAddr> = listed.iter().rev().copied().collect();
+        for order in [listed, turned] {
+            assert_eq!(chosen(order.iter().copied(), false), "1.1.1.1".parse().ok());
+            assert_eq!(chosen(order.into_iter().filter(|address| !is_public(*address)), false), None);
+        }
     }
 
     #[tokio::test]

@@ -18,9 +18,9 @@ const STEPS_PER_CHECK: i32 = 10_000;
 /// Bytes of memory that SQLite may use for all statements of the process together.
 pub(super) const MAX_MEMORY: i64 = 256 << 20;
 /// Bytes of a text, a blob or a row.
-const MAX_VALUE: i32 = 16 << 20;
+pub(super) const MAX_VALUE: i32 = 16 << 20;
 /// Bytes of a statement.
-const MAX_SQL: i32 = 1 << 20;
+pub(super) const MAX_SQL: i32 = 1 << 20;
 /// Pragmas that concern more than their database: the whole process, or other folders.
 const FORBIDDEN_PRAGMAS: [&str; 4] =
     ["temp_store_directory", "data_store_directory", "hard_heap_limit", "soft_heap_limit"];

@@ -75,9 +75,16 @@ fn reason(error: &rusqlite::Error) -> String {
             "a statement must not leave its database: ATTACH, DETACH and load_extension() are not allowed".to_owned()
         }
         Some(ErrorCode::OutOfMemory) => {
-            format!("SQLite: the statements of the proxy may use {} MiB of memory together", guard::MAX_MEMORY >> 20)
+            let limit = guard::MAX_MEMORY >> 20;
+            format!(
+                "SQLite: the statements of the proxy may use {limit} MiB of memory together; read fewer rows at a time"
+            )
         }
-        Some(ErrorCode::TooBig) => format!("SQLite: {error}: a value may have 16 MiB, a statement 1 MiB"),
+        Some(ErrorCode::TooBig) => {
+            let (value, statement) = (guard::MAX_VALUE >> 20, guard::MAX_SQL >> 20);
+            let cure = "store a large value in parts, and pass values as `params`";
+            format!("SQLite: {error}: a value may have {value} MiB and a statement {statement} MiB; {cure}")
+        }
         _ => format!("SQLite: {error}"),
     }
 }

@@ -208,7 +208,7 @@ impl Walker {
     }
 }
 
-fn parameters(parameters: &[AstParameter]) -> impl Iterator<Item = String> {
+pub(super) fn parameters(parameters: &[AstParameter]) -> impl Iterator<Item = String> {
     parameters.iter().filter_map(|parameter| Parameter::ident(&parameter.node)).map(|name| name.node.ident.clone())
 }
 
@@ -219,7 +219,7 @@ fn targets(target: &AssignTarget, names: &mut Names) {
 }
 
 /// The names that a statement assigns in its own scope, without those of nested functions and comprehensions.
-fn assigned(statement: &AstStmt) -> Names {
+pub(super) fn assigned(statement: &AstStmt) -> Names {
     fn collect(statement: &AstStmt, names: &mut Names) {
         match &statement.node {
             Stmt::Assign(assignment) => targets(&assignment.lhs, names),

@@ -28,7 +28,7 @@ impl Context {
     ) -> starlark::Result<Arc<Raw>> {
         let host = self.require_host(kind)?;
         let Some(cursor) = self.cursor() else {
-            return self.wait(|| perform(host))?.map(Arc::new).map_err(script_error);
+            return self.wait(|| perform(host))?.map(|result| self.taken_over(result)).map_err(script_error);
         };
         match self.step(&cursor, kind, request)? {
             Step::Done(outcome) => outcome.map(|result| result.0).map_err(script_error),
@@ -62,7 +62,18 @@ impl Context {
         perform: impl FnOnce(&Host, Option<JournalCursor>) -> Result<Result<Raw, String>, Stop>,
     ) -> starlark::Result<Arc<Raw>> {
         let host = self.require_host(kind)?;
-        self.recorded_call(kind, request, |cursor| self.wait(|| perform(host, cursor)))
+        match self.cursor() {
+            Some(_) => self.recorded_call(kind, request, |cursor| self.wait(|| perform(host, cursor))),
+            None => self.wait(|| perform(host, None))?.map(|result| self.taken_over(result)).map_err(script_error),
+        }
+    }
+
+    /// A result that others made and nobody records, so that this run frees it.
+    pub fn taken_over(&self, result: Raw) -> Arc<Raw> {
+        if Arc::strong_count(&result) == 1 {
+            self.meter.take_over(result.get().len());
+        }
+        Arc::new(result)
     }
 
     /// Calls one of the script's own functions. Its effects are recorded separately until it has ended; then its result

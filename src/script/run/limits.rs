@@ -9,7 +9,7 @@ pub struct Limits {
     pub steps: u64,
     /// Computing time. Time spent waiting for a backend does not count.
     pub time: Duration,
-    /// Bytes of the Starlark heap.
+    /// Bytes that the run has allocated and not freed, whatever they are for.
     pub memory: usize,
     /// Frames of the call stack.
     pub stack: usize,

@@ -56,8 +56,8 @@ struct RunTotals {
     started: Cell<Option<Duration>>,
     waited: Cell<Duration>,
     checks: Cell<u64>,
-    /// Bytes that the run has allocated and not freed. Never negative: where a run frees what others allocated, such as the
-    /// result of a call, counting begins again at zero.
+    /// Bytes that the run has allocated or taken over, and not freed. Never negative: where a run frees what others
+    /// allocated, counting begins again at zero.
     allocated: Cell<isize>,
     limits: Limits,
     /// Why the whole run must end.
@@ -122,6 +122,12 @@ impl Meter {
         let result = act();
         memory::take();
         result
+    }
+
+    /// Counts memory that others allocated and that this run frees.
+    pub(super) fn take_over(&self, bytes: usize) {
+        let allocated = self.run.allocated.get().saturating_add_unsigned(bytes);
+        self.run.allocated.set(allocated);
     }
 
     /// The bytes that all branches of the run have allocated, as far as they have asked.

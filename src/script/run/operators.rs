@@ -1,5 +1,6 @@
 //! The operators `+`, `*` and `%` as functions: the engine computes a result of any size, so a result that would not fit
-//! into the memory of the run is refused before it is computed. `x *= y` is a statement of the engine's own, and stays.
+//! into the memory of the run is refused before it is computed. `x *= y` and `x %= y` are statements of the engine's own:
+//! they cannot be replaced, and are not checked before they run.
 
 use std::collections::HashMap;
 

@@ -20,8 +20,8 @@ use crate::script::{Host, Stop, script_error};
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 impl Context {
-    /// Runs something with a time limit, and passes at most `relay` of the messages of servers on. Returns None if the limit was exceeded; effects up to then have happened, so the
-    /// caller must record the section as a whole.
+    /// Runs something with a time limit, and passes at most `relay` of the messages of servers on. Returns None if the limit
+    /// was exceeded; effects up to then have happened, so the caller must record the section as a whole.
     pub fn with_timeout<'v, T>(
         &self,
         limit: Duration,
