@@ -73,10 +73,10 @@ async fn session(client: HttpClient) -> HttpClient {
 
 #[tokio::test]
 async fn a_link_is_nothing_to_other_sessions_and_principals() {
-    let auth = "auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}";
+    let auth = "auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}";
     let proxy = Proxy::new(&two("modern").section(auth)).http().await;
     let person = |token: &str| proxy.client().with_header("Authorization", &format!("Bearer {token}"));
-    let (mut one, mut other) = (session(person("secret-a")).await, session(person("secret-a")).await);
+    let (mut one, mut other) = (session(person("secret-token-of-a")).await, session(person("secret-token-of-a")).await);
     while one.request("tools/list", "{}").await.tool_names().len() < 2 {
         tokio::task::yield_now().await;
     }
@@ -86,7 +86,7 @@ async fn a_link_is_nothing_to_other_sessions_and_principals() {
     assert_eq!(text_of(&read), "the text of memo://hidden/2");
     assert_eq!(other.request("resources/read", &reading(uri)).await.error_code(), -32002);
 
-    let (mut ann, mut bob) = (person("secret-a"), person("secret-b"));
+    let (mut ann, mut bob) = (person("secret-token-of-a"), person("secret-token-of-b"));
     assert_eq!(ann.modern("resources/read", &reading(uri)).await.error_code(), -32602);
     ann.modern_call("raw", &linking(stateless)).await.result();
     let read = ann.modern("resources/read", &reading(stateless)).await.value();

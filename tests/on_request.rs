@@ -159,13 +159,13 @@ publish(metadata(\"any\", \"\", {}, {}), lambda args: None)
     let config = Config::new()
         .section("sessionInit: { scriptFile: policy.star }")
         .section("serve: { requestHeaders: [X-Team, x-absent] }")
-        .section("auth: { tokens: [{token: secret-a, sub: ann}] }");
+        .section("auth: { tokens: [{token: secret-token-of-a, sub: ann}] }");
     let proxy = Proxy::new(&config).file("policy.star", script).http().await;
     let call = message::call("any", "{}");
     let dressed = |request: HttpRequest| {
         request.header("X-Team", "red").header("X-Team", "blue").header("X-Other", "no").header("Cookie", "no")
     };
-    let mut client = proxy.client().with_header("Authorization", "Bearer secret-a");
+    let mut client = proxy.client().with_header("Authorization", "Bearer secret-token-of-a");
     client.initialize("2025-11-25").await.result();
     let legacy = client.send(&dressed(client.legacy(&message::request("7", "tools/call", &call)))).await;
     let modern = client.send(&dressed(HttpRequest::modern("8", "tools/call", &call))).await;

@@ -135,11 +135,11 @@ async fn a_cursor_that_the_proxy_did_not_make_for_this_list_is_refused() {
 #[tokio::test]
 async fn a_cursor_is_of_no_use_to_somebody_else() {
     let directory = TempDir::new();
-    let tokens = "auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}";
+    let tokens = "auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}";
     let config = config(&write_tools(&directory, &names(1500))).section(tokens);
     let proxy = Proxy::new(&config).http().await;
     let as_user = |token: &str| proxy.client().with_header("Authorization", &format!("Bearer {token}"));
-    let (mut ann, mut bob): (HttpClient, HttpClient) = (as_user("secret-a"), as_user("secret-b"));
+    let (mut ann, mut bob): (HttpClient, HttpClient) = (as_user("secret-token-of-a"), as_user("secret-token-of-b"));
     let first = ann.modern("tools/list", "{}").await.value();
     let params = json!({ "cursor": next(&first) }).to_string();
     assert_eq!(bob.modern("tools/list", &params).await.error_code(), -32602);

@@ -188,12 +188,12 @@ async fn only_a_living_session_is_served() {
 
 #[tokio::test]
 async fn another_users_session_does_not_exist() {
-    let config = Config::new()
-        .server("fake", &fake_backend(["--era", "legacy"]))
-        .section("auth: { tokens: [ { token: for-ann, sub: ann }, { token: for-bob, sub: bob } ] }");
+    let config = Config::new().server("fake", &fake_backend(["--era", "legacy"])).section(
+        "auth: { tokens: [ { token: token-for-ann-only, sub: ann }, { token: token-for-bob-only, sub: bob } ] }",
+    );
     let proxy = Proxy::new(&config).http().await;
-    let mut ann = proxy.client().with_header("Authorization", "Bearer for-ann");
-    let bob = proxy.client().with_header("Authorization", "Bearer for-bob");
+    let mut ann = proxy.client().with_header("Authorization", "Bearer token-for-ann-only");
+    let bob = proxy.client().with_header("Authorization", "Bearer token-for-bob-only");
     ann.initialize("2025-11-25").await.result();
     let ping = ann.legacy(&message::request("1", "ping", "{}"));
 

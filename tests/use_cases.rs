@@ -15,7 +15,7 @@ use crate::support::real_servers;
 use crate::support::temp_dir::TempDir;
 
 const TOKENS: &str = "auth: {tokens: [
-  {token: secret-a, sub: ann, groups: [staff, dev]}, {token: secret-g, sub: gus}]}";
+  {token: secret-token-of-a, sub: ann, groups: [staff, dev]}, {token: secret-token-of-g, sub: gus}]}";
 const NOTE: &str = "ask Ada: ada@example.org, card 4111 1111 1111 1111";
 
 /// Files and a clock, with this script; nothing where they cannot be installed.
@@ -107,7 +107,7 @@ async fn find_tool_says_what_there_is_for_this_user() {
     let proxy = world.http(include_str!("../scripts/company.star")).await;
     for modern in ERAS {
         let mut described = Vec::new();
-        for token in ["secret-a", "secret-g"] {
+        for token in ["secret-token-of-a", "secret-token-of-g"] {
             let mut person = Person::of(&proxy, token, modern).await;
             let listed = person.ask("tools/list", "{}").await;
             assert_eq!(listed.tool_names(), ["find_tool", "call_tool"]);
@@ -160,7 +160,7 @@ async fn what_identifies_people_does_not_reach_the_model() {
     let Some(world) = World::new("") else { return };
     let proxy = world.http(include_str!("../scripts/redaction.star")).await;
     for modern in ERAS {
-        let mut person = Person::of(&proxy, "secret-g", modern).await;
+        let mut person = Person::of(&proxy, "secret-token-of-g", modern).await;
         let read = person.call("read_text_file", json!({"path": world.path("note.txt")})).await;
         assert_eq!(text(&read), "ask Ada: [email], card [credit_card]", "{read}");
         assert!(!read.to_string().contains("ada@example.org"), "{read}");
@@ -190,7 +190,7 @@ async fn a_curated_surface_has_our_names_and_a_tool_of_two() {
     let Some(world) = World::new("") else { return };
     let proxy = world.http(CURATED).await;
     for modern in ERAS {
-        let mut person = Person::of(&proxy, "secret-g", modern).await;
+        let mut person = Person::of(&proxy, "secret-token-of-g", modern).await;
         assert_eq!(person.ask("tools/list", "{}").await.tool_names(), ["read_note", "read_dated_note"]);
         let path = json!({"path": world.path("note.txt")});
         assert_eq!(text(&person.call("read_note", path.clone()).await), NOTE);
@@ -205,8 +205,8 @@ async fn a_curated_surface_has_our_names_and_a_tool_of_two() {
 async fn roles_decide_what_is_there_and_how_often() {
     let Some(world) = World::new("") else { return };
     let proxy = world.http(include_str!("../scripts/roles.star")).await;
-    let mut ann = Person::of(&proxy, "secret-a", false).await;
-    let mut gus = Person::of(&proxy, "secret-g", false).await;
+    let mut ann = Person::of(&proxy, "secret-token-of-a", false).await;
+    let mut gus = Person::of(&proxy, "secret-token-of-g", false).await;
     let has = |listed: &Message, name: &str| listed.tool_names().iter().any(|tool| tool == name);
     let (to_ann, to_gus) = (ann.ask("tools/list", "{}").await, gus.ask("tools/list", "{}").await);
     assert!(has(&to_ann, "write_file") && !has(&to_gus, "write_file") && has(&to_gus, "read_text_file"));
@@ -215,7 +215,7 @@ async fn roles_decide_what_is_there_and_how_often() {
         assert_eq!(text(&gus.call("read_text_file", path.clone()).await), NOTE);
     }
     // The bucket is the person's, whatever client they come with.
-    let mut gus = Person::of(&proxy, "secret-g", true).await;
+    let mut gus = Person::of(&proxy, "secret-token-of-g", true).await;
     let mut refused = json!(null);
     for _ in 0..7 {
         refused = gus.call("read_text_file", path.clone()).await;
@@ -231,7 +231,7 @@ async fn all_of_it_in_one_script() {
     let proxy = world.http(include_str!("../scripts/company.star")).await;
     let path = json!({"path": world.path("note.txt")});
     for modern in ERAS {
-        let mut gus = Person::of(&proxy, "secret-g", modern).await;
+        let mut gus = Person::of(&proxy, "secret-token-of-g", modern).await;
         let found = gus.call("find_tool", json!({"tool_description": "read a note and the time"})).await;
         let tools = found["result"]["structuredContent"]["tools"].to_string();
         assert!(tools.contains("read_dated_note") && !tools.contains("write_note"), "{tools}");
@@ -241,12 +241,12 @@ async fn all_of_it_in_one_script() {
         let hidden = gus.use_tool("write_note", json!({"path": world.path("x"), "content": ""})).await;
         assert!(text(&hidden).contains("there is no tool `write_note`"), "{hidden}");
         // Nobody can be asked on this connection.
-        let mut ann = Person::of(&proxy, "secret-a", modern).await;
+        let mut ann = Person::of(&proxy, "secret-token-of-a", modern).await;
         let refused = ann.use_tool("write_note", json!({"path": world.path("x"), "content": ""})).await;
         assert_eq!(refused["result"]["isError"], true, "{refused}");
         assert!(!Path::new(&world.path("x")).exists());
     }
-    let mut gus = Person::of(&proxy, "secret-g", true).await;
+    let mut gus = Person::of(&proxy, "secret-token-of-g", true).await;
     let mut refused = json!(null);
     for _ in 0..20 {
         refused = gus.use_tool("read_note", path.clone()).await;

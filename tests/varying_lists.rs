@@ -216,12 +216,12 @@ async fn the_command_line_lists_what_a_terminal_can_use() {
 #[tokio::test]
 async fn one_person_has_two_shared_connections_and_then_uses_the_next_best() {
     let (_server, url) = fake_http_backend(&["--era", "legacy"]).await;
-    let tokens = "auth: {tokens: [{token: s3cret, sub: ann}]}";
+    let tokens = "auth: {tokens: [{token: s3cret-of-the-visitor, sub: ann}]}";
     let proxy = Proxy::new(&Config::new().remote("fake", &url).section(tokens)).http().await;
     let sets = [FORM, r#"{"sampling":{}}"#, r#"{"elicitation":{"form":{}},"sampling":{}}"#];
     let mut clients = Vec::new();
     for capabilities in sets {
-        let mut client = proxy.client().with_header("Authorization", "Bearer s3cret");
+        let mut client = proxy.client().with_header("Authorization", "Bearer s3cret-of-the-visitor");
         client.initialize_with("2025-11-25", capabilities).await.result();
         clients.push(client);
     }

@@ -12,8 +12,8 @@ use crate::support::proxy::{HttpProxy, Proxy};
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 const TOKENS: &str = "auth: {tokens: [
-  {token: secret-a, sub: ann, email: ann@a.example, name: Ann, groups: [ops, dev], claims: {team: red}},
-  {token: secret-b, sub: bob}, {token: secret-c, sub: cid}, {token: secret-d, sub: cid, groups: [ops]}]}";
+  {token: secret-token-of-a, sub: ann, email: ann@a.example, name: Ann, groups: [ops, dev], claims: {team: red}},
+  {token: secret-token-of-b, sub: bob}, {token: secret-token-of-c, sub: cid}, {token: secret-token-of-d, sub: cid, groups: [ops]}]}";
 
 /// Tools whose names begin with `ops_`, and `add_tool`, are for people of the group `ops` only.
 const BY_GROUP: &str = r#"
@@ -47,8 +47,8 @@ async fn session(proxy: &HttpProxy, token: &str) -> (HttpClient, Value) {
 #[tokio::test]
 async fn two_people_see_different_tools_and_cannot_call_each_other_s() {
     let proxy = serving(BY_GROUP).await;
-    let (mut ann, to_ann) = session(&proxy, "secret-a").await;
-    let (mut bob, to_bob) = session(&proxy, "secret-b").await;
+    let (mut ann, to_ann) = session(&proxy, "secret-token-of-a").await;
+    let (mut bob, to_bob) = session(&proxy, "secret-token-of-b").await;
     assert_eq!((&to_ann["instructions"], &to_bob["instructions"]), (&json!("for ann"), &json!("for bob")));
     assert_eq!(ann.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
     assert_eq!(bob.request("tools/list", "{}").await.tool_names(), ["echo"]);
@@ -56,33 +56,33 @@ async fn two_people_see_different_tools_and_cannot_call_each_other_s() {
     let refused = bob.call("add_tool", r#"{"name":"ops_two"}"#).await;
     assert!(refused.error_message().contains("unknown tool"), "{}", refused.raw);
 
-    for (token, tools) in [("secret-a", vec!["echo", "add_tool"]), ("secret-b", vec!["echo"])] {
+    for (token, tools) in [("secret-token-of-a", vec!["echo", "add_tool"]), ("secret-token-of-b", vec!["echo"])] {
         let listed = holder(&proxy, token).modern("tools/list", "{}").await;
         assert_eq!(&listed.tool_names()[..tools.len()], tools);
         // What is made for one is nobody else's to keep.
         assert_eq!(listed.value()["result"]["cacheScope"], "private");
     }
-    let refused = holder(&proxy, "secret-b").modern_call("add_tool", r#"{"name":"ops_two"}"#).await;
+    let refused = holder(&proxy, "secret-token-of-b").modern_call("add_tool", r#"{"name":"ops_two"}"#).await;
     assert!(refused.error_message().contains("unknown tool"), "{}", refused.raw);
 }
 
 #[tokio::test]
 async fn the_same_person_with_other_groups_sees_something_else() {
     let proxy = serving(BY_GROUP).await;
-    assert_eq!(holder(&proxy, "secret-c").modern("tools/list", "{}").await.tool_names(), ["echo"]);
-    assert_eq!(holder(&proxy, "secret-d").modern("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
-    assert_eq!(holder(&proxy, "secret-c").modern("tools/list", "{}").await.tool_names(), ["echo"]);
+    assert_eq!(holder(&proxy, "secret-token-of-c").modern("tools/list", "{}").await.tool_names(), ["echo"]);
+    assert_eq!(holder(&proxy, "secret-token-of-d").modern("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
+    assert_eq!(holder(&proxy, "secret-token-of-c").modern("tools/list", "{}").await.tool_names(), ["echo"]);
 }
 
 #[tokio::test]
 async fn only_those_are_told_of_a_change_for_whom_something_changed() {
     let proxy = serving(BY_GROUP).await;
-    let (mut ann, _) = session(&proxy, "secret-a").await;
-    let (mut bob, _) = session(&proxy, "secret-b").await;
+    let (mut ann, _) = session(&proxy, "secret-token-of-a").await;
+    let (mut bob, _) = session(&proxy, "secret-token-of-b").await;
     let (mut told, mut not_told) = (ann.get_stream().await, bob.get_stream().await);
     let subscribe = HttpRequest::modern("9", "subscriptions/listen", r#"{"notifications":{"toolsListChanged":true}}"#);
-    let mut listening = holder(&proxy, "secret-a").send(&subscribe).await;
-    let mut deaf = holder(&proxy, "secret-b").send(&subscribe).await;
+    let mut listening = holder(&proxy, "secret-token-of-a").send(&subscribe).await;
+    let mut deaf = holder(&proxy, "secret-token-of-b").send(&subscribe).await;
     for stream in [&mut listening, &mut deaf] {
         let first = stream.next_message().await.and_then(|message| message.method());
         assert_eq!(first.as_deref(), Some("notifications/subscriptions/acknowledged"));
@@ -136,16 +136,17 @@ fn who(answer: &Message) -> (Value, Value) {
 async fn a_script_knows_user_and_client_in_both_eras() {
     let proxy = serving(WHO).await;
     let ann = json!(["ann", "ann@a.example", "Ann", ["ops", "dev"], {"team": "red"}, false]);
-    let mut client = holder(&proxy, "secret-a");
+    let mut client = holder(&proxy, "secret-token-of-a");
     client.initialize_with("2025-06-18", r#"{"elicitation":{}}"#).await.result();
     let (user, about) = who(&client.call("who", "{}").await);
     assert_eq!(user, ann);
     assert_eq!(about, json!(["test-client", "1.0.0", "2025-06-18", {"elicitation": {}}]));
     let call = message::call("who", "{}");
-    let (user, about) = who(&holder(&proxy, "secret-a").modern_with("tools/call", &call, r#"{"roots":{}}"#).await);
+    let (user, about) =
+        who(&holder(&proxy, "secret-token-of-a").modern_with("tools/call", &call, r#"{"roots":{}}"#).await);
     assert_eq!(user, ann);
     assert_eq!(about, json!(["test-client", "1.0.0", "2026-07-28", {"roots": {}}]));
-    let (user, about) = who(&holder(&proxy, "secret-b").modern("tools/call", &call).await);
+    let (user, about) = who(&holder(&proxy, "secret-token-of-b").modern("tools/call", &call).await);
     assert_eq!(user, json!(["bob", "", "", [], {}, false]));
     assert_eq!(about[3], json!({}));
 }
@@ -175,13 +176,13 @@ for meta, call in tools:
 #[tokio::test]
 async fn a_script_that_fails_for_somebody_concerns_nobody_else() {
     let proxy = serving(FAILS).await;
-    let (mut ann, _) = session(&proxy, "secret-a").await;
+    let (mut ann, _) = session(&proxy, "secret-token-of-a").await;
     assert_eq!(ann.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
-    let refused = holder(&proxy, "secret-b").modern("tools/list", "{}").await;
+    let refused = holder(&proxy, "secret-token-of-b").modern("tools/list", "{}").await;
     assert!(refused.error_message().contains("session script failed"), "{}", refused.raw);
     ann.call("add_tool", r#"{"name":"more"}"#).await.result();
     proxy.program.stderr.line("not for ann").await;
-    let cid = holder(&proxy, "secret-c").modern("tools/list", "{}").await;
+    let cid = holder(&proxy, "secret-token-of-c").modern("tools/list", "{}").await;
     assert_eq!(cid.tool_names(), ["echo", "add_tool", "more"]);
     assert_eq!(ann.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
     assert!(!proxy.program.stderr.text().contains("secret-"));
@@ -191,7 +192,7 @@ async fn a_script_that_fails_for_somebody_concerns_nobody_else() {
 async fn a_script_that_asks_nothing_runs_once_for_all() {
     let script = "print('a run')\nfor meta, call in backends()['fake'].tools():\n    publish(meta, call)\n";
     let proxy = serving(script).await;
-    for token in ["secret-a", "secret-b", "secret-c"] {
+    for token in ["secret-token-of-a", "secret-token-of-b", "secret-token-of-c"] {
         let (mut client, _) = session(&proxy, token).await;
         assert_eq!(client.request("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
         assert_eq!(holder(&proxy, token).modern("tools/list", "{}").await.tool_names(), ["echo", "add_tool"]);
@@ -229,8 +230,8 @@ publish(metadata("who", "Says who calls.", {}, {}), lambda args: current_user().
 #[tokio::test]
 async fn a_script_for_people_with_tokens_is_tried_for_them_and_not_for_nobody() {
     let proxy = serving(ONLY_KNOWN).await;
-    assert_eq!(holder(&proxy, "secret-b").modern_call("who", "{}").await.text(), "bob");
-    let refused = holder(&proxy, "secret-a").modern("tools/list", "{}").await;
+    assert_eq!(holder(&proxy, "secret-token-of-b").modern_call("who", "{}").await.text(), "bob");
+    let refused = holder(&proxy, "secret-token-of-a").modern("tools/list", "{}").await;
     assert!(refused.value()["error"].is_object(), "it fails for her alone: {}", refused.raw);
     proxy.program.stderr.line("the script ran for the user `ann`").await;
 }
@@ -243,7 +244,7 @@ async fn a_script_that_works_for_none_of_them_says_for_whom_it_was_tried() {
     assert!(failed.contains("error: nobody may come in without a name\n --> policy.star:4:5"), "{failed}");
     assert!(failed.contains("the script ran for an anonymous user"), "{failed}");
     assert!(failed.contains("because `auth.tokens` names nobody"), "{failed}");
-    let only_ann = config.section("auth: {tokens: [{token: secret-a, sub: ann}]}");
+    let only_ann = config.section("auth: {tokens: [{token: secret-token-of-a, sub: ann}]}");
     let failed = Finished::run(world(&only_ann).serve_command()).await.expect(1).stderr;
     assert!(failed.contains("error: not for ann"), "{failed}");
     assert!(failed.contains("the script ran for the user `ann`"), "{failed}");

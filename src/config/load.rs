@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn secrets_are_in_no_error_and_no_debug_output() {
         let good = "mcpServers:\n  a: {command: x, env: {K: s3cret-1, T: '${TOKEN}'}}\n  b: {url: 'http://h', headers: {X: s3cret-2}}\n\
-                    auth: {tokens: [{token: s3cret-3, sub: ann}]}\naggregation: {}\n";
+                    auth: {tokens: [{token: s3cret-of-length-3, sub: ann}]}\naggregation: {}\n";
         let shown = format!("{:?}", loaded(good));
         assert!(!shown.contains("s3cret"), "{shown}");
         let bad = [
@@ -260,7 +260,7 @@ mod tests {
             good.replace("s3cret-1", "'s3cret-${a b}'"),
             good.replace("s3cret-1", "[s3cret-1]"),
             good.replace("sub: ann", "sub: ''"),
-            good.replace("s3cret-3,", "\"s3cret-3,"),
+            good.replace("s3cret-of-length-3,", "\"s3cret-of-length-3,"),
             good.replace("s3cret-1,", "s3cret-1: x: ["),
             good.replace("K: s3cret-1", "K: s3cret-1, K: s3cret-2"),
         ];
@@ -275,9 +275,9 @@ mod tests {
     #[test]
     fn a_file_cut_off_anywhere_is_told_without_its_secrets() {
         let yaml = "# ünï\r\nmcpServers:\r\n  é: {command: x, env: {K: \"s3cret-é\", L: 's3cret'}} # ö\n  b:\n    url: http://h\n    headers:\n      \
-                    X: >-\n        s3cret\n        s3cret\n      Y: &a s3cret\n      Z: *a\nauth:\n  tokens:\n    - {token: s3cret-3, sub: ann}\n";
+                    X: >-\n        s3cret\n        s3cret\n      Y: &a s3cret\n      Z: *a\nauth:\n  tokens:\n    - {token: s3cret-of-length-3, sub: ann}\n";
         let json = "{\"mcpServers\": {\n\t\"é\": {\"command\": \"x\", \"env\": {\n\t\t\"K\": \"s3cret-é\"}}, // ö\n\t\"b\": {\"url\": \"http://h\", \
-                    \"headers\": {\"X\": \"s3cret\"}}}, \"auth\": {\"tokens\": [{\"token\": \"s3cret-3\", \"sub\": \"ann\"}]}}";
+                    \"headers\": {\"X\": \"s3cret\"}}}, \"auth\": {\"tokens\": [{\"token\": \"s3cret-of-length-3\", \"sub\": \"ann\"}]}}";
         for (file, text) in [("proxy.yaml", yaml), ("proxy.json", json)] {
             for (end, _) in text.char_indices() {
                 for cut in [

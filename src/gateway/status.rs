@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::Gateway;
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind};
+use crate::sandbox::jail_state;
 
 impl Gateway {
     /// The status without the connected clients, which the gateway does not know.
@@ -44,6 +45,9 @@ impl Gateway {
                 json!({"user": user.as_ref(), "error": error.diagnostic().to_string()})
             }).collect::<Vec<_>>(),
             "extensionErrors": texts(self.installed.local().problems()),
+            "jail": jail_state().map(|jail| json!({
+                "seccomp": jail.seccomp, "landlock": jail.landlock, "missing": jail.missing(),
+            })),
         })
     }
 

@@ -5,12 +5,15 @@
 //! - `parent`: the proxy's side. It trusts nothing that a worker sends.
 //! - `worker`: the sandboxed process.
 //! - `zygote`: the process that workers are forked from.
+//! - `jail_state`: what the kernel enforces on them.
 
+mod jail_state;
 mod parent;
 mod protocol;
 mod worker;
 mod zygote;
 
+pub use jail_state::{HINT as JAIL_HINT, JailState, jail_state, wait_for_jail_state};
 pub use parent::{
     ExitReason, ScriptEvent, ScriptRun, WorkerMessage, WorkerMessages, Workers, found_tool, no_such_tool,
 };

@@ -220,12 +220,12 @@ def on_request(request):
 ";
     let config = Config::new()
         .server("fake", &fake_backend(["--only", "echo"]))
-        .section("auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}")
+        .section("auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}")
         .section("sessionInit: { scriptFile: policy.star }");
     let proxy = Proxy::new(&config).file("policy.star", script).http().await;
     let source = "return [echo(n = 1)['n'], attempt(echo, n = 2).error, echo(n = 3)]";
     let arguments = json!({ "script": source }).to_string();
-    for (token, user) in [("secret-a", "ann"), ("secret-b", "bob")] {
+    for (token, user) in [("secret-token-of-a", "ann"), ("secret-token-of-b", "bob")] {
         let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
         client.initialize("2025-11-25").await.result();
         let value = returned(&client.call("run", &arguments).await);

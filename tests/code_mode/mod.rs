@@ -2,6 +2,7 @@
 
 mod bombs;
 mod calls;
+mod jail;
 mod real;
 mod shares;
 mod workers;

@@ -6,14 +6,14 @@ use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 use crate::support::stdio_client::StdioClient;
 
-const SECRETS: [&str; 4] = ["s3cret-in-env", "s3cret-in-header", "s3cret-token", "s3cret-from-outside"];
+const SECRETS: [&str; 4] = ["s3cret-in-env", "s3cret-in-header", "s3cret-token-of-ann", "s3cret-from-outside"];
 
 fn config() -> String {
     let program = fake_backend([]);
     format!(
         "mcpServers:\n  one:\n    command: {}\n    args: [--only, \"echo,fail\"]\n    env: {{ KEY: s3cret-in-env, OTHER: \"${{OUTSIDE}}\" }}\n  \
          two:\n    url: http://127.0.0.1:1/mcp\n    headers: {{ Authorization: Bearer s3cret-in-header }}\n\
-         auth:\n  tokens:\n    - {{ token: s3cret-token, sub: ann }}\n",
+         auth:\n  tokens:\n    - {{ token: s3cret-token-of-ann, sub: ann }}\n",
         serde_json::json!(program.get_program().to_string_lossy())
     )
 }
@@ -69,7 +69,7 @@ async fn no_config_error_shows_them() {
         ("env: {", "evn: {"),
         ("headers: {", "haeders: {"),
         ("headers: {", "headers: [{"),
-        ("token: s3cret-token", "tokn: s3cret-token"),
+        ("token: s3cret-token-of-ann", "tokn: s3cret-token-of-ann"),
         ("s3cret-in-env,", "s3cret-in-env-${NONE},"),
         ("sub: ann", "sub: ''"),
         ("Bearer s3cret-in-header", "\"Bearer s3cret-in-header\\n\""),

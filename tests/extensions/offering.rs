@@ -181,7 +181,8 @@ def describe_extension():
 
 #[tokio::test]
 async fn a_handler_knows_whom_it_serves_and_tells_of_its_progress() {
-    let tokens = "auth: {tokens: [{token: secret-a, sub: ann, groups: [ops]}, {token: secret-b, sub: bob}]}";
+    let tokens =
+        "auth: {tokens: [{token: secret-token-of-a, sub: ann, groups: [ops]}, {token: secret-token-of-b, sub: bob}]}";
     let config = Config::new().section("extensions: { paths: [about.star] }").section(tokens);
     let script = "for meta, call in backends()['about'].tools():\n    publish(meta.replace(name = 'wrapped'), lambda args, call = call: call(args))\n    publish(meta, call)\npassthrough()\n";
     let proxy = Proxy::new(&config)
@@ -191,7 +192,8 @@ async fn a_handler_knows_whom_it_serves_and_tells_of_its_progress() {
         .argument("policy.star")
         .http()
         .await;
-    for (token, expected) in [("secret-a", "ann of [\"ops\"] by test-client"), ("secret-b", "bob of [] by test-client")]
+    for (token, expected) in
+        [("secret-token-of-a", "ann of [\"ops\"] by test-client"), ("secret-token-of-b", "bob of [] by test-client")]
     {
         let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
         client.initialize("2025-11-25").await.result();

@@ -36,13 +36,13 @@ sessionInit:
 
 /// One token for each client: each is another person.
 fn tokens() -> String {
-    let token = |number| format!("{{token: secret-{number}, sub: person-{number}}}");
+    let token = |number| format!("{{token: secret-token-of-{number}, sub: person-{number}}}");
     format!("auth: {{tokens: [{}]}}", (0..CLIENTS).map(token).collect::<Vec<_>>().join(", "))
 }
 
 fn client(proxy: &HttpProxy, number: usize, known: bool) -> HttpClient {
     let client = proxy.client();
-    if known { client.with_header("Authorization", &format!("Bearer secret-{number}")) } else { client }
+    if known { client.with_header("Authorization", &format!("Bearer secret-token-of-{number}")) } else { client }
 }
 
 async fn interleave(web_era: &'static str, pipe_era: &'static str, known: bool) {

@@ -66,13 +66,13 @@ async fn a_ticket_is_good_for_one_return_with_the_same_request() {
 
 #[tokio::test]
 async fn another_person_cannot_use_a_ticket() {
-    let tokens = "auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}";
+    let tokens = "auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}";
     let config = one_server("legacy", json!({})).section(tokens);
     let proxy = Proxy::new(&config).http().await;
     let person = |token: &str| {
         HttpClient::new(&proxy.url, StderrLog::none()).with_header("Authorization", &format!("Bearer {token}"))
     };
-    let (mut ann, mut bob) = (person("secret-a"), person("secret-b"));
+    let (mut ann, mut bob) = (person("secret-token-of-a"), person("secret-token-of-b"));
     let first = ann.modern_with("tools/call", &ask().to_string(), EVERYTHING).await.value();
     let good = back(&first, answers(&first)).to_string();
     assert_eq!(bob.modern_with("tools/call", &good, EVERYTHING).await.error_code(), -32602);

@@ -176,10 +176,10 @@ show("groups", lambda args: ", ".join(current_user().groups))
         Config::new()
             .server("fake", &fake_backend(["--era", "legacy"]))
             .section("sessionInit: { scriptFile: policy.star }")
-            .section(&format!("auth: {{tokens: [{{token: secret-a, sub: ann, groups: [{groups}]}}]}}"))
+            .section(&format!("auth: {{tokens: [{{token: secret-token-of-a, sub: ann, groups: [{groups}]}}]}}"))
     };
     let proxy = Proxy::new(&config("ops, staff")).file("policy.star", &format!("{BEGINNING}{script}")).http().await;
-    let mut ann = proxy.client().with_header("Authorization", "Bearer secret-a");
+    let mut ann = proxy.client().with_header("Authorization", "Bearer secret-token-of-a");
     let params = json!({"name": "handler", "arguments": {}});
     let first = ann.modern_with("tools/call", &params.to_string(), EVERYTHING).await.value();
     let back = accepted(&params, &first).to_string();

@@ -65,13 +65,13 @@ async fn another_person_cannot_use_a_ticket() {
     let config = Config::new()
         .server("fake", &fake_backend(["--era", "legacy"]))
         .section("sessionInit: { scriptFile: policy.star }")
-        .section("auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}");
+        .section("auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}");
     let script = format!("{}{SCRIPT}", super::BEGINNING);
     let proxy = Proxy::new(&config).file("policy.star", &script).http().await;
     let person = |token: &str| {
         HttpClient::new(&proxy.url, StderrLog::none()).with_header("Authorization", &format!("Bearer {token}"))
     };
-    let (mut ann, mut bob) = (person("secret-a"), person("secret-b"));
+    let (mut ann, mut bob) = (person("secret-token-of-a"), person("secret-token-of-b"));
     let first = ann.modern_with("tools/call", &call().to_string(), EVERYTHING).await.value();
     let good = back(&first).to_string();
     assert_eq!(bob.modern_with("tools/call", &good, EVERYTHING).await.error_code(), -32602);

@@ -44,7 +44,7 @@ impl StdioProxy {
         self.tools().await
     }
 
-    async fn status(&self) -> serde_json::Value {
+    pub async fn status(&self) -> serde_json::Value {
         self.world.run(["status", "--json"]).await.expect(0).json()
     }
 }

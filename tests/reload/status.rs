@@ -100,15 +100,15 @@ async fn a_script_that_fails_for_one_person_only_is_shown_with_their_name() {
     let config = Config::new()
         .server("fake", &fake_backend(["--only", "echo"]))
         .section("sessionInit: { scriptFile: policy.star }")
-        .section("auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}");
+        .section("auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}");
     let proxy = Proxy::new(&config).file("policy.star", &script).http().await;
     let list = async |token: &str| {
         let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
         client.modern("tools/list", "{}").await
     };
-    assert_eq!(list("secret-a").await.tool_names(), ["tool"]);
+    assert_eq!(list("secret-token-of-a").await.tool_names(), ["tool"]);
     for _ in 0..2 {
-        assert!(list("secret-b").await.error_message().contains("see the proxy's log"));
+        assert!(list("secret-token-of-b").await.error_message().contains("see the proxy's log"));
     }
     let status = proxy.world.run(["status", "--json"]).await.expect(0).json();
     assert_eq!(status["scriptErrors"], json!([]));
@@ -121,7 +121,7 @@ async fn a_script_that_fails_for_one_person_only_is_shown_with_their_name() {
 
     proxy.world.directory.write("policy.star", &renamed("mended"));
     proxy.program.stderr.line("reloaded policy.star").await;
-    assert_eq!(list("secret-b").await.tool_names(), ["mended"]);
+    assert_eq!(list("secret-token-of-b").await.tool_names(), ["mended"]);
     assert_eq!(proxy.world.run(["status", "--json"]).await.expect(0).json()["userErrors"], json!([]));
 }
 

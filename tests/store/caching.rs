@@ -31,13 +31,13 @@ fn world() -> Proxy {
 #[tokio::test]
 async fn equal_arguments_of_one_person_reach_the_server_once() {
     let proxy = world().http().await;
-    let mut ann = client_of(&proxy, "secret-a");
+    let mut ann = client_of(&proxy, "secret-token-of-a");
     let first = ann.modern_call("echo", r#"{"mark":"m-1","b":[1]}"#).await;
     assert_eq!(first.structured(), r#"{"mark":"m-1","b":[1]}"#);
     let again = ann.modern_call("echo", r#"{"b":[1],"mark":"m-1"}"#).await;
     assert_eq!(again.structured(), first.structured());
     ann.modern_call("echo", r#"{"mark":"m-2"}"#).await.result();
-    client_of(&proxy, "secret-b").modern_call("echo", r#"{"mark":"m-1","b":[1]}"#).await.result();
+    client_of(&proxy, "secret-token-of-b").modern_call("echo", r#"{"mark":"m-1","b":[1]}"#).await.result();
     let seen = ann.modern_call("seen", "{}").await.value();
     let messages = seen["result"]["structuredContent"]["messages"].as_array().cloned().unwrap_or_default();
     let count = |mark: &str| messages.iter().filter(|message| message.to_string().contains(mark)).count();
@@ -47,7 +47,7 @@ async fn equal_arguments_of_one_person_reach_the_server_once() {
 #[tokio::test]
 async fn errors_are_not_remembered_and_results_end() {
     let proxy = world().http().await;
-    let mut ann = client_of(&proxy, "secret-a");
+    let mut ann = client_of(&proxy, "secret-token-of-a");
     assert_eq!(ann.modern_call("failing", "{}").await.text(), "failure 1");
     assert_eq!(ann.modern_call("failing", "{}").await.text(), "failure 2");
     assert_eq!(ann.modern_call("counted", "{}").await.structured(), r#"{"n":1,"args":{}}"#);

@@ -13,7 +13,7 @@ use crate::support::config::Config;
 use crate::support::http_client::HttpClient;
 use crate::support::proxy::{HttpProxy, Proxy};
 
-const TOKENS: &str = "auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}";
+const TOKENS: &str = "auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}";
 
 /// A proxy without servers, with this session script.
 fn world(sections: &str, script: &str) -> Proxy {

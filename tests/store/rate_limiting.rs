@@ -25,8 +25,8 @@ fn is_refused(answer: &Message, seconds: u64) -> bool {
 async fn each_user_has_their_own_limit_in_both_eras_beside_that_of_all() {
     let limits = "rateLimiting: {perUser: {maxTokens: 2, refillPeriod: 1h}, global: {maxTokens: 3, refillPeriod: 1h}}";
     let proxy = world("default", limits).http().await;
-    let mut ann = session_of(&proxy, "secret-a").await;
-    let mut stateless_ann = client_of(&proxy, "secret-a");
+    let mut ann = session_of(&proxy, "secret-token-of-a").await;
+    let mut stateless_ann = client_of(&proxy, "secret-token-of-a");
     assert_eq!(ann.call("echo", r#"{"n":1.10}"#).await.structured(), r#"{"n":1.10}"#);
     assert_eq!(stateless_ann.modern_call("echo", r#"{"n":1.10}"#).await.structured(), r#"{"n":1.10}"#);
     let refused = ann.call("echo", "{}").await;
@@ -34,7 +34,7 @@ async fn each_user_has_their_own_limit_in_both_eras_beside_that_of_all() {
     let refused = stateless_ann.modern_call("echo", "{}").await;
     assert!(is_refused(&refused, 1800), "{}", refused.raw);
     // Those who were refused took nothing from the limit of all: there is one left.
-    let mut bob = session_of(&proxy, "secret-b").await;
+    let mut bob = session_of(&proxy, "secret-token-of-b").await;
     assert_eq!(bob.call("echo", "{}").await.structured(), "{}");
     let refused = bob.call("echo", "{}").await;
     assert!(is_refused(&refused, 1200), "{}", refused.raw);
@@ -45,7 +45,7 @@ async fn a_tool_has_a_limit_of_its_own_and_globs_share_one() {
     let limits = "rateLimiting:\n  tools:\n  - {name: echo, perUser: {maxTokens: 1, refillPeriod: 1m}}\n  \
                   - {name: 'p*', global: {maxTokens: 1, refillPeriod: 30s}}";
     let proxy = world("passthrough", limits).http().await;
-    let (mut ann, mut bob) = (client_of(&proxy, "secret-a"), client_of(&proxy, "secret-b"));
+    let (mut ann, mut bob) = (client_of(&proxy, "secret-token-of-a"), client_of(&proxy, "secret-token-of-b"));
     for client in [&mut ann, &mut bob] {
         assert_eq!(client.modern_call("echo", "{}").await.structured(), "{}");
         let refused = client.modern_call("echo", "{}").await;
@@ -61,7 +61,7 @@ async fn through_call_tool_a_request_counts_once_and_as_the_tool_it_calls() {
     let limits = "rateLimiting: {perUser: {maxTokens: 3, refillPeriod: 1h}, \
                   tools: [{name: echo, perUser: {maxTokens: 1, refillPeriod: 1h}}]}";
     let proxy = world("optimizer", limits).http().await;
-    let mut ann = session_of(&proxy, "secret-a").await;
+    let mut ann = session_of(&proxy, "secret-token-of-a").await;
     let echo = r#"{"tool_name":"echo","parameters":{"n":1}}"#;
     assert_eq!(ann.call("call_tool", echo).await.structured(), r#"{"n":1}"#);
     let refused = ann.call("call_tool", echo).await;
@@ -79,7 +79,8 @@ async fn through_call_tool_a_request_counts_once_and_as_the_tool_it_calls() {
 async fn calls_of_a_script_count_for_who_sent_it_and_a_refusal_can_be_caught() {
     let limits = "rateLimiting: {tools: [{name: echo, perUser: {maxTokens: 2, refillPeriod: 1h}}]}";
     let proxy = world("code-mode", limits).http().await;
-    let (mut ann, mut bob) = (session_of(&proxy, "secret-a").await, session_of(&proxy, "secret-b").await);
+    let (mut ann, mut bob) =
+        (session_of(&proxy, "secret-token-of-a").await, session_of(&proxy, "secret-token-of-b").await);
     let script = "return [attempt(echo, n = n).error for n in range(3)]";
     let script = json!({ "script": script }).to_string();
     let refusal = r#"`echo`: too many requests: try again in 1800 s {"retryAfterSeconds":1800}"#;
@@ -102,7 +103,7 @@ async fn prompts_and_resources_are_refused_with_protocol_errors() {
         .section(TOKENS)
         .section(limits);
     let proxy = Proxy::new(&config).http().await;
-    let mut ann = session_of(&proxy, "secret-a").await;
+    let mut ann = session_of(&proxy, "secret-token-of-a").await;
     let first = |list: &Message, kind: &str, key: &str| {
         list.value()["result"][kind][0][key].as_str().unwrap_or_default().to_owned()
     };
@@ -124,7 +125,7 @@ async fn prompts_and_resources_are_refused_with_protocol_errors() {
 #[tokio::test]
 async fn without_the_section_nothing_is_asked_before_a_call() {
     let proxy = world("default", "").http().await;
-    let mut ann = session_of(&proxy, "secret-a").await;
+    let mut ann = session_of(&proxy, "secret-token-of-a").await;
     // An unwrapped tool: what the server says comes through as it is, and there is no hook in between.
     assert_eq!(ann.call("echo", r#"{"n":1.10}"#).await.structured(), r#"{"n":1.10}"#);
 }

@@ -16,15 +16,15 @@ publish(metadata("count", "Counts.", {}, {}), count)
 #[tokio::test]
 async fn a_person_is_the_same_in_every_session_and_era_and_nobody_else() {
     let proxy = world(TOKENS, COUNTING).http().await;
-    let mut ann = session_of(&proxy, "secret-a").await;
+    let mut ann = session_of(&proxy, "secret-token-of-a").await;
     assert_eq!(ann.call("count", "{}").await.text(), "own 1, shared 1");
-    let mut again = session_of(&proxy, "secret-a").await;
+    let mut again = session_of(&proxy, "secret-token-of-a").await;
     assert_eq!(again.call("count", "{}").await.text(), "own 2, shared 2");
-    let mut bob = session_of(&proxy, "secret-b").await;
+    let mut bob = session_of(&proxy, "secret-token-of-b").await;
     assert_eq!(bob.call("count", "{}").await.text(), "own 1, shared 3");
-    let mut stateless = client_of(&proxy, "secret-a");
+    let mut stateless = client_of(&proxy, "secret-token-of-a");
     assert_eq!(stateless.modern_call("count", "{}").await.text(), "own 3, shared 4");
-    assert_eq!(client_of(&proxy, "secret-b").modern_call("count", "{}").await.text(), "own 2, shared 5");
+    assert_eq!(client_of(&proxy, "secret-token-of-b").modern_call("count", "{}").await.text(), "own 2, shared 5");
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn a_redis_keeps_nothing_of_those_who_left_but_what_is_a_person_s_stays() 
     assert_eq!(anonymous.call("count", "{}").await.text(), "own 1, shared 2");
     assert_eq!(proxy.client().modern_call("count", "{}").await.text(), "own 1, shared 3");
     let known = world(&format!("{store}\n{TOKENS}"), COUNTING).http().await;
-    let mut ann = session_of(&known, "secret-a").await;
+    let mut ann = session_of(&known, "secret-token-of-a").await;
     assert_eq!(ann.call("count", "{}").await.text(), "own 1, shared 4");
     let mut stays = proxy.client();
     stays.initialize("2025-11-25").await.result();
@@ -172,5 +172,5 @@ async fn a_redis_keeps_nothing_of_those_who_left_but_what_is_a_person_s_stays() 
     assert!(!of_the_pipe.contains("process:"), "whoever was on the pipe: {of_the_pipe}");
     let left = redis.ask(&["KEYS", "*:session:*"]).await;
     assert!(!left.contains("session:"), "who was still there when the proxy ended: {left}");
-    assert_eq!(client_of(&known, "secret-a").modern_call("count", "{}").await.text(), "own 2, shared 7");
+    assert_eq!(client_of(&known, "secret-token-of-a").modern_call("count", "{}").await.text(), "own 2, shared 7");
 }

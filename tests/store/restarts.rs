@@ -53,7 +53,8 @@ impl World {
     /// A proxy that asks and is killed before anybody answers; what it said.
     async fn asked_and_killed(&self) -> Value {
         let proxy = self.proxy(OLD, SCRIPT).await;
-        let first = client_of(&proxy, "secret-a").modern_with("tools/call", &call().to_string(), EVERYTHING).await;
+        let first =
+            client_of(&proxy, "secret-token-of-a").modern_with("tools/call", &call().to_string(), EVERYTHING).await;
         proxy.program.kill();
         is_gone(proxy.program.id(), &proxy.program.stderr).await;
         first.value()
@@ -81,7 +82,7 @@ async fn a_proxy_that_was_killed_leaves_its_question_to_the_next_one_and_every_c
     assert_eq!(world.calls().await, (1, 0));
 
     let other = world.proxy(&format!("{NEW}, {OLD}"), SCRIPT).await;
-    let mut ann = client_of(&other, "secret-a");
+    let mut ann = client_of(&other, "secret-token-of-a");
     assert_eq!(ann.modern_with("tools/call", &back, EVERYTHING).await.text(), "accept");
     assert_eq!(world.calls().await, (1, 1));
     let again = ann.modern_with("tools/call", &back, EVERYTHING).await;
@@ -94,7 +95,7 @@ async fn a_script_that_was_edited_meanwhile_refuses_the_answer() {
     let Some(world) = World::new().await else { return };
     let back = accepted(&call(), &world.asked_and_killed().await).to_string();
     let other = world.proxy(OLD, &SCRIPT.replace("Sure?", "Really?")).await;
-    let refused = client_of(&other, "secret-a").modern_with("tools/call", &back, EVERYTHING).await;
+    let refused = client_of(&other, "secret-token-of-a").modern_with("tools/call", &back, EVERYTHING).await;
     assert_eq!(refused.text(), "the policy changed while the question was open; call again");
     assert_eq!(refused.value()["result"]["isError"], true, "{}", refused.raw);
     assert_eq!(world.calls().await, (1, 0));
@@ -105,7 +106,7 @@ async fn with_another_key_nobody_can_read_the_ticket() {
     let Some(world) = World::new().await else { return };
     let back = accepted(&call(), &world.asked_and_killed().await).to_string();
     let other = world.proxy(NEW, SCRIPT).await;
-    let refused = client_of(&other, "secret-a").modern_with("tools/call", &back, EVERYTHING).await;
+    let refused = client_of(&other, "secret-token-of-a").modern_with("tools/call", &back, EVERYTHING).await;
     assert_eq!(refused.error_code(), -32602, "{}", refused.raw);
     assert_eq!(world.calls().await, (1, 0));
 }

@@ -23,9 +23,9 @@ async fn proxies_that_name_one_redis_share_limits_and_what_is_remembered() {
     let Some(redis) = Redis::start().await else { return };
     let one = world(&sections(&redis), SCRIPT).http().await;
     let other = world(&sections(&redis), SCRIPT).http().await;
-    let mut ann = session_of(&one, "secret-a").await;
-    let mut ann_elsewhere = session_of(&other, "secret-a").await;
-    let mut bob = session_of(&other, "secret-b").await;
+    let mut ann = session_of(&one, "secret-token-of-a").await;
+    let mut ann_elsewhere = session_of(&other, "secret-token-of-a").await;
+    let mut bob = session_of(&other, "secret-token-of-b").await;
     assert_eq!(ann.call("count", "{}").await.text(), "own 1, shared 1");
     assert_eq!(ann_elsewhere.call("count", "{}").await.text(), "own 2, shared 2");
     assert_eq!(bob.call("count", "{}").await.text(), "own 1, shared 3");
@@ -37,7 +37,7 @@ async fn proxies_that_name_one_redis_share_limits_and_what_is_remembered() {
 async fn a_redis_that_is_gone_is_an_error_of_the_call_until_it_is_back() {
     let Some(mut redis) = Redis::start_with(Some("s3cret")).await else { return };
     let proxy = world(&sections(&redis), SCRIPT).http().await;
-    let mut ann = session_of(&proxy, "secret-a").await;
+    let mut ann = session_of(&proxy, "secret-token-of-a").await;
     assert_eq!(ann.call("count", "{}").await.text(), "own 1, shared 1");
     redis.kill();
     let answer = ann.call("count", "{}").await;
@@ -64,12 +64,12 @@ async fn an_address_that_cannot_be_is_told_at_the_start_and_by_check() {
 async fn an_encrypted_redis_is_used_if_its_certificate_is_trusted() {
     let Some(redis) = Redis::start_encrypted().await else { return };
     let proxy = world(&sections(&redis), SCRIPT).environment("SSL_CERT_FILE", &redis.authority()).http().await;
-    let mut ann = session_of(&proxy, "secret-a").await;
+    let mut ann = session_of(&proxy, "secret-token-of-a").await;
     assert_eq!(ann.call("count", "{}").await.text(), "own 1, shared 1");
     assert_eq!(ann.call("count", "{}").await.text(), "own 2, shared 2");
 
     let wary = world(&sections(&redis), SCRIPT).http().await;
-    let refused = session_of(&wary, "secret-a").await.call("count", "{}").await;
+    let refused = session_of(&wary, "secret-token-of-a").await.call("count", "{}").await;
     assert_eq!(refused.value()["result"]["isError"], true);
     let text = refused.text();
     assert!(text.starts_with(&format!("store `{}` is unavailable: ", redis.name())), "{text}");

@@ -6,8 +6,9 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-const NAMES: [&str; 2] = ["fake-backend", "rmcp-server"];
-const SOURCES: [&str; 3] = ["tests/support/fake_backend", "tests/support/rmcp_server", "Cargo.lock"];
+const NAMES: [&str; 3] = ["fake-backend", "rmcp-server", "refusing"];
+const SOURCES: [&str; 4] =
+    ["tests/support/fake_backend", "tests/support/rmcp_server", "tests/support/refusing", "Cargo.lock"];
 
 pub fn path(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();

@@ -24,6 +24,11 @@ pub fn rmcp_server<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command 
     example("rmcp-server", arguments)
 }
 
+/// Runs another program where the system refuses layers of the jail of scripts.
+pub fn refusing<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    example("refusing", arguments)
+}
+
 fn example<'a>(name: &str, arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(examples::path(name));
     command.args(arguments);

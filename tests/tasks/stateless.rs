@@ -115,10 +115,10 @@ async fn a_task_is_its_owner_s_and_nobody_else_s() {
     let mut command = server("modern");
     command.args(["--http", "127.0.0.1:0"]);
     let (_server, url) = Program::start_server(command).await;
-    let tokens = "auth: {tokens: [{token: secret-a, sub: ann}, {token: secret-b, sub: bob}]}";
+    let tokens = "auth: {tokens: [{token: secret-token-of-a, sub: ann}, {token: secret-token-of-b, sub: bob}]}";
     let proxy = Proxy::new(&Config::new().remote("fake", &url).section(tokens)).http().await;
-    let mut ann = proxy.client().with_header("Authorization", "Bearer secret-a");
-    let mut bob = proxy.client().with_header("Authorization", "Bearer secret-b");
+    let mut ann = proxy.client().with_header("Authorization", "Bearer secret-token-of-a");
+    let mut bob = proxy.client().with_header("Authorization", "Bearer secret-token-of-b");
     let job = call("job", json!({"hold": true})).to_string();
     let id = begun(&ann.modern_with("tools/call", &job, EXTENSION).await);
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {

@@ -6,14 +6,20 @@ mod unpublished;
 pub mod scripts;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind, Snapshot, Status};
+use crate::sandbox::{JAIL_HINT, wait_for_jail_state};
 use crate::surface::Surface;
 
 pub use unpublished::unpublished;
 
 use super::published::{PublishedChanges, PublishedFile};
+
+/// How long the process that scripts of code mode come from may take to start and say how it is confined.
+const JAIL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The result of a check.
 #[derive(Debug, Default)]
@@ -72,6 +78,20 @@ impl CheckReport {
         let failed = snapshot.backends.iter().filter(|backend| !backend.error.is_empty());
         self.add(failed.map(|backend| {
             Diagnostic::error(format!("server `{}` is not available: {}", backend.name, backend.error))
+        }));
+    }
+
+    /// Adds a warning if the session script uses code mode and the system refuses a layer of its jail; an error if the
+    /// config requires all of them.
+    pub fn add_jail(&mut self, code_mode: &CodeMode) {
+        let missing = wait_for_jail_state(JAIL_TIMEOUT).filter(|jail| !jail.is_complete());
+        self.add(missing.map(|jail| {
+            let missing = jail.missing();
+            if code_mode.require_jail {
+                return Diagnostic::error(format!("code mode cannot run: the system refuses {missing}"))
+                    .hint("let the container or service use seccomp and Landlock, or remove `codeMode.requireJail`");
+            }
+            Diagnostic::warning(format!("code mode: the system refuses {missing}")).hint(JAIL_HINT)
         }));
     }
 

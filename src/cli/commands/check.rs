@@ -84,6 +84,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
             report.add_failures(&snapshot);
             report.add(gateway.extension_problems());
             report.add_surface(&surface, &snapshot, record.as_ref());
+            report.add_jail(&loaded.config.code_mode);
             Ok(())
         });
     }
@@ -92,6 +93,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     report.add(offline.extension_problems.iter().cloned());
     let surface = offline.build().map_err(|error| CommandFailure::from(&error))?;
     report.add_surface(&surface, &offline.snapshot, record.as_ref());
+    report.add_jail(&loaded.config.code_mode);
     Ok(())
 }
 

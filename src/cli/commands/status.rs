@@ -9,6 +9,7 @@ use crate::cli::{output, table};
 use crate::control::{Instance, instances};
 use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
+use crate::sandbox::JAIL_HINT;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -102,6 +103,10 @@ fn render(status: &Value) -> String {
         String::new(),
         clients(&status["clients"]),
     ];
+    if let Some(missing) = status["jail"]["missing"].as_str().filter(|missing| !missing.is_empty()) {
+        lines.push(String::new());
+        lines.push(format!("warning: code mode: the system refuses {}; {JAIL_HINT}", visible(missing)));
+    }
     for (heading, key) in [
         ("the current config file has errors and is not in use", "configErrors"),
         ("the current session script fails and is not in use", "scriptErrors"),

@@ -25,6 +25,8 @@ pub struct CodeMode {
     /// Maximum number of concurrent tool calls.
     pub parallel_max_concurrency: usize,
     pub tool_call_timeout: Duration,
+    /// Whether scripts are refused where the system refuses a layer of their jail.
+    pub require_jail: bool,
 }
 
 impl Default for CodeMode {
@@ -38,6 +40,7 @@ impl Default for CodeMode {
             max_output: 1 << 20,
             parallel_max_concurrency: 10,
             tool_call_timeout: Duration::from_secs(30),
+            require_jail: false,
         }
     }
 }
@@ -54,6 +57,7 @@ impl CodeMode {
             "maxOutput": self.max_output,
             "parallelMaxConcurrency": self.parallel_max_concurrency,
             "toolCallTimeout": self.tool_call_timeout.as_secs_f64(),
+            "requireJail": self.require_jail,
         })
     }
 }
@@ -72,6 +76,7 @@ pub(crate) fn read_code_mode(reader: &ValueReader) -> Option<CodeMode> {
     fields.set(&mut code.max_output, "maxOutput", ValueReader::size);
     fields.set(&mut code.parallel_max_concurrency, "parallelMaxConcurrency", ValueReader::count);
     fields.set(&mut code.tool_call_timeout, "toolCallTimeout", ValueReader::timeout);
+    fields.set(&mut code.require_jail, "requireJail", ValueReader::boolean);
     fields.finish();
     Some(code)
 }
@@ -87,7 +92,7 @@ mod tests {
     fn a_script_sees_every_key_with_its_default_in_seconds_and_bytes() {
         let expected = json!({
             "enabled": false, "stepLimit": 1_000_000, "timeout": 60.0, "memory": 67_108_864, "maxCalls": 100,
-            "maxOutput": 1_048_576, "parallelMaxConcurrency": 10, "toolCallTimeout": 30.0,
+            "maxOutput": 1_048_576, "parallelMaxConcurrency": 10, "toolCallTimeout": 30.0, "requireJail": false,
         });
         assert_eq!(CodeMode::default().to_json(), expected);
         let config = loaded("codeMode: {enabled: true, timeout: 250ms, memory: 8MiB, maxCalls: 0, maxOutput: 4KiB}\n");

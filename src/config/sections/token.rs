@@ -9,6 +9,9 @@ use crate::model::{Principal, Secret};
 
 use crate::config::syntax::reader::ValueReader;
 
+/// The minimum length of a token.
+const MIN_CHARACTERS: usize = 16;
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
     pub token: Secret,
@@ -59,6 +62,11 @@ fn read_token(reader: &ValueReader, seen: &mut HashSet<Secret>) -> Option<Token>
     if secret.reveal().is_empty() {
         return token.fail("must not be empty");
     }
+    if secret.reveal().chars().count() < MIN_CHARACTERS {
+        return token.fail(&format!(
+            "must have at least {MIN_CHARACTERS} characters, or it can be guessed (`openssl rand -base64 32` generates one)"
+        ));
+    }
     if !seen.insert(secret.clone()) {
         return token.fail("duplicate token");
     }
@@ -87,19 +95,28 @@ mod tests {
     #[test]
     fn empty_and_repeated_tokens_are_refused_without_showing_them() {
         let found = errors(
-            "auth:\n  tokens:\n  - {token: s3cret-1, sub: a}\n  - {token: s3cret-1, sub: b}\n  - {token: '${EMPTY}', sub: c}\n  \
-             - {token: s3cret-2, sub: ''}\n  - {sub: d}\n  - {token: s3cret-3}\n  - s3cret-4\n",
+            "auth:\n  tokens:\n  - {token: s3cret-of-length-1, sub: a}\n  - {token: s3cret-of-length-1, sub: b}\n  - {token: '${EMPTY}', sub: c}\n  \
+             - {token: s3cret-of-length-2, sub: ''}\n  - {sub: d}\n  - {token: s3cret-of-length-3}\n  - s3cret-of-length-4\n",
         );
         assert_eq!(
             found,
             [
                 "4:13 `auth.tokens[1].token`: duplicate token",
                 "5:13 `auth.tokens[2].token`: must not be empty",
-                "6:28 `auth.tokens[3].sub`: must not be empty",
+                "6:38 `auth.tokens[3].sub`: must not be empty",
                 "7:5 `auth.tokens[4]`: missing key `token` (the bearer token that the client sends)",
                 "8:5 `auth.tokens[5]`: missing key `sub` (the user that the token identifies)",
-                "9:5 `auth.tokens[6]`: expected a map of keys and values, found `********`",
+                "9:5 `auth.tokens[6]`: expected a map of keys and values, found `******************`",
             ]
         );
+    }
+
+    #[test]
+    fn a_token_that_can_be_guessed_is_refused_with_the_cure() {
+        let found = errors("auth: {tokens: [{token: fifteen-letters, sub: a}, {token: exactly-16-long-, sub: b}]}");
+        let [error] = found.as_slice() else { panic!("{found:?}") };
+        let expected =
+            "`auth.tokens[0].token`: must have at least 16 characters, or it can be guessed (`openssl rand -base64 32`";
+        assert!(error.contains(expected) && !error.contains("fifteen"), "{error}");
     }
 }

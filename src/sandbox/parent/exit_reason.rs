@@ -20,6 +20,8 @@ pub enum ExitReason {
     Lost(String),
     /// The worker violated the protocol.
     Confused(&'static str),
+    /// The system refuses a layer of the jail, and the config requires all of them.
+    Unconfined,
     /// There is no worker for the script.
     NotStarted(String),
 }
@@ -37,6 +39,7 @@ impl ExitReason {
         match status.code() {
             Some(code) if code == WorkerExit::Memory as i32 => ExitReason::Memory,
             Some(code) if code == WorkerExit::Output as i32 => ExitReason::Output,
+            Some(code) if code == WorkerExit::Unconfined as i32 => ExitReason::Unconfined,
             _ => ExitReason::Lost(status.to_string()),
         }
     }
@@ -60,6 +63,10 @@ impl ExitReason {
                 return format!("the script's worker process was lost ({how}); run the script again");
             }
             ExitReason::Confused(what) => return format!("the script's worker process broke the protocol: {what}"),
+            ExitReason::Unconfined => {
+                return "scripts are not run here: the system does not confine them as `codeMode.requireJail` requires"
+                    .to_owned();
+            }
             ExitReason::NotStarted(why) => return format!("cannot start a worker process for the script: {why}"),
         };
         format!("the script used more than its limit of {limit}")

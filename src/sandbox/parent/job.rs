@@ -23,6 +23,7 @@ impl ScriptJob {
             memory_limit: limits.memory,
             output_limit: limits.max_output,
             max_concurrent_branches: limits.parallel_max_concurrency,
+            require_jail: limits.require_jail,
         }
     }
 }

@@ -11,6 +11,8 @@ pub(in crate::sandbox) enum WorkerExit {
     Parent = 92,
     /// The zygote has more than one thread, so a fork of it could inherit a lock that is never released.
     Threads = 93,
+    /// The system refuses a layer of the jail, and the job requires all of them.
+    Unconfined = 94,
 }
 
 impl WorkerExit {

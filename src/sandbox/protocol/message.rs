@@ -23,6 +23,8 @@ pub struct ScriptJob {
     pub output_limit: u64,
     /// How many branches of one `parallel` run at once.
     pub max_concurrent_branches: usize,
+    /// Whether the script must not run unless every layer of the jail holds.
+    pub require_jail: bool,
 }
 
 /// A tool that the script can call as a function.

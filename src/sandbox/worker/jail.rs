@@ -22,11 +22,15 @@ pub(in crate::sandbox) fn enter() -> io::Result<OwnedFd> {
     Ok(connection)
 }
 
-/// The second step of the zygote, which its workers inherit: no files, no network, no core dumps.
-pub(in crate::sandbox) fn restrict_zygote() -> io::Result<()> {
+/// The second step of the zygote, which its workers inherit: no files, no network, no core dumps. Returns whether the
+/// kernel denies files and the network; the system calls are not filtered yet.
+pub(in crate::sandbox) fn restrict_zygote() -> io::Result<bool> {
     #[cfg(target_os = "linux")]
-    super::kernel::deny_files_and_network();
-    limit(&[(Resource::Core, 0), (Resource::Fsize, 0)])
+    let denies_files = super::kernel::deny_files_and_network();
+    #[cfg(not(target_os = "linux"))]
+    let denies_files = false;
+    limit(&[(Resource::Core, 0), (Resource::Fsize, 0)])?;
+    Ok(denies_files)
 }
 
 /// The worker's restrictions: one descriptor, its socket; little memory; and low priority. The zygote has none of these,
@@ -50,10 +54,12 @@ fn limit(limits: &[(Resource, u64)]) -> io::Result<()> {
     Ok(())
 }
 
-/// The last restriction of the worker, once all its threads have started.
-pub(super) fn filter_system_calls() {
+/// The last restriction of the worker, once all its threads have started. Returns whether the kernel enforces it.
+pub(in crate::sandbox) fn filter_system_calls() -> bool {
     #[cfg(target_os = "linux")]
-    super::kernel::filter_system_calls();
+    return super::kernel::filter_system_calls();
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 /// Has the kernel kill this process when its parent ends. A process also ends when its socket is closed, but notices that

@@ -7,16 +7,16 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// Denies this thread, and the threads and processes it starts, to open files and to use the network (Landlock). Does
-/// nothing on kernels without it.
-pub(super) fn deny_files_and_network() {
+/// Denies this thread, and the threads and processes it starts, to open files and to use the network (Landlock). Returns
+/// whether the kernel enforces it. Kernels before 6.7 do so for files only; the system call filter remains for the rest.
+pub(super) fn deny_files_and_network() -> bool {
     let ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI::V5))
         .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(ABI::V5)))
         .and_then(|ruleset| ruleset.scope(Scope::from_all(ABI::V6)))
         .and_then(Ruleset::create);
-    // On a kernel without Landlock the system call filter remains.
-    let _ = ruleset.and_then(landlock::RulesetCreated::restrict_self);
+    let restricted = ruleset.and_then(landlock::RulesetCreated::restrict_self);
+    restricted.is_ok_and(|status| status.ruleset != landlock::RulesetStatus::NotEnforced)
 }
 
 /// Keeps this process off half of the processors, which are left to the proxy. A low priority alone is not enough: if
@@ -35,12 +35,10 @@ pub(super) fn use_half_of_the_processors() {
 }
 
 /// Allows every thread of this process to compute, to allocate, and to use the descriptors it has; all other system calls
-/// fail (seccomp).
-pub(super) fn filter_system_calls() {
-    if let Ok(program) = filter() {
-        // On a kernel without seccomp the resource limits and the empty environment remain.
-        let _ = seccompiler::apply_filter_all_threads(&program);
-    }
+/// fail (seccomp). Returns whether the kernel enforces it; if it does not, the resource limits and the empty environment
+/// remain.
+pub(super) fn filter_system_calls() -> bool {
+    filter().is_ok_and(|program| seccompiler::apply_filter_all_threads(&program).is_ok())
 }
 
 fn filter() -> Result<BpfProgram, BackendError> {

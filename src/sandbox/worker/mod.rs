@@ -18,6 +18,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::process::Pid;
 use starlark::environment::{Globals, GlobalsBuilder};
 
+use super::jail_state::JailState;
 use super::protocol::{ScriptJob, ToWorker, WorkerExit, receive_blocking};
 use crate::memory;
 use channel::ParentChannel;
@@ -27,7 +28,11 @@ use channel::ParentChannel;
 const SCRIPT_STACK: usize = 64 << 20;
 
 /// Everything that a worker prepares before it has a script. The zygote prepares it once for all workers.
-pub(super) struct WarmWorker(Globals);
+pub(super) struct WarmWorker {
+    globals: Globals,
+    /// Whether the zygote, and so each worker, is denied files and the network.
+    pub(super) has_landlock: bool,
+}
 
 impl WarmWorker {
     /// `builtins` makes the built-ins of scripts beside their tools.
@@ -36,7 +41,7 @@ impl WarmWorker {
         functions::register(&mut builder);
         let globals = builder.build();
         script::warm_up(&globals);
-        WarmWorker(globals)
+        WarmWorker { globals, has_landlock: false }
     }
 
     /// Runs this process, which `zygote` has forked, as a worker that is connected to the proxy by `socket`.
@@ -52,14 +57,19 @@ impl WarmWorker {
         let parent = Arc::new(ParentChannel::new(Arc::clone(&socket)));
         let (jobs, receiver) = channel();
         let (ready, is_ready) = channel();
-        let of_script = Arc::clone(&parent);
+        let (of_script, landlock) = (Arc::clone(&parent), self.has_landlock);
         std::thread::Builder::new()
             .stack_size(SCRIPT_STACK)
-            .spawn(move || run_job(&receiver, &self.0, &of_script, &ready))?;
+            .spawn(move || run_job(&receiver, &self.globals, &of_script, &ready))?;
         // Starting a thread needs system calls that the filter refuses.
         is_ready.recv().map_err(io::Error::other)?;
-        jail::filter_system_calls();
-        listen(&socket, &parent, |job| jobs.send(job).is_ok())
+        let jail = JailState { landlock, seccomp: jail::filter_system_calls() };
+        listen(&socket, &parent, |job| {
+            if job.require_jail && !jail.is_complete() {
+                WorkerExit::Unconfined.now();
+            }
+            jobs.send(job).is_ok()
+        })
     }
 }
 

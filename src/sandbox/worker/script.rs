@@ -45,6 +45,7 @@ pub(super) fn warm_up(globals: &Globals) {
         memory_limit: 0,
         output_limit: 1000,
         max_concurrent_branches: 1,
+        require_jail: false,
     };
     // The script sends nothing, and its result is not needed.
     let _ = ParentChannel::disconnected().map(|parent| run(&job, globals, &Arc::new(parent)));

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use super::messages::{ZygoteReport, ZygoteRequest};
 use super::process::WorkerProcess;
+use crate::sandbox::jail_state;
 use crate::sandbox::protocol::{ARGUMENT, WorkerExit};
 
 /// By default mimalloc reserves more address space than a worker may map.
@@ -74,6 +75,7 @@ impl Zygote {
     /// Requests a worker.
     pub(in crate::sandbox) fn request_worker(&self) -> oneshot::Receiver<StartedWorker> {
         let (started, receiver) = oneshot::channel();
+        jail_state::requested();
         match socket_pair() {
             Ok((socket, worker_end)) => {
                 let mut state = self.lock();
@@ -148,6 +150,7 @@ impl Zygote {
                 let requested = self.lock().requested.remove(&id);
                 let _ = requested.map(|requested| requested.started.send(Err(io::Error::from_raw_os_error(errno))));
             }
+            ZygoteReport::Jail(state) => jail_state::reported(state),
             ZygoteReport::Ended(id, status) => {
                 let exited = self.lock().exits.remove(&id);
                 let _ = exited.map(|exited| exited.send(ExitStatus::from_raw(status)));

@@ -11,6 +11,8 @@ use rustix::net::{
     recvmsg, sendmsg,
 };
 
+use crate::sandbox::jail_state::JailState;
+
 /// What the proxy asks of the zygote. The proxy assigns the ids of workers.
 #[derive(Debug)]
 pub(super) enum ZygoteRequest {
@@ -28,6 +30,8 @@ pub(super) enum ZygoteReport {
     NotStarted(u32, i32),
     /// With the raw exit status.
     Ended(u32, i32),
+    /// Which layers of the jail hold; the first report.
+    Jail(JailState),
 }
 
 impl ZygoteRequest {
@@ -85,6 +89,7 @@ impl ZygoteReport {
             ZygoteReport::Started(id) => (b'+', id, 0),
             ZygoteReport::NotStarted(id, error) => (b'!', id, error),
             ZygoteReport::Ended(id, status) => (b'-', id, status),
+            ZygoteReport::Jail(state) => (b'#', 0, state.to_bits()),
         };
         let mut bytes = [kind; 9];
         bytes[1..5].copy_from_slice(&id.to_be_bytes());
@@ -102,6 +107,7 @@ impl ZygoteReport {
             b'+' => Ok(ZygoteReport::Started(id)),
             b'!' => Ok(ZygoteReport::NotStarted(id, value)),
             b'-' => Ok(ZygoteReport::Ended(id, value)),
+            b'#' => Ok(ZygoteReport::Jail(JailState::from_bits(value))),
             _ => Err(io::Error::other("invalid report of the zygote")),
         }
     }
@@ -132,7 +138,9 @@ mod tests {
     #[test]
     fn a_report_comes_as_it_was_sent() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        for report in [ZygoteReport::Started(1), ZygoteReport::NotStarted(u32::MAX, 11), ZygoteReport::Ended(3, -1)] {
+        let jail = ZygoteReport::Jail(JailState { landlock: true, seccomp: false });
+        let others = [ZygoteReport::Started(1), ZygoteReport::NotStarted(u32::MAX, 11), ZygoteReport::Ended(3, -1)];
+        for report in others.into_iter().chain([jail]) {
             report.send(&ours).unwrap();
             assert_eq!(ZygoteReport::receive(&theirs).unwrap(), report);
         }

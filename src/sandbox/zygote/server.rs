@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use starlark::environment::GlobalsBuilder;
 
 use super::messages::{ZygoteReport, ZygoteRequest};
+use crate::sandbox::jail_state::JailState;
 use crate::sandbox::protocol::WorkerExit;
 use crate::sandbox::worker::{WarmWorker, jail};
 
@@ -22,12 +23,24 @@ const REAP_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 pub fn run(builtins: fn() -> GlobalsBuilder) -> io::Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
     let connection = UnixStream::from(jail::enter()?);
-    let warm_worker = WarmWorker::new(builtins);
+    let mut warm_worker = WarmWorker::new(builtins);
     if thread_count()? > 1 {
         WorkerExit::Threads.now();
     }
-    jail::restrict_zygote()?;
+    warm_worker.has_landlock = jail::restrict_zygote()?;
+    let state = JailState { landlock: warm_worker.has_landlock, seccomp: can_filter_system_calls()? };
+    ZygoteReport::Jail(state).send(&connection)?;
     serve(&connection, warm_worker)
+}
+
+/// Whether the system lets a process filter its system calls. A child tries it, because the filter cannot be removed.
+fn can_filter_system_calls() -> io::Result<bool> {
+    let Some(child) = fork()? else {
+        let exit = if jail::filter_system_calls() { WorkerExit::Parent } else { WorkerExit::Unconfined };
+        exit.now()
+    };
+    let status = waitpid(Some(child), WaitOptions::empty())?;
+    Ok(status.is_some_and(|(_, status)| status.exit_status() == Some(WorkerExit::Parent as i32)))
 }
 
 fn serve(connection: &UnixStream, warm_worker: WarmWorker) -> io::Result<()> {

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Pause after `accept` failed, usually because the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// The other end of the connection of a request, among its extensions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerAddress(pub(super) IpAddr);
 
 /// Serves until `stop`, then lets running responses finish. `head_timeout` limits the time until the head of the next
 /// request is complete: a client that sends it byte by byte, or not at all, must not hold a connection forever.
@@ -78,9 +83,11 @@ async fn connection<R, B>(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
+    let peer = stream.peer_addr().ok().map(|address| PeerAddress(address.ip()));
     let requested = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&requested);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        peer.and_then(|peer| request.extensions_mut().insert(peer));
         seen.store(true, Ordering::Relaxed);
         let response = respond(request);
         async move { Ok::<_, Infallible>(response.await) }

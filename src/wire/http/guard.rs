@@ -3,14 +3,26 @@
 use std::net::SocketAddr;
 
 use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, HeaderValue, Uri};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum GuardError {
     #[error("unknown host in the `Host` header")]
     Host,
+    #[error("the header `Host` and the authority of the request (`:authority`) differ")]
+    Authority,
     #[error("this `Origin` is not allowed; add it to `serve.allowedOrigins`")]
     Origin,
+}
+
+impl GuardError {
+    pub fn status(&self) -> StatusCode {
+        match self {
+            GuardError::Authority => StatusCode::BAD_REQUEST,
+            GuardError::Host | GuardError::Origin => StatusCode::FORBIDDEN,
+        }
+    }
 }
 
 /// The hosts and origins that a listener accepts.
@@ -35,12 +47,19 @@ impl Guard {
     }
 
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), GuardError> {
+        // HTTP/2 has the authority of the URI in place of the header, or beside it. Whatever is between the client and this
+        // proxy may have read one of them, so they must agree, on an open listener too.
+        let authority = uri.authority().map(Authority::as_str);
+        let hosts: Vec<&HeaderValue> = headers.get_all(HOST).iter().collect();
+        if authority.is_some_and(|authority| {
+            hosts.iter().any(|host| !host.as_bytes().eq_ignore_ascii_case(authority.as_bytes()))
+        }) {
+            return Err(GuardError::Authority);
+        }
         if let Some(allowed) = &self.hosts {
             let known = |host: &str| allowed.iter().any(|name| name.eq_ignore_ascii_case(host));
-            let hosts: Vec<&HeaderValue> = headers.get_all(HOST).iter().collect();
-            // HTTP/2 has the authority of the URI in place of the header.
             let accepted = match hosts.as_slice() {
-                [] => uri.authority().is_some_and(|authority| known(authority.as_str())),
+                [] => authority.is_some_and(known),
                 [host] => host.to_str().is_ok_and(known),
                 _ => false,
             };
@@ -95,6 +114,25 @@ mod tests {
         assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("host", "localhost:80")]), Err(GuardError::Host));
         assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("origin", "null")]), Err(GuardError::Origin));
         assert_eq!(verdict(&guard, &[("host", "localhost:80"), ("origin", "http://evil")]), Err(GuardError::Origin));
+    }
+
+    #[test]
+    fn an_authority_beside_the_header_must_be_the_same() {
+        for bound in ["127.0.0.1:80", "0.0.0.0:80"] {
+            let guard = Guard::new(bound.parse().unwrap(), &[]);
+            let verdict = |authority: &str, host: &str| {
+                let headers = [("host", host)].into_iter().filter(|(_, host)| !host.is_empty());
+                let headers = headers.map(|(name, host)| (name.parse().unwrap(), host.parse().unwrap())).collect();
+                guard.check(&format!("http://{authority}/mcp").parse().unwrap(), &headers)
+            };
+            assert_eq!(verdict("localhost:80", "LocalHost:80"), Ok(()));
+            assert_eq!(verdict("localhost:80", ""), Ok(()));
+            assert_eq!(verdict("localhost:80", "127.0.0.1:80"), Err(GuardError::Authority));
+            assert_eq!(verdict("evil.example", "localhost:80"), Err(GuardError::Authority));
+        }
+        let guard = Guard::new("127.0.0.1:80".parse().unwrap(), &[]);
+        let evil = Uri::from_static("http://evil.example/mcp");
+        assert_eq!(guard.check(&evil, &HeaderMap::new()), Err(GuardError::Host));
     }
 
     #[test]

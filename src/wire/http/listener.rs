@@ -3,13 +3,14 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt};
 use http::header::{self, HeaderName, HeaderValue};
 use http::request::Parts;
@@ -20,8 +21,9 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::Guard;
+use super::accept::{self, PeerAddress};
 use super::body::{self, BodyError};
-use super::{Guard, accept};
 use crate::wire::{RpcError, encode, sse};
 
 /// How long an event stream may be silent before a comment is sent on it.
@@ -83,8 +85,9 @@ impl HttpReply {
 
 /// Answers HTTP requests. The future of a reply is dropped when the client closes its connection.
 pub trait HttpService: Send + Sync + 'static {
-    /// Checks a request before its body is read, so that an unauthorized one costs no memory; a reply refuses it.
-    fn refuse(&self, headers: &HeaderMap) -> Option<HttpReply>;
+    /// Checks a request before its body is read, so that an unauthorized one costs no memory; a reply refuses it, perhaps
+    /// after a while. `peer` is the other end of the connection, if it is still known.
+    fn refuse(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Option<BoxFuture<'static, HttpReply>>;
 
     fn handle(self: Arc<Self>, request: HttpRequest) -> Pin<Box<dyn Future<Output = HttpReply> + Send>>;
 }
@@ -143,7 +146,7 @@ impl<S: HttpService> Endpoint<S> {
 
     async fn reply(&self, parts: Parts, body: Incoming) -> HttpReply {
         if let Err(error) = self.guard.check(&parts.uri, &parts.headers) {
-            return HttpReply::refusal(StatusCode::FORBIDDEN, &RpcError::invalid_request(&error.to_string()));
+            return HttpReply::refusal(error.status(), &RpcError::invalid_request(&error.to_string()));
         }
         if parts.uri.path().trim_end_matches('/') != self.path.trim_end_matches('/') {
             return HttpReply::empty(StatusCode::NOT_FOUND);
@@ -151,8 +154,9 @@ impl<S: HttpService> Endpoint<S> {
         if parts.method == Method::OPTIONS {
             return preflight(&parts.headers);
         }
-        if let Some(refusal) = self.service.refuse(&parts.headers) {
-            return refusal;
+        let peer = parts.extensions.get::<PeerAddress>().map(|peer| peer.0);
+        if let Some(refusal) = Arc::clone(&self.service).refuse(&parts.headers, peer) {
+            return refusal.await;
         }
         let mut reading = pin!(body::read(body, self.max_body));
         let body = match futures::poll!(&mut reading) {

@@ -2,6 +2,7 @@
 
 mod batches;
 mod delete;
+mod failed_logins;
 mod get;
 mod negotiate;
 mod post;
@@ -9,16 +10,19 @@ mod post_session;
 mod post_stateless;
 mod request_headers;
 
-use std::future::Future;
+use std::future::{Future, ready};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::header::{ALLOW, WWW_AUTHENTICATE};
+use ::http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use futures::future::join_all;
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
 use tokio::sync::watch;
 
+use failed_logins::{FailedLogins, Slowdown};
 use request_headers::RequestHeaders;
 
 use super::session::Session;
@@ -47,6 +51,7 @@ pub struct HttpFront {
     request_headers: RequestHeaders,
     replay_budget: Arc<ReplayBudget>,
     stream_delay: CommonDelay,
+    failed_logins: FailedLogins,
 }
 
 impl HttpFront {
@@ -62,6 +67,7 @@ impl HttpFront {
             request_headers: RequestHeaders::new(&serve.request_headers),
             replay_budget: Arc::default(),
             stream_delay: CommonDelay::new(STREAM_DELAY),
+            failed_logins: FailedLogins::default(),
         });
         let weak = Arc::downgrade(&front);
         tokio::spawn(async move {
@@ -70,6 +76,7 @@ impl HttpFront {
                 ticks.tick().await;
                 let Some(front) = weak.upgrade() else { return };
                 front.end(front.sessions.sweep());
+                front.failed_logins.report();
             }
         });
         let weak = Arc::downgrade(&front);
@@ -160,8 +167,19 @@ impl HttpFront {
 }
 
 impl HttpService for HttpFront {
-    fn refuse(&self, headers: &HeaderMap) -> Option<HttpReply> {
-        self.identity.borrow().of(headers).is_none().then(unauthorized)
+    fn refuse(self: Arc<Self>, headers: &HeaderMap, peer: Option<IpAddr>) -> Option<BoxFuture<'static, HttpReply>> {
+        if self.identity.borrow().of(headers).is_some() {
+            return None;
+        }
+        Some(match self.failed_logins.count(peer) {
+            Slowdown::Delay(Duration::ZERO) => ready(unauthorized()).boxed(),
+            Slowdown::Delay(delay) => async move {
+                tokio::time::sleep(delay).await;
+                unauthorized()
+            }
+            .boxed(),
+            Slowdown::TooMany(wait) => ready(too_many_failures(wait)).boxed(),
+        })
     }
 
     fn handle(self: Arc<Self>, request: HttpRequest) -> Pin<Box<dyn Future<Output = HttpReply> + Send>> {
@@ -197,6 +215,12 @@ impl SessionRefusal {
 
 fn method_not_allowed() -> HttpReply {
     HttpReply::empty(StatusCode::METHOD_NOT_ALLOWED).with_header(ALLOW, HeaderValue::from_static("POST"))
+}
+
+/// The answer to a request without a valid token from an address that has sent many of them.
+fn too_many_failures(wait: Duration) -> HttpReply {
+    let error = RpcError::invalid_request("too many requests without a valid bearer token; try again later");
+    HttpReply::refusal(StatusCode::TOO_MANY_REQUESTS, &error).with_header(RETRY_AFTER, wait.as_secs().into())
 }
 
 fn unauthorized() -> HttpReply {

@@ -1,0 +1,168 @@
+//! Requests without a valid token: counted, slowed down for each address, and reported in the log. Requests with a valid
+//! token are not affected, whatever others at the same address do.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// How many refusals an address gets at once, before they are slowed down.
+const BURST: u32 = 10;
+/// The time between two refusals of one address after that.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The longest time that a refusal is held back. If more are waiting, the next ones get 429 at once.
+const MAX_DELAY: Duration = Duration::from_secs(10);
+/// The maximum number of addresses that are remembered. Beyond it, further addresses count as one.
+const MAX_ADDRESSES: usize = 4096;
+/// The minimum time between two lines in the log.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What happens to a request without a valid token.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Slowdown {
+    /// It is refused after this time.
+    Delay(Duration),
+    /// Too many of the same address are waiting already. The next one is due after this time.
+    TooMany(Duration),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct FailedLogins(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// For each address with recent refusals, the time at which its next one is due if they come at [`INTERVAL`].
+    due: HashMap<Option<IpAddr>, Instant>,
+    /// Refusals since the last line in the log.
+    unreported: u64,
+    last_peer: Option<IpAddr>,
+    last_report: Option<Instant>,
+}
+
+impl FailedLogins {
+    /// Counts a refusal of this address.
+    pub(super) fn count(&self, peer: Option<IpAddr>) -> Slowdown {
+        let (slowdown, line) = {
+            let (mut state, now) = (self.0.lock(), Instant::now());
+            (state.count(peer, now), state.report(now))
+        };
+        write(line);
+        slowdown
+    }
+
+    /// Writes a line to the log if refusals have not been reported for a while.
+    pub(super) fn report(&self) {
+        let line = self.0.lock().report(Instant::now());
+        write(line);
+    }
+}
+
+fn write(line: Option<String>) {
+    if let Some(line) = line {
+        tracing::warn!("{line}");
+    }
+}
+
+impl State {
+    fn count(&mut self, peer: Option<IpAddr>, now: Instant) -> Slowdown {
+        self.unreported += 1;
+        self.last_peer = peer;
+        let mut key = peer.map(network);
+        if !self.due.contains_key(&key) && self.due.len() >= MAX_ADDRESSES {
+            self.due.retain(|_, due| *due > now);
+            if self.due.len() >= MAX_ADDRESSES {
+                key = None;
+            }
+        }
+        let due = self.due.entry(key).or_insert(now);
+        let next = (*due).max(now) + INTERVAL;
+        let delay = next.saturating_duration_since(now).saturating_sub(INTERVAL * BURST);
+        if delay > MAX_DELAY {
+            return Slowdown::TooMany(delay);
+        }
+        *due = next;
+        Slowdown::Delay(delay)
+    }
+
+    /// The line for the log; none if there is nothing to report, or the last line is recent.
+    fn report(&mut self, now: Instant) -> Option<String> {
+        let is_recent = self.last_report.is_some_and(|last| now.duration_since(last) < REPORT_INTERVAL);
+        if self.unreported == 0 || is_recent {
+            return None;
+        }
+        self.last_report = Some(now);
+        let requests = match std::mem::take(&mut self.unreported) {
+            1 => "1 request".to_owned(),
+            number => format!("{number} requests"),
+        };
+        let peer = self.last_peer.map_or_else(|| "an unknown address".to_owned(), |peer| peer.to_string());
+        Some(format!("refused {requests} without a valid token (401), the last one from {peer}"))
+    }
+}
+
+/// An address without the part that one machine can choose freely: IPv6 gives it a network of its own.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(number: u32) -> Option<IpAddr> {
+        Some(IpAddr::from(number.to_be_bytes()))
+    }
+
+    #[test]
+    fn after_a_burst_one_a_second_is_refused_and_who_waits_too_long_is_told_so() {
+        let (mut state, now) = (State::default(), Instant::now());
+        let delay = Slowdown::Delay;
+        for _ in 0..BURST {
+            assert_eq!(state.count(address(1), now), delay(Duration::ZERO));
+        }
+        for second in 1..=10 {
+            assert_eq!(state.count(address(1), now), delay(INTERVAL * second));
+        }
+        for _ in 0..3 {
+            assert_eq!(state.count(address(1), now), Slowdown::TooMany(INTERVAL * 11), "they do not add up");
+        }
+        assert_eq!(state.count(address(2), now), delay(Duration::ZERO), "another address");
+        let later = now + Duration::from_secs(3600);
+        assert_eq!(state.count(address(1), later), delay(Duration::ZERO), "it is forgotten");
+    }
+
+    #[test]
+    fn the_addresses_of_one_network_count_as_one_and_all_together_have_a_bound() {
+        let (mut state, now) = (State::default(), Instant::now());
+        for text in ["2001:db8::1", "2001:db8::2:3", "::ffff:10.0.0.1", "10.0.0.1"] {
+            state.count(text.parse().ok(), now);
+        }
+        assert_eq!(state.due.len(), 2);
+        for number in 0..100_000 {
+            state.count(address(number), now);
+        }
+        assert!(state.due.len() <= MAX_ADDRESSES + 1, "{}", state.due.len());
+        assert!(matches!(state.count(address(200_000), now), Slowdown::TooMany(_)), "those beyond count as one");
+        state.count(address(1), now + Duration::from_secs(3600));
+        assert!(matches!(state.count(address(200_000), now + Duration::from_secs(3600)), Slowdown::Delay(_)));
+    }
+
+    #[test]
+    fn the_log_has_one_line_a_minute_with_the_count() {
+        let (mut state, now) = (State::default(), Instant::now());
+        assert_eq!(state.report(now), None);
+        state.count(address(0x7f00_0001), now);
+        let first = "refused 1 request without a valid token (401), the last one from 127.0.0.1";
+        assert_eq!(state.report(now).as_deref(), Some(first));
+        for _ in 0..500 {
+            state.count(address(0x7f00_0001), now);
+            assert_eq!(state.report(now), None);
+        }
+        let line = state.report(now + REPORT_INTERVAL);
+        assert!(line.is_some_and(|line| line.starts_with("refused 500 requests")));
+    }
+}
