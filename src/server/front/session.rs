@@ -64,10 +64,13 @@ impl Session {
         *self.last_used.lock() = Instant::now();
     }
 
+    pub(super) fn last_used(&self) -> Instant {
+        *self.last_used.lock()
+    }
+
     /// Whether the session has not been used for `limit`. An open stream or a running call counts as use.
     pub(super) fn is_idle(&self, limit: Duration) -> bool {
-        let last_used = *self.last_used.lock();
-        self.in_flight.is_empty() && !self.standalone.has_reader() && last_used.elapsed() >= limit
+        self.last_used().elapsed() >= limit && self.in_flight.is_empty() && !self.standalone.has_reader()
     }
 
     /// A stream for the response to one request. Until it is opened it keeps what is sent.

@@ -12,6 +12,7 @@ use crate::model::{Principal, is_protocol_method};
 use crate::server::client::session_stream::SessionStream;
 use crate::server::client::sink::MessageSink;
 use crate::server::front::session::Session;
+use crate::server::front::sessions::AddedSession;
 use crate::server::methods::{self, initialize};
 use crate::wire::http::HttpReply;
 use crate::wire::{Request, RpcError, encode, headers};
@@ -25,10 +26,12 @@ impl HttpFront {
         };
         let session = Arc::new(Session::new(handshake.client(principal), &self.replay_budget));
         self.server.clients.add(Arc::downgrade(&session.client));
-        let Some(id) = self.sessions.add(Arc::clone(&session)) else {
-            let error = RpcError::internal("too many sessions; try again later");
+        let Some(AddedSession { id, removed }) = self.sessions.add(Arc::clone(&session)) else {
+            let error =
+                RpcError::internal("too many sessions, and all of yours are in use; end one or try again later");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };
+        self.end(removed);
         let body = encode::result(&request.id, &initialize::result(&self.server, &session.client).await);
         match HeaderValue::from_str(&id) {
             Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),
