@@ -160,6 +160,7 @@ async fn read(
                 }
             }
         }
+        pending.room().await;
     }
 }
 

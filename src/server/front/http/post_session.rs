@@ -15,6 +15,7 @@ use crate::server::front::session::Session;
 use crate::server::front::sessions::AddedSession;
 use crate::server::methods::{self, initialize};
 use crate::wire::http::HttpReply;
+use crate::wire::outbound::Outlet;
 use crate::wire::{Request, RpcError, encode, headers};
 
 impl HttpFront {
@@ -45,6 +46,7 @@ impl HttpFront {
         request: Request,
         headers: &HeaderMap,
         accepts: Accepts,
+        outlet: &Outlet,
     ) -> HttpReply {
         let client = self.request_headers.added_to(&session.client, headers);
         let running = match session.in_flight.begin(&request.id) {
@@ -80,8 +82,8 @@ impl HttpFront {
         tokio::spawn(answering);
         match stream {
             None => single(answered.await),
-            Some(stream) if !accepts.json => HttpReply::events(session.open(&stream)),
-            Some(stream) => json_or_events(&session, &stream, answered, &self.stream_delay).await,
+            Some(stream) if !accepts.json => HttpReply::events(session.open(&stream, outlet)),
+            Some(stream) => json_or_events(&session, &stream, answered, &self.stream_delay, outlet).await,
         }
     }
 }
@@ -103,6 +105,7 @@ async fn json_or_events(
     stream: &Arc<SessionStream>,
     mut answered: oneshot::Receiver<Answer>,
     delay: &CommonDelay,
+    outlet: &Outlet,
 ) -> HttpReply {
     tokio::select! {
         biased;
@@ -115,6 +118,6 @@ async fn json_or_events(
     answered.close();
     match answered.try_recv() {
         Ok(answer) => single(Ok(answer)),
-        Err(_) => HttpReply::events(session.open(stream)),
+        Err(_) => HttpReply::events(session.open(stream, outlet)),
     }
 }
