@@ -129,3 +129,35 @@ async fn a_body_of_another_type_or_on_another_path_is_refused() {
         crate::support::http_client::HttpClient::new(&format!("{}/other", proxy.url), proxy.program.stderr.clone());
     assert_eq!(elsewhere.send(&request).await.status, 404);
 }
+
+#[tokio::test]
+async fn a_client_that_says_too_much_about_itself_is_told_so_and_others_are_served() {
+    let info = |size: usize| format!(r#"{{"name":"test-client","version":"{}"}}"#, "1".repeat(size));
+    let handshake = |size: usize| {
+        let params = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{}}}"#, info(size));
+        message::request("1", "initialize", &params)
+    };
+    let request = |size: usize| {
+        let key = "io.modelcontextprotocol";
+        let meta = format!(
+            r#"{{"{key}/protocolVersion":"2026-07-28","{key}/clientInfo":{},"{key}/clientCapabilities":{{}}}}"#,
+            info(size)
+        );
+        HttpRequest::modern_with_meta("1", "tools/list", "{}", &meta)
+    };
+    let proxy = proxy().http().await;
+    let mut client = proxy.client();
+    for (size, fits) in [(16_000, true), (17_000, false), (3_900_000, false)] {
+        for request in [HttpRequest::post(handshake(size)), request(size)] {
+            let answer = client.send(&request).await.response().await;
+            if fits {
+                answer.result();
+            } else {
+                assert_eq!(answer.error_code(), -32602);
+                assert!(answer.error_message().contains("the limit is 16384"), "{}", answer.error_message());
+            }
+        }
+    }
+    client.initialize("2025-11-25").await.result();
+    client.call("echo", "{}").await.result();
+}

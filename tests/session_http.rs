@@ -395,3 +395,26 @@ async fn batches_on_stdio_belong_to_one_version() {
     }
     client.call("echo", "{}").await.result();
 }
+
+#[tokio::test]
+async fn a_client_that_opens_session_after_session_ends_those_that_nobody_uses() {
+    let config = Config::new().server("fake", &fake_backend(["--only", "echo"]));
+    let proxy = Proxy::new(&config.section("serve: {maxSessions: 6}")).http().await;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = proxy.client();
+        client.initialize("2025-11-25").await.result();
+        clients.push(client);
+    }
+    clients[0].call("echo", "{}").await.result();
+    for _ in 0..10 {
+        let mut client = proxy.client();
+        client.initialize("2025-11-25").await.result();
+        client.call("echo", "{}").await.result();
+        // Used again each time, so it is never the least used.
+        clients[0].call("echo", "{}").await.result();
+    }
+    for gone in &clients[1..] {
+        assert_eq!(gone.send(&gone.legacy(&message::request("9", "ping", "{}"))).await.status, 404);
+    }
+}

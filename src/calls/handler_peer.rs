@@ -83,6 +83,10 @@ impl Peer for HandlerPeer {
         }
     }
 
+    fn room(&self) -> Option<BoxFuture<'static, ()>> {
+        self.peer.room()
+    }
+
     fn relays(&self) -> bool {
         self.relay == Relay::ProgressAndLog
     }

@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use clap::Command;
 
-/// Every subcommand, by group, in the order of `proxy --help`.
-const GROUPS: [(&str, &[&str]); 5] = [
-    ("Serve", &["serve", "status"]),
-    ("Inspect", &["list-servers", "list-tools", "list-resources", "list-prompts", "find", "types"]),
-    ("Call", &["call", "read", "prompt", "exec", "repl"]),
-    ("Scripts", &["check", "test", "new", "list-presets", "show-preset", "lsp"]),
-    ("Setup", &["init", "completions"]),
+/// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and others that are like it, so that
+/// all fit on one screen.
+const GROUPS: [(&str, &[&[&str]]); 5] = [
+    ("Serve", &[&["serve"], &["status"]]),
+    ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
+    ("Call", &[&["call", "read", "prompt"], &["exec"], &["repl"]]),
+    ("Scripts", &[&["check"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
+    ("Setup", &[&["init"], &["completions"]]),
 ];
 
 const OPTIONS: &str = "--log <LEVEL>, -h, --help, -V, --version. More: proxy <COMMAND> --help";
@@ -20,14 +21,18 @@ pub(super) fn template(command: &Command) -> String {
     let header = command.get_styles().get_header();
     let literal = command.get_styles().get_literal();
     let group_width = GROUPS.iter().map(|(group, _)| group.len()).max().unwrap_or(0);
-    let names = GROUPS.iter().flat_map(|(_, names)| *names);
-    let name_width = names.map(|name| name.len()).max().unwrap_or(0);
+    let firsts = GROUPS.iter().flat_map(|(_, lines)| *lines).filter_map(|names| names.first());
+    let name_width = firsts.map(|name| name.len()).max().unwrap_or(0);
     let mut text = "{about}\n\n{usage-heading} {usage}\n\n".to_owned();
-    for (group, names) in GROUPS {
-        for (position, name) in names.iter().enumerate() {
+    for (group, lines) in GROUPS {
+        for (position, names) in lines.iter().enumerate() {
+            let Some((name, others)) = names.split_first() else { continue };
             let group = if position == 0 { group } else { "" };
             let about = command.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
-            let about = about.unwrap_or_default();
+            let mut about = about.unwrap_or_default();
+            if !others.is_empty() {
+                let _ = write!(about, "; also {}", others.join(", "));
+            }
             let _ = writeln!(
                 text,
                 "{header}{group:group_width$}{header:#}  {literal}{name:name_width$}{literal:#}  {about}"
@@ -45,7 +50,8 @@ mod tests {
 
     #[test]
     fn every_subcommand_is_in_exactly_one_group() {
-        let mut grouped: Vec<String> = GROUPS.iter().flat_map(|(_, names)| *names).map(ToString::to_string).collect();
+        let mut grouped: Vec<String> =
+            GROUPS.iter().flat_map(|(_, lines)| *lines).flat_map(|names| *names).map(ToString::to_string).collect();
         let command = command();
         let mut known: Vec<String> = command.get_subcommands().map(|known| known.get_name().to_owned()).collect();
         grouped.sort();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ItemKind, Owner, Principal};
-use crate::json::{Object, Raw};
+use crate::json::{Object, Raw, RawRef};
 
 #[derive(Clone, Debug)]
 pub struct RequestInfo {
@@ -45,6 +45,26 @@ pub struct ClientInfo {
 }
 
 impl ClientInfo {
+    /// The maximum size of `clientInfo` and `capabilities` together. They are kept for as long as the client is known.
+    pub const MAX_BYTES: usize = 16 << 10;
+
+    /// What a client says about itself.
+    ///
+    /// # Errors
+    /// The size, if it is above the limit.
+    pub fn new(
+        protocol_version: &'static str,
+        implementation: Option<&RawRef>,
+        capabilities: Option<&RawRef>,
+    ) -> Result<Self, usize> {
+        let size = [implementation, capabilities].into_iter().flatten().map(|raw| raw.get().len()).sum();
+        if size > Self::MAX_BYTES {
+            return Err(size);
+        }
+        let (implementation, capabilities) = (implementation.map(RawRef::to_owned), capabilities.map(RawRef::to_owned));
+        Ok(ClientInfo { protocol_version, implementation, capabilities })
+    }
+
     pub fn name(&self) -> String {
         self.text("name")
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::{tree, watchdog};
+use super::{descriptors, tree, watchdog};
 
 /// Maximum number of passes over the marked processes. A program that forks faster than this cannot be stopped by
 /// signals.
@@ -53,12 +53,15 @@ impl Child {
         if let Some(folder) = &launch.folder {
             command.current_dir(folder);
         }
-        if let Some(register) = watchdog::registrar() {
-            // SAFETY: between fork and exec only async-signal-safe calls are allowed; this one sends four bytes of
-            // the stack to a socket.
-            unsafe {
-                command.pre_exec(register);
-            }
+        let mut register = watchdog::registrar();
+        let prepare = move || {
+            register.as_mut().map_or(Ok(()), |register| register())?;
+            descriptors::put_back()
+        };
+        // SAFETY: between fork and exec only async-signal-safe calls are allowed; these send four bytes of the stack to a
+        // socket and set a limit.
+        unsafe {
+            command.pre_exec(prepare);
         }
         let mut inner = command.spawn()?;
         let group = inner.id().and_then(|id| Pid::from_raw(id.cast_signed()));

@@ -4,6 +4,7 @@
 pub mod atomic_file;
 mod ancestors;
 mod child;
+pub mod descriptors;
 mod environment;
 mod tree;
 pub mod watchdog;

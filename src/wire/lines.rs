@@ -19,6 +19,8 @@ pub enum InputLine<'a> {
 
 /// How much of either end of a line over the limit is kept.
 const KEPT_BYTES: usize = 512;
+/// Lines up to this length are copied, so that several are written at once.
+const MAX_COPIED: usize = 64 * 1024;
 /// The least free space of the buffer before a read.
 const READ_SIZE: usize = 64 * 1024;
 
@@ -125,20 +127,30 @@ fn trimmed(buffer: &[u8], start: usize, end: usize, is_first: bool) -> std::ops:
 /// The queue of a [`line_writer`]. It is bounded, so that a peer that does not read blocks only its own senders.
 pub type LineSender = mpsc::Sender<String>;
 
-/// Writes lines until every sender is dropped or the stream fails. Queued lines are written together.
-pub async fn line_writer(stream: impl AsyncWrite + Unpin, queue: mpsc::Receiver<String>) -> io::Result<()> {
-    let (mut stream, mut queue) = (stream, queue);
+/// Writes lines until every sender is dropped or the stream fails. Queued lines are written together; a line is dropped
+/// when it is written.
+pub async fn line_writer<L: AsRef<[u8]>>(
+    mut stream: impl AsyncWrite + Unpin,
+    mut queue: mpsc::Receiver<L>,
+) -> io::Result<()> {
     let mut lines = Vec::with_capacity(64);
     let mut buffer = Vec::with_capacity(16 * 1024);
     while queue.recv_many(&mut lines, 64).await > 0 {
-        for line in lines.drain(..) {
-            buffer.extend_from_slice(line.as_bytes());
+        for line in &lines {
+            let line = line.as_ref();
+            if line.len() > MAX_COPIED {
+                stream.write_all(&buffer).await?;
+                buffer.clear();
+                stream.write_all(line).await?;
+            } else {
+                buffer.extend_from_slice(line);
+            }
             buffer.push(b'\n');
         }
         stream.write_all(&buffer).await?;
         stream.flush().await?;
         buffer.clear();
-        buffer.shrink_to(1024 * 1024);
+        lines.clear();
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ mod revision;
 mod logging_level;
 pub mod sse;
 mod stdio;
+pub mod outbound;
 pub mod oversized;
 mod parse;
 

@@ -31,7 +31,7 @@ fn written_events_are_read_back() {
     fuzz(&input, |(before, id, message)| {
         let mut stream = before;
         stream.extend_from_slice(b"\n\n");
-        stream.extend_from_slice(sse::event(Some(&id), &message).as_bytes());
+        stream.extend_from_slice(&sse::event(Some(&id), message.as_bytes()));
         let (found, last_id) = events(&[stream]);
         prop_assert_eq!(found.last().map(|event| event.data.as_str()), Some(message.as_str()));
         prop_assert_eq!(last_id, Some(id));

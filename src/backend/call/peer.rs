@@ -48,6 +48,10 @@ pub trait Peer: Send + Sync + Debug {
     /// Forwards any other notification that the server sent during the call. Never blocks.
     fn notify(&self, method: &str, params: Option<&RawRef>);
 
+    /// Completes when the client can take more, or will take nothing more. `None` if it can take more now. The reader of a
+    /// server waits for it, so that the server is slowed down instead of losing messages.
+    fn room(&self) -> Option<BoxFuture<'static, ()>>;
+
     /// Whether log messages and other notifications of this call may reach the client at all.
     fn relays(&self) -> bool;
 

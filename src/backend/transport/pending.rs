@@ -1,11 +1,12 @@
 //! The requests in flight on a connection, and the dispatch of what the server sends meanwhile.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -86,6 +87,10 @@ pub(crate) struct PendingRequests {
     /// The only client of this connection, as it is reached while none of its calls is running.
     sole_client: OnceLock<Arc<dyn Peer>>,
     open_questions: QuestionCount,
+    /// Whether something was passed on to a client since the reader last looked for room.
+    passed_on: AtomicBool,
+    /// Notified when a request is added or ends.
+    changed: Notify,
 }
 
 impl PendingRequests {
@@ -99,6 +104,8 @@ impl PendingRequests {
             abandoned: Mutex::default(),
             sole_client: OnceLock::new(),
             open_questions: QuestionCount::default(),
+            passed_on: AtomicBool::new(false),
+            changed: Notify::new(),
         })
     }
 
@@ -124,6 +131,7 @@ impl PendingRequests {
         let (peer, activity) = (outgoing.peer.clone(), outgoing.activity.clone());
         let request = PendingRequest { response, peer, activity, questions: OpenQuestions::default() };
         self.lock().insert(outgoing.id, request);
+        self.changed.notify_waiters();
         // Checked after the insertion: a concurrent `close` either is seen here or sees the entry and fails it.
         match self.closed.borrow().clone() {
             Some(reason) => {
@@ -137,12 +145,14 @@ impl PendingRequests {
     /// Removes a request whose response arrived by other means, or that was never sent.
     pub(crate) fn remove(&self, id: u64) {
         self.lock().remove(&id);
+        self.changed.notify_waiters();
     }
 
     /// Removes a request whose caller stopped waiting. Returns whether it was still pending. Its owner is remembered, so
     /// that late messages of the server for this request do not go to another client.
     pub(crate) fn abandon(&self, id: u64) -> bool {
         let Some(request) = self.lock().remove(&id) else { return false };
+        self.changed.notify_waiters();
         if let Some(peer) = &request.peer {
             let mut abandoned = self.lock_abandoned();
             let now = Instant::now();
@@ -243,6 +253,7 @@ impl PendingRequests {
             Some(call) => self.recipient_of(call).ok_or(NoRecipient::NoCall),
             None => self.sole_recipient(),
         };
+        self.passed_on.store(true, Ordering::Relaxed);
         match inbound {
             Inbound::Ping(reply) => return Some(ReplyAction::Send(reply)),
             Inbound::Question(request) => return Some(ReplyAction::Answer(request, recipient())),
@@ -319,6 +330,31 @@ impl PendingRequests {
             pending.questions.tasks.retain(|(_, task)| !task.is_finished());
             pending.questions.tasks.push((id, task.abort_handle()));
         }
+    }
+
+    /// Pauses the reader of a connection that calls share while the client of all its calls does not read. As soon as
+    /// anybody else waits for this server, the reader goes on, and what the client has no room for is dropped.
+    pub(crate) async fn room(&self) {
+        if !self.passed_on.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let Some(room) = self.sole_caller().and_then(|peer| peer.room()) else { return };
+            tokio::select! {
+                () = room => return,
+                () = changed => {}
+            }
+        }
+    }
+
+    /// The client of all requests, if it is one.
+    fn sole_caller(&self) -> Option<Arc<dyn Peer>> {
+        let requests = self.lock();
+        let mut peers = requests.values().map(|request| request.peer.as_ref());
+        let first = peers.next()??;
+        peers.all(|peer| peer.is_some_and(|peer| peer.owner() == first.owner())).then(|| Arc::clone(first))
     }
 
     fn recipient_of(&self, call: u64) -> Option<Recipient> {

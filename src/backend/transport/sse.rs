@@ -241,6 +241,7 @@ async fn read(poster: Arc<Poster>, mut stream: EventStream, max_message_bytes: u
                 for reply in pending.receive(event.data.as_bytes()) {
                     poster.reply(reply, &replies);
                 }
+                pending.room().await;
             }
             Ok(Some(_)) => {}
             Ok(None) => break "its event stream ended".to_owned(),

@@ -159,6 +159,7 @@ async fn read(
                 }
             }
         }
+        pending.room().await;
     }
 }
 

@@ -28,11 +28,11 @@ pub(super) enum Command {
     Status(status::StatusArgs),
     /// Start the servers and show the status of each
     ListServers(inspect::list_servers::ListServersArgs),
-    /// List the tools that the session script publishes
+    /// List published tools
     ListTools(ItemListArgs),
-    /// List the resources and resource templates that it publishes
+    /// List published resources and resource templates
     ListResources(ItemListArgs),
-    /// List the prompts that it publishes
+    /// List published prompts
     ListPrompts(ItemListArgs),
     /// Search the tools as `find_tool` does, with scores
     Find(inspect::find::FindArgs),

@@ -18,6 +18,7 @@ use crate::control::Control;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, GatewayOptions, Reread};
 use crate::model::{ItemKind, Status};
+use crate::process::descriptors;
 use crate::server::{HttpFront, Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
 use crate::wire::standard_streams;
@@ -59,6 +60,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
              servers,\n`proxy init --from FILE` imports the config of your client.",
         );
     }
+    descriptors::raise_limit();
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(CommandFailure::config)?);
     let source = args.source;
     let reread: Reread =

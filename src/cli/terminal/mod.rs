@@ -119,6 +119,10 @@ impl Peer for TerminalUser {
 
     fn notify(&self, _: &str, _: Option<&RawRef>) {}
 
+    fn room(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
     fn relays(&self) -> bool {
         true
     }

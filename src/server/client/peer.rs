@@ -213,6 +213,10 @@ impl Peer for ClientPeer {
         self.round().sink.try_send(encode::notification(method, params.as_deref().map(RawRef::get)));
     }
 
+    fn room(&self) -> Option<BoxFuture<'static, ()>> {
+        self.round().sink.room()
+    }
+
     fn relays(&self) -> bool {
         true
     }

@@ -114,15 +114,20 @@ impl Drop for SentQuestion<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Owner;
+    use crate::server::client::sink::MessageQueue;
+    use crate::wire::outbound::OutboundBudget;
 
     #[tokio::test]
     async fn a_session_that_has_ended_is_asked_nothing() {
         let (lines, mut sent) = tokio::sync::mpsc::channel(1);
+        let outlet = OutboundBudget::default().connection().outlet(Owner::Everybody);
+        let queue = MessageQueue::new(lines, outlet);
         let questions = Arc::new(PendingQuestions::default());
         questions.hold();
         let ask = || {
             let params = crate::json::raw(&serde_json::json!({}));
-            Arc::clone(&questions).ask(MessageSink::Queue(lines.clone()), "roots/list".to_owned(), params)
+            Arc::clone(&questions).ask(MessageSink::Queue(queue.clone()), "roots/list".to_owned(), params)
         };
         let mut held = std::pin::pin!(ask());
         assert!(futures::poll!(&mut held).is_pending(), "the handshake is not complete");

@@ -1,5 +1,5 @@
 //! Limits the memory of the replay buffers of all sessions together, in addition to the limit of each session. Over the
-//! limit, the buffers of the streams that finished first are cleared first.
+//! limit, the buffers of the streams that finished first are cleared first, and running streams keep one event.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,6 +40,10 @@ impl ReplayBudget {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) > self.limit
+    }
+
     /// Registers a finished stream, whose buffer may be cleared from now on. The caller must not hold the stream's
     /// lock.
     pub(super) fn finished(&self, stream: &Arc<Mutex<StreamState>>) {
@@ -48,7 +52,7 @@ impl ReplayBudget {
         while finished.front().is_some_and(|oldest| oldest.strong_count() == 0) {
             finished.pop_front();
         }
-        while self.bytes.load(Ordering::Relaxed) > self.limit {
+        while self.is_exceeded() {
             let Some(oldest) = finished.pop_front() else { return };
             if let Some(stream) = oldest.upgrade() {
                 stream.lock().clear_buffer();

@@ -5,11 +5,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 
 use super::replay_budget::ReplayBudget;
 use crate::wire::http::Frames;
+use crate::wire::outbound::{NoRoom, OutboundMessage, Outlet};
 use crate::wire::sse;
 
 /// The maximum size of a stream's replay buffer, in events and in bytes.
@@ -28,10 +32,35 @@ pub(super) struct StreamState {
     /// Counts the bytes in the replay buffers of all streams.
     budget: Arc<ReplayBudget>,
     last_number: u64,
-    buffer: VecDeque<(u64, String)>,
+    buffer: VecDeque<(u64, Bytes)>,
     bytes: usize,
-    reader: Option<mpsc::Sender<String>>,
+    reader: Option<Reader>,
     finished_at: Option<Instant>,
+}
+
+/// The connection on which the client reads the stream.
+#[derive(Clone, Debug)]
+struct Reader {
+    frames: mpsc::Sender<OutboundMessage>,
+    outlet: Outlet,
+}
+
+impl Reader {
+    /// Sends a frame, and waits while there is no room. Returns false if the client is gone or reads nothing.
+    async fn send(&self, frame: Bytes) -> bool {
+        let Ok(reservation) = self.outlet.reserve(frame.len()).await else { return false };
+        self.frames.send(OutboundMessage::new(frame, reservation)).await.is_ok()
+    }
+
+    /// Sends a frame without waiting.
+    fn try_send(&self, frame: Bytes) -> Result<(), mpsc::error::TrySendError<()>> {
+        let reservation = self.outlet.try_reserve(frame.len()).ok_or(mpsc::error::TrySendError::Full(()))?;
+        let sent = self.frames.try_send(OutboundMessage::new(frame, reservation));
+        sent.map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => mpsc::error::TrySendError::Full(()),
+            mpsc::error::TrySendError::Closed(_) => mpsc::error::TrySendError::Closed(()),
+        })
+    }
 }
 
 /// An event stream of a session. The event ids are `{stream number}-{event number}`.
@@ -39,6 +68,8 @@ pub(super) struct StreamState {
 pub(crate) struct SessionStream {
     number: u64,
     state: Arc<Mutex<StreamState>>,
+    /// Held while a message waits for room, so that no later one overtakes it.
+    turn: tokio::sync::Mutex<()>,
     /// Notified when a reader attaches.
     replaced: Notify,
     /// Notified when there is something to read and nobody to read it.
@@ -50,7 +81,13 @@ impl SessionStream {
         let budget = Arc::clone(budget);
         let state =
             StreamState { budget, last_number: 0, buffer: VecDeque::new(), bytes: 0, reader: None, finished_at: None };
-        SessionStream { number, state: Arc::new(Mutex::new(state)), replaced: Notify::new(), wanted: Notify::new() }
+        SessionStream {
+            number,
+            state: Arc::new(Mutex::new(state)),
+            turn: tokio::sync::Mutex::default(),
+            replaced: Notify::new(),
+            wanted: Notify::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, StreamState> {
@@ -78,39 +115,37 @@ impl SessionStream {
     }
 
     /// Attaches a reader, which receives the buffered events after event `last_seen` and then new events. An earlier
-    /// reader's connection ends, because MCP forbids sending a message on two streams.
-    pub(crate) fn attach(&self, last_seen: u64, priming: bool) -> Frames {
+    /// reader's connection ends, because MCP forbids sending a message on two streams. If there is no room for all buffered
+    /// events, the reader's stream ends after those that there is room for, and the client resumes it from there.
+    pub(crate) fn attach(&self, last_seen: u64, priming: bool, outlet: &Outlet) -> Frames {
         let mut state = self.lock();
-        let missed: Vec<String> =
+        let missed: Vec<Bytes> =
             state.buffer.iter().filter(|(number, _)| *number > last_seen).map(|(_, frame)| frame.clone()).collect();
         let (sender, frames) = mpsc::channel(missed.len() + QUEUE_CAPACITY);
         if priming {
             // Cannot fail: the queue is new and has capacity for the missed frames and more.
-            let _ = sender.try_send(sse::priming(&format!("{}-{last_seen}", self.number), RETRY_DELAY));
+            let priming = sse::priming(&format!("{}-{last_seen}", self.number), RETRY_DELAY);
+            let _ = sender.try_send(OutboundMessage::uncounted(priming));
         }
-        for frame in missed {
-            let _ = sender.try_send(frame);
-        }
-        if state.finished_at.is_none() {
-            state.reader = Some(sender);
-        }
+        let reader = Reader { frames: sender, outlet: outlet.clone() };
+        let has_all = missed.into_iter().all(|frame| reader.try_send(frame).is_ok());
+        state.reader = (has_all && state.finished_at.is_none()).then_some(reader);
         self.replaced.notify_waiters();
         frames
     }
 
     /// Sends a message, and waits while the reader's queue is full. Without a reader the message is only buffered.
     pub(crate) async fn push(&self, message: &str) {
+        let _turn = self.turn.lock().await;
         let (frame, reader) = {
             let mut state = self.lock();
-            state.last_number += 1;
-            let number = state.last_number;
-            let frame = sse::event(Some(&format!("{}-{number}", self.number)), message);
+            let (number, frame) = state.next_frame(self.number, message);
             state.buffer(number, frame.clone());
             (frame, state.reader.clone())
         };
         let Some(reader) = reader else { return self.wanted.notify_one() };
         tokio::select! {
-            sent = reader.send(frame) => if sent.is_err() {
+            sent = reader.send(frame) => if !sent {
                 self.detach(&reader);
             },
             // The client has resumed the stream on another connection and receives the frame there.
@@ -123,22 +158,45 @@ impl SessionStream {
     /// Sends a message without waiting. Returns false if the reader's queue is full and the message was dropped.
     /// Without a reader the message is only buffered.
     pub(super) fn try_push(&self, message: &str) -> bool {
+        let Ok(_turn) = self.turn.try_lock() else { return false };
         let mut state = self.lock();
-        let number = state.last_number + 1;
-        let frame = sse::event(Some(&format!("{}-{number}", self.number)), message);
+        let (number, frame) = state.next_frame(self.number, message);
         match state.reader.as_ref().map(|reader| reader.try_send(frame.clone())) {
-            Some(Err(mpsc::error::TrySendError::Full(_))) => return false,
-            Some(Ok(()) | Err(mpsc::error::TrySendError::Closed(_))) => {}
+            Some(Err(mpsc::error::TrySendError::Full(()))) => {
+                state.last_number -= 1;
+                return false;
+            }
+            Some(Ok(()) | Err(mpsc::error::TrySendError::Closed(()))) => {}
             None => self.wanted.notify_one(),
         }
-        state.last_number = number;
         state.buffer(number, frame);
         true
     }
 
-    fn detach(&self, gone: &mpsc::Sender<String>) {
+    /// Completes when the reader has room for another event, or when it was detached because it reads nothing. Returns
+    /// `None` if there is room now or no reader.
+    pub(super) fn room(self: &Arc<Self>) -> Option<BoxFuture<'static, ()>> {
+        let reader = self.lock().reader.clone()?;
+        if (reader.outlet.has_room() && reader.frames.capacity() > 0) || reader.frames.is_closed() {
+            return None;
+        }
+        let stream = Arc::clone(self);
+        let waiting = async move {
+            tokio::select! {
+                () = reader.frames.closed() => {}
+                () = stream.replaced.notified() => {}
+                room = reader.outlet.room() => match room {
+                    Ok(()) => drop(reader.frames.reserve().await),
+                    Err(NoRoom) => stream.detach(&reader),
+                },
+            }
+        };
+        Some(waiting.boxed())
+    }
+
+    fn detach(&self, gone: &Reader) {
         let mut state = self.lock();
-        if state.reader.as_ref().is_some_and(|reader| reader.same_channel(gone)) {
+        if state.reader.as_ref().is_some_and(|reader| reader.frames.same_channel(&gone.frames)) {
             state.reader = None;
         }
     }
@@ -160,7 +218,7 @@ impl SessionStream {
 
     /// Whether a reader is connected.
     pub(crate) fn has_reader(&self) -> bool {
-        self.lock().reader.as_ref().is_some_and(|reader| !reader.is_closed())
+        self.lock().reader.as_ref().is_some_and(|reader| !reader.frames.is_closed())
     }
 
     /// Ends the stream. Buffered events can still be replayed.
@@ -195,11 +253,21 @@ impl SessionStream {
 }
 
 impl StreamState {
-    fn buffer(&mut self, number: u64, frame: String) {
+    /// The next event of the stream with this number.
+    fn next_frame(&mut self, stream: u64, message: &str) -> (u64, Bytes) {
+        self.last_number += 1;
+        let number = self.last_number;
+        (number, sse::event(Some(&format!("{stream}-{number}")), message.as_bytes()).into())
+    }
+
+    fn buffer(&mut self, number: u64, frame: Bytes) {
         self.bytes += frame.len();
         self.budget.add(frame.len());
         self.buffer.push_back((number, frame));
-        while self.buffer.len() > MAX_REPLAY_EVENTS || (self.bytes > MAX_REPLAY_BYTES && self.buffer.len() > 1) {
+        // While all streams together keep too much, each keeps its last event only.
+        while self.buffer.len() > MAX_REPLAY_EVENTS
+            || ((self.bytes > MAX_REPLAY_BYTES || self.budget.is_exceeded()) && self.buffer.len() > 1)
+        {
             if let Some((_, old)) = self.buffer.pop_front() {
                 self.bytes -= old.len();
                 self.budget.subtract(old.len());
@@ -223,29 +291,40 @@ impl Drop for StreamState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Owner;
+    use crate::wire::outbound::OutboundBudget;
+
+    fn outlet() -> Outlet {
+        OutboundBudget::default().connection().outlet(Owner::Everybody)
+    }
+
+    async fn next(frames: &mut Frames) -> Option<String> {
+        let frame = frames.recv().await?;
+        Some(String::from_utf8_lossy(frame.as_ref()).into_owned())
+    }
 
     #[tokio::test]
     async fn a_reader_that_comes_back_gets_what_it_missed_and_only_that() {
         let stream = SessionStream::new(3, &Arc::default());
-        let mut first = stream.attach(0, true);
-        assert_eq!(first.recv().await.as_deref(), Some("id: 3-0\nretry: 1000\ndata:\n\n"));
+        let mut first = stream.attach(0, true, &outlet());
+        assert_eq!(next(&mut first).await.as_deref(), Some("id: 3-0\nretry: 1000\ndata:\n\n"));
         stream.push("{\"a\":1}").await;
-        assert_eq!(first.recv().await.as_deref(), Some("id: 3-1\ndata: {\"a\":1}\n\n"));
+        assert_eq!(next(&mut first).await.as_deref(), Some("id: 3-1\ndata: {\"a\":1}\n\n"));
         drop(first);
         stream.push("{\"a\":2}").await;
         stream.push("{\"a\":3}").await;
         stream.finish();
-        let mut second = stream.attach(1, false);
-        assert_eq!(second.recv().await.as_deref(), Some("id: 3-2\ndata: {\"a\":2}\n\n"));
-        assert_eq!(second.recv().await.as_deref(), Some("id: 3-3\ndata: {\"a\":3}\n\n"));
-        assert_eq!(second.recv().await, None);
+        let mut second = stream.attach(1, false, &outlet());
+        assert_eq!(next(&mut second).await.as_deref(), Some("id: 3-2\ndata: {\"a\":2}\n\n"));
+        assert_eq!(next(&mut second).await.as_deref(), Some("id: 3-3\ndata: {\"a\":3}\n\n"));
+        assert_eq!(next(&mut second).await, None);
     }
 
     /// The events that a client receives when it resumes a finished stream.
     async fn replayed(stream: &SessionStream) -> Vec<String> {
-        let mut frames = stream.attach(0, false);
+        let mut frames = stream.attach(0, false, &outlet());
         let mut all = Vec::new();
-        while let Some(frame) = frames.recv().await {
+        while let Some(frame) = next(&mut frames).await {
             all.push(frame);
         }
         all

@@ -1,6 +1,7 @@
 //! JSON-RPC batches: parses the messages, handles each of them, and joins the responses.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::task::JoinHandle;
 
@@ -10,10 +11,13 @@ use crate::server::client::in_flight::InFlight;
 use crate::server::client::sink::MessageSink;
 use crate::server::client::state::Client;
 use crate::server::methods::{self, vendor};
-use crate::wire::{Message, Notification, Request, Response, RpcError, encode};
+use crate::wire::{Id, Message, Notification, Request, Response, RpcError, encode};
 
 /// The maximum number of messages in a batch.
 const MAX_MESSAGES: usize = 1000;
+
+/// The maximum size of all responses to a batch together.
+const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 /// One element of a batch.
 #[derive(Debug)]
@@ -58,6 +62,7 @@ pub(crate) fn start(
     sink: &MessageSink,
 ) -> Vec<JoinHandle<Option<String>>> {
     let mut responses = Vec::new();
+    let kept = Arc::new(AtomicUsize::new(0));
     for item in items {
         match item {
             BatchItem::Invalid(text) => responses.push(tokio::spawn(async move { Some(text) })),
@@ -71,7 +76,8 @@ pub(crate) fn start(
                 vendor::forward_session_notification(server, &notification, client);
             }
             BatchItem::Request(request) => {
-                let (server, client, sink) = (server.clone(), Arc::clone(client), sink.clone());
+                let (server, client, sink, kept) =
+                    (server.clone(), Arc::clone(client), sink.clone(), Arc::clone(&kept));
                 // Registered here and not in the task, so that a later cancellation in the batch finds the request.
                 let running = in_flight.begin(&request.id);
                 responses.push(tokio::spawn(async move {
@@ -82,12 +88,27 @@ pub(crate) fn start(
                             methods::answer(&server, &client, &sink, &request, cancel, None).await?
                         }
                     };
-                    Some(encode::outcome(&request.id, &outcome))
+                    Some(fitting(&request.id, &outcome, &kept))
                 }));
             }
         }
     }
     responses
+}
+
+/// The encoded response to one request of a batch, or an error if the other responses leave no room for it.
+fn fitting(id: &Id, outcome: &Result<Raw, RpcError>, kept: &AtomicUsize) -> String {
+    let text = encode::outcome(id, outcome);
+    let add = |before: usize| Some(before + text.len()).filter(|after| before == 0 || *after <= MAX_RESPONSE_BYTES);
+    if kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok() {
+        return text;
+    }
+    let message = format!(
+        "the response of {} bytes was dropped: all responses to a batch have at most {MAX_RESPONSE_BYTES} bytes; send \
+         this request on its own",
+        text.len()
+    );
+    encode::error(Some(id), &RpcError::internal(&message))
 }
 
 /// Joins the responses to one array. Returns `None` if there are none, because the batch contains no requests or all of
@@ -100,4 +121,25 @@ pub(crate) async fn join(responses: Vec<JoinHandle<Option<String>>>) -> Option<S
         }
     }
     (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_that_do_not_fit_beside_the_others_become_errors() {
+        let id = Id::number(1);
+        let large = || Ok(crate::json::valid(format!("\"{}\"", "x".repeat(MAX_RESPONSE_BYTES / 2))).unwrap());
+        let kept = AtomicUsize::new(0);
+        let sizes = [large(), large(), Ok(crate::json::valid("{}".to_owned()).unwrap())]
+            .map(|outcome| fitting(&id, &outcome, &kept).len() > MAX_RESPONSE_BYTES / 2);
+        assert_eq!(sizes, [true, false, false]);
+        assert!(fitting(&id, &large(), &kept).contains("send this request on its own"));
+        let whole = Ok(crate::json::valid(format!("\"{}\"", "x".repeat(MAX_RESPONSE_BYTES))).unwrap());
+        assert!(
+            fitting(&id, &whole, &AtomicUsize::new(0)).len() > MAX_RESPONSE_BYTES,
+            "one whole response always fits"
+        );
+    }
 }

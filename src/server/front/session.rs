@@ -13,6 +13,7 @@ use crate::server::client::session_stream::SessionStream;
 use crate::server::client::sink::MessageSink;
 use crate::server::client::state::Client;
 use crate::wire::http::Frames;
+use crate::wire::outbound::Outlet;
 use crate::wire::{Response, Revision, encode};
 
 /// The maximum number of finished streams of a session that can still be resumed.
@@ -64,10 +65,13 @@ impl Session {
         *self.last_used.lock() = Instant::now();
     }
 
+    pub(super) fn last_used(&self) -> Instant {
+        *self.last_used.lock()
+    }
+
     /// Whether the session has not been used for `limit`. An open stream or a running call counts as use.
     pub(super) fn is_idle(&self, limit: Duration) -> bool {
-        let last_used = *self.last_used.lock();
-        self.in_flight.is_empty() && !self.standalone.has_reader() && last_used.elapsed() >= limit
+        self.last_used().elapsed() >= limit && self.in_flight.is_empty() && !self.standalone.has_reader()
     }
 
     /// A stream for the response to one request. Until it is opened it keeps what is sent.
@@ -77,8 +81,8 @@ impl Session {
     }
 
     /// Opens a stream: attaches a reader, and lets the client resume it from now on.
-    pub(crate) fn open(&self, stream: &Arc<SessionStream>) -> Frames {
-        let frames = stream.attach(0, self.primes());
+    pub(crate) fn open(&self, stream: &Arc<SessionStream>, outlet: &Outlet) -> Frames {
+        let frames = stream.attach(0, self.primes(), outlet);
         let mut streams = self.streams.lock();
         remove_oldest_finished(&mut streams);
         streams.insert(stream.number(), Arc::clone(stream));
@@ -91,22 +95,22 @@ impl Session {
     }
 
     /// Resumes a stream after an event. Returns `None` if the stream no longer exists.
-    pub(crate) async fn resume(&self, last_event: &str) -> Option<Frames> {
+    pub(crate) async fn resume(&self, last_event: &str, outlet: &Outlet) -> Option<Frames> {
         let (number, last_seen) = SessionStream::parse_id(last_event)?;
         if number == 0 {
-            return Some(self.listen_after(last_seen).await);
+            return Some(self.listen_after(last_seen, outlet).await);
         }
         let streams = self.streams.lock();
-        Some(streams.get(&number)?.attach(last_seen, false))
+        Some(streams.get(&number)?.attach(last_seen, false, outlet))
     }
 
     /// Opens the standalone stream, and sends the notifications that waited for it.
-    pub(crate) async fn listen(&self) -> Frames {
-        self.listen_after(u64::MAX).await
+    pub(crate) async fn listen(&self, outlet: &Outlet) -> Frames {
+        self.listen_after(u64::MAX, outlet).await
     }
 
-    async fn listen_after(&self, last_seen: u64) -> Frames {
-        let frames = self.standalone.attach(last_seen, false);
+    async fn listen_after(&self, last_seen: u64, outlet: &Outlet) -> Frames {
+        let frames = self.standalone.attach(last_seen, false, outlet);
         let unsent = std::mem::take(&mut *self.unsent.lock());
         for method in unsent {
             self.notify(method).await;

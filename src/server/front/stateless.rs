@@ -9,6 +9,7 @@ use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, ClientProfile, Owner, Principal, is_protocol_method};
 use crate::server::client::log_level::ClientLogLevel;
 use crate::server::client::state::{Client, surface_handle};
+use crate::server::methods::initialize::client_info_too_large;
 use crate::surface::Surface;
 use crate::wire::{ClientMeta, LoggingLevel, Request, Revision, RpcError, code, headers, key, params};
 
@@ -96,11 +97,11 @@ pub(super) fn admit(
         (None, true) => Owner::new_request(),
         (None, false) => Owner::Person(Arc::clone(&principal.sub)),
     };
-    let info = Arc::new(ClientInfo {
-        protocol_version: revision.as_str(),
-        implementation: meta.client_info.map(RawRef::to_owned),
-        capabilities: meta.capabilities.map(RawRef::to_owned),
-    });
+    let info = ClientInfo::new(revision.as_str(), meta.client_info, meta.capabilities).map_err(|size| {
+        let names = format!("`{}` and `{}`", key::CLIENT_INFO, key::CLIENT_CAPABILITIES);
+        Refusal { status: StatusCode::BAD_REQUEST, error: client_info_too_large(&names, size) }
+    })?;
+    let info = Arc::new(info);
     let abilities = abilities(info.capabilities.as_deref());
     Ok(Client {
         revision,

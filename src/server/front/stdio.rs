@@ -16,14 +16,15 @@ use crate::server::client::in_flight::InFlight;
 use crate::server::client::links::Links;
 use crate::server::client::list_changes::{ComparisonCache, SurfaceChanges};
 use crate::server::client::peer::{AskBy, ClientPeer, CurrentSession};
-use crate::server::client::sink::MessageSink;
+use crate::server::client::sink::{MessageQueue, MessageSink};
 use crate::server::client::state::{Client, surface_handle};
 use crate::server::era::detect;
 use crate::server::methods::initialize::Handshake;
 use crate::server::methods::{self, MethodOutcome, initialize, vendor};
+use crate::wire::outbound::OutboundBudget;
 use crate::wire::{
-    InputLine, LineReader, LineSender, Message, MessageError, Request, Response, Revision, RpcError, batch as split,
-    code, encode, line_writer, oversized,
+    InputLine, LineReader, Message, MessageError, Request, Response, Revision, RpcError, batch as split, code, encode,
+    line_writer, oversized,
 };
 
 /// The number of outgoing messages that are queued for a slow client.
@@ -41,10 +42,12 @@ pub async fn serve_stdio(
 ) {
     let (lines, queue) = mpsc::channel(QUEUE_CAPACITY);
     let writer = tokio::spawn(line_writer(output, queue));
+    // Nothing is dropped for the client that started this process: what does not fit waits.
+    let outlet = OutboundBudget::default().connection().outlet(Owner::Process).patient();
     let front = Arc::new(StdioFront {
         server,
         principal,
-        lines,
+        lines: MessageQueue::new(lines, outlet),
         in_flight: InFlight::default(),
         session: CurrentSession::default(),
         owner: Owner::new_session(),
@@ -81,7 +84,7 @@ pub async fn serve_stdio(
 struct StdioFront {
     server: Server,
     principal: Principal,
-    lines: LineSender,
+    lines: MessageQueue,
     in_flight: InFlight,
     /// The client of the session, after `initialize`.
     session: CurrentSession,
@@ -117,8 +120,7 @@ impl StdioFront {
     }
 
     async fn send(&self, line: String) {
-        // Sending fails only if the client is gone.
-        let _ = self.lines.send(line).await;
+        self.lines.send(line).await;
     }
 
     /// Sends an error for a message whose id could not be read. Before 2025-11-25 such an error has the id `null`.

@@ -43,15 +43,18 @@ pub(crate) fn negotiate(message: &Request) -> Result<Handshake, RpcError> {
     let requested = object
         .string("protocolVersion")
         .ok_or_else(|| RpcError::invalid_params("`protocolVersion` is missing or not a string"))?;
+    let revision = Revision::negotiate(&requested);
+    let client = ClientInfo::new(revision.as_str(), object.get("clientInfo"), object.get("capabilities"))
+        .map_err(|size| client_info_too_large("`clientInfo` and `capabilities`", size))?;
     let declared = object.get("capabilities").map_or("{}", RawRef::get);
     let declared: Value = serde_json::from_str(declared).unwrap_or_default();
-    let revision = Revision::negotiate(&requested);
-    let client = ClientInfo {
-        protocol_version: revision.as_str(),
-        implementation: object.get("clientInfo").map(RawRef::to_owned),
-        capabilities: object.get("capabilities").map(RawRef::to_owned),
-    };
     Ok(Handshake { revision, abilities: Abilities::read(&declared), client })
+}
+
+/// The error for a client that says too much about itself. `names` are the members, as the client's revision calls them.
+pub(crate) fn client_info_too_large(names: &str, size: usize) -> RpcError {
+    let limit = ClientInfo::MAX_BYTES;
+    RpcError::invalid_params(&format!("{names} together have {size} bytes; the limit is {limit}"))
 }
 
 /// The result of `initialize`.

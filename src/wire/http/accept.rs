@@ -12,42 +12,75 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::connection_slots::{ConnectionSlot, ConnectionSlots, RunningBody};
+use super::watched_stream::WatchedStream;
+use crate::process::descriptors;
+use crate::wire::outbound::{OutboundBudget, OutboundConnection};
+
+/// How many connections there may be, and how long a client may take to send the head of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ConnectionLimits {
+    pub(super) connections: usize,
+    /// For the first request on a connection. Whoever connects has something to say.
+    pub(super) first_head: Duration,
+    /// For each further request, with the silence before it.
+    pub(super) next_head: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        ConnectionLimits {
+            connections: descriptors::max_connections(),
+            first_head: Duration::from_secs(10),
+            next_head: Duration::from_secs(90),
+        }
+    }
+}
+
 /// Pause after `accept` failed, usually because the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a connection that has to make room may take to answer a request that has just arrived.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The other end of the connection of a request, among its extensions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerAddress(pub(super) IpAddr);
 
-/// Serves until `stop`, then lets running responses finish. `head_timeout` limits the time until the head of the next
-/// request is complete: a client that sends it byte by byte, or not at all, must not hold a connection forever.
+/// Serves until `stop`, then lets running responses finish. The limits hold for clients that send the head of a request byte
+/// by byte, or not at all: they must neither hold a connection forever nor keep others from connecting.
 pub(super) async fn serve<R, B>(
     listener: TcpListener,
-    head_timeout: Duration,
+    limits: ConnectionLimits,
+    outbound: OutboundBudget,
     stop: CancellationToken,
-    respond: impl Fn(Request<Incoming>) -> R + Clone + Send + Sync + 'static,
+    respond: impl Fn(Request<Incoming>, Arc<OutboundConnection>) -> R + Clone + Send + Sync + 'static,
 ) where
     R: Future<Output = Response<B>> + Send + 'static,
-    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_timeout);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(head_timeout);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.next_head);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(limits.next_head);
     let (builder, mut connections) = (Arc::new(builder), JoinSet::new());
+    let mut slots = ConnectionSlots::new(limits.connections);
     loop {
+        let has_room = slots.has_room();
         let stream = tokio::select! {
             () = stop.cancelled() => break,
             Some(_) = connections.join_next() => continue,
-            accepted = listener.accept() => match accepted {
+            () = slots.request_ended(), if !has_room => continue,
+            // Where all are busy, the next client waits until one has ended.
+            accepted = listener.accept(), if has_room => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) if is_of_client(&error) => continue,
                 Err(error) => {
@@ -57,7 +90,10 @@ pub(super) async fn serve<R, B>(
                 }
             },
         };
-        connections.spawn(connection(Arc::clone(&builder), stream, head_timeout, stop.clone(), respond.clone()));
+        let slot = slots.add();
+        let stream = WatchedStream { stream, connection: outbound.connection() };
+        let (builder, stop) = (Arc::clone(&builder), stop.clone());
+        connections.spawn(connection(builder, stream, slot, limits.first_head, stop, respond.clone()));
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
@@ -71,31 +107,35 @@ fn is_of_client(error: &io::Error) -> bool {
 
 async fn connection<R, B>(
     builder: Arc<Builder<TokioExecutor>>,
-    stream: TcpStream,
-    head_timeout: Duration,
+    stream: WatchedStream,
+    slot: Arc<ConnectionSlot>,
+    first_head: Duration,
     stop: CancellationToken,
-    respond: impl Fn(Request<Incoming>) -> R + Send + Sync + 'static,
+    respond: impl Fn(Request<Incoming>, Arc<OutboundConnection>) -> R + Send + Sync + 'static,
 ) where
     R: Future<Output = Response<B>> + Send + 'static,
-    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
     // Without TCP_NODELAY a small event waits some 40 ms for the acknowledgment of the headers before it.
-    if let Err(error) = stream.set_nodelay(true) {
+    if let Err(error) = stream.stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let peer = stream.peer_addr().ok().map(|address| PeerAddress(address.ip()));
+    let peer = stream.stream.peer_addr().ok().map(|address| PeerAddress(address.ip()));
+    let outbound = Arc::clone(&stream.connection);
     let requested = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&requested);
+    let (seen, outlet, close) = (Arc::clone(&requested), Arc::clone(&outbound), slot.close.clone());
     let service = service_fn(move |mut request: Request<Incoming>| {
         peer.and_then(|peer| request.extensions_mut().insert(peer));
-        seen.store(true, Ordering::Relaxed);
-        let response = respond(request);
-        async move { Ok::<_, Infallible>(response.await) }
+        if !seen.swap(true, Ordering::Relaxed) && request.version() == Version::HTTP_2 {
+            outlet.set_multiplexed();
+        }
+        let (response, running) = (respond(request, Arc::clone(&outlet)), slot.begin());
+        async move { Ok::<_, Infallible>(response.await.map(|body| RunningBody { body, _running: running })) }
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     // hyper's own timeout begins once the first bytes have shown which HTTP version the client speaks.
     let silence = async {
-        tokio::time::sleep(head_timeout).await;
+        tokio::time::sleep(first_head).await;
         if requested.load(Ordering::Relaxed) {
             std::future::pending().await
         }
@@ -103,6 +143,15 @@ async fn connection<R, B>(
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = silence => return,
+        waiting = outbound.stalled() => {
+            tracing::info!(waiting, "closed a connection: bytes wait, and the client takes none");
+            return;
+        }
+        () = close.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            let Ok(ended) = tokio::time::timeout(CLOSE_TIMEOUT, connection).await else { return };
+            ended
+        }
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -117,16 +166,21 @@ async fn connection<R, B>(
 mod tests {
     use http_body_util::Full;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
 
     use super::*;
+    use crate::model::Owner;
+    use crate::wire::http::reply_body::ReplyBody;
+    use crate::wire::outbound::{OutboundLimits, OutboundMessage};
 
     #[tokio::test]
     async fn a_client_that_sends_no_request_loses_its_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (stop, head_timeout) = (CancellationToken::new(), Duration::from_millis(50));
-        let respond = |_| async { Response::new(Full::<Bytes>::from("here")) };
-        let serving = tokio::spawn(serve(listener, head_timeout, stop.clone(), respond));
+        let (stop, soon) = (CancellationToken::new(), Duration::from_millis(50));
+        let limits = ConnectionLimits { connections: 10, first_head: soon, next_head: soon };
+        let respond = |_, _| async { Response::new(Full::<Bytes>::from("here")) };
+        let serving = tokio::spawn(serve(listener, limits, OutboundBudget::default(), stop.clone(), respond));
         for (sent, answered) in [
             ("", false),
             ("PR", false),
@@ -145,6 +199,38 @@ mod tests {
                 }
             }
             assert_eq!(received.ends_with("here"), answered, "{sent:?}: {received}");
+        }
+        stop.cancel();
+        serving.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_loses_its_connection_and_a_slow_one_does_not() {
+        const LENGTH: usize = 32 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stall) = (CancellationToken::new(), Duration::from_millis(400));
+        let outbound = OutboundBudget::new(OutboundLimits { stall, ..OutboundLimits::default() });
+        let respond = |_, connection: Arc<OutboundConnection>| async move {
+            let reservation = connection.outlet(Owner::Everybody).try_reserve(LENGTH).unwrap();
+            let message = OutboundMessage::new(vec![b'x'; LENGTH], reservation);
+            Response::new(ReplyBody::text(message.into_bytes(), connection))
+        };
+        let serving = tokio::spawn(serve(listener, ConnectionLimits::default(), outbound, stop.clone(), respond));
+        let request = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+        for (pause, all) in [(stall / 8, true), (stall * 3, false)] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(request).await.unwrap();
+            // The kernel keeps some megabytes, but not all.
+            let (mut received, mut part) = (0, vec![0; LENGTH / 16]);
+            for _ in 0..6 {
+                tokio::time::sleep(pause).await;
+                received += stream.read(&mut part).await.unwrap_or_default();
+            }
+            while let Ok(count @ 1..) = stream.read(&mut part).await {
+                received += count;
+            }
+            assert_eq!(received > LENGTH, all, "{received} bytes");
         }
         stop.cancel();
         serving.await.unwrap();

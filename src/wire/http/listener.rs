@@ -1,6 +1,5 @@
 //! The listener: reads requests, checks `Host` and `Origin`, and hands them to a service.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,12 +10,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use futures::stream::{self, BoxStream, StreamExt};
 use http::header::{self, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use http_body_util::{Either, Full, StreamBody};
-use hyper::body::{Frame, Incoming};
+use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -24,13 +21,9 @@ use tokio_util::sync::CancellationToken;
 use super::Guard;
 use super::accept::{self, PeerAddress};
 use super::body::{self, BodyError};
-use crate::wire::{RpcError, encode, sse};
-
-/// How long an event stream may be silent before a comment is sent on it.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(5);
-
-/// How long a client may take to send the head of its next request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(90);
+use super::reply_body::ReplyBody;
+use crate::wire::outbound::{NoRoom, OutboundBudget, OutboundConnection, OutboundMessage, Outlet};
+use crate::wire::{RpcError, encode, oversized};
 
 /// How long the body of a request may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -40,15 +33,17 @@ pub struct HttpRequest {
     pub method: Method,
     pub headers: HeaderMap,
     pub body: Bytes,
+    /// The connection that takes the reply.
+    pub connection: Arc<OutboundConnection>,
 }
 
 /// Text frames of an event stream; dropping the sender ends the stream.
-pub type Frames = mpsc::Receiver<String>;
+pub type Frames = mpsc::Receiver<OutboundMessage>;
 
 #[derive(Debug)]
 pub enum Body {
     Empty,
-    Json(String),
+    Json(OutboundMessage),
     Events(Frames),
 }
 
@@ -65,7 +60,7 @@ impl HttpReply {
     }
 
     pub fn json(status: StatusCode, text: String) -> Self {
-        HttpReply { status, headers: Vec::new(), body: Body::Json(text) }
+        HttpReply { status, headers: Vec::new(), body: Body::Json(OutboundMessage::uncounted(text)) }
     }
 
     /// A JSON-RPC error without an id, for a request that was not read.
@@ -75,6 +70,25 @@ impl HttpReply {
 
     pub fn events(frames: Frames) -> Self {
         HttpReply { status: StatusCode::OK, headers: Vec::new(), body: Body::Events(frames) }
+    }
+
+    /// The reply once there is room for it. If there is none, an error takes its place.
+    pub async fn within(mut self, outlet: &Outlet) -> Self {
+        let Body::Json(message) = self.body else { return self };
+        let text = message.into_bytes();
+        self.body = match outlet.reserve(text.len()).await {
+            Ok(reservation) => Body::Json(OutboundMessage::new(text, reservation)),
+            Err(NoRoom) => {
+                let reason = format!(
+                    "the response of {} bytes was dropped: too much waits for this client already; read what was sent",
+                    text.len()
+                );
+                let id = oversized::message_id(&text, &text);
+                let error = encode::error(id.as_ref(), &RpcError::internal(&reason));
+                Body::Json(OutboundMessage::uncounted(error))
+            }
+        };
+        self
     }
 
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
@@ -125,26 +139,23 @@ impl Listener {
         let (path, guard, max_body) = (self.path, self.guard, self.max_body);
         let endpoint = Arc::new(Endpoint { service, path, guard, max_body });
         // There is one path, which `reply` compares: a router would only add to every request.
-        let respond = move |request| {
+        let respond = move |request, connection| {
             let endpoint = Arc::clone(&endpoint);
-            async move { endpoint.respond(request).await }
+            async move { endpoint.respond(request, connection).await }
         };
-        accept::serve(self.socket, HEAD_TIMEOUT, stop, respond).await;
+        accept::serve(self.socket, accept::ConnectionLimits::default(), OutboundBudget::default(), stop, respond).await;
     }
 }
 
-/// The body of a response: JSON or nothing, or the frames of an event stream.
-type ResponseBody = Either<Full<Bytes>, StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>>;
-
 impl<S: HttpService> Endpoint<S> {
-    async fn respond(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+    async fn respond(&self, request: Request<Incoming>, connection: Arc<OutboundConnection>) -> Response<ReplyBody> {
         let (parts, body) = request.into_parts();
         let origin = self.guard.allowed_origin(&parts.headers).cloned();
-        let reply = self.reply(parts, body).await;
-        into_response(reply, origin)
+        let reply = self.reply(parts, body, &connection).await;
+        into_response(reply, origin, connection)
     }
 
-    async fn reply(&self, parts: Parts, body: Incoming) -> HttpReply {
+    async fn reply(&self, parts: Parts, body: Incoming, connection: &Arc<OutboundConnection>) -> HttpReply {
         if let Err(error) = self.guard.check(&parts.uri, &parts.headers) {
             return HttpReply::refusal(error.status(), &RpcError::invalid_request(&error.to_string()));
         }
@@ -166,7 +177,8 @@ impl<S: HttpService> Endpoint<S> {
         };
         match body {
             Ok(body) => {
-                let request = HttpRequest { method: parts.method, headers: parts.headers, body };
+                let Parts { method, headers, .. } = parts;
+                let request = HttpRequest { method, headers, body, connection: Arc::clone(connection) };
                 Arc::clone(&self.service).handle(request).await
             }
             Err(BodyError::TooLarge) => HttpReply::refusal(
@@ -188,12 +200,16 @@ fn preflight(headers: &HeaderMap) -> HttpReply {
     reply.with_header(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"))
 }
 
-fn into_response(reply: HttpReply, origin: Option<HeaderValue>) -> Response<ResponseBody> {
+fn into_response(
+    reply: HttpReply,
+    origin: Option<HeaderValue>,
+    connection: Arc<OutboundConnection>,
+) -> Response<ReplyBody> {
     let mut response = match reply.body {
-        Body::Empty => Response::new(Either::Left(Full::default())),
-        Body::Json(text) => with_type(Either::Left(Full::from(text)), "application/json"),
+        Body::Empty => Response::new(ReplyBody::text(Bytes::new(), connection)),
+        Body::Json(text) => with_type(ReplyBody::text(text.into_bytes(), connection), "application/json"),
         Body::Events(frames) => {
-            let mut response = with_type(Either::Right(event_body(frames)), "text/event-stream");
+            let mut response = with_type(ReplyBody::events(frames, connection), "text/event-stream");
             let headers = response.headers_mut();
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
             // Keeps nginx from buffering the stream.
@@ -217,20 +233,8 @@ fn into_response(reply: HttpReply, origin: Option<HeaderValue>) -> Response<Resp
     response
 }
 
-fn with_type(body: ResponseBody, content_type: &'static str) -> Response<ResponseBody> {
+fn with_type(body: ReplyBody, content_type: &'static str) -> Response<ReplyBody> {
     let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
-}
-
-/// The frames as a body, with a comment whenever the stream was silent for a while.
-fn event_body(frames: Frames) -> StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>> {
-    let frames = stream::unfold(frames, |mut frames| async move {
-        let frame = match tokio::time::timeout(KEEP_ALIVE_INTERVAL, frames.recv()).await {
-            Ok(frame) => Bytes::from(frame?),
-            Err(_) => Bytes::from_static(sse::KEEP_ALIVE.as_bytes()),
-        };
-        Some((Ok(Frame::data(frame)), frames))
-    });
-    StreamBody::new(frames.boxed())
 }

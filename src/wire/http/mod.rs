@@ -3,8 +3,11 @@
 mod accept;
 mod body;
 mod client;
+mod connection_slots;
 mod guard;
 mod listener;
+mod reply_body;
+mod watched_stream;
 
 pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool};
 pub use guard::{Guard, GuardError};

@@ -6,11 +6,9 @@ use std::time::Duration;
 pub const KEEP_ALIVE: &str = ": keep-alive\n\n";
 
 /// An event with a message, which must be on one line.
-pub fn event(id: Option<&str>, message: &str) -> String {
-    match id {
-        Some(id) => format!("id: {id}\ndata: {message}\n\n"),
-        None => format!("data: {message}\n\n"),
-    }
+pub fn event(id: Option<&str>, message: &[u8]) -> Vec<u8> {
+    let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
+    [id.as_bytes(), b"data: ", message, b"\n\n"].concat()
 }
 
 /// The first event of a resumable stream: an id to resume from, and how long to wait before reconnecting.

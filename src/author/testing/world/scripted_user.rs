@@ -134,6 +134,10 @@ impl Peer for ScriptedUser {
 
     fn notify(&self, _: &str, _: Option<&RawRef>) {}
 
+    fn room(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
     fn relays(&self) -> bool {
         true
     }

@@ -158,6 +158,10 @@ impl HttpExchange {
                         stream.finish();
                         return outcome;
                     }
+                    // The stream is this call's own: while its client does not read, the server waits.
+                    if let Some(room) = outgoing.peer.as_ref().and_then(|peer| peer.room()) {
+                        room.await;
+                    }
                     continue;
                 }
                 Ok(None) => "the event stream ended before the response".to_owned(),

@@ -6,10 +6,11 @@ use super::negotiate::Accepts;
 use super::{HttpFront, method_not_allowed, session_id};
 use crate::model::Principal;
 use crate::wire::http::HttpReply;
+use crate::wire::outbound::Outlet;
 use crate::wire::{RpcError, headers};
 
 impl HttpFront {
-    pub(super) async fn get(&self, headers: &HeaderMap, principal: &Principal) -> HttpReply {
+    pub(super) async fn get(&self, headers: &HeaderMap, principal: &Principal, outlet: &Outlet) -> HttpReply {
         if session_id(headers).is_none() {
             return method_not_allowed();
         }
@@ -22,8 +23,8 @@ impl HttpFront {
             return HttpReply::refusal(StatusCode::NOT_ACCEPTABLE, &error);
         }
         match headers.get(&headers::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default()) {
-            None => HttpReply::events(session.listen().await),
-            Some(last) => match session.resume(last.trim()).await {
+            None => HttpReply::events(session.listen(outlet).await),
+            Some(last) => match session.resume(last.trim(), outlet).await {
                 Some(frames) => HttpReply::events(frames),
                 None => {
                     let error = RpcError::invalid_request("`Last-Event-ID` refers to a stream that cannot be resumed");

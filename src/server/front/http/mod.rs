@@ -29,7 +29,7 @@ use super::session::Session;
 use super::sessions::Sessions;
 use crate::config::Serve;
 use crate::fiber::CommonDelay;
-use crate::model::Principal;
+use crate::model::{Owner, Principal};
 use crate::server::client::list_changes::{ComparisonCache, SurfaceChanges};
 use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::{Identity, Server};
@@ -157,12 +157,14 @@ impl HttpFront {
     async fn answer(self: Arc<Self>, request: HttpRequest) -> HttpReply {
         let principal = self.identity.borrow().of(&request.headers);
         let Some(principal) = principal else { return unauthorized() };
-        match request.method {
-            Method::POST => self.post(request, principal).await,
-            Method::GET => self.get(&request.headers, &principal).await,
+        let outlet = request.connection.outlet(Owner::of_handles(&principal));
+        let reply = match request.method {
+            Method::POST => self.post(request, principal, &outlet).await,
+            Method::GET => self.get(&request.headers, &principal, &outlet).await,
             Method::DELETE => self.delete(&request.headers, &principal),
             _ => method_not_allowed(),
-        }
+        };
+        reply.within(&outlet).await
     }
 }
 

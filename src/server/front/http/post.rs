@@ -12,10 +12,16 @@ use crate::server::era::detect;
 use crate::server::front::session::Session;
 use crate::server::methods::vendor;
 use crate::wire::http::{HttpReply, HttpRequest};
+use crate::wire::outbound::Outlet;
 use crate::wire::{Message, Notification, Request, Revision, RpcError, batch, encode, headers, parse, yield_if_large};
 
 impl HttpFront {
-    pub(super) async fn post(self: Arc<Self>, request: HttpRequest, principal: Principal) -> HttpReply {
+    pub(super) async fn post(
+        self: Arc<Self>,
+        request: HttpRequest,
+        principal: Principal,
+        outlet: &Outlet,
+    ) -> HttpReply {
         let HttpRequest { headers, body, .. } = request;
         if !is_json(&headers) {
             let error = RpcError::invalid_request("the header `Content-Type` must be application/json");
@@ -34,7 +40,7 @@ impl HttpFront {
             Err(invalid) => {
                 HttpReply::json(StatusCode::BAD_REQUEST, encode::error(invalid.id.as_ref(), &invalid.error))
             }
-            Ok(Message::Request(request)) => self.post_request(request, headers, accepts, principal).await,
+            Ok(Message::Request(request)) => self.post_request(request, headers, accepts, principal, outlet).await,
             Ok(Message::Notification(notification)) => self.post_notification(&notification, &headers, &principal),
             Ok(Message::Response(response)) => match self.session(&headers, &principal) {
                 Ok(session) => {
@@ -52,16 +58,17 @@ impl HttpFront {
         headers: HeaderMap,
         accepts: Accepts,
         principal: Principal,
+        outlet: &Outlet,
     ) -> HttpReply {
         yield_if_large(request.params.as_deref()).await;
         if detect::is_stateless(&request, Some(&headers)) {
-            return self.post_stateless(request, headers, accepts, principal).await;
+            return self.post_stateless(request, headers, accepts, principal, outlet).await;
         }
         if request.method == "initialize" {
             return self.initialize(&request, principal).await;
         }
         match self.session(&headers, &principal) {
-            Ok(session) => self.post_session(session, request, &headers, accepts).await,
+            Ok(session) => self.post_session(session, request, &headers, accepts, outlet).await,
             Err(refused) => refused.reply(Some(&request.id)),
         }
     }

@@ -12,8 +12,10 @@ use crate::model::{Principal, is_protocol_method};
 use crate::server::client::session_stream::SessionStream;
 use crate::server::client::sink::MessageSink;
 use crate::server::front::session::Session;
+use crate::server::front::sessions::AddedSession;
 use crate::server::methods::{self, initialize};
 use crate::wire::http::HttpReply;
+use crate::wire::outbound::Outlet;
 use crate::wire::{Request, RpcError, encode, headers};
 
 impl HttpFront {
@@ -25,10 +27,12 @@ impl HttpFront {
         };
         let session = Arc::new(Session::new(handshake.client(principal), &self.replay_budget));
         self.server.clients.add(Arc::downgrade(&session.client));
-        let Some(id) = self.sessions.add(Arc::clone(&session)) else {
-            let error = RpcError::internal("too many sessions; try again later");
+        let Some(AddedSession { id, removed }) = self.sessions.add(Arc::clone(&session)) else {
+            let error =
+                RpcError::internal("too many sessions, and all of yours are in use; end one or try again later");
             return HttpReply::json(StatusCode::SERVICE_UNAVAILABLE, encode::error(Some(&request.id), &error));
         };
+        self.end(removed);
         let body = encode::result(&request.id, &initialize::result(&self.server, &session.client).await);
         match HeaderValue::from_str(&id) {
             Ok(id) => HttpReply::json(StatusCode::OK, body).with_header(headers::SESSION_ID.clone(), id),
@@ -42,6 +46,7 @@ impl HttpFront {
         request: Request,
         headers: &HeaderMap,
         accepts: Accepts,
+        outlet: &Outlet,
     ) -> HttpReply {
         let client = self.request_headers.added_to(&session.client, headers);
         let running = match session.in_flight.begin(&request.id) {
@@ -77,8 +82,8 @@ impl HttpFront {
         tokio::spawn(answering);
         match stream {
             None => single(answered.await),
-            Some(stream) if !accepts.json => HttpReply::events(session.open(&stream)),
-            Some(stream) => json_or_events(&session, &stream, answered, &self.stream_delay).await,
+            Some(stream) if !accepts.json => HttpReply::events(session.open(&stream, outlet)),
+            Some(stream) => json_or_events(&session, &stream, answered, &self.stream_delay, outlet).await,
         }
     }
 }
@@ -100,6 +105,7 @@ async fn json_or_events(
     stream: &Arc<SessionStream>,
     mut answered: oneshot::Receiver<Answer>,
     delay: &CommonDelay,
+    outlet: &Outlet,
 ) -> HttpReply {
     tokio::select! {
         biased;
@@ -112,6 +118,6 @@ async fn json_or_events(
     answered.close();
     match answered.try_recv() {
         Ok(answer) => single(Ok(answer)),
-        Err(_) => HttpReply::events(session.open(stream)),
+        Err(_) => HttpReply::events(session.open(stream, outlet)),
     }
 }

@@ -6,18 +6,19 @@ use std::sync::Arc;
 
 use ::http::{HeaderMap, StatusCode};
 use tokio::sync::mpsc;
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::HttpFront;
 use super::negotiate::Accepts;
 use crate::backend::Cancellation;
 use crate::fiber::CommonDelay;
 use crate::model::Principal;
-use crate::server::client::sink::MessageSink;
+use crate::server::client::sink::{MessageQueue, MessageSink};
 use crate::server::client::state::Client;
 use crate::server::front::stateless::{admit, check_param_headers, status};
 use crate::server::methods::{self, MethodOutcome};
 use crate::wire::http::HttpReply;
+use crate::wire::outbound::{NoRoom, OutboundMessage, Outlet};
 use crate::wire::{Id, Request, RpcError, encode, sse};
 
 /// The number of messages and frames that are queued for a slow client.
@@ -29,7 +30,10 @@ type AnswerFuture = Pin<Box<dyn Future<Output = MethodOutcome> + Send>>;
 struct PendingAnswer {
     id: Id,
     answer: AnswerFuture,
-    messages: mpsc::Receiver<String>,
+    messages: mpsc::Receiver<OutboundMessage>,
+    outlet: Outlet,
+    /// Cancelled if the client does not read.
+    overrun: CancellationToken,
     _cancel: DropGuard,
 }
 
@@ -40,6 +44,7 @@ impl HttpFront {
         headers: HeaderMap,
         accepts: Accepts,
         principal: Principal,
+        outlet: &Outlet,
     ) -> HttpReply {
         let id = request.id.clone();
         let refuse = |status, error: &RpcError| HttpReply::json(status, encode::error(Some(&id), error));
@@ -58,6 +63,8 @@ impl HttpFront {
             return refuse(StatusCode::NOT_ACCEPTABLE, &error);
         }
         let (queue, messages) = mpsc::channel(QUEUE_CAPACITY);
+        let queue = MessageQueue::new(queue, outlet.clone());
+        let (outlet, overrun) = (outlet.clone(), queue.overrun.clone());
         let sink = if accepts.events { MessageSink::Queue(queue) } else { MessageSink::Discard };
         let cancel = Cancellation::default();
         let guard = cancel.token().clone().drop_guard();
@@ -88,7 +95,7 @@ impl HttpFront {
             };
             Box::pin(listening).await
         });
-        let answering = PendingAnswer { id, answer, messages, _cancel: guard };
+        let answering = PendingAnswer { id, answer, messages, outlet, overrun, _cancel: guard };
         if accepts.events { answering.reply(&delay).await } else { answering.single().await }
     }
 }
@@ -124,42 +131,53 @@ impl PendingAnswer {
     }
 
     /// An event stream with the messages so far, the following messages, and the outcome as its last event.
-    fn stream(self, first: Option<String>, outcome: Option<MethodOutcome>) -> HttpReply {
+    fn stream(self, first: Option<OutboundMessage>, outcome: Option<MethodOutcome>) -> HttpReply {
         let (frames, receiver) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(async move {
+            let overrun = self.overrun.clone();
             tokio::select! {
                 // The client closed the stream: dropping the other branch cancels the request.
                 () = frames.closed() => {}
+                () = overrun.cancelled() => tracing::info!("ended an event stream: the client reads too slowly"),
                 () = self.feed(&frames, first, outcome) => {}
             }
         });
         HttpReply::events(receiver)
     }
 
-    async fn feed(mut self, frames: &mpsc::Sender<String>, first: Option<String>, outcome: Option<MethodOutcome>) {
+    async fn feed(
+        mut self,
+        frames: &mpsc::Sender<OutboundMessage>,
+        first: Option<OutboundMessage>,
+        outcome: Option<MethodOutcome>,
+    ) {
         if let Some(first) = first {
-            send(frames, &first).await;
+            send(frames, first).await;
         }
         let outcome = match outcome {
             Some(outcome) => outcome,
             None => loop {
                 tokio::select! {
                     biased;
-                    Some(message) = self.messages.recv() => send(frames, &message).await,
+                    Some(message) = self.messages.recv() => send(frames, message).await,
                     outcome = &mut self.answer => break outcome,
                 }
             },
         };
         while let Ok(message) = self.messages.try_recv() {
-            send(frames, &message).await;
+            send(frames, message).await;
         }
         if let Some(outcome) = outcome {
-            send(frames, &encode::outcome(&self.id, &outcome)).await;
+            let response = encode::outcome(&self.id, &outcome);
+            match self.outlet.reserve(response.len()).await {
+                Ok(reservation) => send(frames, OutboundMessage::new(response, reservation)).await,
+                Err(NoRoom) => self.overrun.cancel(),
+            }
         }
     }
 }
 
-async fn send(frames: &mpsc::Sender<String>, message: &str) {
+async fn send(frames: &mpsc::Sender<OutboundMessage>, message: OutboundMessage) {
     // Fails only if the client has closed the stream, which `stream` detects.
-    let _ = frames.send(sse::event(None, message)).await;
+    let _ = frames.send(message.map(|text| sse::event(None, text))).await;
 }
