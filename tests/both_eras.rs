@@ -234,14 +234,29 @@ async fn a_stateless_side_that_does_not_respond_is_used_again_when_it_does() {
     stateless_side(&proxy).await;
 }
 
+/// The fake backend, started after a line of shell.
+fn started_after(line: &str) -> Command {
+    let server = fake_backend([]);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{line}; exec \"$0\" \"$@\"")]).arg(server.get_program()).args(server.get_args());
+    command
+}
+
+#[tokio::test]
+async fn a_process_that_is_pinned_to_sessions_is_started_once() {
+    let directory = TempDir::new();
+    let starts = directory.path().join("starts");
+    let server = started_after(&format!("echo started >> {}", starts.display()));
+    let proxy = Proxy::new(&Config::new().server_with("fake", &server, json!({"protocol": "2025-11-25"}))).http().await;
+    proxy.client().modern_call("params", "{}").await.result();
+    assert_eq!(std::fs::read_to_string(starts).expect("it was started"), "started\n");
+}
+
 #[tokio::test]
 async fn a_process_that_takes_long_to_start_is_met_in_both_eras() {
     let directory = TempDir::new();
     let seconds = directory.write("seconds", "0");
-    let server = fake_backend([]);
-    let mut slow = Command::new("sh");
-    let line = format!("sleep \"$(cat {})\"; exec \"$0\" \"$@\"", seconds.display());
-    slow.args(["-c", &line]).arg(server.get_program()).args(server.get_args());
+    let slow = started_after(&format!("sleep \"$(cat {})\"", seconds.display()));
     let proxy = Proxy::new(&Config::new().server_with("fake", &slow, json!({"probeTimeout": "100ms"}))).http().await;
     let mut session = proxy.client();
     session.initialize("2025-11-25").await.result();

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::current_lists::CurrentLists;
-use super::variants::{FollowedVariant, Variants};
+use super::followed_lists::FollowedVariant;
+use super::variants::Variants;
 use crate::backend::connection::Connection;
 use crate::model::{Abilities, ClientProfile, Era, ItemKind, Lists};
 

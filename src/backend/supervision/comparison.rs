@@ -41,6 +41,7 @@ impl SupervisedServer {
         if main.declared().shared() == abilities || self.variants.is_compared(profile, &main.info().version) {
             return;
         }
+        let _slot = self.connector.start_slot().await;
         let signals = Arc::new(Signals::new(&Arc::default()));
         let purpose =
             ConnectionPurpose { declared: abilities, leg: Leg::Either(Era::Session), signals, sole_client: None };

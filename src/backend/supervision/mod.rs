@@ -6,6 +6,7 @@ mod ability_sets;
 mod breaker;
 mod comparison;
 mod current_lists;
+mod followed_lists;
 mod freshness;
 mod publisher;
 mod relist;

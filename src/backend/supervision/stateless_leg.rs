@@ -29,14 +29,13 @@ impl SupervisedServer {
     /// the background.
     pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile, person: &Owner) {
         if profile.era == Era::Session {
-            let abilities = profile.abilities.shared();
-            return match self.is_awaited() {
-                true => self.prepare_abilities(abilities, person).await,
-                false => {
-                    let (server, person) = (Arc::clone(self), person.clone());
-                    tokio::spawn(async move { server.prepare_abilities(abilities, &person).await });
-                }
-            };
+            let (server, person, abilities) = (Arc::clone(self), person.clone(), profile.abilities.shared());
+            // Goes on if this client stops waiting: others need the lists as well.
+            let listing = tokio::spawn(async move { server.prepare_abilities(abilities, &person).await });
+            if self.is_awaited() {
+                let _ = listing.await;
+            }
+            return;
         }
         self.prepare_stateless(profile.abilities, person).await;
     }

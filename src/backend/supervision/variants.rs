@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::freshness::Freshness;
+use super::followed_lists::{FollowedLists, FollowedVariant, VariantLists};
 use crate::backend::connection::{Cache, ConnectError, Environment};
 use crate::backend::transport::Signals;
 use crate::config::ServerConfig;
@@ -35,13 +35,6 @@ pub(crate) enum LegState {
     Known(bool),
 }
 
-/// The lists of one variant: their age, and the signals of the connection they come from.
-#[derive(Debug)]
-pub(crate) struct VariantLists {
-    pub(crate) freshness: Freshness,
-    pub(super) signals: Arc<Signals>,
-}
-
 /// Where lists come from.
 pub(super) enum ListSource {
     Main,
@@ -51,30 +44,6 @@ pub(super) enum ListSource {
     Unfollowed(ClientProfile),
 }
 
-/// A variant whose lists a connection follows. Dropped with the connection.
-pub(super) struct FollowedVariant<'a> {
-    variants: &'a Variants,
-    profile: ClientProfile,
-    lists: Arc<VariantLists>,
-}
-
-impl std::ops::Deref for FollowedVariant<'_> {
-    type Target = VariantLists;
-
-    fn deref(&self) -> &VariantLists {
-        &self.lists
-    }
-}
-
-impl Drop for FollowedVariant<'_> {
-    fn drop(&mut self) {
-        let mut lists = self.variants.lists.lock();
-        if lists.get(&self.profile).is_some_and(|current| Arc::ptr_eq(current, &self.lists)) {
-            lists.remove(&self.profile);
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(crate) struct Variants {
     name: Arc<str>,
@@ -82,7 +51,7 @@ pub(crate) struct Variants {
     environment: Environment,
     view: Arc<ArcSwap<BackendView>>,
     stateless: watch::Sender<LegState>,
-    lists: Mutex<HashMap<ClientProfile, Arc<VariantLists>>>,
+    lists: FollowedLists,
     /// Whether the server lists other items for clients with other abilities.
     varies: AtomicBool,
     /// What clients of a stateless connection could be asked so far.
@@ -116,7 +85,7 @@ impl Variants {
             environment: environment.clone(),
             view: Arc::clone(view),
             stateless: watch::Sender::new(state),
-            lists: Mutex::default(),
+            lists: FollowedLists::default(),
             varies: AtomicBool::new(known.varies),
             sets: Mutex::default(),
             compared: Mutex::new(
@@ -142,17 +111,15 @@ impl Variants {
     pub(super) fn source(&self, profile: ClientProfile) -> ListSource {
         let view = self.view.load();
         let Some(variant) = view.variant(profile) else { return ListSource::Main };
-        match self.lists.lock().get(&variant.profile) {
-            Some(lists) => ListSource::Followed(Arc::clone(lists)),
+        match self.lists.get(variant.profile) {
+            Some(lists) => ListSource::Followed(lists),
             None => ListSource::Unfollowed(variant.profile),
         }
     }
 
     /// The lists of a variant come from a new connection from now on, until the returned value is dropped.
     pub(super) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> FollowedVariant<'_> {
-        let lists = Arc::new(VariantLists { freshness: Freshness::default(), signals: Arc::clone(signals) });
-        self.lists.lock().insert(profile, Arc::clone(&lists));
-        FollowedVariant { variants: self, profile, lists }
+        self.lists.follow(profile, signals)
     }
 
     /// Publishes the lists of a variant and saves them to the cache. Returns false if clients of this profile are better
@@ -230,7 +197,7 @@ impl Variants {
     pub(super) fn forget_sets(&self) {
         for abilities in std::mem::take(&mut *self.sets.lock()) {
             let profile = ClientProfile { era: Era::Stateless, abilities };
-            self.lists.lock().remove(&profile);
+            self.lists.forget(profile);
             self.replace(profile, None);
         }
     }
@@ -242,7 +209,7 @@ impl Variants {
 
     /// Whether it is known what clients of exactly this profile see.
     pub(super) fn shows(&self, profile: ClientProfile) -> bool {
-        self.lists.lock().contains_key(&profile)
+        self.lists.get(profile).is_some()
     }
 
     /// Whether this version of the server has been listed for clients of exactly this profile, by any process.

@@ -440,3 +440,22 @@ impl PendingRequests {
         self.abandoned.lock()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_with_too_many_questions_is_told_so() {
+        let pending = PendingRequests::new(&"fake".into(), Arc::default());
+        let declared = Abilities { roots: true, ..Abilities::NONE };
+        pending.set_question_terms(QuestionTerms { declared, timeout: Duration::from_secs(60) });
+        let question = || Request { id: Id::number(1), method: "roots/list".to_owned(), params: None };
+        for _ in 0..MAX_QUESTIONS_PER_CONNECTION {
+            pending.answer(question(), Err(NoRecipient::NoCall), |_| std::future::pending());
+        }
+        let (sender, refusal) = oneshot::channel();
+        pending.answer(question(), Err(NoRecipient::NoCall), |text| async move { drop(sender.send(text)) });
+        assert!(refusal.await.unwrap().contains("this connection has too many unanswered questions"));
+    }
+}

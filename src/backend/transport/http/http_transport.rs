@@ -132,3 +132,19 @@ impl Drop for HttpTransport {
         self.stop_listening();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::http::HttpPool;
+
+    #[tokio::test]
+    async fn who_waits_for_a_transport_learns_that_it_was_stopped() {
+        let client = HttpClient::new(&HttpPool::new().unwrap(), "http://127.0.0.1:9/mcp", [], 1 << 20).unwrap();
+        let transport = HttpTransport::new(&"fake".into(), client, Arc::default());
+        let mut closed = std::pin::pin!(transport.closed());
+        assert!(futures::poll!(&mut closed).is_pending());
+        transport.stop().await;
+        assert_eq!(closed.await, "it was stopped by the proxy");
+    }
+}
