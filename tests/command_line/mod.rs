@@ -8,6 +8,7 @@ mod foreign_text;
 mod help;
 mod init;
 mod listing;
+mod log;
 mod secrets;
 mod serve;
 mod types;
