@@ -9,6 +9,7 @@ mod foreign_text;
 mod help;
 mod init;
 mod listing;
+mod log;
 mod reading;
 mod secrets;
 mod serve;

@@ -28,6 +28,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Messages that may wait to be written to the child's stdin.
 const WRITE_QUEUE: usize = 1024;
 const MAX_STDERR_LINE: usize = 300;
+/// Characters of one line of a server's stderr that are logged.
+const MAX_LOGGED_LINE: usize = 4 << 10;
 
 /// The last line a server wrote to stderr, which often says why it exited. Shown to the operator, never to clients.
 pub(crate) type LastStderrLine = Arc<Mutex<String>>;
@@ -170,7 +172,13 @@ async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize
             InputLine::Text(text) => {
                 let text = String::from_utf8_lossy(text);
                 *last_line.lock() = text.chars().take(MAX_STDERR_LINE).collect();
-                tracing::info!(target: "server", server = %server, "{text}");
+                match text.char_indices().nth(MAX_LOGGED_LINE) {
+                    None => tracing::info!(target: "server", server = %server, "{text}"),
+                    Some((end, _)) => {
+                        let (shown, length) = (&text[..end], text.len());
+                        tracing::info!(target: "server", server = %server, "{shown}... (a line of {length} bytes)")
+                    }
+                }
             }
             InputLine::TooLong { length, .. } => {
                 tracing::info!(target: "server", server = %server, "a line of {length} bytes")

@@ -1,24 +1,28 @@
 //! The log. It always goes to standard error, because standard output carries the protocol.
 
+mod queue;
+mod server_lines;
+
 use std::fmt;
 
 use tracing::field::{Field, Visit};
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, fmt as layer};
 
 use super::failure::CommandFailure;
 use super::output;
-use crate::diagnostic::nearest;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::foreign_text::visible;
+use queue::LineQueue;
+pub(super) use queue::LogWriter;
+use server_lines::ServerLines;
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-
-/// Writes the log on a separate thread. The parent process may not read standard error, and a full pipe must not block
-/// the protocol: lines are dropped and counted instead. Dropping the writer flushes queued lines.
-pub(super) type LogWriter = tracing_appender::non_blocking::WorkerGuard;
 
 /// Starts logging at `level`, or with `default_filter` if there is no level.
 pub(super) fn start(level: Option<&str>, default_filter: &str) -> Result<LogWriter, CommandFailure> {
@@ -37,15 +41,16 @@ pub(super) fn start(level: Option<&str>, default_filter: &str) -> Result<LogWrit
     // At lower levels these crates log whole messages, including secrets.
     let filter = format!("{level},hyper=warn,reqwest=warn,h2=warn,rustls=warn,audit=error");
     let filter = EnvFilter::try_new(filter).map_err(|error| CommandFailure::usage(error.to_string()))?;
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(writer)
+    let queue = LineQueue::default();
+    let entries = layer::layer()
+        .with_writer(queue.clone())
         .with_ansi(output::colour())
         .with_timer(UtcClock)
-        .fmt_fields(HarmlessFields)
-        .init();
-    Ok(guard)
+        .fmt_fields(HarmlessFields);
+    tracing_subscriber::registry().with(filter).with(ServerLines).with(entries).init();
+    queue
+        .start_writing(std::io::stderr(), server_lines::report, server_lines::report_all)
+        .map_err(|error| CommandFailure::failed(Diagnostic::error(format!("cannot start to write the log: {error}"))))
 }
 
 /// RFC 3339 timestamps in UTC with milliseconds.
