@@ -28,6 +28,7 @@ mod layers;
 mod leaving_clients;
 mod linked_resources;
 mod many_clients;
+mod many_surfaces;
 mod no_orphans;
 mod old_transport;
 mod older_clients;

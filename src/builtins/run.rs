@@ -13,6 +13,7 @@ use super::metadata::Metadata;
 use super::session::World;
 use super::{Handler, Hook, OtherHook, Plan, Published, Settings, globals, presets};
 use crate::diagnostic::{Diagnostic, nearest};
+use crate::memory;
 use crate::model::{ItemKind, Snapshot, SurfaceKey};
 use crate::sandbox::Workers;
 use crate::script::{Context, Failure, Function, Limits, Paths, Program, Source, evaluate, on_big_stack};
@@ -49,7 +50,7 @@ pub fn run_session_script(
 ) -> Result<Plan, SessionScriptError> {
     let user = surface_key.principal.clone();
     let world = Arc::new(World::new(snapshot, settings, surface_key));
-    on_big_stack(|| plan(source, root, Arc::clone(&world), limits)).and_then(|result| result).map_err(|failure| {
+    on_big_stack(|| measured_plan(source, root, &world, limits)).and_then(|result| result).map_err(|failure| {
         let (mut diagnostic, personal) = (failure.diagnostic, world.notes().personal);
         if personal {
             diagnostic.notes.push(match user.anonymous {
@@ -59,6 +60,14 @@ pub fn run_session_script(
         }
         SessionScriptError { diagnostic, personal }
     })
+}
+
+/// The plan, with the memory that it takes. The run has its thread to itself.
+fn measured_plan(source: &Source, root: &Path, world: &Arc<World>, limits: &Limits) -> Result<Plan, Failure> {
+    let before = memory::balance();
+    let mut plan = plan(source, root, Arc::clone(world), limits)?;
+    plan.bytes = memory::balance().wrapping_sub(before).max(0).unsigned_abs();
+    Ok(plan)
 }
 
 fn plan(source: &Source, root: &Path, world: Arc<World>, limits: &Limits) -> Result<Plan, Failure> {

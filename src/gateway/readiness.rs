@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::{Gateway, SharedSurface, SurfaceHandle};
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind, Snapshot, Status};
-use crate::surface::{BuildError, Surface};
+use crate::surface::{BuildError, ListDigests, Surface};
 
 impl Gateway {
     pub fn snapshot(&self) -> Arc<Snapshot> {
@@ -24,9 +24,14 @@ impl Gateway {
         self.surfaces.changes()
     }
 
-    /// The surface of a client, without waiting; `None` before it was first built.
+    /// The surface of a client, without waiting; `None` before it was first built, and if it was dropped to save memory.
     pub fn surface_now(&self, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
         self.surfaces.get(handle)
+    }
+
+    /// What distinguishes the lists that a client sees, without waiting; `None` before its surface was first built.
+    pub fn lists_now(&self, handle: &SurfaceHandle) -> Option<ListDigests> {
+        self.surfaces.lists(handle)
     }
 
     /// The surface of a client; the first request waits for the first run of the script. Fails if the script has never

@@ -5,4 +5,4 @@ mod allocator;
 mod count;
 
 pub use allocator::{Allocator, give_back, limit};
-pub use count::{exchange, take};
+pub use count::{balance, exchange, take};

@@ -70,8 +70,8 @@ impl Server {
             tracing::error!("{error}");
             RpcError::internal("the proxy's session script failed; see the proxy's log for the reason")
         })?;
-        if let Some(seen_surface) = &client.seen_surface {
-            seen_surface.set_if_none(&surface);
+        if let Some(seen_lists) = &client.seen_lists {
+            seen_lists.set_if_none(|| surface.list_digests());
         }
         Ok(surface)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::builtins::{Plan, Settings, run_session_script};
 use crate::diagnostic::{Diagnostic, Location, Severity};
+use crate::memory;
 use crate::model::{BackendView, ClientProfile, Principal, Snapshot, SnapshotVariant, SurfaceKey};
 use crate::script::{Limits, LogLevel, LogLine, Source};
 
@@ -118,6 +119,7 @@ impl ScriptSource {
     }
 
     fn try_for(&self, snapshot: &Arc<Snapshot>, key: SurfaceKey) -> Result<Surface, NoSurface> {
+        let before = memory::balance();
         let plan = run_session_script(
             &self.source,
             &self.root,
@@ -144,7 +146,11 @@ impl ScriptSource {
         let lines: Vec<Diagnostic> = plan.log.iter().filter_map(log_diagnostic).collect();
         plan.warnings.extend(lines);
         let origin = Origin { script_source: self.clone(), snapshot: Arc::clone(snapshot) };
-        Ok(Surface::new(plan, snapshot, Arc::clone(&self.namespace), origin))
+        let of_script = plan.bytes.cast_signed();
+        let mut surface = Surface::new(plan, snapshot, Arc::clone(&self.namespace), origin);
+        let of_surface = memory::balance().wrapping_sub(before);
+        surface.set_bytes(of_script.saturating_add(of_surface).max(0).unsigned_abs());
+        Ok(surface)
     }
 
     /// The error for a section that the config sets and the script does not read.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::apps::Apps;
 use super::build::Origin;
 use super::definitions;
+use super::list_digests::ListDigests;
 use super::listing::{Listing, Page};
 use super::mirror::mirrored;
 use super::schema_faults;
@@ -169,6 +170,9 @@ pub struct Surface {
     /// What the script logged while it ran.
     pub log: Vec<LogLine>,
     version: SurfaceVersion,
+    digests: OnceLock<ListDigests>,
+    /// The memory that was taken to build it and not given back.
+    bytes: usize,
 }
 
 impl Surface {
@@ -218,7 +222,26 @@ impl Surface {
             warnings: plan.warnings.into_iter().chain(conflicts).chain(schema_faults).collect(),
             log: plan.log,
             version: SurfaceVersion::new(&plan.digest, snapshot),
+            digests: OnceLock::new(),
+            bytes: 0,
         }
+    }
+
+    pub(super) fn set_bytes(&mut self, bytes: usize) {
+        self.bytes = bytes;
+    }
+
+    /// The memory that the surface takes, without what it shares with others: what was measured when it was built, and the
+    /// lists for other revisions that were made since.
+    pub fn bytes(&self) -> usize {
+        let later = ItemKind::ALL.iter().flat_map(|kind| &self.items(*kind).listed_for);
+        let later = later.filter_map(|listing| listing.get()?.as_ref()).map(|listing| listing.text.len());
+        self.bytes + later.sum::<usize>()
+    }
+
+    /// What distinguishes the lists of this surface from those of others.
+    pub fn list_digests(&self) -> ListDigests {
+        *self.digests.get_or_init(|| ListDigests::of(|kind| self.list(kind)))
     }
 
     /// The digest of the script, its loaded modules and its settings.

@@ -3,6 +3,7 @@
 mod apps;
 mod build;
 mod definitions;
+mod list_digests;
 mod listing;
 mod mirror;
 mod contents;
@@ -12,5 +13,6 @@ mod version;
 
 pub use build::{BuildError, Origin, ScriptSource};
 pub use contents::{PublishedItem, Surface, arguments_value};
+pub use list_digests::ListDigests;
 pub use listing::Page;
 pub use updates::{NoUpdates, UpdateSource};

@@ -81,8 +81,16 @@ impl HttpClient {
     }
 
     pub async fn initialize_with(&mut self, version: &str, capabilities: &str) -> Message {
-        let id = self.take_id();
-        let body = message::request(&id, "initialize", &message::initialize_params(version, capabilities));
+        self.handshake(&message::initialize_params(version, capabilities)).await
+    }
+
+    /// The same for a client with a name of its own.
+    pub async fn initialize_as(&mut self, version: &str, name: &str) -> Message {
+        self.handshake(&message::initialize_params(version, "{}").replace("test-client", name)).await
+    }
+
+    async fn handshake(&mut self, params: &str) -> Message {
+        let body = message::request(&self.take_id(), "initialize", params);
         let reply = self.send(&HttpRequest::post(body)).await;
         self.session = reply.header("mcp-session-id").map(str::to_owned);
         let answer = reply.response().await;

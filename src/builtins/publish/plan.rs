@@ -39,6 +39,8 @@ pub struct Plan {
     pub files: Vec<PathBuf>,
     /// The digest of the script, the files it loaded, and its settings.
     pub digest: String,
+    /// The memory that the run has taken and not given back: this plan, and the values that its functions refer to.
+    pub bytes: usize,
 }
 
 impl Plan {

@@ -1,7 +1,6 @@
 //! Detects changes of the lists that a client sees, for `list_changed` notifications. Changes that follow each other
 //! closely, as when servers start, are one change.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::model::ItemKind;
-use crate::surface::Surface;
+use crate::surface::ListDigests;
 
 /// Changes within this time are announced once.
 const COALESCE: Duration = Duration::from_millis(500);
@@ -87,14 +86,14 @@ pub(crate) struct ListChanges {
     gateway: Arc<Gateway>,
     handle: Arc<SurfaceHandle>,
     changes: SurfaceChanges,
-    last_seen: Option<Arc<Surface>>,
+    last_seen: Option<ListDigests>,
 }
 
 impl ListChanges {
     /// Watches for changes from now on.
     pub(crate) fn of(gateway: &Arc<Gateway>, handle: &Arc<SurfaceHandle>) -> Self {
         let changes = SurfaceChanges::of(gateway);
-        let last_seen = gateway.surface_now(handle);
+        let last_seen = gateway.lists_now(handle);
         ListChanges { gateway: Arc::clone(gateway), handle: Arc::clone(handle), changes, last_seen }
     }
 
@@ -102,7 +101,7 @@ impl ListChanges {
     /// there will be no more changes. The first lists are not a change.
     pub(crate) async fn next(&mut self) -> Option<Vec<&'static str>> {
         while self.changes.next().await {
-            let Some(now) = self.gateway.surface_now(&self.handle) else { continue };
+            let Some(now) = self.gateway.lists_now(&self.handle) else { continue };
             let changed = self.last_seen.as_ref().map(|seen| differences(seen, &now)).unwrap_or_default();
             self.last_seen = Some(now);
             if !changed.is_empty() {
@@ -113,51 +112,25 @@ impl ListChanges {
     }
 }
 
-/// The surface whose lists the client of a session saw last.
+/// The lists that the client of a session saw last.
 #[derive(Debug, Default)]
-pub(crate) struct SeenSurface(Mutex<Option<Arc<Surface>>>);
+pub(crate) struct SeenLists(Mutex<Option<ListDigests>>);
 
-impl SeenSurface {
-    /// Sets the surface, unless the client has seen one already.
-    pub(crate) fn set_if_none(&self, surface: &Arc<Surface>) {
-        let mut seen = self.0.lock();
-        if seen.is_none() {
-            *seen = Some(Arc::clone(surface));
-        }
+impl SeenLists {
+    /// Sets the lists, unless the client has seen some already.
+    pub(crate) fn set_if_none(&self, lists: impl FnOnce() -> ListDigests) {
+        self.0.lock().get_or_insert_with(lists);
     }
 
-    /// Replaces the surface and returns the notifications for the lists that differ. The first lists are not a change.
-    pub(crate) fn replace(&self, now: &Arc<Surface>, cache: &mut ComparisonCache) -> Vec<&'static str> {
-        let before = self.0.lock().replace(Arc::clone(now));
-        before.map(|before| cache.differences(before, now)).unwrap_or_default()
+    /// Replaces the lists and returns the notifications for those that differ. The first lists are not a change.
+    pub(crate) fn replace(&self, now: ListDigests) -> Vec<&'static str> {
+        let before = self.0.lock().replace(now);
+        before.map(|before| differences(&before, &now)).unwrap_or_default()
     }
 }
 
-/// Caches comparisons of two surfaces across sessions: most sessions share their surfaces.
-#[derive(Default)]
-pub(crate) struct ComparisonCache(HashMap<(usize, usize), Difference>);
-
-/// The older surface, and the notifications for its changes.
-type Difference = (Arc<Surface>, Vec<&'static str>);
-
-impl ComparisonCache {
-    fn differences(&mut self, before: Arc<Surface>, now: &Arc<Surface>) -> Vec<&'static str> {
-        let pair = (Arc::as_ptr(&before).addr(), Arc::as_ptr(now).addr());
-        // Holding the older surface ensures that its address is not reused.
-        let compare = || {
-            let changed = differences(&before, now);
-            (before, changed)
-        };
-        self.0.entry(pair).or_insert_with(compare).1.clone()
-    }
-}
-
-fn differences(seen: &Arc<Surface>, now: &Arc<Surface>) -> Vec<&'static str> {
-    if Arc::ptr_eq(seen, now) {
-        return Vec::new();
-    }
-    let changed = ItemKind::ALL.into_iter().filter(|kind| seen.list(*kind) != now.list(*kind));
-    let mut changed: Vec<&'static str> = changed.map(notification).collect();
+fn differences(seen: &ListDigests, now: &ListDigests) -> Vec<&'static str> {
+    let mut changed: Vec<&'static str> = seen.differences(now).into_iter().map(notification).collect();
     changed.dedup();
     changed
 }

@@ -105,9 +105,9 @@ impl ResourceUpdates {
 
     /// Takes the URIs of the updates to send. Updates of resources that the client has unsubscribed from, or that the
     /// script no longer publishes unchanged, are dropped.
-    pub(crate) fn take_updates(&self, gateway: &Gateway, handle: &SurfaceHandle) -> Vec<String> {
+    pub(crate) async fn take_updates(&self, gateway: &Gateway, handle: &SurfaceHandle) -> Vec<String> {
         let unsent = std::mem::take(&mut *self.unsent.lock());
-        let Some(surface) = gateway.surface_now(handle) else { return Vec::new() };
+        let Ok(surface) = gateway.surface(handle).await else { return Vec::new() };
         let resources = self.resources.lock();
         let is_current = |uri: &str| {
             resources.get(uri).is_some_and(|resource| match surface.updates_of(uri) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::links::Links;
-use super::list_changes::SeenSurface;
+use super::list_changes::SeenLists;
 use super::log_level::ClientLogLevel;
 use super::pending_questions::PendingQuestions;
 use super::sink::MessageSink;
@@ -23,8 +23,8 @@ pub(crate) struct Client {
     pub(crate) owner: Owner,
     /// Looks up the surface of this client.
     pub(crate) surface_handle: Arc<SurfaceHandle>,
-    /// The surface whose lists the client of a session saw last.
-    pub(crate) seen_surface: Option<Arc<SeenSurface>>,
+    /// The lists that the client of a session saw last.
+    pub(crate) seen_lists: Option<Arc<SeenLists>>,
     pub(crate) abilities: Abilities,
     /// The `clientInfo` and capabilities from the handshake, or from each request of a stateless client.
     pub(crate) info: Arc<ClientInfo>,
@@ -58,7 +58,7 @@ impl Client {
         Client {
             revision,
             surface_handle: surface_handle(&principal, &info, ClientProfile { era: revision.era(), abilities }),
-            seen_surface: Some(Arc::default()),
+            seen_lists: Some(Arc::default()),
             principal,
             owner: Owner::new_session(),
             abilities,

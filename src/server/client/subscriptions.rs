@@ -67,7 +67,7 @@ async fn notify(gateway: Arc<Gateway>, handle: Arc<SurfaceHandle>, updates: Arc<
     loop {
         updates.updated().await;
         sink.ready().await;
-        for uri in updates.take_updates(&gateway, &handle) {
+        for uri in updates.take_updates(&gateway, &handle).await {
             sink.send(resource_updates::notification(&uri)).await;
         }
         tokio::time::sleep(UPDATE_INTERVAL).await;

@@ -106,7 +106,7 @@ pub(super) fn admit(
     Ok(Client {
         revision,
         surface_handle: surface_handle(&principal, &info, ClientProfile { era: revision.era(), abilities }),
-        seen_surface: None,
+        seen_lists: None,
         principal,
         owner,
         abilities,

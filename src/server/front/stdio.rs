@@ -14,7 +14,7 @@ use crate::model::{ClientProfile, Owner, Principal};
 use crate::server::Server;
 use crate::server::client::in_flight::InFlight;
 use crate::server::client::links::Links;
-use crate::server::client::list_changes::{ComparisonCache, SurfaceChanges};
+use crate::server::client::list_changes::SurfaceChanges;
 use crate::server::client::peer::{AskBy, ClientPeer, CurrentSession};
 use crate::server::client::sink::{MessageQueue, MessageSink};
 use crate::server::client::state::{Client, surface_handle};
@@ -100,11 +100,9 @@ async fn notify_list_changes(front: Arc<StdioFront>) {
     let mut changes = SurfaceChanges::of(gateway);
     while changes.next().await {
         let Some(client) = front.session() else { continue };
-        let (Some(seen_surface), Some(now)) = (&client.seen_surface, gateway.surface_now(&client.surface_handle))
-        else {
-            continue;
-        };
-        for change in seen_surface.replace(&now, &mut ComparisonCache::default()) {
+        let now = gateway.lists_now(&client.surface_handle);
+        let (Some(seen_lists), Some(now)) = (&client.seen_lists, now) else { continue };
+        for change in seen_lists.replace(now) {
             front.send(encode::notification(change, None)).await;
         }
     }

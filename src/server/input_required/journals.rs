@@ -19,6 +19,9 @@ use crate::server::Server;
 use crate::surface::Surface;
 use crate::wire::RpcError;
 
+/// Maximum size of the surfaces of suspended calls that were built for single clients. A call whose surface is gone continues if the catalog is unchanged.
+const MAX_SUSPENDED_BYTES: usize = 64 << 20;
+
 /// The journal of a suspended handler, and the digests that must be unchanged when the client answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenQuestion {
@@ -38,11 +41,24 @@ impl SuspendedSurfaces {
         self.0.lock()
     }
 
+    /// Keeps the surface of a call. If those that were built for single clients are too large together, the oldest calls
+    /// lose theirs.
     fn insert(&self, id: &str, surface: &Arc<Surface>) {
         let now = Instant::now();
         let mut surfaces = self.lock();
         surfaces.retain(|_, (since, _)| now.duration_since(*since) < ANSWER_TIMEOUT);
         surfaces.insert(id.to_owned(), (now, Arc::clone(surface)));
+        loop {
+            let personal = || surfaces.iter().filter(|(_, (_, surface))| surface.personal().is_some());
+            // Calls of one client share its surface.
+            let sizes: HashMap<*const Surface, usize> =
+                personal().map(|(_, (_, surface))| (Arc::as_ptr(surface), surface.bytes())).collect();
+            if sizes.len() < 2 || sizes.values().sum::<usize>() <= MAX_SUSPENDED_BYTES {
+                return;
+            }
+            let oldest = personal().min_by_key(|(_, (since, _))| *since).map(|(id, _)| id.clone());
+            oldest.and_then(|id| surfaces.remove(&id));
+        }
     }
 
     fn take(&self, id: &str) -> Option<Arc<Surface>> {

@@ -60,8 +60,8 @@ pub(crate) fn client_info_too_large(names: &str, size: usize) -> RpcError {
 /// The result of `initialize`.
 pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
     let (surface, revision) = (capabilities::described_surface(server, &client.surface_handle).await, client.revision);
-    if let (Some(seen_surface), Some(surface)) = (&client.seen_surface, &surface) {
-        seen_surface.set_if_none(surface);
+    if let (Some(seen_lists), Some(surface)) = (&client.seen_lists, &surface) {
+        seen_lists.set_if_none(|| surface.list_digests());
     }
     let mut result = json!({
         "protocolVersion": revision.as_str(),

@@ -75,7 +75,7 @@ pub(super) async fn listen(
                 }
             }
             () = updates.updated() => {
-                for uri in updates.take_updates(&server.gateway, &client.surface_handle) {
+                for uri in updates.take_updates(&server.gateway, &client.surface_handle).await {
                     let params = tagged(&message.id, json!({ "uri": uri }));
                     sink.send(encode::notification(resource_updates::METHOD, Some(&params))).await;
                 }

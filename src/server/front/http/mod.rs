@@ -30,7 +30,7 @@ use super::sessions::Sessions;
 use crate::config::Serve;
 use crate::fiber::CommonDelay;
 use crate::model::{Owner, Principal};
-use crate::server::client::list_changes::{ComparisonCache, SurfaceChanges};
+use crate::server::client::list_changes::SurfaceChanges;
 use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::{Identity, Server};
 use crate::wire::http::{HttpReply, HttpRequest, HttpService};
@@ -121,11 +121,10 @@ impl HttpFront {
 
     /// Sends each session a notification for every list that has changed for it.
     fn notify_list_changes(&self) {
-        let mut compared = ComparisonCache::default();
         for session in self.sessions.all() {
-            let now = self.server.gateway.surface_now(&session.client.surface_handle);
-            let (Some(seen_surface), Some(now)) = (&session.client.seen_surface, now) else { continue };
-            let changed = seen_surface.replace(&now, &mut compared);
+            let now = self.server.gateway.lists_now(&session.client.surface_handle);
+            let (Some(seen_lists), Some(now)) = (&session.client.seen_lists, now) else { continue };
+            let changed = seen_lists.replace(now);
             if changed.is_empty() {
                 continue;
             }

@@ -1,0 +1,158 @@
+//! The surface of all clients with equal keys. It may be dropped to save memory, and is built again when it is needed;
+//! what its lists were is remembered.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use crate::diagnostic::Diagnostic;
+use crate::model::{Owner, SnapshotVariant, SurfaceKey};
+use crate::surface::{BuildError, ListDigests, Surface};
+
+/// The last surface that was built without an error, or the error of the first run.
+pub(super) type Built = Result<Arc<Surface>, Arc<BuildError>>;
+
+#[derive(Debug)]
+pub(super) struct SurfaceSlot {
+    pub(super) key: SurfaceKey,
+    variant: Option<SnapshotVariant>,
+    /// Whose share of the memory it takes. `None` if the script does not ask whom it runs for.
+    pub(super) person: Option<Owner>,
+    state: Mutex<SlotState>,
+    /// Held during a run: a second request waits and takes the surface that the first one built.
+    building: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug)]
+struct SlotState {
+    /// The last surface that was built without an error. `None` if there is none or if it was dropped.
+    surface: Option<Arc<Surface>>,
+    /// The lists of a surface that was dropped.
+    lists: Option<ListDigests>,
+    error: Option<Arc<BuildError>>,
+    /// The shared surface that this one was derived from.
+    base: Option<Arc<Surface>>,
+    last_used: Instant,
+}
+
+impl SurfaceSlot {
+    pub(super) fn new(key: SurfaceKey, variant: Option<SnapshotVariant>, person: Option<Owner>) -> Self {
+        let state = SlotState { surface: None, lists: None, error: None, base: None, last_used: Instant::now() };
+        SurfaceSlot { key, variant, person, state: Mutex::new(state), building: tokio::sync::Mutex::default() }
+    }
+
+    /// What was built from this shared surface.
+    fn built_from(&self, base: &Arc<Surface>) -> Option<Built> {
+        let state = self.state.lock();
+        let is_current = state.base.as_ref().is_some_and(|built_from| Arc::ptr_eq(built_from, base));
+        state.built().filter(|_| is_current)
+    }
+
+    /// Runs the script for this key, unless that has been done for this shared surface. After a failure the old surface
+    /// stays.
+    pub(super) async fn build(&self, base: &Arc<Surface>, run_permits: &Semaphore) -> Built {
+        let _building = self.building.lock().await;
+        if let Some(built) = self.built_from(base) {
+            return built;
+        }
+        let _permit = run_permits.acquire().await;
+        let (shared, key, variant) = (Arc::clone(base), self.key.clone(), self.variant.clone());
+        let run = move || match shared.personal() {
+            None if variant.is_none() => Ok(shared),
+            _ => {
+                let surface = shared.origin().build_for(key, variant.as_ref())?;
+                // Computed here, where nobody waits for a lock.
+                surface.list_digests();
+                Ok(Arc::new(surface))
+            }
+        };
+        let built = match tokio::task::spawn_blocking(run).await {
+            Ok(built) => built,
+            Err(error) => Err(Diagnostic::error(format!("the session script crashed: {error}")).into()),
+        };
+        let mut state = self.state.lock();
+        state.base = Some(Arc::clone(base));
+        match built {
+            Ok(surface) => {
+                let before = state.surface.replace(Arc::clone(&surface));
+                (state.lists, state.error) = (None, None);
+                drop(state);
+                drop(before);
+                Ok(surface)
+            }
+            Err(error) => {
+                let user = &self.key.principal.sub;
+                tracing::error!(%user, "the session script failed for this user; the old surface stays:\n{error}");
+                let error = Arc::clone(state.error.insert(Arc::new(error)));
+                state.surface.clone().ok_or(error)
+            }
+        }
+    }
+
+    /// The last good surface, or the error of the first run; `None` before the first run, and if the surface was dropped.
+    pub(super) fn latest(&self) -> Option<Built> {
+        let mut state = self.state.lock();
+        state.last_used = Instant::now();
+        state.built()
+    }
+
+    /// What the lists of the last good surface are, even if it was dropped.
+    pub(super) fn lists(&self) -> Option<ListDigests> {
+        let state = self.state.lock();
+        state.surface.as_ref().map(|surface| surface.list_digests()).or(state.lists)
+    }
+
+    pub(super) fn error(&self) -> Option<Arc<BuildError>> {
+        self.state.lock().error.clone()
+    }
+
+    pub(super) fn clear(&self) {
+        let mut state = self.state.lock();
+        (state.surface, state.lists, state.error, state.base) = (None, None, None, None);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.state.lock().surface.is_none()
+    }
+
+    /// The size of the surface and when it was last used; `None` if there is no surface.
+    pub(super) fn size(&self) -> Option<(Instant, usize)> {
+        let state = self.state.lock();
+        state.surface.as_ref().map(|surface| (state.last_used, surface.bytes()))
+    }
+
+    pub(super) fn last_used(&self) -> Instant {
+        self.state.lock().last_used
+    }
+
+    pub(super) fn touch(&self) {
+        self.state.lock().last_used = Instant::now();
+    }
+
+    pub(super) fn is_idle(&self, timeout: Duration) -> bool {
+        self.last_used().elapsed() >= timeout
+    }
+
+    /// Takes the surface out of the slot, unless a request holds it. A surface that cannot be built again stays.
+    pub(super) fn take_unheld(&self) -> Option<Arc<Surface>> {
+        let mut state = self.state.lock();
+        if state.error.is_some() || state.surface.as_ref().is_none_or(|surface| Arc::strong_count(surface) > 1) {
+            return None;
+        }
+        let surface = state.surface.take()?;
+        (state.lists, state.base) = (Some(surface.list_digests()), None);
+        Some(surface)
+    }
+}
+
+impl SlotState {
+    fn built(&self) -> Option<Built> {
+        match (&self.surface, &self.error) {
+            (Some(surface), _) => Some(Ok(Arc::clone(surface))),
+            (None, Some(error)) => Some(Err(Arc::clone(error))),
+            (None, None) => None,
+        }
+    }
+}
