@@ -176,7 +176,7 @@ impl Backend for ExtensionBackend {
         Box::pin(ready(()))
     }
 
-    fn prepare(&self, _: ClientProfile) -> BoxFuture<'_, ()> {
+    fn prepare<'a>(&'a self, _: ClientProfile, _: &'a Owner) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Gateway;
-use crate::model::ClientProfile;
+use crate::model::{ClientProfile, Owner};
 
 /// Maximum time that the first client of a profile waits. What arrives later is announced by `list_changed`.
 const PREPARATION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -25,12 +25,13 @@ impl Gateway {
             || (prepared.generation == self.installed.backend_set.generation() && prepared.profiles.contains(&profile))
     }
 
-    /// Asks the servers what clients of this profile see, and waits until the shared surface knows it.
-    pub(super) async fn prepare(&self, profile: ClientProfile) {
+    /// Asks the servers what clients of this profile see, with connections from this person's share, and waits until the
+    /// shared surface knows it.
+    pub(super) async fn prepare(&self, profile: ClientProfile, person: &Owner) {
         let profile = profile.prepared();
         let members = self.installed.backend_set.members().load_full();
         let prepared = async {
-            futures::future::join_all(members.backends.iter().map(|backend| backend.prepare(profile))).await;
+            futures::future::join_all(members.backends.iter().map(|backend| backend.prepare(profile, person))).await;
             self.caught_up().await;
         };
         if tokio::time::timeout(PREPARATION_TIMEOUT, prepared).await.is_err() {

@@ -33,7 +33,7 @@ impl Gateway {
     /// run successfully for this client.
     pub async fn surface(&self, handle: &SurfaceHandle) -> Result<Arc<Surface>, Arc<BuildError>> {
         if !self.is_prepared(handle.profile()) {
-            Box::pin(self.prepare(handle.profile())).await;
+            Box::pin(self.prepare(handle.profile(), &handle.person())).await;
         }
         let shared = self.shared().await?;
         self.surfaces.get_or_build(shared, handle).await

@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::rebuild::SharedSurface;
 use crate::diagnostic::Diagnostic;
-use crate::model::{ClientProfile, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
+use crate::model::{ClientProfile, Owner, SnapshotVariant, SurfaceCacheKey, SurfaceKey};
 use crate::surface::{BuildError, Surface};
 
 /// A surface without a handle is dropped when it has not been used for this long.
@@ -84,6 +84,11 @@ impl SurfaceHandle {
     /// What decides which connections to servers the client uses.
     pub fn profile(&self) -> ClientProfile {
         self.profile
+    }
+
+    /// Whose share of what there is for everybody the client uses.
+    pub(super) fn person(&self) -> Owner {
+        Owner::of_share(&self.key.principal)
     }
 }
 

@@ -123,6 +123,11 @@ impl Definition {
         &self.raw
     }
 
+    /// The definition, to keep without a copy of its text.
+    pub fn shared_raw(&self) -> &Raw {
+        &self.raw
+    }
+
     /// A member as a value; `None` where it is absent or `null`.
     pub fn member(&self, name: &str) -> Option<Value> {
         let object = Object::of(&self.raw).ok()?;

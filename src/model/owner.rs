@@ -44,6 +44,16 @@ impl Owner {
         if principal.anonymous { Owner::Everybody } else { Owner::Person(Arc::clone(&principal.sub)) }
     }
 
+    /// Whose share of a limit per person a client uses: that of the authenticated person over all sessions; on standard
+    /// input and output that of the process. Anonymous clients cannot be distinguished, so they share one.
+    pub fn of_share(principal: &Principal) -> Self {
+        match principal {
+            Principal { local: true, .. } => Owner::Process,
+            Principal { anonymous: true, .. } => Owner::Everybody,
+            Principal { sub, .. } => Owner::Person(Arc::clone(sub)),
+        }
+    }
+
     /// The owner as text, for keys and seals. `process` distinguishes the sessions and requests of different processes.
     pub fn text(&self, process: &str) -> String {
         match self {
@@ -73,6 +83,13 @@ mod tests {
         assert_eq!(of(&Principal::anonymous()), connection);
         assert_eq!(of(&Principal { local: true, ..Principal::named("ann") }), Owner::Process);
         assert_eq!(Owner::of_values(&Principal::anonymous(), None), Owner::Process);
+    }
+
+    #[test]
+    fn anonymous_clients_have_one_share_and_every_person_has_their_own() {
+        assert_eq!(Owner::of_share(&Principal::named("ann")), Owner::Person("ann".into()));
+        assert_eq!(Owner::of_share(&Principal::anonymous()), Owner::Everybody);
+        assert_eq!(Owner::of_share(&Principal { local: true, ..Principal::named("ann") }), Owner::Process);
     }
 
     #[test]

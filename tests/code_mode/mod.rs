@@ -3,6 +3,7 @@
 mod bombs;
 mod calls;
 mod real;
+mod shares;
 mod workers;
 
 use serde_json::{Value, json};

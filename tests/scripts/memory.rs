@@ -49,9 +49,7 @@ fn script() -> String {
 }
 
 fn kilobytes(proxy: &StdioProxy, field: &str) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", proxy.client.program.id())).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("the kernel knows");
-    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().expect("it is a number")
+    crate::support::measure::kilobytes(proxy.client.program.id(), field)
 }
 
 #[tokio::test]

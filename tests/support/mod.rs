@@ -25,6 +25,7 @@ pub mod http_body;
 pub mod http_client;
 pub mod http_request;
 pub mod lsp_client;
+pub mod measure;
 pub mod message;
 pub mod modern;
 pub mod patience;

@@ -27,8 +27,9 @@ pub trait Backend: Send + Sync {
         listener: Listener,
     ) -> BoxFuture<'a, Result<Subscription, CallError>>;
 
-    /// Finds out what clients of this profile see. Completes when the view shows it, or when that is not to be had.
-    fn prepare(&self, profile: ClientProfile) -> BoxFuture<'_, ()>;
+    /// Finds out what clients of this profile see, with a connection from this person's share. Completes when the view shows
+    /// it, or when that is not to be had.
+    fn prepare<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()>;
 
     /// How long clients of this profile may cache the backend's list of this kind, as of now.
     fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint;

@@ -15,6 +15,8 @@ pub type Listener = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone, Debug)]
 pub struct Subscriber {
     pub owner: Owner,
+    /// Whose share of the server's connections the client uses.
+    pub person: Owner,
     pub profile: ClientProfile,
     /// Cancelled when the client's session ends. `None` if the client has no session.
     pub gone: Option<CancellationToken>,

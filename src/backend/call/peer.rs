@@ -16,7 +16,7 @@ use crate::wire::{LoggingLevel, RpcError};
 pub trait Peer: Send + Sync + Debug {
     fn owner(&self) -> &Owner;
 
-    /// Who the client belongs to: an authenticated person may have several clients.
+    /// Whose share of the server's connections the client uses: an authenticated person may have several clients.
     fn person(&self) -> Owner;
 
     /// The era of the protocol that the client speaks. Servers that speak both are met in the same one.

@@ -19,6 +19,15 @@ use crate::process::atomic_file;
 
 /// The maximum number of profiles whose lists are kept for a server.
 const MAX_ENTRIES: usize = 16;
+/// What the file of a server may have beside one list of the maximum size.
+const MAX_BESIDE_LIST: u64 = 1 << 20;
+/// What of it is kept for names and brackets.
+const MAX_FRAME: u64 = 64 << 10;
+
+/// The maximum size of a server's file.
+fn max_file_bytes(server: &ServerConfig) -> u64 {
+    server.max_list_bytes.saturating_add(MAX_BESIDE_LIST)
+}
 
 /// The cache folder. Without one nothing is cached.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +102,26 @@ impl CachedServer {
             self.entries.iter().filter(alike).any(|other| other.lists != one.lists)
         });
     }
+
+    /// Drops what was seen longest ago until the rest has at most this size. Returns whether anything was dropped.
+    fn shrink_to(&mut self, max_bytes: u64) -> bool {
+        let mut total = 0u64;
+        let fitting = self.entries.iter().take_while(|entry| {
+            total = total.saturating_add(size_of_entry(entry));
+            total <= max_bytes
+        });
+        let (fitting, before) = (fitting.count(), self.entries.len());
+        self.entries.truncate(fitting);
+        fitting < before
+    }
+}
+
+/// The approximate size of an entry in the file.
+fn size_of_entry(entry: &ViewVariant) -> u64 {
+    let items = ItemKind::ALL.iter().flat_map(|kind| entry.lists.of(*kind));
+    let lists: usize = items.map(|item| item.raw().get().len() + 1).sum();
+    let info = serde_json::to_string(&CachedInfo::from(&*entry.info)).map_or(0, |text| text.len());
+    (lists + info) as u64
 }
 
 #[derive(Serialize, Deserialize)]
@@ -138,9 +167,13 @@ impl Cache {
         Cache { folder, writing: Arc::default() }
     }
 
-    /// What is known of a server, if there is a readable entry.
+    /// What is known of a server, if there is a readable entry that is not larger than the config allows.
     pub fn load(&self, name: &str, server: &ServerConfig) -> Option<CachedServer> {
-        let text = std::fs::read_to_string(self.path(name, server)?).ok()?;
+        let path = self.path(name, server)?;
+        if std::fs::metadata(&path).ok()?.len() > max_file_bytes(server) {
+            return None;
+        }
+        let text = std::fs::read_to_string(path).ok()?;
         let file: CacheFile = serde_json::from_str(&text).ok()?;
         Some(CachedServer {
             varies: file.varies,
@@ -161,6 +194,14 @@ impl Cache {
         let known = self.load(name, server).unwrap_or_default();
         let mut changed = known.clone();
         change(&mut changed);
+        if changed.shrink_to(max_file_bytes(server) - MAX_FRAME) && changed.entries.is_empty() {
+            tracing::warn!(
+                server = %name,
+                "its lists are not kept for the next start: together they are larger than {} bytes \
+                 (`mcpServers.{name}.maxListBytes`)",
+                server.max_list_bytes
+            );
+        }
         if changed == known {
             return Ok(());
         }
@@ -202,22 +243,21 @@ impl From<Era> for CachedEra {
     }
 }
 
+impl From<&ServerInfo> for CachedInfo {
+    fn from(info: &ServerInfo) -> Self {
+        let ServerInfo { name, version, title, instructions, protocol_version, capabilities, implementation } =
+            info.clone();
+        CachedInfo { name, version, title, instructions, protocol_version, capabilities, implementation }
+    }
+}
+
 impl From<&ViewVariant> for CacheEntry {
     fn from(seen: &ViewVariant) -> Self {
-        let raws = |kind| seen.lists.of(kind).iter().map(|item| item.raw().to_owned()).collect();
-        let info = ServerInfo::clone(&seen.info);
+        let raws = |kind| seen.lists.of(kind).iter().map(|item| Raw::clone(item.shared_raw())).collect();
         CacheEntry {
             era: seen.profile.era.into(),
             abilities: seen.profile.abilities.to_capabilities(),
-            info: CachedInfo {
-                name: info.name,
-                version: info.version,
-                title: info.title,
-                instructions: info.instructions,
-                protocol_version: info.protocol_version,
-                capabilities: info.capabilities,
-                implementation: info.implementation,
-            },
+            info: CachedInfo::from(&*seen.info),
             tools: raws(ItemKind::Tool),
             resources: raws(ItemKind::Resource),
             resource_templates: raws(ItemKind::ResourceTemplate),
@@ -307,5 +347,40 @@ mod tests {
         assert!(known.varies);
         known.record_main(with_tools(Abilities::NONE, &["a"]), None);
         assert!(known.varies, "they saw different lists before");
+    }
+
+    #[test]
+    fn what_is_too_large_for_the_file_is_not_kept() {
+        let of_size = |era, bytes: usize| {
+            let text = format!(r#"{{"name":"a","description":"{}"}}"#, "x".repeat(bytes));
+            let prompt = Definition::parse(ItemKind::Prompt, crate::json::valid(text).unwrap()).unwrap();
+            let lists = Lists { prompts: vec![Arc::new(prompt)], ..Lists::default() };
+            ViewVariant { lists: Arc::new(lists), ..seen(era, Abilities::NONE) }
+        };
+        let mut known = CachedServer::default();
+        known.record(of_size(Era::Session, 4000));
+        known.record(of_size(Era::Stateless, 4000));
+        assert!(!known.clone().shrink_to(10_000), "there is room for both");
+        assert!(known.shrink_to(6000));
+        assert_eq!(known.entries.len(), 1);
+        assert_eq!(known.entries[0].profile.era, Era::Stateless, "what was seen last");
+        assert!(known.shrink_to(1000));
+        assert!(known.entries.is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_larger_than_the_config_allows_is_not_read() {
+        let folder = std::env::temp_dir().join(format!("lists-{}", std::process::id()));
+        let cache = Cache::at(Some(folder.clone()));
+        let transport = TransportConfig::Http { url: "http://h/".to_owned(), headers: Default::default(), sse: false };
+        let server = ServerConfig::new(transport);
+        cache.save("a", &server, seen(Era::Session, Abilities::NONE)).unwrap();
+        assert!(cache.load("a", &server).is_some());
+        let path = cache.path("a", &server).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text + &" ".repeat(MAX_BESIDE_LIST as usize)).unwrap();
+        assert!(cache.load("a", &server).is_some(), "white space is fine");
+        assert!(cache.load("a", &ServerConfig { max_list_bytes: 1, ..server }).is_none());
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -145,7 +145,8 @@ impl Connector {
         negotiation: Negotiation,
         purpose: ConnectionPurpose,
     ) -> Arc<Connection> {
-        Arc::new(Connection::new(&self.name, transport, negotiation, purpose.signals))
+        let max_list_bytes = usize::try_from(self.server.max_list_bytes).unwrap_or(usize::MAX);
+        Arc::new(Connection::new(&self.name, transport, negotiation, purpose.signals, max_list_bytes))
     }
 
     /// Reserves a transport for the sole client of the connection. Done before the handshake, because the server may send

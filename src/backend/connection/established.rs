@@ -61,6 +61,8 @@ pub(crate) struct Connection {
     signals: Arc<Signals>,
     /// The client abilities that were declared to the server.
     declared: Abilities,
+    /// The maximum size of a list, over all its pages.
+    pub(super) max_list_bytes: usize,
     /// The log level set by `logging/setLevel`, which holds for the whole session.
     log_level: tokio::sync::Mutex<Option<LoggingLevel>>,
     /// Set when the server has had the time to ask for the folders of its client.
@@ -75,6 +77,7 @@ impl Connection {
         transport: Transport,
         negotiation: Negotiation,
         signals: Arc<Signals>,
+        max_list_bytes: usize,
     ) -> Self {
         Connection {
             server: Arc::clone(server),
@@ -83,6 +86,7 @@ impl Connection {
             info: Arc::new(negotiation.info),
             signals,
             declared: negotiation.declared,
+            max_list_bytes,
             log_level: tokio::sync::Mutex::default(),
             knows_roots: tokio::sync::OnceCell::new(),
             param_headers: ArcSwap::default(),

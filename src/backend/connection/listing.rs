@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::established::Connection;
+use super::list_reports::{Reports, shown_size};
 use crate::backend::call::CacheHint;
 use crate::backend::transport::TransportError;
 use crate::json::{Object, Raw, RawRef, quote};
@@ -16,6 +17,10 @@ use crate::wire::params;
 /// Limits for a server whose list never ends.
 const MAX_PAGES: usize = 1000;
 const MAX_ITEMS: usize = 100_000;
+/// The maximum size of a definition. A larger one is left out.
+const MAX_DEFINITION_BYTES: usize = 1 << 20;
+/// How much of the name of such a definition is reported, in characters.
+const MAX_SHOWN_NAME: usize = 64;
 
 /// The items of one kind that a server lists.
 #[derive(Debug)]
@@ -27,16 +32,15 @@ pub(crate) struct ServerListing {
     pub(crate) cache_hint: Option<CacheHint>,
 }
 
-/// Lists all items of a kind, for clients with these abilities: a stateless server learns them with the request.
+/// Lists all items of a kind, up to the server's `maxListBytes`, for clients with these abilities: a stateless server learns
+/// them with the request.
 pub(crate) async fn list(
     connection: &Connection,
     kind: ItemKind,
     abilities: Abilities,
 ) -> Result<ServerListing, TransportError> {
-    let (mut items, mut reports) = (UniqueItems::default(), Vec::new());
+    let mut pages = Pages::new(connection, kind);
     let mut cache_hint = None::<CacheHint>;
-    let listing =
-        |items: UniqueItems, reports, cache_hint| Ok(ServerListing { items: items.items, reports, cache_hint });
     let (mut cursor, mut seen) = (None::<String>, HashSet::new());
     let method = kind.list_method();
     for _ in 0..MAX_PAGES {
@@ -46,23 +50,24 @@ pub(crate) async fn list(
         };
         let body = crate::json::valid(body).map_err(|error| TransportError::Protocol(error.to_string()))?;
         let page = connection.request_for(abilities, method, &body).await?;
-        cursor = add_page(connection, kind, &page, &mut items, &mut reports)?;
+        cursor = pages.add(&page)?;
         if connection.is_stateless() {
             let hint = page_hint(&page);
             cache_hint = Some(cache_hint.map_or(hint, |before| before.and(hint)));
         }
         match &cursor {
-            None => return listing(items, reports, cache_hint),
+            None => return Ok(pages.listing(cache_hint)),
             Some(cursor) if !seen.insert(cursor.clone()) => {
-                reports.push(format!("`{method}` repeats the cursor {}: the list ends there", quote(cursor)));
-                return listing(items, reports, cache_hint);
+                pages.reports.conclude(format!("`{method}` repeats the cursor {}: the list ends there", quote(cursor)));
+                return Ok(pages.listing(cache_hint));
             }
-            Some(_) if items.items.len() > MAX_ITEMS => break,
+            Some(_) if pages.items.items.len() > MAX_ITEMS => break,
             Some(_) => {}
         }
     }
-    reports.push(format!("`{method}` does not end: only the first {} items are used", items.items.len()));
-    listing(items, reports, cache_hint)
+    let used = pages.items.items.len();
+    pages.reports.conclude(format!("`{method}` does not end: only the first {used} items are used"));
+    Ok(pages.listing(cache_hint))
 }
 
 /// The cache hint of a page. Missing or invalid members count as "do not cache" and "private".
@@ -83,6 +88,9 @@ impl UniqueItems {
     /// Adds an item unless its name is invalid or already taken by another item.
     pub(crate) fn add(&mut self, item: Definition) -> Result<(), String> {
         let key = item.key();
+        if item.raw().get().len() > MAX_DEFINITION_BYTES {
+            return Err(format!("it has more than {MAX_DEFINITION_BYTES} bytes"));
+        }
         if key.is_empty() {
             return Err("its name is empty".to_owned());
         }
@@ -97,31 +105,65 @@ impl UniqueItems {
     }
 }
 
-/// Adds the items of a page and returns the cursor of the next page. An empty cursor is valid; only its absence ends the
-/// list.
-fn add_page(
-    connection: &Connection,
+/// The pages of a list, as they arrive.
+struct Pages<'a> {
+    connection: &'a Connection,
     kind: ItemKind,
-    page: &Raw,
-    items: &mut UniqueItems,
-    reports: &mut Vec<String>,
-) -> Result<Option<String>, TransportError> {
-    let (method, member) = (kind.list_method(), kind.list_member());
-    let protocol = |reason: String| TransportError::Protocol(format!("`{method}`: {reason}"));
-    let object = Object::of(page).map_err(|error| protocol(error.to_string()))?;
-    let list = object.get(member).ok_or_else(|| protocol(format!("the result has no `{member}`")))?;
-    let list: Vec<&RawRef> = Deserialize::deserialize(&mut serde_json::Deserializer::from_str(list.get()))
-        .map_err(|error| protocol(error.to_string()))?;
-    for (index, raw) in list.into_iter().enumerate() {
-        let outcome = Definition::parse(kind, raw.to_owned())
-            .map_err(|error| error.to_string())
-            .and_then(|item| with_valid_marks(connection, kind, item))
-            .and_then(|item| items.add(item));
-        if let Err(reason) = outcome {
-            reports.push(format!("item {index} of `{method}` was left out: {reason}"));
-        }
+    items: UniqueItems,
+    reports: Reports,
+    /// The size of all pages so far, whatever they contain: cursors and items that are left out take memory as well.
+    bytes: usize,
+}
+
+impl<'a> Pages<'a> {
+    fn new(connection: &'a Connection, kind: ItemKind) -> Self {
+        Pages { connection, kind, items: UniqueItems::default(), reports: Reports::default(), bytes: 0 }
     }
-    Ok(object.get("nextCursor").and_then(|cursor| serde_json::from_str(cursor.get()).ok()))
+
+    /// Adds the items of a page and returns the cursor of the next page. An empty cursor is valid; its absence ends the
+    /// list, and so does the server's `maxListBytes`.
+    fn add(&mut self, page: &Raw) -> Result<Option<String>, TransportError> {
+        let (method, member) = (self.kind.list_method(), self.kind.list_member());
+        let protocol = |reason: String| TransportError::Protocol(format!("`{method}`: {reason}"));
+        let object = Object::of(page).map_err(|error| protocol(error.to_string()))?;
+        let list = object.get(member).ok_or_else(|| protocol(format!("the result has no `{member}`")))?;
+        let list: Vec<&RawRef> = Deserialize::deserialize(&mut serde_json::Deserializer::from_str(list.get()))
+            .map_err(|error| protocol(error.to_string()))?;
+        let mut space = self.connection.max_list_bytes.saturating_sub(self.bytes);
+        self.bytes = self.bytes.saturating_add(page.get().len());
+        for (index, raw) in list.into_iter().enumerate() {
+            let Some(left) = space.checked_sub(raw.get().len()) else { break };
+            space = left;
+            if let Err(reason) = self.add_item(raw) {
+                self.reports.add(format!("item {index} of `{method}` was left out: {reason}"));
+            }
+        }
+        if self.bytes > self.connection.max_list_bytes {
+            self.reports.conclude(format!(
+                "`{method}` is larger than {} (`mcpServers.{}.maxListBytes`): only the first {} items are used",
+                shown_size(self.connection.max_list_bytes),
+                self.connection.server,
+                self.items.items.len()
+            ));
+            return Ok(None);
+        }
+        Ok(object.get("nextCursor").and_then(|cursor| serde_json::from_str(cursor.get()).ok()))
+    }
+
+    fn add_item(&mut self, raw: &RawRef) -> Result<(), String> {
+        if raw.get().len() > MAX_DEFINITION_BYTES {
+            let name = Object::of(raw).ok().and_then(|item| item.string(self.kind.key_member())).unwrap_or_default();
+            let name: String = name.chars().take(MAX_SHOWN_NAME).collect();
+            let (size, max) = (raw.get().len(), shown_size(MAX_DEFINITION_BYTES));
+            return Err(format!("`{name}` has {size} bytes, and a definition may have at most {max}"));
+        }
+        let item = Definition::parse(self.kind, raw.to_owned()).map_err(|error| error.to_string())?;
+        self.items.add(with_valid_marks(self.connection, self.kind, item)?)
+    }
+
+    fn listing(self, cache_hint: Option<CacheHint>) -> ServerListing {
+        ServerListing { items: self.items.items, reports: self.reports.finish(), cache_hint }
+    }
 }
 
 /// Handles a tool whose `x-mcp-header` marks are invalid. It is rejected if arguments are sent as headers to this server.

@@ -9,6 +9,7 @@ mod era_flapping;
 mod established;
 mod handshake;
 mod listen;
+mod list_reports;
 mod listing;
 mod params;
 mod session_first;

@@ -63,8 +63,8 @@ impl Backend for Handle {
         Box::pin(subscribe::subscribe(&self.0, uri, follower, listener))
     }
 
-    fn prepare(&self, profile: ClientProfile) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.prepare(profile))
+    fn prepare<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()> {
+        Box::pin(self.0.prepare(profile, person))
     }
 
     fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint {

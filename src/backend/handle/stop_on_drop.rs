@@ -47,8 +47,8 @@ impl Backend for StopOnDrop {
         self.0.subscribe(uri, follower, listener)
     }
 
-    fn prepare(&self, profile: ClientProfile) -> BoxFuture<'_, ()> {
-        self.0.prepare(profile)
+    fn prepare<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()> {
+        self.0.prepare(profile, person)
     }
 
     fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint {

@@ -25,7 +25,7 @@ pub(super) async fn subscribe(
     };
     let (subscription, mut state) = subscriptions.add(uri, listener)?;
     if let Some(key) = &side_key {
-        let person = Some(follower.owner.clone());
+        let person = Some(follower.person.clone());
         let client = SideClient { person, gone: follower.gone.clone(), between_calls: None };
         let opened = server.side_connections.get(key, &client, main.signals()).await;
         opened.map_err(|error| server.side_connection_error(error))?;

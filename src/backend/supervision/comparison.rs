@@ -9,19 +9,19 @@ use super::current_lists::CurrentLists;
 use super::supervised::SupervisedServer;
 use crate::backend::connection::{ConnectionPurpose, Leg, ServerMemory};
 use crate::backend::transport::Signals;
-use crate::model::{Abilities, ClientProfile, Era, ItemKind, Status};
+use crate::model::{Abilities, ClientProfile, Era, ItemKind, Owner, Status};
 
 impl SupervisedServer {
     /// Lists, in the background, what clients with these abilities see, if that was never done.
-    pub(super) fn compare_in_background(self: &Arc<Self>, abilities: Abilities) {
-        let server = Arc::clone(self);
+    pub(super) fn compare_in_background(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
+        let (server, person) = (Arc::clone(self), person.clone());
         tokio::spawn(async move {
             tokio::select! {
                 () = server.compare(abilities) => {}
                 () = server.stop.cancelled() => {}
             }
             if server.variants.varies() {
-                server.show_abilities(abilities).await;
+                server.show_abilities(abilities, &person).await;
             }
         });
     }

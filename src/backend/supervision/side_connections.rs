@@ -24,6 +24,8 @@ use crate::model::{Abilities, Era, Owner};
 const MAX_SHARED: usize = 8;
 /// How many of them may have been opened for one person.
 const MAX_SHARED_BY_ONE: usize = 2;
+/// How many of them may have been opened for clients that nobody knows, together.
+const MAX_SHARED_BY_ANONYMOUS: usize = 4;
 /// The maximum number of connections that belong to one client each.
 const MAX_OWN: usize = 1000;
 /// Connections that were unused for this time are closed.
@@ -51,6 +53,13 @@ impl SideKey {
         self.owner.is_none()
     }
 
+    /// Whether the connections of these keys are counted together for one person. The one that all stateless clients share
+    /// belongs to nobody.
+    fn counts_with(&self, other: &SideKey) -> bool {
+        let is_counted = |key: &SideKey| key.owner.is_some() || key.era == Era::Session;
+        self.owner.is_some() == other.owner.is_some() && is_counted(self) && is_counted(other)
+    }
+
     fn leg(&self) -> Leg {
         match self.era {
             Era::Session => Leg::Either(Era::Session),
@@ -74,7 +83,7 @@ type OpenOutcome = Option<Result<Arc<Connection>, ConnectError>>;
 #[derive(Debug)]
 struct SideConnection {
     outcome: watch::Receiver<OpenOutcome>,
-    /// The person for whom a shared connection was opened.
+    /// The person for whom it was opened.
     opened_for: Option<Owner>,
     last_used: Mutex<Instant>,
 }
@@ -108,7 +117,7 @@ struct SideRequest {
 /// The client a connection is opened for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SideClient {
-    /// Who the client belongs to.
+    /// Whose share of the connections it uses. `None` for the proxy itself.
     pub(crate) person: Option<Owner>,
     /// Cancelled when the client's session ends.
     pub(crate) gone: Option<CancellationToken>,
@@ -176,13 +185,7 @@ impl SideConnections {
             return Ok(Arc::clone(side));
         }
         let is_own = key.owner.is_some();
-        let opened_for = client.person.clone().filter(|_| !is_own && key.era == Era::Session);
-        let of_person = |other: &SideConnection| opened_for.is_some() && other.opened_for == opened_for;
-        if connections.values().filter(|other| of_person(other)).count() >= MAX_SHARED_BY_ONE
-            && !self.evict(&mut connections, |_, other| of_person(other))
-        {
-            return Err(format!("{MAX_SHARED_BY_ONE} of its connections are in use for this person"));
-        }
+        self.check_share(&mut connections, key, client)?;
         let max = if is_own { MAX_OWN } else { MAX_SHARED };
         let is_alike = |other: &SideKey| other.owner.is_some() == is_own;
         if connections.keys().filter(|other| is_alike(other)).count() >= max
@@ -191,11 +194,46 @@ impl SideConnections {
             return Err(format!("all of its {max} connections are in use"));
         }
         let (sender, outcome) = watch::channel(None);
+        let opened_for = client.person.clone();
         let side = Arc::new(SideConnection { outcome, opened_for, last_used: Mutex::new(Instant::now()) });
         connections.insert(key.clone(), Arc::clone(&side));
         let request = SideRequest { key: key.clone(), client: client.clone(), main_signals: Arc::clone(main_signals) };
         tokio::spawn(Arc::clone(self).open(request, Arc::clone(&side), sender));
         Ok(side)
+    }
+
+    /// Checks that the person of a client may have another connection. A shared one that is idle makes room; the client's own
+    /// stays, because the server may know things about that client.
+    fn check_share(
+        &self,
+        connections: &mut HashMap<SideKey, Arc<SideConnection>>,
+        key: &SideKey,
+        client: &SideClient,
+    ) -> Result<(), String> {
+        let of_person = |other_key: &SideKey, other: &SideConnection| {
+            client.person.is_some() && other.opened_for == client.person && key.counts_with(other_key)
+        };
+        let is_open = |other: &SideConnection| other.connection().is_none_or(|connection| !connection.is_closed());
+        let counted = connections.iter().filter(|(other, side)| of_person(other, side) && is_open(side)).count();
+        if key.owner.is_some() {
+            let max = self.connector.server.max_per_user;
+            return match counted >= max {
+                true => Err(format!(
+                    "it needs a connection for each client (`scope: session`), and this user has {max} already, which is \
+                     the maximum (`mcpServers.{}.maxPerUser`): end another session first",
+                    self.connector.name
+                )),
+                false => Ok(()),
+            };
+        }
+        let max = match client.person {
+            Some(Owner::Everybody) => MAX_SHARED_BY_ANONYMOUS,
+            _ => MAX_SHARED_BY_ONE,
+        };
+        match counted >= max && !self.evict(connections, of_person) {
+            true => Err(format!("{max} of its connections are in use for this person")),
+            false => Ok(()),
+        }
     }
 
     /// Of these connections, closes the least recently used that is idle and has no subscriptions. Returns false if there

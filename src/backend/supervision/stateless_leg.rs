@@ -10,7 +10,7 @@ use super::side_connections::{SideClient, SideKey};
 use super::supervised::SupervisedServer;
 use super::variants::LegState;
 use crate::backend::connection::Connection;
-use crate::model::{Abilities, BackendKind, ClientProfile, Era, Status, capability_of};
+use crate::model::{Abilities, BackendKind, ClientProfile, Era, Owner, Status, capability_of};
 
 impl SideKey {
     /// The connection that all stateless clients share.
@@ -20,32 +20,32 @@ impl SideKey {
 impl SupervisedServer {
     /// Finds out what clients of this profile see. If an earlier process has found out, completes at once and checks it in
     /// the background.
-    pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile) {
+    pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile, person: &Owner) {
         if profile.era == Era::Session {
             let abilities = profile.abilities.shared();
             return match self.is_awaited() {
-                true => self.prepare_abilities(abilities).await,
+                true => self.prepare_abilities(abilities, person).await,
                 false => {
-                    let server = Arc::clone(self);
-                    tokio::spawn(async move { server.prepare_abilities(abilities).await });
+                    let (server, person) = (Arc::clone(self), person.clone());
+                    tokio::spawn(async move { server.prepare_abilities(abilities, &person).await });
                 }
             };
         }
-        self.prepare_stateless(profile.abilities).await;
+        self.prepare_stateless(profile.abilities, person).await;
     }
 
     /// Lists what clients with these abilities see if that is known to depend on abilities, and else finds out whether it
     /// does.
-    pub(super) async fn prepare_abilities(self: &Arc<Self>, abilities: Abilities) {
+    pub(super) async fn prepare_abilities(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
         match self.variants.varies() {
-            true => self.show_abilities(abilities).await,
-            false => self.compare_in_background(abilities),
+            true => self.show_abilities(abilities, person).await,
+            false => self.compare_in_background(abilities, person),
         }
     }
 
     /// Lists what clients with these abilities see on the connection that their calls will use. With `scope: session` that
     /// connection belongs to one client; what is listed is that of a shared one.
-    pub(super) async fn show_abilities(&self, abilities: Abilities) {
+    pub(super) async fn show_abilities(&self, abilities: Abilities, person: &Owner) {
         let Ok(main) = self.connection(&CancellationToken::new(), self.call_limits(None), None).await else { return };
         let profile = ClientProfile { era: Era::Session, abilities: abilities.listed() };
         if main.is_stateless() {
@@ -55,7 +55,8 @@ impl SupervisedServer {
             return;
         }
         let key = SideKey { owner: None, abilities, era: Era::Session };
-        if self.open_side_connection(&key, main.signals()).await.is_ok() {
+        let client = SideClient { person: Some(person.clone()), ..SideClient::default() };
+        if self.side_connections.get(&key, &client, main.signals()).await.is_ok() {
             self.variants.published(profile).await;
         }
     }
@@ -84,13 +85,13 @@ impl SupervisedServer {
 
     /// Finds out what stateless clients with these abilities see. If an earlier process has found out, completes at once and
     /// checks it in the background.
-    pub(super) async fn prepare_stateless(self: &Arc<Self>, abilities: Abilities) {
-        let server = Arc::clone(self);
+    pub(super) async fn prepare_stateless(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
+        let (server, person) = (Arc::clone(self), person.clone());
         let preparation = async move {
             server.look_for_stateless_leg().await;
             match server.uses_stateless_connection().await {
                 true => server.prepare_set(abilities).await,
-                false => server.prepare_abilities(abilities.shared()).await,
+                false => server.prepare_abilities(abilities.shared(), &person).await,
             }
         };
         let is_known = self.variants.stateless_leg() != LegState::Unknown && self.variants.knows_set(abilities);

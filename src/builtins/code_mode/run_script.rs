@@ -14,7 +14,7 @@ use super::tools::CodeTools;
 use crate::builtins::session::World;
 use crate::config::CodeMode;
 use crate::json::Raw;
-use crate::model::error_result;
+use crate::model::{Owner, error_result};
 use crate::sandbox::{ExitReason, ScriptJob, Workers};
 use crate::script::{Context, convert, script_error};
 use crate::typings::signatures;
@@ -88,8 +88,10 @@ fn run<'v>(
 ) -> starlark::Result<Raw> {
     let context = Context::of(eval)?;
     let host = context.host_for("`run_script()`")?;
-    let owner = host.request().and_then(|request| request.owner.as_ref());
-    let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits, owner)))?;
+    // Without an owner it is the operator who calls.
+    let request = host.request().filter(|request| request.owner.is_some());
+    let person = request.map(|request| Owner::of_share(&request.principal));
+    let started = context.wait(|| host.wait_for(Workers::shared().start(job, limits, person.as_ref())))?;
     let run = match started {
         Ok(run) => Arc::new(run),
         Err(exit_reason) => return Ok(error_result(&exit_reason.message(limits))),

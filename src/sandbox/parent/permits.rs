@@ -1,4 +1,4 @@
-//! Limits how many scripts run at once, in total and per owner, so that an owner with many scripts delays only their own.
+//! Limits how many scripts run at once, in total and per person, so that a person with many scripts delays only their own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -9,45 +9,45 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::model::Owner;
 
 const MAX_SCRIPTS: usize = 64;
-const MAX_SCRIPTS_PER_OWNER: usize = 16;
+const MAX_SCRIPTS_PER_PERSON: usize = 16;
 
 pub(super) struct ScriptPermits {
     total: Arc<Semaphore>,
-    /// Of the owners that have scripts now.
-    by_owner: Mutex<HashMap<Owner, Weak<Semaphore>>>,
+    /// Of the persons that have scripts now.
+    by_person: Mutex<HashMap<Owner, Weak<Semaphore>>>,
 }
 
 /// The right to run one script, until it is dropped.
 #[derive(Debug)]
 pub(super) struct ScriptPermit {
-    _of_owner: Option<OwnedSemaphorePermit>,
+    _of_person: Option<OwnedSemaphorePermit>,
     _of_total: OwnedSemaphorePermit,
 }
 
 impl ScriptPermits {
     pub(super) fn new() -> Self {
-        ScriptPermits { total: Arc::new(Semaphore::new(MAX_SCRIPTS)), by_owner: Mutex::default() }
+        ScriptPermits { total: Arc::new(Semaphore::new(MAX_SCRIPTS)), by_person: Mutex::default() }
     }
 
-    /// Waits for a permit. Scripts without an owner are the operator's own, and only the total limits them.
-    pub(super) async fn acquire(&self, owner: Option<&Owner>) -> Option<ScriptPermit> {
-        let of_owner = match owner {
-            Some(owner) => Some(self.of(owner).acquire_owned().await.ok()?),
+    /// Waits for a permit. Scripts of nobody are the operator's own, and only the total limits them.
+    pub(super) async fn acquire(&self, person: Option<&Owner>) -> Option<ScriptPermit> {
+        let of_person = match person {
+            Some(person) => Some(self.of(person).acquire_owned().await.ok()?),
             None => None,
         };
         let of_total = Arc::clone(&self.total).acquire_owned().await.ok()?;
-        Some(ScriptPermit { _of_owner: of_owner, _of_total: of_total })
+        Some(ScriptPermit { _of_person: of_person, _of_total: of_total })
     }
 
-    fn of(&self, owner: &Owner) -> Arc<Semaphore> {
-        let mut by_owner = self.by_owner.lock();
-        if let Some(known) = by_owner.get(owner).and_then(Weak::upgrade) {
+    fn of(&self, person: &Owner) -> Arc<Semaphore> {
+        let mut by_person = self.by_person.lock();
+        if let Some(known) = by_person.get(person).and_then(Weak::upgrade) {
             return known;
         }
-        // Owners without scripts are forgotten.
-        by_owner.retain(|_, permits| permits.strong_count() > 0);
-        let permits = Arc::new(Semaphore::new(MAX_SCRIPTS_PER_OWNER));
-        by_owner.insert(owner.clone(), Arc::downgrade(&permits));
+        // Persons without scripts are forgotten.
+        by_person.retain(|_, permits| permits.strong_count() > 0);
+        let permits = Arc::new(Semaphore::new(MAX_SCRIPTS_PER_PERSON));
+        by_person.insert(person.clone(), Arc::downgrade(&permits));
         permits
     }
 }
@@ -59,11 +59,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_at_the_limit_waits_and_no_other_does() {
+    fn a_person_at_the_limit_waits_and_no_other_does() {
         let permits = ScriptPermits::new();
-        let (one, other) = (Owner::new_session(), Owner::new_session());
+        let (one, other) = (Owner::Person("ann".into()), Owner::Everybody);
         let mut acquired = Vec::new();
-        for _ in 0..MAX_SCRIPTS_PER_OWNER {
+        for _ in 0..MAX_SCRIPTS_PER_PERSON {
             acquired.push(permits.acquire(Some(&one)).now_or_never().flatten().expect("there is a permit"));
         }
         let mut next = Box::pin(permits.acquire(Some(&one)));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn all_owners_share_the_total_and_an_owner_without_scripts_is_forgotten() {
+    fn all_persons_share_the_total_and_a_person_without_scripts_is_forgotten() {
         let permits = ScriptPermits::new();
         let owners: Vec<Owner> = (0..MAX_SCRIPTS).map(|_| Owner::new_session()).collect();
         let acquired: Vec<_> =
@@ -84,6 +84,6 @@ mod tests {
         assert!(permits.acquire(Some(&Owner::new_session())).now_or_never().is_none());
         drop(acquired);
         assert!(permits.acquire(Some(&owners[0])).now_or_never().is_some());
-        assert_eq!(permits.by_owner.lock().len(), 1);
+        assert_eq!(permits.by_person.lock().len(), 1);
     }
 }

@@ -38,18 +38,18 @@ impl Workers {
         }
     }
 
-    /// Starts a script once there is a permit for its owner.
+    /// Starts a script once there is a permit for the person who runs it.
     pub async fn start(
         &self,
         job: ScriptJob,
         limits: &CodeMode,
-        owner: Option<&Owner>,
+        person: Option<&Owner>,
     ) -> Result<ScriptRun, ExitReason> {
         if job.source.len() > MAX_SOURCE {
             return Err(ExitReason::Source(job.source.len()));
         }
         let closed = || ExitReason::NotStarted("the proxy is shutting down".to_owned());
-        let permit = self.permits.acquire(owner).await.ok_or_else(closed)?;
+        let permit = self.permits.acquire(person).await.ok_or_else(closed)?;
         let (process, socket) = self.worker().await.map_err(|error| ExitReason::NotStarted(error.to_string()))?;
         let run = ScriptRun::new(process, socket, permit, limits);
         run.send(&ToWorker::Run(Box::new(job))).await;

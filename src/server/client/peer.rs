@@ -123,7 +123,7 @@ impl Peer for ClientPeer {
     }
 
     fn person(&self) -> Owner {
-        Owner::of_values(&self.client.principal, Some(&self.client.owner))
+        Owner::of_share(&self.client.principal)
     }
 
     fn era(&self) -> Era {

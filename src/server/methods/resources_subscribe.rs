@@ -8,7 +8,7 @@ use super::{MethodOutcome, item};
 use crate::backend::{CallError, Subscriber};
 use crate::calls::RequestContext;
 use crate::json::{Object, Raw, RawRef};
-use crate::model::ItemKind;
+use crate::model::{ItemKind, Owner};
 use crate::server::Server;
 use crate::server::client::resource_updates::ResourceUpdates;
 use crate::server::client::state::Client;
@@ -67,7 +67,7 @@ pub(super) async fn add(
     };
     let dispatcher = server.gateway.calls().dispatcher.clone();
     let (owner, gone) = (client.owner.clone(), client.gone.clone());
-    let subscriber = Subscriber { owner, profile: client.profile(), gone };
+    let subscriber = Subscriber { owner, person: Owner::of_share(&client.principal), profile: client.profile(), gone };
     updates.subscribe(&dispatcher, &subscriber, uri, source, linked).await
 }
 

@@ -8,6 +8,9 @@ use crate::request::Request;
 use crate::shared::Shared;
 
 pub fn tools(shared: &Shared, request: &Request) -> Result<String, Refusal> {
+    if let Some(fat) = shared.options.fat {
+        return Ok(fat_page(fat, request, &cache_fields(&shared.options, request.modern)));
+    }
     let mut tools = shared.tools();
     if shared.options.poor_modern && request.modern {
         tools.retain(|tool| !tool.get().contains(r#""name":"sample""#));
@@ -36,6 +39,18 @@ pub fn tools(shared: &Shared, request: &Request) -> Result<String, Refusal> {
         None => String::new(),
     };
     Ok(format!(r#"{{"tools":[{}]{next}{}}}"#, listed.join(","), cache_fields(&shared.options, request.modern)))
+}
+
+/// A page of tools with long descriptions, made only when it is asked for.
+fn fat_page([pages, tools, bytes]: [usize; 3], request: &Request, fields: &str) -> String {
+    let page = page_number(request.text_parameter("cursor").as_deref()).unwrap_or_default();
+    let text = "x".repeat(bytes);
+    let tool = |number| {
+        format!(r#"{{"name":"tool_{page}_{number}","description":"{text}","inputSchema":{{"type":"object"}}}}"#)
+    };
+    let tools: Vec<String> = (0..tools).map(tool).collect();
+    let next = if page + 1 < pages { format!(r#","nextCursor":{}"#, quoted(&cursor(page + 1))) } else { String::new() };
+    format!(r#"{{"tools":[{}]{next}{fields}}}"#, tools.join(","))
 }
 
 /// What every modern list must say about itself.

@@ -38,6 +38,8 @@ pub struct Options {
     pub repeat_cursor: bool,
     /// Pages without end, each with a cursor of its own.
     pub endless_pages: bool,
+    /// So many pages in place of the other tools, each with so many tools, each with a description of so many bytes.
+    pub fat: Option<[usize; 3]>,
     /// The last page says `"nextCursor": null`.
     pub null_cursor: bool,
     /// What the modern era's lists and resources say about being kept.
@@ -120,6 +122,7 @@ impl Default for Options {
             pages: 1,
             repeat_cursor: false,
             endless_pages: false,
+            fat: None,
             null_cursor: false,
             ttl: 0,
             scope: "private".to_owned(),
@@ -195,6 +198,7 @@ impl Options {
             "--pages" => self.pages = rest.number(flag)?,
             "--repeat-cursor" => self.repeat_cursor = true,
             "--endless-pages" => self.endless_pages = true,
+            "--fat" => self.fat = Some(three_numbers(&rest.list(flag)?)?),
             "--null-cursor" => self.null_cursor = true,
             "--ttl" => self.ttl = rest.number(flag)?,
             "--scope" => self.scope = rest.text(flag)?,
@@ -274,6 +278,11 @@ fn era(text: &str) -> Result<Eras, String> {
         "both" => Ok(Eras { legacy: true, modern: true }),
         other => Err(format!("`--era` is legacy, modern or both, not `{other}`")),
     }
+}
+
+fn three_numbers(texts: &[String]) -> Result<[usize; 3], String> {
+    let numbers: Vec<usize> = texts.iter().filter_map(|text| text.parse().ok()).collect();
+    numbers.try_into().map_err(|_| format!("`--fat` needs three numbers, not {texts:?}"))
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {

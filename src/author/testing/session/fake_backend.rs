@@ -179,7 +179,7 @@ impl Backend for FakeBackend {
         Box::pin(ready(()))
     }
 
-    fn prepare(&self, _: ClientProfile) -> BoxFuture<'_, ()> {
+    fn prepare<'a>(&'a self, _: ClientProfile, _: &'a Owner) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 

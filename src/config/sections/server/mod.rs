@@ -27,6 +27,8 @@ pub struct ServerConfig {
     /// Maximum delay before a restart.
     pub max_backoff: Duration,
     pub max_message_bytes: u64,
+    /// Maximum size of one list, over all its pages.
+    pub max_list_bytes: u64,
     /// Maximum number of concurrent calls; additional calls queue.
     pub max_concurrent: usize,
     pub circuit_breaker: CircuitBreaker,
@@ -38,6 +40,8 @@ pub struct ServerConfig {
     pub methods: Vec<MethodPattern>,
     /// Whether every session, or every authenticated user, has a connection of its own.
     pub session_scoped: bool,
+    /// Maximum number of these connections per user.
+    pub max_per_user: usize,
     /// Timeout for a person's answer to a question of the server.
     pub input_timeout: Duration,
     /// Its location in the config file; `None` for a server from the command line.
@@ -55,6 +59,7 @@ impl ServerConfig {
             required: false,
             max_backoff: Duration::from_secs(30),
             max_message_bytes: 16 << 20,
+            max_list_bytes: 64 << 20,
             max_concurrent: 64,
             circuit_breaker: CircuitBreaker { failures: 5, cooldown: Duration::from_secs(30) },
             protocol: ProtocolChoice::Auto,
@@ -62,6 +67,7 @@ impl ServerConfig {
             grace: Duration::from_secs(30),
             methods: Vec::new(),
             session_scoped: false,
+            max_per_user: 16,
             input_timeout: Duration::from_secs(10 * 60),
             place: None,
         }

@@ -38,6 +38,7 @@ fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
         restart.finish();
     }
     fields.set(&mut server.max_message_bytes, "maxMessageBytes", ValueReader::size);
+    fields.set(&mut server.max_list_bytes, "maxListBytes", ValueReader::size);
     fields.set(&mut server.max_concurrent, "maxConcurrent", ValueReader::count);
     if let Some(mut breaker) = fields.read("circuitBreaker", ValueReader::fields) {
         breaker.set(&mut server.circuit_breaker.failures, "failures", ValueReader::whole);
@@ -48,11 +49,21 @@ fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
     fields.set(&mut server.probe_timeout, "probeTimeout", ValueReader::timeout);
     fields.set(&mut server.grace, "grace", ValueReader::duration);
     fields.set(&mut server.session_scoped, "scope", |reader| reader.choice(&[("shared", false), ("session", true)]));
+    read_max_per_user(&mut fields, &mut server);
     fields.set(&mut server.input_timeout, "inputTimeout", ValueReader::timeout);
     fields.set(&mut server.methods, "methods", |methods| methods.list(read_method));
     fields.planned(&["forwardHeaders"]);
     fields.finish();
     Some(server)
+}
+
+/// Without `scope: session` nobody has a connection of their own, and the key would do nothing.
+fn read_max_per_user(fields: &mut Fields, server: &mut ServerConfig) {
+    let Some(reader) = fields.get("maxPerUser") else { return };
+    server.max_per_user = reader.count().unwrap_or(server.max_per_user);
+    if !server.session_scoped {
+        reader.report(reader.problem("requires `scope: session`"));
+    }
 }
 
 fn read_timeouts(fields: &mut Fields, server: &mut ServerConfig) {
@@ -94,7 +105,7 @@ mod tests {
         let config = loaded(
             "mcpServers:\n  a:\n    type: stdio\n    command: npx\n    args: [-p, 8080, '${TOKEN}']\n    env: {PORT: 1, ON: true}\n    \
              cwd: sub\n    disabled: true\n    timeout: 5s\n    maxTimeout: 1m\n    startTimeout: 1s\n    required: true\n    \
-             restart: {maxBackoff: 2s}\n    maxMessageBytes: 1MiB\n    protocol: 2025-11-25\n    probeTimeout: 3s\n    grace: 0s\n",
+             restart: {maxBackoff: 2s}\n    maxMessageBytes: 1MiB\n    maxListBytes: 2MiB\n    protocol: 2025-11-25\n    probeTimeout: 3s\n    grace: 0s\n",
         );
         let server = &config.servers["a"];
         let TransportConfig::Stdio { command, args, env, cwd } = &server.transport else { panic!("not a command") };
@@ -105,6 +116,7 @@ mod tests {
         assert!(server.disabled && server.required && server.grace.is_zero());
         assert_eq!((server.timeout, server.max_timeout), (Duration::from_secs(5), Duration::from_secs(60)));
         assert_eq!((server.max_backoff, server.max_message_bytes), (Duration::from_secs(2), 1 << 20));
+        assert_eq!(server.max_list_bytes, 2 << 20);
         assert_eq!(server.protocol, ProtocolChoice::Pinned("2025-11-25".to_owned()));
         assert_eq!(server.place.as_ref().unwrap().line(), 2);
     }
@@ -203,6 +215,12 @@ mod tests {
             loaded("mcpServers: {a: {command: x, scope: session, inputTimeout: 5s}, b: {command: x, scope: shared}}");
         assert!(config.servers["a"].session_scoped && !config.servers["b"].session_scoped);
         assert_eq!(config.servers["a"].input_timeout, Duration::from_secs(5));
+        let config = loaded("mcpServers: {a: {command: x, scope: session, maxPerUser: 3}, b: {command: x}}");
+        assert_eq!((config.servers["a"].max_per_user, config.servers["b"].max_per_user), (3, 16));
+        let found =
+            errors("mcpServers: {a: {command: x, maxPerUser: 3}, b: {command: x, scope: session, maxPerUser: 0}}");
+        assert!(found[0].contains("`mcpServers.a.maxPerUser`: requires `scope: session`"), "{found:?}");
+        assert!(found[1].contains("expected an integer of at least 1"), "{found:?}");
         assert!(errors("mcpServers: {a: {command: x, scope: all}}")[0].contains("one of `shared`, `session`"));
     }
 
