@@ -115,6 +115,24 @@ async fn a_uri_it_does_not_list_is_its_own_to_judge() {
 }
 
 #[tokio::test]
+async fn what_it_told_clients_of_the_other_era_is_not_told_to_others() {
+    // In sessions this server declares log messages, without them it does not.
+    let config = Config::new().server("fake", &fake_backend([])).section(PASSTHROUGH);
+    let mut world = Proxy::new(&config);
+    for _ in 0..2 {
+        let mut proxy = world.stdio();
+        let told = proxy.client.initialize("2025-11-25").await.value();
+        assert!(told["result"]["capabilities"].get("logging").is_some(), "{told}");
+        proxy.client.finish().await;
+        let mut proxy = proxy.world.stdio();
+        let told = proxy.client.modern("server/discover", "{}").await.value();
+        assert_eq!(told["result"]["capabilities"].get("logging"), None, "{told}");
+        proxy.client.finish().await;
+        world = proxy.world;
+    }
+}
+
+#[tokio::test]
 async fn its_tools_keep_what_they_say_about_tasks() {
     let directory = TempDir::new();
     let tool = r#"{"name":"t","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}"#;

@@ -13,8 +13,8 @@ use crate::model::{Abilities, ClientProfile, Era, ItemKind, Owner, Status};
 
 impl SupervisedServer {
     /// Lists, in the background, what clients with these abilities see, if that was never done.
-    pub(super) fn compare_in_background(self: &Arc<Self>, abilities: Abilities, person: Owner) {
-        let server = Arc::clone(self);
+    pub(super) fn compare_in_background(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
+        let (server, person) = (Arc::clone(self), person.clone());
         tokio::spawn(async move {
             tokio::select! {
                 () = server.compare(abilities) => {}

@@ -45,7 +45,7 @@ impl SupervisedServer {
     pub(super) async fn prepare_abilities(self: &Arc<Self>, abilities: Abilities, person: &Owner) {
         match self.variants.varies() {
             true => self.show_abilities(abilities, person).await,
-            false => self.compare_in_background(abilities, person.clone()),
+            false => self.compare_in_background(abilities, person),
         }
     }
 

@@ -195,11 +195,11 @@ impl Variants {
 
     /// Forgets what a stateless server listed by abilities. It is one no more.
     pub(super) fn forget_sets(&self) {
+        let is_set = |profile: &ClientProfile| profile.era == Era::Stateless && profile.abilities != Abilities::NONE;
         for abilities in std::mem::take(&mut *self.sets.lock()) {
-            let profile = ClientProfile { era: Era::Stateless, abilities };
-            self.lists.forget(profile);
-            self.replace(profile, None);
+            self.lists.forget(ClientProfile { era: Era::Stateless, abilities });
         }
+        self.change(|variants| variants.retain(|variant| !is_set(&variant.profile)));
     }
 
     /// Whether the server lists other items for clients with other abilities.
@@ -298,10 +298,16 @@ impl Variants {
     }
 
     fn replace(&self, profile: ClientProfile, variant: Option<ViewVariant>) {
-        let before = self.view.rcu(|view| {
-            let mut variants = Vec::clone(&view.variants);
+        self.change(|variants| {
             variants.retain(|other| other.profile != profile);
             variants.extend(variant.clone());
+        });
+    }
+
+    fn change(&self, change: impl Fn(&mut Vec<ViewVariant>)) {
+        let before = self.view.rcu(|view| {
+            let mut variants = Vec::clone(&view.variants);
+            change(&mut variants);
             BackendView { variants: Arc::new(variants), ..BackendView::clone(view) }
         });
         if before.variants != self.view.load().variants {

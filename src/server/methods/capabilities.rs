@@ -7,8 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::backend::TASKS_EXTENSION;
 use crate::gateway::SurfaceHandle;
-use crate::model::Snapshot;
-use crate::model::{ServerInfo, capability_of};
+use crate::model::{ClientProfile, ServerInfo, Snapshot, Status, capability_of};
 use crate::server::Server;
 use crate::server::era::encode_for;
 use crate::surface::Surface;
@@ -25,16 +24,34 @@ const NEED_PROXY_SUPPORT: [&str; 2] = ["logging", "tasks"];
 
 /// The surface to describe in a handshake. With several servers, the handshake does not wait for them: clients receive
 /// `list_changed` later. With a single server, the handshake waits, because the proxy may mirror its capabilities, and
-/// the client would wait for it with its next request anyway. If the script has already run for another client, the
+/// the client would wait for it with its next request anyway. It also waits if that server is only known from clients of
+/// the other era, to which it may have declared something else. If the script has already run for another client, the
 /// handshake waits for its run for this client.
 pub(super) async fn described_surface(server: &Server, handle: &SurfaceHandle) -> Option<Arc<Surface>> {
     let gateway = &server.gateway;
-    let now = gateway.surface_now(handle).filter(|_| gateway.is_prepared(handle.profile()));
+    let is_other_era = is_known_from_other_era(&gateway.snapshot(), handle.profile());
+    let is_described = !is_other_era && gateway.is_prepared(handle.profile());
+    let now = gateway.surface_now(handle).filter(|_| is_described);
     let has_run = || gateway.watch().borrow().surface.is_some();
     if now.is_some() || !(has_run() || gateway.snapshot().backends.len() == 1) {
         return now;
     }
-    tokio::time::timeout(HANDSHAKE_TIMEOUT, gateway.surface(handle)).await.ok()?.ok()
+    let described = async {
+        if is_other_era {
+            let version = gateway.servers_settled().await;
+            let mut current = gateway.watch();
+            let _ = current.wait_for(|now| now.snapshot >= version).await;
+        }
+        gateway.surface(handle).await.ok()
+    };
+    tokio::time::timeout(HANDSHAKE_TIMEOUT, described).await.unwrap_or_else(|_| gateway.surface_now(handle))
+}
+
+/// Whether what is known of the only server is what it told clients of the other era.
+fn is_known_from_other_era(snapshot: &Snapshot, profile: ClientProfile) -> bool {
+    let [only] = snapshot.backends.as_slice() else { return false };
+    let info = only.variant(profile).map_or(&only.info, |variant| &variant.info);
+    only.status == Status::Cached && info.era() != profile.era
 }
 
 /// The capabilities that the proxy declares. A surface that mirrors a single server declares that server's

@@ -34,7 +34,6 @@ class Reason:
     behind: str = ".*"
 
 
-BOTH_ERAS = "python-2|fastmcp-4|typescript-2|rmcp"
 AGGREGATED = "default|handler"
 META = re.escape("result._meta.io.modelcontextprotocol/serverInfo")
 QUESTIONS = "form|form with defaults|sampling|roots"
@@ -54,20 +53,29 @@ ALL = [
         era="stateless",
         server_era="session",
     ),
-    Reason(
-        "era: `ttlMs` and `cacheScope` are not defined for session-based clients and removed",
-        r"result\.(ttlMs|cacheScope)",
-        era="session",
-        server=BOTH_ERAS,
-        behind=r"\(absent\)",
-    ),
     Reason("era: the proxy speaks all of its revisions to every client", r"result\.supportedVersions.*", step="handshake"),
     Reason(
         "era: the extension for tasks is declared to the era that defines it",
-        r"result\.capabilities\.extensions\..*/tasks",
+        r"result\.capabilities\.extensions(\..*/tasks)?",
         step="handshake",
         era="session",
+        behind=r"\(absent\)|\{\}",
+    ),
+    Reason(
+        "era: only 2025-11-25 defines `execution`",
+        r"result\.tools\[.*\]\.execution\.taskSupport",
+        step="list tools",
+        era="stateless",
+        server_era="session",
         behind=r"\(absent\)",
+    ),
+    Reason(
+        "era: a session-based server is told of the folders of a client without a session only with `scope: session`",
+        r"(said|result).*",
+        step="roots",
+        era="stateless",
+        server_era="session",
+        behind=r".*method not found: roots/list.*|\(absent\)|\[\]|True",
     ),
     # What the proxy is.
     Reason("own: the client is connected to the proxy, and the proxy says so", r"result\.serverInfo\..*", step="handshake"),
@@ -113,13 +121,6 @@ ALL = [
     ),
     Reason("own: a progress token of the server's own question is not the client's", r"said\[0\]\.params\._meta\..*", step=QUESTIONS),
     Reason("own: absent and empty params are the same", r"said\[0\]\.params", step="roots", behind=r"\{\}|None|\(absent\)"),
-    Reason(
-        "own: tools that cannot run as tasks have no `execution`, which means the same as `forbidden`",
-        r"result\.tools\[.*\]\.execution\.taskSupport",
-        step="list tools",
-        direct="'forbidden'",
-        behind=r"\(absent\)",
-    ),
     # What a handler is.
     Reason(
         "handler: the proxy checks the arguments before a handler sees them",
@@ -142,35 +143,6 @@ ALL = [
         era="stateless",
         way="handler",
         behind="0|'private'",
-    ),
-    # Known defects.
-    Reason(
-        "defect: a server over stdio is asked for the client's folders only with `scope: session`",
-        r"(said|result).*",
-        step="roots",
-        behind=r".*method not found: roots/list.*|\(absent\)|\[\]|True",
-    ),
-    Reason(
-        "defect: a server of both eras is spoken to in the stateless one, where these SDKs let a tool ask nothing",
-        r"(said|result|error).*",
-        step=QUESTIONS,
-        server="python-2|fastmcp-4",
-        era="session",
-    ),
-    Reason(
-        "defect: a server of both eras is spoken to in the stateless one, where it wants a log level that it does not declare",
-        r"said.*",
-        step="log messages",
-        server="python-2",
-        era="session",
-        way="passthrough",
-    ),
-    Reason(
-        "defect: a server of both eras is spoken to in the stateless one, where it declares other capabilities",
-        r"result\.capabilities\..*",
-        step="handshake",
-        server=BOTH_ERAS,
-        era="session",
     ),
 ]
 
