@@ -17,10 +17,10 @@ use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
 
 /// How many messages of how many bytes nobody reads.
-const MESSAGES: usize = 60;
+const MESSAGES: usize = 80;
 const MESSAGE_BYTES: usize = 1_000_000;
 /// What they may add to the proxy: what waits for one connection, the message in the making and on both sides of it.
-const MOST_KILOBYTES: usize = 40 << 10;
+const MOST_KILOBYTES: usize = 64 << 10;
 
 fn kilobytes(program: &Program, field: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", program.id())).expect("it runs");
