@@ -35,6 +35,8 @@ pub(super) struct StreamState {
     buffer: VecDeque<(u64, Bytes)>,
     bytes: usize,
     reader: Option<Reader>,
+    /// The number of messages that wait for room.
+    waiting: usize,
     finished_at: Option<Instant>,
 }
 
@@ -68,7 +70,7 @@ impl Reader {
 pub(crate) struct SessionStream {
     number: u64,
     state: Arc<Mutex<StreamState>>,
-    /// Held while a message waits for room, so that no later one overtakes it.
+    /// Held by the message that waits for room, so that no later one overtakes it.
     turn: tokio::sync::Mutex<()>,
     /// Notified when a reader attaches.
     replaced: Notify,
@@ -79,8 +81,15 @@ pub(crate) struct SessionStream {
 impl SessionStream {
     pub(crate) fn new(number: u64, budget: &Arc<ReplayBudget>) -> Self {
         let budget = Arc::clone(budget);
-        let state =
-            StreamState { budget, last_number: 0, buffer: VecDeque::new(), bytes: 0, reader: None, finished_at: None };
+        let state = StreamState {
+            budget,
+            last_number: 0,
+            buffer: VecDeque::new(),
+            bytes: 0,
+            reader: None,
+            waiting: 0,
+            finished_at: None,
+        };
         SessionStream {
             number,
             state: Arc::new(Mutex::new(state)),
@@ -136,14 +145,26 @@ impl SessionStream {
 
     /// Sends a message, and waits while the reader's queue is full. Without a reader the message is only buffered.
     pub(crate) async fn push(&self, message: &str) {
-        let _turn = self.turn.lock().await;
         let (frame, reader) = {
             let mut state = self.lock();
             let (number, frame) = state.next_frame(self.number, message);
             state.buffer(number, frame.clone());
-            (frame, state.reader.clone())
+            let Some(reader) = state.reader.clone() else { return self.wanted.notify_one() };
+            if state.waiting == 0 {
+                match reader.try_send(frame.clone()) {
+                    Ok(()) => return,
+                    Err(mpsc::error::TrySendError::Closed(())) => return state.reader = None,
+                    Err(mpsc::error::TrySendError::Full(())) => {}
+                }
+            }
+            state.waiting += 1;
+            (frame, reader)
         };
-        let Some(reader) = reader else { return self.wanted.notify_one() };
+        let _waiting = WaitingPush(self);
+        let _turn = self.turn.lock().await;
+        if !self.lock().is_reader(&reader) {
+            return;
+        }
         tokio::select! {
             sent = reader.send(frame) => if !sent {
                 self.detach(&reader);
@@ -158,8 +179,10 @@ impl SessionStream {
     /// Sends a message without waiting. Returns false if the reader's queue is full and the message was dropped.
     /// Without a reader the message is only buffered.
     pub(super) fn try_push(&self, message: &str) -> bool {
-        let Ok(_turn) = self.turn.try_lock() else { return false };
         let mut state = self.lock();
+        if state.waiting > 0 {
+            return false;
+        }
         let (number, frame) = state.next_frame(self.number, message);
         match state.reader.as_ref().map(|reader| reader.try_send(frame.clone())) {
             Some(Err(mpsc::error::TrySendError::Full(()))) => {
@@ -196,7 +219,7 @@ impl SessionStream {
 
     fn detach(&self, gone: &Reader) {
         let mut state = self.lock();
-        if state.reader.as_ref().is_some_and(|reader| reader.frames.same_channel(&gone.frames)) {
+        if state.is_reader(gone) {
             state.reader = None;
         }
     }
@@ -252,7 +275,20 @@ impl SessionStream {
     }
 }
 
+/// A message that waits for room.
+struct WaitingPush<'a>(&'a SessionStream);
+
+impl Drop for WaitingPush<'_> {
+    fn drop(&mut self) {
+        self.0.lock().waiting -= 1;
+    }
+}
+
 impl StreamState {
+    fn is_reader(&self, reader: &Reader) -> bool {
+        self.reader.as_ref().is_some_and(|current| current.frames.same_channel(&reader.frames))
+    }
+
     /// The next event of the stream with this number.
     fn next_frame(&mut self, stream: u64, message: &str) -> (u64, Bytes) {
         self.last_number += 1;
@@ -292,7 +328,7 @@ impl Drop for StreamState {
 mod tests {
     use super::*;
     use crate::model::Owner;
-    use crate::wire::outbound::OutboundBudget;
+    use crate::wire::outbound::{OutboundBudget, OutboundLimits};
 
     fn outlet() -> Outlet {
         OutboundBudget::default().connection().outlet(Owner::Everybody)
@@ -328,6 +364,28 @@ mod tests {
             all.push(frame);
         }
         all
+    }
+
+    #[tokio::test]
+    async fn a_message_that_waits_for_room_is_not_overtaken() {
+        let limits = OutboundLimits { connection: 100, ..OutboundLimits::default() };
+        let outlet = OutboundBudget::new(limits).connection().outlet(Owner::Everybody);
+        let stream = Arc::new(SessionStream::new(3, &Arc::default()));
+        let mut frames = stream.attach(0, false, &outlet);
+        stream.push(&"x".repeat(100)).await;
+        let pushing = tokio::spawn({
+            let stream = Arc::clone(&stream);
+            async move { stream.push("{\"a\":2}").await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!stream.try_push("{\"a\":0}"), "there is no room, and somebody waits for it");
+        let room = stream.room().expect("there is none");
+        assert!(next(&mut frames).await.is_some());
+        room.await;
+        pushing.await.unwrap();
+        assert!(stream.try_push("{\"a\":3}"));
+        assert_eq!(next(&mut frames).await.as_deref(), Some("id: 3-2\ndata: {\"a\":2}\n\n"));
+        assert_eq!(next(&mut frames).await.as_deref(), Some("id: 3-3\ndata: {\"a\":3}\n\n"));
     }
 
     #[tokio::test]

@@ -71,7 +71,8 @@ impl Outlet {
 
     pub fn has_room(&self) -> bool {
         let (connection, all) = (&self.connection.level, &self.connection.shared.all);
-        connection.used() < UNSHARED_BYTES || !(connection.is_full() || self.person.is_full() || all.is_full())
+        let shared_room = || !self.person.is_full() && !all.is_full();
+        !connection.is_full() && (connection.used() < UNSHARED_BYTES || shared_room())
     }
 
     async fn wait<T>(&self, attempt: impl Fn() -> Option<T>) -> Result<T, NoRoom> {
