@@ -10,7 +10,7 @@ use super::progress::RequestProgress;
 use crate::backend::CallError;
 use crate::builtins::Handler;
 use crate::json::{Object, ObjectError, Raw, RawRef, check_unique_keys};
-use crate::model::{ItemKind, ItemRef, error_result, shaped, shaped_contents, shaped_messages};
+use crate::model::{ItemKind, ItemRef, check_output, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{CallOptions, Failure, FailureKind, Function, JournalSnapshot, Limits, Stop};
 use crate::surface::{PublishedItem, Surface, arguments_value};
 use crate::wire::RpcError;
@@ -216,19 +216,11 @@ fn finished(
 
 /// Checks a result against the tool's output schema. A mismatch becomes an error result.
 fn checked_output(entry: &PublishedItem, result: &Map<String, Value>) -> Raw {
-    let is_error = result.get("isError") == Some(&Value::Bool(true));
-    if let (false, Some(schema)) = (is_error, entry.output_schema()) {
-        let tool = entry.definition.key();
-        let Some(structured) = result.get("structuredContent") else {
-            return error_result(&format!("`{tool}` promises structured output (`output_schema`) but returned none"));
-        };
-        if let Err(mismatch) = schema.check_with_pauses(structured, &crate::fiber::yield_if_over_slice) {
-            return error_result(&format!(
-                "`{tool}` returned something its `output_schema` does not allow: {mismatch}"
-            ));
-        }
+    let (tool, pause) = (entry.definition.key(), crate::fiber::yield_if_over_slice);
+    match check_output(tool, entry.output_schema(), result, &pause) {
+        Ok(()) => crate::json::raw(result),
+        Err(problem) => error_result(&problem),
     }
-    crate::json::raw(result)
 }
 
 pub(super) fn malformed(error: ObjectError) -> CallError {

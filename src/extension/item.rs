@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::types::ItemData;
 use crate::json::{Raw, RawRef, raw};
-use crate::model::{Definition, ItemKind, error_result, shaped, shaped_contents, shaped_messages};
+use crate::model::{Definition, ItemKind, check_output, error_result, shaped, shaped_contents, shaped_messages};
 use crate::script::{Failure, Function, Host, Limits};
 
 /// One item, with its handler.
@@ -95,16 +95,10 @@ impl ExtensionItem {
 
     /// Checks a result against the output schema of the tool.
     fn check_output(&self, result: Map<String, Json>) -> Raw {
-        let is_error = result.get("isError") == Some(&Json::Bool(true));
-        let (false, Some(schema)) = (is_error, &self.data.output) else { return raw(&result) };
-        let name = self.definition.key();
-        let check = |content| schema.check_with_pauses(content, &crate::fiber::yield_if_over_slice);
-        match result.get("structuredContent").map(check) {
-            Some(Ok(())) => raw(&result),
-            Some(Err(mismatch)) => {
-                error_result(&format!("`{name}` returned something its `output_schema` does not allow: {mismatch}"))
-            }
-            None => error_result(&format!("`{name}` promises structured output (`output_schema`) but returned none")),
+        let (name, pause) = (self.definition.key(), crate::fiber::yield_if_over_slice);
+        match check_output(name, self.data.output.as_deref(), &result, &pause) {
+            Ok(()) => raw(&result),
+            Err(problem) => error_result(&problem),
         }
     }
 

@@ -32,5 +32,5 @@ pub use result::{error_result, payload, shaped, shaped_contents, shaped_messages
 pub use secret::Secret;
 pub use surface_key::{SurfaceCacheKey, SurfaceKey};
 pub use template::UriTemplate;
-pub use tool_checks::ToolChecks;
+pub use tool_checks::{ToolChecks, check_output};
 pub use tool_schema::ToolSchema;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::definition::Definition;
 use super::tool_schema::ToolSchema;
@@ -20,6 +20,23 @@ pub struct ToolChecks {
     changes_output: bool,
     /// The arguments that the server's own schema names and the published one does not.
     withheld: Vec<String>,
+}
+
+/// Checks a tool's result against its output schema. A long check calls `pause` now and then.
+pub fn check_output(
+    tool: &str,
+    schema: Option<&Schema>,
+    result: &Map<String, Value>,
+    pause: &dyn Fn(),
+) -> Result<(), String> {
+    let is_error = result.get("isError") == Some(&Value::Bool(true));
+    let (false, Some(schema)) = (is_error, schema) else { return Ok(()) };
+    let Some(structured) = result.get("structuredContent") else {
+        return Err(format!("`{tool}` promises structured output (`output_schema`) but returned none"));
+    };
+    schema
+        .check_with_pauses(structured, pause)
+        .map_err(|mismatch| format!("`{tool}` returned something its `output_schema` does not allow: {mismatch}"))
 }
 
 impl ToolChecks {

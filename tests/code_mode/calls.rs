@@ -128,7 +128,7 @@ for meta, call in tools + [(metadata('run', '', {'type': 'object'}, {}), lambda 
     for (script, expected) in [
         ("return add(a = 1)", "`add`: invalid arguments for `add`"),
         ("return broken()", "`broken`: out of order"),
-        ("return liar()", "`liar`: the result of `liar` does not match its `output_schema`"),
+        ("return liar()", "`liar`: `liar` returned something its `output_schema` does not allow"),
         ("return call_tool('ad', {})", "there is no tool `ad`; did you mean `add`?"),
     ] {
         let answer = proxy.client.call("run", &json!({"script": script}).to_string()).await;

@@ -11,7 +11,7 @@ use crate::builtins::effects::wrapper::is_unchecked;
 use crate::builtins::metadata::Metadata;
 use crate::builtins::session::{World, hook};
 use crate::json::Raw;
-use crate::model::{error_result, shaped};
+use crate::model::{check_output, error_result, shaped};
 use crate::script::{Context, convert, error_message, script_error};
 
 /// How many similar names the error for an unknown tool suggests.
@@ -88,17 +88,12 @@ fn tool_result<'v>(
     let returned = convert::to_json(returned, eval.heap())
         .map_err(|error| script_error(format!("the result of `{name}` cannot be converted to JSON: {error}")))?;
     let result = shaped(returned, true);
-    let is_error = result.get("isError") == Some(&Json::Bool(true));
     let checks = metadata.tool_checks(handler, &World::of(eval)?.snapshot);
-    if let (false, Some(schema)) = (is_error, checks.output()) {
-        let structured = result.get("structuredContent").cloned().unwrap_or_default();
-        let context = Context::of(eval)?;
-        if let Err(mismatch) = schema.check_with_pauses(&structured, &|| context.pause()) {
-            let problem = format!("the result of `{name}` does not match its `output_schema`: {mismatch}");
-            return Ok(error_result(&problem));
-        }
-    }
-    Ok(crate::json::raw(&result))
+    let context = Context::of(eval)?;
+    Ok(match check_output(name, checks.output(), &result, &|| context.pause()) {
+        Ok(()) => crate::json::raw(&result),
+        Err(problem) => error_result(&problem),
+    })
 }
 
 /// The error result for an unknown name, which suggests similar names.
