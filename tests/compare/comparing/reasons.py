@@ -87,12 +87,6 @@ ALL = [
         way=AGGREGATED,
     ),
     Reason(
-        "own: the extension for user interfaces is declared for any client if a server has it",
-        r"result\.capabilities\.extensions\..*/ui",
-        step="handshake",
-        server="fastmcp-4",
-    ),
-    Reason(
         "own: the instructions of several servers need headings",
         r"result\.instructions",
         step="handshake",
