@@ -475,7 +475,10 @@ async fn a_server_gets_a_small_environment_its_own_folder_and_a_place_in_the_log
     // The last is how a proxy among the servers knows that it was started by its own config.
     let allowed = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ", "SHELL", "TERM", "COLOUR", "PROXY_ANCESTORS"];
     for name in environment.as_object().expect("variables").keys() {
-        let usual = name.starts_with("LC_") || name.starts_with("XDG_");
+        let network = ["_PROXY", "_CERT_FILE", "_CERT_DIR", "_CA_CERTS", "_CA_BUNDLE"];
+        let usual = name.starts_with("LC_")
+            || name.starts_with("XDG_")
+            || network.iter().any(|ending| name.to_ascii_uppercase().ends_with(ending));
         assert!(usual || allowed.contains(&name.as_str()), "{name} was handed on");
     }
     let cwd = proxy.client.call("cwd", "{}").await.value()["result"]["structuredContent"]["cwd"].clone();

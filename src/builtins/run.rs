@@ -31,6 +31,7 @@ pub fn world(
 const IN_A_HANDLER: &str = "do it inside a handler: `def handler(args): ...`, then `publish(meta, handler)`";
 
 /// Why a session script has no plan.
+#[derive(Debug)]
 pub struct SessionScriptError {
     /// It has a position and, where possible, a hint.
     pub diagnostic: Box<Diagnostic>,

@@ -152,7 +152,7 @@ mod tests {
                 "3:5 unknown key `mcpServers.github.comand` (did you mean `command`?)",
                 "5:15 `mcpServers.github.required`: expected `true` or `false`, found `5`",
                 "6:8 `serve`: expected a map of keys and values, found a list",
-                "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, extensions, sessionInit, aggregation, \
+                "7:1 unknown key `zzz` (known keys here: mcpServers, servers, inputs, inheritEnv, extensions, sessionInit, aggregation, \
                  optimizer, codeMode, rateLimiting, serve, store, auth)",
             ]
         );

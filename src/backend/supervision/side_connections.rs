@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::relist;
 use super::resubscribe::Resubscriber;
+use super::side_key::SideKey;
 use super::variants::Variants;
 use crate::backend::call::{Peer, SHUTTING_DOWN};
-use crate::backend::connection::{ConnectError, Connection, ConnectionPurpose, Connector, Leg, ServerMemory};
+use crate::backend::connection::{ConnectError, Connection, ConnectionPurpose, Connector, ServerMemory};
 use crate::backend::transport::{ServerSubscriptions, Signals};
 use crate::backoff::Backoff;
 use crate::model::{Abilities, Era, Owner};
@@ -36,37 +37,6 @@ const FIRST_DELAY: Duration = Duration::from_secs(1);
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
 pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
-
-/// Which clients may use a side connection.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SideKey {
-    /// The client that has the connection to itself. `None` if all clients with these abilities share it.
-    pub(crate) owner: Option<Owner>,
-    pub(crate) abilities: Abilities,
-    /// The era in which the server is met.
-    pub(crate) era: Era,
-}
-
-impl SideKey {
-    /// Whether what the server lists on this connection is followed, because its clients see it.
-    fn is_listed(&self) -> bool {
-        self.owner.is_none()
-    }
-
-    /// Whether the connections of these keys are counted together for one person. The one that all stateless clients share
-    /// belongs to nobody.
-    fn counts_with(&self, other: &SideKey) -> bool {
-        let is_counted = |key: &SideKey| key.owner.is_some() || key.era == Era::Session;
-        self.owner.is_some() == other.owner.is_some() && is_counted(self) && is_counted(other)
-    }
-
-    fn leg(&self) -> Leg {
-        match self.era {
-            Era::Session => Leg::Either(Era::Session),
-            Era::Stateless => Leg::Stateless,
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) enum SideConnectionError {

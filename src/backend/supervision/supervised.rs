@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::breaker::Breaker;
 use super::freshness::Freshness;
-use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections, SideKey};
+use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections};
+use super::side_key::SideKey;
 use super::variants::{ListSource, Variants};
 use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, Connector, Environment};
