@@ -10,7 +10,7 @@ use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
 
-const TOKENS: &str = "auth: {tokens: [{token: anns-t0ken, sub: ann}, {token: bobs-t0ken, sub: bob}]}";
+const TOKENS: &str = "auth: {tokens: [{token: anns-own-long-t0ken, sub: ann}, {token: bobs-own-long-t0ken, sub: bob}]}";
 
 async fn session_with(proxy: &HttpProxy, token: Option<&str>, capabilities: &str) -> HttpClient {
     let mut client = proxy.client();
@@ -43,13 +43,13 @@ fn is_refused(answer: &Message) -> bool {
 #[tokio::test]
 async fn a_person_has_so_many_processes_of_a_server_and_then_an_error_that_names_the_key() {
     let proxy = start(json!({"scope": "session", "maxPerUser": 2}), TOKENS).await;
-    let ann = Some("anns-t0ken");
+    let ann = Some("anns-own-long-t0ken");
     let mut sessions = [session(&proxy, ann).await, session(&proxy, ann).await, session(&proxy, ann).await];
     assert!(!is_refused(&sessions[0].call("pid", "{}").await));
     assert!(!is_refused(&sessions[1].call("pid", "{}").await));
     assert!(is_refused(&sessions[2].call("pid", "{}").await));
     assert!(!is_refused(&sessions[1].call("pid", "{}").await), "what is open stays");
-    let mut bob = session(&proxy, Some("bobs-t0ken")).await;
+    let mut bob = session(&proxy, Some("bobs-own-long-t0ken")).await;
     assert!(!is_refused(&bob.call("pid", "{}").await), "another person has a share of their own");
     // The process ends with its session.
     assert_eq!(sessions[0].delete().await, 204);
@@ -70,7 +70,7 @@ async fn anonymous_clients_together_have_as_many_processes_as_one_person() {
 async fn connections_that_are_only_opened_to_list_count_for_the_person() {
     let (_server, url) = Program::start_server(fake_backend(["--http", "127.0.0.1:0", "--form-tool"])).await;
     let proxy = Proxy::new(&Config::new().remote("fake", &url).section(TOKENS)).http().await;
-    let ann = Some("anns-t0ken");
+    let ann = Some("anns-own-long-t0ken");
     // Its first call shows that the server lists more for clients that can be asked.
     let mut asked = session_with(&proxy, ann, r#"{"elicitation":{"form":{}}}"#).await;
     asked.call("echo", "{}").await.result();
@@ -87,7 +87,7 @@ async fn connections_that_are_only_opened_to_list_count_for_the_person() {
         let mut client = session_with(&proxy, ann, capabilities).await;
         client.request("tools/list", "{}").await.result();
     }
-    let mut bob = session(&proxy, Some("bobs-t0ken")).await;
+    let mut bob = session(&proxy, Some("bobs-own-long-t0ken")).await;
     let closed = async {
         loop {
             let seen = bob.call("seen", "{}").await.structured();

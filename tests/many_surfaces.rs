@@ -61,7 +61,7 @@ async fn one_of_many(proxy: &HttpProxy, number: usize, token: String) -> HttpCli
 
 #[tokio::test]
 async fn hundreds_of_surfaces_take_bounded_memory_and_every_client_has_its_own() {
-    let tokens = (0..PERSONS).map(|number| format!("{{token: person-{number}-t0ken, sub: person-{number}}}"));
+    let tokens = (0..PERSONS).map(|number| format!("{{token: person-{number}-long-t0ken, sub: person-{number}}}"));
     let tokens = format!("auth: {{tokens: [{}]}}", tokens.collect::<Vec<_>>().join(", "));
     let proxy = start(LARGE, &tokens).await;
     let mut sessions = Vec::new();

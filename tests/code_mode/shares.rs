@@ -9,7 +9,7 @@ use crate::support::patience::LONG_PATIENCE;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{HttpProxy, Proxy};
 
-const TOKENS: &str = "auth: {tokens: [{token: anns-t0ken, sub: ann}, {token: bobs-t0ken, sub: bob}]}";
+const TOKENS: &str = "auth: {tokens: [{token: anns-own-long-t0ken, sub: ann}, {token: bobs-own-long-t0ken, sub: bob}]}";
 
 async fn session(proxy: &HttpProxy, token: &str) -> HttpClient {
     let mut client = proxy.client().with_header("Authorization", &format!("Bearer {token}"));
@@ -35,8 +35,9 @@ async fn sixteen_scripts_of_one_person_run_at_once_whatever_the_session() {
         .section(TOKENS);
     let mut proxy = Proxy::new(&config).http().await;
     proxy.program.stderr.patience = LONG_PATIENCE;
-    let (first, mut second) = (session(&proxy, "anns-t0ken").await, session(&proxy, "anns-t0ken").await);
-    let mut bob = session(&proxy, "bobs-t0ken").await;
+    let (first, mut second) =
+        (session(&proxy, "anns-own-long-t0ken").await, session(&proxy, "anns-own-long-t0ken").await);
+    let mut bob = session(&proxy, "bobs-own-long-t0ken").await;
     let mut held = Vec::new();
     for number in 0..16 {
         let text = script(&format!("return stall(mark = 'held-{number}-')"));
