@@ -66,7 +66,8 @@ async fn hundreds_of_surfaces_take_bounded_memory_and_every_client_has_its_own()
     let proxy = start(LARGE, &tokens).await;
     let mut sessions = Vec::new();
     for first in (0..SESSIONS).step_by(PERSONS) {
-        let clients = (0..PERSONS).map(|person| one_of_many(&proxy, first + person, format!("person-{person}-t0ken")));
+        let clients =
+            (0..PERSONS).map(|person| one_of_many(&proxy, first + person, format!("person-{person}-long-t0ken")));
         sessions.extend(futures::future::join_all(clients).await);
     }
     let resident = megabytes(&proxy);
