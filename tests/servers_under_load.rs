@@ -260,9 +260,9 @@ async fn a_call_waits_no_longer_than_its_timeout_for_a_connection_that_others_op
     sometimes_slow.args(["-c", line]).arg(server.get_program()).arg(directory.path()).args(server.get_args());
     let limits = json!({"timeout": "4s", "startTimeout": "60s"});
     let config = Config::new().server_with("fake", &sometimes_slow, limits);
-    let proxy = Proxy::new(&config.section("auth: {tokens: [{token: s3cret, sub: ann}]}")).http().await;
+    let proxy = Proxy::new(&config.section("auth: {tokens: [{token: s3cret-of-the-visitor, sub: ann}]}")).http().await;
     let client = |capabilities: &'static str| {
-        let mut client = proxy.client().with_header("Authorization", "Bearer s3cret");
+        let mut client = proxy.client().with_header("Authorization", "Bearer s3cret-of-the-visitor");
         async move {
             client.initialize_with("2025-11-25", capabilities).await.result();
             client
