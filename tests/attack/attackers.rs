@@ -108,7 +108,7 @@ impl Attacker {
     }
 
     async fn client_infos(self) -> usize {
-        let name = "m".repeat(3_900_000);
+        let name = "m".repeat(1_000_000);
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
         let body = message("initialize", &params);
@@ -140,7 +140,7 @@ impl Attacker {
     async fn deaf_clients(self) -> usize {
         let host = self.url.trim_start_matches("http://").split('/').next().unwrap_or_default().to_owned();
         let Some(session) = self.open("2025-11-25", json!({"name": "deaf", "version": "1"})).await else { return 0 };
-        let arguments = json!({"n": 200, "mark": "x".repeat(200_000)});
+        let arguments = json!({"n": 100, "mark": "x".repeat(200_000)});
         let params = json!({"name": "flood", "arguments": arguments, "_meta": {"progressToken": 1}});
         let body = message("tools/call", &params);
         let head = format!(
@@ -166,13 +166,13 @@ impl Attacker {
     /// Only the revision of 2025-03-26 has batches.
     async fn batches(self) -> usize {
         let Some(session) = self.open("2025-03-26", json!({"name": "batch", "version": "1"})).await else { return 0 };
-        let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "big", "arguments": {"n": 1_000_000}}});
-        let body = Value::from((0..100).map(call).collect::<Vec<_>>()).to_string();
+        let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "big", "arguments": {"n": 500_000}}});
+        let body = Value::from((0..40).map(call).collect::<Vec<_>>()).to_string();
         self.again(|_| async { self.request(Some(&session), body.clone()).send().await.is_ok() }).await
     }
 
     async fn large_objects(self) -> usize {
-        let members: serde_json::Map<_, _> = (0..150_000).map(|number| (format!("key{number}"), json!(1))).collect();
+        let members: serde_json::Map<_, _> = (0..20_000).map(|number| (format!("key{number}"), json!(1))).collect();
         let arguments = json!({"text": "a", "pattern": "a", "more": members});
         self.again(|_| self.call_at_once("search", &arguments)).await
     }

@@ -27,7 +27,7 @@ def tools(cursor):
     if KIND == "noise":
         return {"tools": [{"name": "quiet", "inputSchema": {"type": "object"}}]}
     page = int(cursor or 0)
-    text = "x" * 500_000
+    text = "x" * 50_000
     listed = [
         {"name": f"tool-{page}-{number}", "description": text, "inputSchema": {"type": "object"}} for number in range(30)
     ]
@@ -59,7 +59,7 @@ def make_noise():
     while True:
         sys.stderr.write(line * 500)
         sys.stderr.flush()
-        time.sleep(0.02)
+        time.sleep(0.2)
 
 
 if KIND == "noise":
