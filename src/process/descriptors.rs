@@ -36,7 +36,7 @@ pub fn max_connections() -> usize {
 /// Sets the limit in a child, between fork and exec. Async-signal-safe: a single system call.
 pub(super) fn put_back() -> io::Result<()> {
     match STARTED_WITH.get() {
-        Some(limit) => Ok(setrlimit(Resource::Nofile, limit.clone())?),
+        Some(limit) => Ok(setrlimit(Resource::Nofile, *limit)?),
         None => Ok(()),
     }
 }
