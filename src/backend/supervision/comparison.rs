@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::current_lists::CurrentLists;
+use super::lists::current_lists::CurrentLists;
 use super::supervised::SupervisedServer;
 use crate::backend::connection::{ConnectionPurpose, Leg, ServerMemory};
 use crate::backend::transport::Signals;

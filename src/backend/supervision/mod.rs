@@ -2,12 +2,9 @@
 //! connections for clients that cannot share the main one, and refuses calls to a server that keeps failing. Uses `call`,
 //! `transport` and `connection` of the other modules of `backend`.
 
-mod ability_sets;
 mod breaker;
 mod comparison;
-mod current_lists;
-mod followed_lists;
-mod freshness;
+mod lists;
 mod preparation;
 mod publisher;
 mod relist;
@@ -17,7 +14,6 @@ mod side_key;
 mod stateless_leg;
 mod supervised;
 mod supervisor;
-mod variants;
 
 pub use publisher::idle_view;
 pub use side_connections::ROOTS_CHANGED;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::lists::variants::LegState;
 use super::side_connections::SideClient;
 use super::side_key::SideKey;
 use super::supervised::SupervisedServer;
-use super::variants::LegState;
 use crate::model::{Abilities, ClientProfile, Era, Owner, Status};
 
 impl SupervisedServer {

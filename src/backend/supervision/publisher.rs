@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
-use super::variants::misses_capability;
+use super::lists::variants::misses_capability;
 use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartSlot};
 use crate::backend::transport::LastStderrLine;
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};

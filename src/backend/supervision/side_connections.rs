@@ -11,10 +11,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::relist;
+use super::lists::follow_variant::follow_variant;
+use super::lists::variants::Variants;
 use super::resubscribe::Resubscriber;
 use super::side_key::SideKey;
-use super::variants::Variants;
 use crate::backend::call::{Peer, SHUTTING_DOWN};
 use crate::backend::connection::{ConnectError, Connection, ConnectionPurpose, Connector, ServerMemory};
 use crate::backend::transport::{ServerSubscriptions, Signals};
@@ -345,7 +345,7 @@ impl SideConnections {
             }
             let (variants, connection) = (Arc::clone(&self.variants), Arc::clone(&connection));
             tasks.push(tokio::spawn(async move {
-                relist::follow_variant(&variants, &connection, timeout).await;
+                follow_variant(&variants, &connection, timeout).await;
                 drop(followed);
             }));
         }

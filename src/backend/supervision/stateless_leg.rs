@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::lists::variants::LegState;
 use super::side_connections::SideClient;
 use super::side_key::SideKey;
 use super::supervised::SupervisedServer;
-use super::variants::LegState;
 use crate::backend::connection::Connection;
 use crate::backoff::Backoff;
 use crate::model::{BackendKind, Era, capability_of};

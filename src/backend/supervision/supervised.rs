@@ -8,10 +8,10 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::breaker::Breaker;
-use super::freshness::Freshness;
+use super::lists::freshness::Freshness;
+use super::lists::variants::{ListSource, Variants};
 use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections};
 use super::side_key::SideKey;
-use super::variants::{ListSource, Variants};
 use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, Connector, Environment};
 use crate::backend::transport::{ServerSubscriptions, Signals};

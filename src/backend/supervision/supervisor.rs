@@ -7,11 +7,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::lists::variants::LegState;
 use super::publisher::{Publisher, idle_view};
 use super::relist::{self, ConnectionEnd};
 use super::resubscribe::Resubscriber;
 use super::supervised::{ConnectionState, SupervisedServer};
-use super::variants::LegState;
 use crate::backend::connection::{
     Connection, ConnectionPurpose, Connector, Environment, Leg, ServerMemory, SoleClient,
 };

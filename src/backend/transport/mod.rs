@@ -9,7 +9,6 @@ mod http;
 mod inbound;
 mod outgoing;
 mod pending;
-mod question_count;
 mod server_requests;
 mod signals;
 mod sse;

@@ -18,12 +18,15 @@ const MAX_PER_PERSON: usize = 32;
 pub(super) fn make<'a>(slots: impl Iterator<Item = &'a Arc<SurfaceSlot>>) -> Vec<Arc<Surface>> {
     let built = slots.filter_map(|slot| slot.size().map(|(last_used, bytes)| (last_used, bytes, slot)));
     let mut built: Vec<(Instant, usize, &Arc<SurfaceSlot>)> = built.collect();
-    built.sort_by_key(|(last_used, ..)| *last_used);
     let mut bytes: usize = built.iter().map(|(_, bytes, _)| bytes).sum();
     let mut of_persons: HashMap<&Owner, usize> = HashMap::new();
     for person in built.iter().filter_map(|(.., slot)| slot.person.as_ref()) {
         *of_persons.entry(person).or_default() += 1;
     }
+    if bytes <= MAX_BYTES && of_persons.values().all(|count| *count <= MAX_PER_PERSON) {
+        return Vec::new();
+    }
+    built.sort_by_key(|(last_used, ..)| *last_used);
     let mut taken = Vec::new();
     for (_, size, slot) in built {
         let of_person = slot.person.as_ref().and_then(|person| of_persons.get_mut(person));

@@ -26,7 +26,7 @@ pub(super) enum Excess {
 }
 
 /// What one check has used.
-pub(super) struct Meter<'a> {
+pub(super) struct CheckMeter<'a> {
     /// Looks until the clock is read.
     left: Cell<u32>,
     errors_left: Cell<u32>,
@@ -38,10 +38,10 @@ pub(super) struct Meter<'a> {
     pause: &'a dyn Fn(),
 }
 
-impl<'a> Meter<'a> {
+impl<'a> CheckMeter<'a> {
     /// `pause` is called about every 10 µs of a long check, and lets others run.
     pub(super) fn new(pause: &'a dyn Fn()) -> Self {
-        Meter {
+        CheckMeter {
             left: Cell::new(LOOKS_PER_PERIOD),
             errors_left: Cell::new(MAX_ERRORS),
             max_time: MAX_TIME,
@@ -54,7 +54,7 @@ impl<'a> Meter<'a> {
 
     /// The meter for the name of one member, beside that of its check: a hundredth, because objects have many members.
     pub(super) fn for_name() -> Self {
-        Meter { errors_left: Cell::new(MAX_ERRORS / 100), max_time: MAX_TIME / 100, ..Meter::new(&|| {}) }
+        CheckMeter { errors_left: Cell::new(MAX_ERRORS / 100), max_time: MAX_TIME / 100, ..CheckMeter::new(&|| {}) }
     }
 
     /// Runs a part of the check.
@@ -107,7 +107,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// Unwinds to [`Meter::run`]. No panic: no hook runs, and nothing is printed.
+/// Unwinds to [`CheckMeter::run`]. No panic: no hook runs, and nothing is printed.
 #[cold]
 fn end(excess: Excess) -> ! {
     resume_unwind(Box::new(excess))

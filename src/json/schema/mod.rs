@@ -11,7 +11,7 @@ use jsonschema::{PatternOptions, ValidationOptions, Validator};
 use serde_json::Value;
 
 use expansion::MAX_EXPANDED;
-use meter::{Excess, Meter};
+use meter::{CheckMeter, Excess};
 use node::{Metered, MeteredNode};
 use references::SchemaGraph;
 
@@ -108,7 +108,7 @@ impl Schema {
 
     /// As [`Schema::check`]; a long check calls `pause` now and then, which may let others run.
     pub fn check_with_pauses(&self, value: &Value, pause: &dyn Fn()) -> Result<(), SchemaMismatch> {
-        let meter = Meter::new(pause);
+        let meter = CheckMeter::new(pause);
         let node = || MeteredNode::new(value, &meter);
         // Finding out that a value does not match takes no memory; finding out why may.
         let excess = match meter.run(|| self.0.is_valid(node())) {
@@ -311,14 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn nested_unevaluated_properties_compile_in_reasonable_time() {
+    fn nested_unevaluated_properties_do_not_multiply() {
         let mut nested = json!({"type": "object"});
         for _ in 0..40 {
             nested = json!({"allOf": [nested], "unevaluatedProperties": false});
         }
-        let started = std::time::Instant::now();
+        // If they did, this would not end.
         assert!(Schema::compile(&nested).is_ok());
-        assert!(started.elapsed() < std::time::Duration::from_secs(5), "{:?}", started.elapsed());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
 use serde_json::{Map, Number, Value};
 
-use super::meter::Meter;
+use super::meter::CheckMeter;
 
 /// Looks for reading a text: a pattern may try 100,000 steps on a short one.
 const LOOKS_PER_TEXT: u32 = 64;
@@ -21,11 +21,11 @@ pub(super) struct Metered;
 #[derive(Clone, Copy)]
 pub(super) struct MeteredNode<'a, T: ?Sized = Value> {
     value: &'a T,
-    meter: &'a Meter<'a>,
+    meter: &'a CheckMeter<'a>,
 }
 
 impl<'a, T: ?Sized> MeteredNode<'a, T> {
-    pub(super) fn new(value: &'a T, meter: &'a Meter<'a>) -> Self {
+    pub(super) fn new(value: &'a T, meter: &'a CheckMeter<'a>) -> Self {
         MeteredNode { value, meter }
     }
 }
@@ -45,7 +45,7 @@ impl Json for Metered {
 
     /// The library has no place for the meter of the check here. The member itself is counted by that meter.
     fn with_string_node<T>(buffer: &mut NameBuffer, string: &str, f: impl FnOnce(MeteredNode<'_>) -> T) -> T {
-        SerdeJson::with_string_node(&mut buffer.0, string, |value| f(MeteredNode::new(value, &Meter::for_name())))
+        SerdeJson::with_string_node(&mut buffer.0, string, |value| f(MeteredNode::new(value, &CheckMeter::for_name())))
     }
 }
 
@@ -147,7 +147,7 @@ impl<'a> Object<'a, Metered> for MeteredNode<'a, Map<String, Value>> {
 
 pub(super) struct Members<'a> {
     members: serde_json::map::Iter<'a>,
-    meter: &'a Meter<'a>,
+    meter: &'a CheckMeter<'a>,
 }
 
 impl<'a> Iterator for Members<'a> {
@@ -180,7 +180,7 @@ impl<'a> Array<'a, Metered> for MeteredNode<'a, [Value]> {
 
 pub(super) struct Elements<'a> {
     elements: std::slice::Iter<'a, Value>,
-    meter: &'a Meter<'a>,
+    meter: &'a CheckMeter<'a>,
 }
 
 impl<'a> Iterator for Elements<'a> {

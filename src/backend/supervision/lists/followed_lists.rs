@@ -12,34 +12,34 @@ use crate::model::ClientProfile;
 
 /// The lists of one variant: their age, and the signals of the connection they come from.
 #[derive(Debug)]
-pub(super) struct VariantLists {
-    pub(super) freshness: Freshness,
-    pub(super) signals: Arc<Signals>,
+pub(crate) struct VariantLists {
+    pub(crate) freshness: Freshness,
+    pub(crate) signals: Arc<Signals>,
 }
 
 /// The followed lists of a server, by the clients that see them.
 #[derive(Debug, Default)]
-pub(super) struct FollowedLists(Mutex<HashMap<ClientProfile, Arc<VariantLists>>>);
+pub(crate) struct FollowedLists(Mutex<HashMap<ClientProfile, Arc<VariantLists>>>);
 
 /// Lists that a connection follows until this is dropped.
-pub(super) struct FollowedVariant<'a> {
+pub(crate) struct FollowedVariant<'a> {
     all: &'a FollowedLists,
     profile: ClientProfile,
     lists: Arc<VariantLists>,
 }
 
 impl FollowedLists {
-    pub(super) fn get(&self, profile: ClientProfile) -> Option<Arc<VariantLists>> {
+    pub(crate) fn get(&self, profile: ClientProfile) -> Option<Arc<VariantLists>> {
         self.0.lock().get(&profile).cloned()
     }
 
     /// These clients see the lists of the main connection from now on.
-    pub(super) fn forget(&self, profile: ClientProfile) {
+    pub(crate) fn forget(&self, profile: ClientProfile) {
         self.0.lock().remove(&profile);
     }
 
     /// The lists for these clients come from a new connection from now on.
-    pub(super) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> FollowedVariant<'_> {
+    pub(crate) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> FollowedVariant<'_> {
         let lists = Arc::new(VariantLists { freshness: Freshness::default(), signals: Arc::clone(signals) });
         self.0.lock().insert(profile, Arc::clone(&lists));
         FollowedVariant { all: self, profile, lists }

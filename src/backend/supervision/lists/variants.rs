@@ -22,7 +22,7 @@ const COMMON_CAPABILITIES: [&str; 4] = ["tools", "resources", "prompts", "comple
 const MAX_SETS: usize = 8;
 
 /// Whether a server declares a capability in sessions that it does not declare to stateless clients.
-pub(super) fn misses_capability(session: &ServerInfo, stateless: &ServerInfo) -> bool {
+pub(crate) fn misses_capability(session: &ServerInfo, stateless: &ServerInfo) -> bool {
     COMMON_CAPABILITIES.iter().any(|capability| session.declares(capability) && !stateless.declares(capability))
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum LegState {
 }
 
 /// Where lists come from.
-pub(super) enum ListSource {
+pub(crate) enum ListSource {
     Main,
     /// From a side connection.
     Followed(Arc<VariantLists>),
@@ -61,13 +61,13 @@ pub(crate) struct Variants {
     /// The variants that have been listed.
     published: watch::Sender<Vec<ClientProfile>>,
     /// Held while the stateless leg is looked for.
-    pub(super) looking: tokio::sync::Mutex<()>,
+    pub(crate) looking: tokio::sync::Mutex<()>,
     /// Whether it is looked for in the background until the server says whether it has one.
-    pub(super) searching: AtomicBool,
+    pub(crate) searching: AtomicBool,
 }
 
 impl Variants {
-    pub(super) fn new(
+    pub(crate) fn new(
         name: &Arc<str>,
         config: &ServerConfig,
         environment: &Environment,
@@ -97,18 +97,18 @@ impl Variants {
         }
     }
 
-    pub(super) fn stateless_leg(&self) -> LegState {
+    pub(crate) fn stateless_leg(&self) -> LegState {
         *self.stateless.borrow()
     }
 
     /// Waits until it is known whether the server has a stateless leg, and what it lists there.
-    pub(super) async fn stateless_leg_known(&self) {
+    pub(crate) async fn stateless_leg_known(&self) {
         let mut state = self.stateless.subscribe();
         let _ = state.wait_for(|state| matches!(state, LegState::Known(_))).await;
     }
 
     /// Where the lists that clients of this profile see come from.
-    pub(super) fn source(&self, profile: ClientProfile) -> ListSource {
+    pub(crate) fn source(&self, profile: ClientProfile) -> ListSource {
         let view = self.view.load();
         let Some(variant) = view.variant(profile) else { return ListSource::Main };
         match self.lists.get(variant.profile) {
@@ -118,13 +118,13 @@ impl Variants {
     }
 
     /// The lists of a variant come from a new connection from now on, until the returned value is dropped.
-    pub(super) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> FollowedVariant<'_> {
+    pub(crate) fn follow(&self, profile: ClientProfile, signals: &Arc<Signals>) -> FollowedVariant<'_> {
         self.lists.follow(profile, signals)
     }
 
     /// Publishes the lists of a variant and saves them to the cache. Returns false if clients of this profile are better
     /// served by the main connection: a process is used in one way for everything, so it must not miss a capability.
-    pub(super) async fn publish(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) -> bool {
+    pub(crate) async fn publish(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) -> bool {
         let variant = ViewVariant { profile, info: Arc::clone(info), lists: Arc::new(lists.clone()) };
         self.remember(variant.clone()).await;
         let main = self.view.load_full();
@@ -145,7 +145,7 @@ impl Variants {
 
     /// Publishes what a stateless server lists for clients with these abilities, and saves it to the cache. Returns whether
     /// this is the first list that differs from `base`, what other clients see.
-    pub(super) async fn publish_set(
+    pub(crate) async fn publish_set(
         &self,
         profile: ClientProfile,
         info: &Arc<ServerInfo>,
@@ -171,13 +171,13 @@ impl Variants {
     }
 
     /// The sets of abilities for which a stateless connection is listed.
-    pub(super) fn wanted_sets(&self) -> Vec<Abilities> {
+    pub(crate) fn wanted_sets(&self) -> Vec<Abilities> {
         self.sets.lock().clone()
     }
 
     /// Lists for these abilities from the next listing on. Returns false if that is so already, or if there are too many
     /// sets: clients then see what is listed for a part of their abilities.
-    pub(super) fn want_set(&self, abilities: Abilities) -> bool {
+    pub(crate) fn want_set(&self, abilities: Abilities) -> bool {
         let mut sets = self.sets.lock();
         let is_new = abilities != Abilities::NONE && !sets.contains(&abilities) && sets.len() < MAX_SETS;
         if is_new {
@@ -187,14 +187,14 @@ impl Variants {
     }
 
     /// Whether it is known, if only from the cache, what stateless clients with these abilities see.
-    pub(super) fn knows_set(&self, abilities: Abilities) -> bool {
+    pub(crate) fn knows_set(&self, abilities: Abilities) -> bool {
         let profile = ClientProfile { era: Era::Stateless, abilities };
         let is_shown = || self.view.load().variants.iter().any(|variant| variant.profile == profile);
         abilities == Abilities::NONE || is_shown() || (!self.varies() && self.compared.lock().contains_key(&profile))
     }
 
     /// Forgets what a stateless server listed by abilities. It is one no more.
-    pub(super) fn forget_sets(&self) {
+    pub(crate) fn forget_sets(&self) {
         let is_set = |profile: &ClientProfile| profile.era == Era::Stateless && profile.abilities != Abilities::NONE;
         for abilities in std::mem::take(&mut *self.sets.lock()) {
             self.lists.forget(ClientProfile { era: Era::Stateless, abilities });
@@ -203,22 +203,22 @@ impl Variants {
     }
 
     /// Whether the server lists other items for clients with other abilities.
-    pub(super) fn varies(&self) -> bool {
+    pub(crate) fn varies(&self) -> bool {
         self.varies.load(Ordering::Relaxed)
     }
 
     /// Whether it is known what clients of exactly this profile see.
-    pub(super) fn shows(&self, profile: ClientProfile) -> bool {
+    pub(crate) fn shows(&self, profile: ClientProfile) -> bool {
         self.lists.get(profile).is_some()
     }
 
     /// Whether this version of the server has been listed for clients of exactly this profile, by any process.
-    pub(super) fn is_compared(&self, profile: ClientProfile, version: &str) -> bool {
+    pub(crate) fn is_compared(&self, profile: ClientProfile, version: &str) -> bool {
         self.shows(profile) || self.compared.lock().get(&profile).is_some_and(|compared| compared == version)
     }
 
     /// Remembers what clients of this profile see, and whether it is what others see.
-    pub(super) async fn compare(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) {
+    pub(crate) async fn compare(&self, profile: ClientProfile, info: &Arc<ServerInfo>, lists: &Lists) {
         self.compared.lock().insert(profile, info.version.clone());
         if self.view.load().lists.as_ref() != lists {
             self.found_to_vary();
@@ -241,12 +241,12 @@ impl Variants {
     }
 
     /// Waits until no other server is compared.
-    pub(super) async fn comparing(&self) -> tokio::sync::MutexGuard<'_, ()> {
+    pub(crate) async fn comparing(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.environment.comparing.lock().await
     }
 
     /// Waits until the lists of this variant are published.
-    pub(super) async fn published(&self, profile: ClientProfile) {
+    pub(crate) async fn published(&self, profile: ClientProfile) {
         let mut published = self.published.subscribe();
         let _ = published.wait_for(|published| published.contains(&profile)).await;
     }
@@ -269,7 +269,7 @@ impl Variants {
 
     /// A connection of this era could not be opened. Returns what its callers are told: a stateless leg that this process has
     /// never seen is as good as none for them, until it has.
-    pub(super) async fn not_opened(&self, era: Era, error: ConnectError) -> ConnectError {
+    pub(crate) async fn not_opened(&self, era: Era, error: ConnectError) -> ConnectError {
         match error {
             ConnectError::NoSuchEra => self.has_no_stateless_leg().await,
             ConnectError::Failed(_) if era == Era::Session || self.stateless_leg() == LegState::Known(true) => {
@@ -286,7 +286,7 @@ impl Variants {
     }
 
     /// The main connection serves clients of both eras, and there is no other leg.
-    pub(super) fn main_serves_all(&self) {
+    pub(crate) fn main_serves_all(&self) {
         self.replace(ClientProfile::STATELESS, None);
         self.settle(Era::Stateless, false);
     }

@@ -42,7 +42,7 @@ impl Freshness {
     }
 
     /// Records a listing. Without a hint, or after a failure, the list must not be cached.
-    pub(super) fn record_listing(&self, kind: ItemKind, cache_hint: Option<CacheHint>, announced: bool) {
+    pub(crate) fn record_listing(&self, kind: ItemKind, cache_hint: Option<CacheHint>, announced: bool) {
         match cache_hint {
             Some(cache_hint) => self.lock().insert(kind, ListAge { cache_hint, listed_at: Instant::now(), announced }),
             None => self.lock().remove(&kind),
@@ -51,12 +51,12 @@ impl Freshness {
     }
 
     /// Changes with every listing.
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.listings.subscribe()
     }
 
     /// Has a list made again if its TTL has passed, by who follows these signals, and waits for it.
-    pub(super) async fn refresh(&self, kind: ItemKind, signals: &Signals) {
+    pub(crate) async fn refresh(&self, kind: ItemKind, signals: &Signals) {
         let mut listings = self.listings.subscribe();
         if !self.is_stale(kind) {
             return;
@@ -70,7 +70,7 @@ impl Freshness {
     }
 
     /// The cache hint of a list with what remains of its TTL.
-    pub(super) fn remaining(&self, kind: ItemKind) -> CacheHint {
+    pub(crate) fn remaining(&self, kind: ItemKind) -> CacheHint {
         self.lock().get(&kind).map(ListAge::remaining).unwrap_or_default()
     }
 }

@@ -19,31 +19,31 @@ const RECONNECT_AFTER: u32 = 3;
 
 /// The lists that a connection has returned so far.
 #[derive(Default)]
-pub(super) struct CurrentLists {
+pub(crate) struct CurrentLists {
     /// What a stateless server is told that the clients can be asked.
     abilities: Abilities,
     /// Whether there has been a listing.
-    pub(super) was_listed: bool,
-    pub(super) lists: Lists,
+    pub(crate) was_listed: bool,
+    pub(crate) lists: Lists,
     reports: HashMap<ItemKind, Vec<String>>,
     /// Consecutive failures to list the tools.
     tool_failures: u32,
 }
 
 /// The outcome of one listing.
-pub(super) struct Listed {
+pub(crate) struct Listed {
     failed: Vec<ItemKind>,
     cache_hints: Vec<(ItemKind, Option<CacheHint>)>,
 }
 
 impl Listed {
     /// Whether everything that the server has could be listed.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }
 
     /// Records the age of the lists and returns the kinds to try again.
-    pub(super) fn record(self, connection: &Connection, freshness: &Freshness) -> Vec<ItemKind> {
+    pub(crate) fn record(self, connection: &Connection, freshness: &Freshness) -> Vec<ItemKind> {
         for (kind, cache_hint) in self.cache_hints {
             freshness.record_listing(kind, cache_hint, connection.announces_changes(kind));
         }
@@ -53,13 +53,13 @@ impl Listed {
 
 impl CurrentLists {
     /// Nothing listed yet, for clients with these abilities.
-    pub(super) fn of(abilities: Abilities) -> Self {
+    pub(crate) fn of(abilities: Abilities) -> Self {
         CurrentLists { abilities, ..CurrentLists::default() }
     }
 
     /// Lists items of these kinds. A list whose listing fails keeps its previous content. An error means that the connection
     /// has to be given up.
-    pub(super) async fn list(
+    pub(crate) async fn list(
         &mut self,
         server: &Arc<str>,
         connection: &Connection,
@@ -101,7 +101,7 @@ impl CurrentLists {
         Ok(Listed { failed, cache_hints: listed })
     }
 
-    pub(super) fn all_reports(&self) -> Vec<String> {
+    pub(crate) fn all_reports(&self) -> Vec<String> {
         ItemKind::ALL.iter().filter_map(|kind| self.reports.get(kind)).flatten().cloned().collect()
     }
 

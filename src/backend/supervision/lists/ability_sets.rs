@@ -12,7 +12,7 @@ use crate::model::{Abilities, ClientProfile, Era, ItemKind, Lists};
 
 /// The lists of a connection for each set of abilities.
 #[derive(Default)]
-pub(super) struct AbilitySets<'a>(HashMap<Abilities, AbilitySet<'a>>);
+pub(crate) struct AbilitySets<'a>(HashMap<Abilities, AbilitySet<'a>>);
 
 struct AbilitySet<'a> {
     lists: CurrentLists,
@@ -23,7 +23,7 @@ struct AbilitySet<'a> {
 impl<'a> AbilitySets<'a> {
     /// Lists items of these kinds for each set that clients have had so far, and all items for a new one. `base` is what
     /// clients see that cannot be asked anything.
-    pub(super) async fn list(
+    pub(crate) async fn list(
         &mut self,
         variants: &'a Variants,
         connection: &Connection,

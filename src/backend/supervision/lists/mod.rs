@@ -1,0 +1,9 @@
+//! What a server lists: on its main connection, and the variants that clients with other abilities or of another era see.
+
+pub(crate) mod ability_sets;
+pub(crate) mod current_lists;
+pub(crate) mod follow_variant;
+pub(crate) mod followed_lists;
+pub(crate) mod freshness;
+pub(crate) mod relisting;
+pub(crate) mod variants;
