@@ -10,8 +10,8 @@ mod supervision;
 mod handle;
 
 pub use call::{
-    Answer, Backend, BackendCall, CacheHint, CallError, Cancellation, Listener, Peer, Question, Subscriber,
-    Subscription, TASKS_EXTENSION, TimeLimit,
+    Answer, Backend, BackendCall, CacheHint, CallError, Cancellation, ConnectedBackend, Listener, Peer, Question,
+    Subscriber, Subscription, TASKS_EXTENSION, TimeLimit,
 };
 pub use connection::{Audience, Cache, Environment, SoleClient, StartSlots};
 pub use handle::{Handle, StopOnDrop, forbidden_input_request, start, wants_more};

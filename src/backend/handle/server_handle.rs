@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::{complete, subscribe};
-use crate::backend::call::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
+use crate::backend::call::{
+    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, Listener, Subscriber, Subscription,
+};
 use crate::backend::connection::Environment;
 use crate::backend::supervision::{SupervisedServer, supervise};
 use crate::config::ServerConfig;
@@ -54,6 +56,20 @@ impl Backend for Handle {
         Box::pin(complete::call_to_completion(&self.0, call))
     }
 
+    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
+        crate::fiber::wait(self.call(call), runtime)
+    }
+
+    fn is_in_process(&self) -> bool {
+        false
+    }
+
+    fn connected(&self) -> Option<&dyn ConnectedBackend> {
+        Some(self)
+    }
+}
+
+impl ConnectedBackend for Handle {
     fn subscribe<'a>(
         &'a self,
         uri: &'a str,
@@ -87,13 +103,5 @@ impl Backend for Handle {
 
     fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
         Box::pin(self.0.roots_changed(owner))
-    }
-
-    fn is_in_process(&self) -> bool {
-        false
-    }
-
-    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
-        crate::fiber::wait(self.call(call), runtime)
     }
 }
