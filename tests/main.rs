@@ -46,6 +46,7 @@ mod questions;
 mod questions_by_others;
 mod questions_by_scripts;
 mod real_servers;
+mod release;
 mod reload;
 mod resources_and_prompts;
 mod scripts;
