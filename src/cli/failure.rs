@@ -32,6 +32,14 @@ impl CommandFailure {
         CommandFailure::config(vec![Diagnostic::error(message)])
     }
 
+    /// The failure with a note to each message, if there is one.
+    pub(super) fn with_note(mut self, note: Option<String>) -> Self {
+        if let Some(note) = note {
+            self.diagnostics = self.diagnostics.into_iter().map(|diagnostic| diagnostic.note(note.clone())).collect();
+        }
+        self
+    }
+
     /// The exit code and the messages.
     pub(super) fn into_parts(self) -> (u8, Vec<Diagnostic>) {
         (self.code, self.diagnostics)

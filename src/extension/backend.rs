@@ -46,6 +46,7 @@ impl ExtensionBackend {
             lists: Arc::new(lists),
             start_time: None,
             reports: Arc::default(),
+            last_known: None,
             variants: Arc::default(),
         };
         let namespace = format!("extension:{}", extension.name).into();

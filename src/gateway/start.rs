@@ -75,7 +75,11 @@ impl Gateway {
             comparing: Arc::default(),
             changes: Arc::clone(&changes),
             audience: Audience::new(options.sole_client),
+            start: options.start,
         };
+        if let Some(client) = &options.client {
+            environment.audience.introduce(client.clone());
+        }
         let calls = Calls {
             dispatcher: Dispatcher::new(&[]),
             pool,
@@ -93,7 +97,7 @@ impl Gateway {
             catalog.clone(),
             sender,
             config.serve.first_list,
-            installed.environment.audience.clone(),
+            installed.environment.clone(),
         ));
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);

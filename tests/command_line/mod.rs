@@ -8,6 +8,7 @@ mod exec;
 mod foreign_text;
 mod help;
 mod init;
+mod last_known;
 mod listing;
 mod log;
 mod reading;

@@ -50,6 +50,7 @@ fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
         }),
         start_time: None,
         reports: Arc::default(),
+        last_known: None,
         variants: Arc::default(),
     })
 }

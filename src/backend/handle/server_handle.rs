@@ -29,6 +29,11 @@ impl Handle {
         self.0.stop.cancel();
     }
 
+    /// Starts a server that rests, as a call would.
+    pub fn wake(&self) {
+        self.0.reconnect_if_down();
+    }
+
     /// How often the server was reconnected after its connection had been lost.
     pub fn restarts(&self) -> u64 {
         self.0.state.borrow().connections.saturating_sub(1)

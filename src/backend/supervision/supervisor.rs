@@ -69,6 +69,10 @@ impl Supervisor {
         // Cancelled even if this task panics, so that `Handle::stop` does not wait forever.
         let _stopped = self.server.stopped.clone().drop_guard();
         let mut backoff = Backoff::new(FIRST_DELAY, self.max_backoff);
+        tokio::select! {
+            () = self.server.needed() => self.publisher.start_grace(),
+            () = stop.cancelled() => return,
+        }
         loop {
             let withdrawal = self.publisher.withdraw_lists_after_grace();
             let attempt = tokio::select! {
@@ -88,7 +92,10 @@ impl Supervisor {
                     }
                     self.lost(&end);
                 }
-                Err(reason) => self.failed(&reason),
+                Err(reason) => {
+                    self.publisher.save_failure(&reason).await;
+                    self.failed(&reason);
+                }
             }
             tokio::select! {
                 () = self.pause(backoff.next_delay()) => {}

@@ -11,7 +11,7 @@ use crate::author::lint::{self, Role};
 use crate::author::published::{PublishedChanges, PublishedFile};
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
-use crate::cli::{output, table};
+use crate::cli::{output, query, table};
 use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::extension;
 use crate::gateway::Offline;
@@ -78,7 +78,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     let options = setup::options(loaded.bundled)?;
     let record = PublishedFile::of(&loaded.config, options.cache_folder.as_deref());
     if live {
-        return setup::with_loaded(&loaded, async |gateway, surface| {
+        return query::with_loaded(&loaded, async |gateway, surface| {
             let snapshot = gateway.snapshot();
             report.add_servers(&snapshot);
             report.add_failures(&snapshot);

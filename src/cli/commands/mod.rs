@@ -26,7 +26,7 @@ pub(super) enum Command {
     Serve(serve::ServeArgs),
     /// Show the status of a running proxy
     Status(status::StatusArgs),
-    /// Start the servers and show the status of each
+    /// Show the servers and their last known state
     ListServers(inspect::list_servers::ListServersArgs),
     /// List published tools
     ListTools(ItemListArgs),

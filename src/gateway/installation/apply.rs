@@ -73,6 +73,11 @@ impl Installation {
         self.lock().servers.restarts(server)
     }
 
+    /// Starts a server that rests.
+    pub(crate) fn wake(&self, server: &str) {
+        self.lock().servers.wake(server);
+    }
+
     /// Reads the local tools from disk again. Blocking.
     pub(crate) fn reload_local(&self, config: &Config) -> LocalTools {
         self.local().reload(config, self.options.bundled, &self.backend_set.calls().pool, &self.host_io)

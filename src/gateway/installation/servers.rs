@@ -76,6 +76,13 @@ impl RunningServers {
         self.0.get(name).map(|running| running.backend.handle().restarts())
     }
 
+    /// Starts a server that rests.
+    pub(crate) fn wake(&self, name: &str) {
+        if let Some(running) = self.0.get(name) {
+            running.backend.handle().wake();
+        }
+    }
+
     pub(crate) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {
         self.0.values().map(|running| Arc::clone(&running.backend) as Arc<dyn Backend>)
     }

@@ -72,6 +72,7 @@ impl FakeBackend {
             lists: Arc::new(lists),
             start_time: None,
             reports: Arc::default(),
+            last_known: None,
             variants: Arc::default(),
         };
         FakeBackend { view: Arc::new(view), items: spec.items, world: Arc::clone(world), calls: Recording::default() }

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use super::item::call_tool;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
-use crate::cli::setup::{self, SourceArgs};
+use crate::cli::query::{self, QueryArgs};
+use crate::cli::setup;
 use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
@@ -38,7 +39,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "JSON")]
     data: Option<String>,
     #[command(flatten)]
-    source: SourceArgs,
+    query: QueryArgs,
     /// Print JSON with `result` and `printed`
     #[arg(long)]
     json: bool,
@@ -53,8 +54,8 @@ pub(in crate::cli::commands) fn run(args: &ExecArgs) -> Result<(), CommandFailur
     };
     let script = read_script(&args.file)?;
     Workers::shared().warm_up();
-    let limits = args.source.load()?.config.code_mode;
-    let result = setup::with_gateway(&args.source, async |gateway, surface| {
+    let limits = args.query.source.load()?.config.code_mode;
+    let result = query::with_gateway(&args.query, !args.json, async |gateway, surface| {
         setup::report_missing(gateway);
         Ok(if surface.tool(TOOL).is_some() {
             let call = json!({"script": script, "data": data});

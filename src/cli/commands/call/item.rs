@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::backend::{CallError, Peer};
 use crate::calls::{ItemCall, RequestContext};
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup::{self, SourceArgs};
+use crate::cli::query::{self, QueryArgs};
+use crate::cli::setup;
 use crate::cli::{output, terminal};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
@@ -27,7 +28,7 @@ pub(crate) struct ItemOptions {
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
     #[command(flatten)]
-    source: SourceArgs,
+    query: QueryArgs,
     /// Print the full result as JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -47,12 +48,13 @@ impl ItemOptions {
             })?),
             None => None,
         };
-        let loaded = self.source.load()?;
+        let loaded = self.query.source.load()?;
         let principal = match &self.as_user {
             Some(sub) => Identity::new(&loaded.config.tokens).named(sub),
             None => Identity::local_user(&setup::variables()),
         };
-        setup::with_user(&loaded, Some((kind, key)), principal.clone(), async |gateway, surface| {
+        let user = (&loaded, principal.clone());
+        query::with_item(&self.query, user, (kind, key), !self.json, async |gateway, surface| {
             let Some(entry) = surface.find(kind, key) else { return Err(unknown(kind, key, &surface, gateway)) };
             let params = params(entry)?;
             let result = call_item(gateway, &surface, principal, (kind, key), &params, timeout).await?;
@@ -121,6 +123,9 @@ fn unknown(kind: ItemKind, key: &str, surface: &Surface, gateway: &Gateway) -> C
     let snapshot = gateway.snapshot();
     for backend in snapshot.backends.iter().filter(|backend| !backend.error.is_empty()) {
         diagnostic = diagnostic.note(format!("server `{}` is not available: {}", backend.name, backend.error));
+    }
+    if let Some(source) = query::lists_from(gateway) {
+        diagnostic = diagnostic.note(source);
     }
     if kind == ItemKind::Tool
         && surface.tool("call_tool").is_some()

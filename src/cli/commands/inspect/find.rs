@@ -6,7 +6,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup::{self, SourceArgs};
+use crate::cli::query::{self, QueryArgs};
+use crate::cli::setup;
 use crate::cli::{output, table};
 use crate::diagnostic::Diagnostic;
 use crate::search::{Hit, Index};
@@ -18,34 +19,34 @@ const EMBEDDING_WAIT: Duration = Duration::from_secs(30);
 pub(crate) struct FindArgs {
     /// Description of what the tool should do
     #[arg(value_name = "QUERY", required = true)]
-    query: Vec<String>,
+    words: Vec<String>,
     /// Maximum number of tools
     #[arg(long, value_name = "N", default_value_t = 8)]
     limit: usize,
     #[command(flatten)]
-    source: SourceArgs,
+    query: QueryArgs,
     /// Print the definitions, scores and matched words as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(in crate::cli::commands) fn run(args: &FindArgs) -> Result<(), CommandFailure> {
-    let query = args.query.join(" ");
+    let words = args.words.join(" ");
     let limit = args.limit;
-    if query.trim().is_empty() {
+    if words.trim().is_empty() {
         return Err(CommandFailure::usage("QUERY is empty: describe what the tool should do"));
     }
     if limit == 0 {
         return Err(CommandFailure::usage("--limit must be 1 or more"));
     }
-    let (shared, hits) = setup::with_gateway(&args.source, async |gateway, surface| {
+    let (shared, hits) = query::with_gateway(&args.query, !args.json, async |gateway, surface| {
         setup::report_missing(gateway);
         let shared = surface.search_index();
         // Requests to an embedding server run on this runtime, so the search must not block it.
         let found = tokio::task::spawn_blocking(move || {
             let index = shared.ready();
             index.settle(EMBEDDING_WAIT);
-            let hits = index.search(&query, limit);
+            let hits = index.search(&words, limit);
             (shared, hits)
         });
         found.await.map_err(|error| CommandFailure::failed(Diagnostic::error(error.to_string())))

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::builtins::Handler;
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup::{self, SourceArgs};
+use crate::cli::query::{self, QueryArgs};
+use crate::cli::setup;
 use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::gateway::Gateway;
@@ -20,7 +21,7 @@ pub(crate) struct ItemListArgs {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    source: SourceArgs,
+    query: QueryArgs,
     /// Print the full definitions as JSON
     #[arg(long)]
     json: bool,
@@ -71,7 +72,7 @@ pub(in crate::cli::commands) fn prompts(args: &ItemListArgs) -> Result<(), Comma
 
 /// Lists the items of these kinds below this heading.
 fn list(args: &ItemListArgs, heading: &str, kinds: &[ItemKind]) -> Result<(), CommandFailure> {
-    let (items, backends) = setup::with_gateway(&args.source, async |gateway, surface| {
+    let (items, backends) = query::with_gateway(&args.query, !args.json, async |gateway, surface| {
         setup::report_missing(gateway);
         check_server(args.server.as_deref(), gateway)?;
         let items = if args.all { offered(gateway, kinds) } else { published(&surface, kinds) };
@@ -83,14 +84,14 @@ fn list(args: &ItemListArgs, heading: &str, kinds: &[ItemKind]) -> Result<(), Co
         let items: Vec<Value> =
             items.into_iter().map(|item| json!({"server": item.server, (item.member()): item.definition})).collect();
         output::json(&items);
-        return setup::unless_all_failed(&backends);
+        return query::unless_all_failed(&backends);
     }
     let rows: Vec<Vec<String>> = items
         .into_iter()
         .map(|item| vec![item.key, item.server, table::first_line(&item.description).to_owned()])
         .collect();
     output::out(&table::render(&[heading, "SERVER", "DESCRIPTION"], &rows));
-    setup::unless_all_failed(&backends)
+    query::unless_all_failed(&backends)
 }
 
 fn check_server(name: Option<&str>, gateway: &Gateway) -> Result<(), CommandFailure> {

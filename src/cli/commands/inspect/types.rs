@@ -4,7 +4,8 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
-use crate::cli::setup::{self, SourceArgs};
+use crate::cli::query::{self, QueryArgs};
+use crate::cli::setup;
 use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
 use crate::model::Definition;
@@ -19,7 +20,7 @@ pub(crate) struct TypesArgs {
     #[arg(long, value_name = "GLOB")]
     filter: Option<String>,
     #[command(flatten)]
-    source: SourceArgs,
+    query: QueryArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,7 +39,7 @@ pub(in crate::cli::commands) fn run(args: &TypesArgs) -> Result<(), CommandFailu
         Some(Ok(pattern)) => Some(pattern),
         Some(Err(error)) => return Err(CommandFailure::usage(format!("--filter is not a valid glob: {error}"))),
     };
-    setup::with_gateway(&args.source, async |gateway, surface| {
+    query::with_gateway(&args.query, args.lang != OutputLanguage::JsonSchema, async |gateway, surface| {
         setup::report_missing(gateway);
         let matches = |tool: &&Definition| pattern.as_ref().is_none_or(|pattern| pattern.matches(tool.key()));
         let tools = || surface.tools().map(|entry| entry.definition.as_ref()).filter(matches);
