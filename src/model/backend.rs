@@ -175,6 +175,14 @@ impl BackendView {
         BackendView { info, lists, variants: Arc::default(), ..self.clone() }
     }
 
+    /// The error on one line, for a cell of a table.
+    pub fn error_line(&self) -> String {
+        let mut lines = self.error.lines().map(str::trim);
+        let first = lines.next().unwrap_or_default();
+        let rest: Vec<&str> = lines.collect();
+        if rest.is_empty() { first.to_owned() } else { format!("{first} {}", rest.join(" | ")) }
+    }
+
     /// The JSON form that commands print.
     pub fn to_json(&self) -> Value {
         let (info, lists) = (&self.info, &self.lists);

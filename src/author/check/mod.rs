@@ -118,7 +118,7 @@ fn describe(backend: &BackendView) -> String {
     match backend.status {
         Status::Cached => format!("{tools} as last seen"),
         Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),
-        Status::Failed => format!("failed: {}", backend.error),
+        Status::Failed => format!("failed: {}", backend.error_line()),
         Status::Ready => tools,
     }
 }

@@ -51,6 +51,6 @@ fn row(backend: &BackendView) -> Vec<String> {
         (lists.resources.len() + lists.resource_templates.len()).to_string(),
         lists.prompts.len().to_string(),
         backend.start_time.map(|time| format!("{} ms", time.as_millis())).unwrap_or_default(),
-        table::first_line(&backend.error).to_owned(),
+        backend.error_line(),
     ]
 }
