@@ -11,7 +11,7 @@ use super::sections::code_mode::read_code_mode;
 use super::sections::optimizer::read_optimizer;
 use super::sections::rate_limiting::read_rate_limiting;
 use super::sections::serve::read_serve;
-use super::sections::server::{ServerConfig, read_inherited, read_servers};
+use super::sections::server::{ServerConfig, env_files, read_inherited, read_servers};
 use super::sections::session_script::read_session_init;
 use super::sections::store::read_store;
 use super::sections::token::read_auth;
@@ -41,6 +41,11 @@ pub fn load_text(
     read_sections(&context.root(), &mut config);
     let (errors, warnings): (Vec<_>, Vec<_>) = context.finish().into_iter().partition(Diagnostic::is_error);
     if errors.is_empty() { Ok((config, warnings)) } else { Err(errors) }
+}
+
+/// The files of environment variables that the config file names, also if it has errors.
+pub fn env_files_of(path: &Path, text: &str, environment: &Environment) -> Vec<PathBuf> {
+    env_files(path, text, &folder_of(path), environment)
 }
 
 /// The folder of a file, as an absolute path so that it also works for children with another working directory.

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::diagnostic::{Diagnostic, Location};
 
 pub use find::find;
-pub use load::{load, load_text};
+pub use load::{env_files_of, load, load_text};
 pub use sections::aggregation::{Aggregation, ConflictResolution, NamedWorkload, Visibility, WorkloadItems};
 pub use sections::code_mode::CodeMode;
 pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};

@@ -226,3 +226,11 @@ pub struct ItemRef {
     pub backend: Arc<str>,
     pub name: Arc<str>,
 }
+
+/// The error of a server on one line, for a cell of a table.
+pub fn error_line(error: &str) -> String {
+    let mut lines = error.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    let rest: Vec<&str> = lines.collect();
+    if rest.is_empty() { first.to_owned() } else { format!("{first} {}", rest.join(" | ")) }
+}

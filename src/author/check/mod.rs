@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
-use crate::model::{BackendView, ItemKind, Snapshot, Status};
+use crate::model::{BackendView, ItemKind, Snapshot, Status, error_line};
 use crate::sandbox::{JAIL_HINT, wait_for_jail_state};
 use crate::surface::Surface;
 
@@ -118,7 +118,7 @@ fn describe(backend: &BackendView) -> String {
     match backend.status {
         Status::Cached => format!("{tools} as last seen"),
         Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),
-        Status::Failed => format!("failed: {}", backend.error),
+        Status::Failed => format!("failed: {}", error_line(&backend.error)),
         Status::Ready => tools,
     }
 }

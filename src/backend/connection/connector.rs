@@ -15,7 +15,7 @@ use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
 use super::start_slots::StartSlot;
 use crate::backend::call::Peer;
 use crate::backend::transport::{
-    HttpTransport, LastStderrLine, Signals, SseTransport, StdioTransport, Transport, TransportError,
+    HttpTransport, LastWords, Signals, SseTransport, StdioTransport, Transport, TransportError,
 };
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{Abilities, Secret};
@@ -28,7 +28,7 @@ pub(crate) struct Connector {
     pub(crate) name: Arc<str>,
     pub(crate) server: ServerConfig,
     environment: Environment,
-    pub(crate) last_stderr_line: LastStderrLine,
+    pub(crate) last_words: LastWords,
     /// Whether the server was found to speak HTTP+SSE.
     uses_sse: AtomicBool,
     era_flapping: Mutex<EraFlapping>,
@@ -82,7 +82,7 @@ impl Connector {
             name: Arc::clone(name),
             server: server.clone(),
             environment: environment.clone(),
-            last_stderr_line: LastStderrLine::default(),
+            last_words: LastWords::default(),
             uses_sse: AtomicBool::new(false),
             era_flapping: Mutex::default(),
         }
@@ -184,13 +184,13 @@ impl Connector {
         variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
-        self.last_stderr_line.lock().clear();
+        self.last_words.forget();
         StdioTransport::start(
             &self.name,
             &launch,
             self.max_message_bytes(),
             Arc::clone(signals),
-            Arc::clone(&self.last_stderr_line),
+            self.last_words.clone(),
         )
         .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
     }

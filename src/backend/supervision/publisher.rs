@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::lists::variants::misses_capability;
 use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartSlot};
-use crate::backend::transport::LastStderrLine;
+use crate::backend::transport::LastWords;
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{
     Abilities, BackendKind, BackendView, ClientProfile, Era, LastKnown, Lists, ServerInfo, Status, ViewVariant,
@@ -83,7 +83,7 @@ pub(super) struct Publisher {
     config: ServerConfig,
     environment: Environment,
     view: Arc<ArcSwap<BackendView>>,
-    last_stderr_line: LastStderrLine,
+    last_words: LastWords,
     /// When the last attempt to connect started.
     pub(super) last_attempt: Option<Instant>,
     /// The slot of a process that is starting, until it is ready or has failed.
@@ -102,14 +102,14 @@ impl Publisher {
         config: &ServerConfig,
         environment: &Environment,
         view: &Arc<ArcSwap<BackendView>>,
-        last_stderr_line: &LastStderrLine,
+        last_words: &LastWords,
     ) -> Self {
         Publisher {
             name: Arc::clone(name),
             config: config.clone(),
             environment: environment.clone(),
             view: Arc::clone(view),
-            last_stderr_line: Arc::clone(last_stderr_line),
+            last_words: last_words.clone(),
             last_attempt: None,
             start_slot: None,
             down_since: Instant::now(),
@@ -174,7 +174,7 @@ impl Publisher {
 
     /// Remembers why the server did not start, for commands that do not start it.
     pub(super) async fn save_failure(&self, reason: &str) {
-        let error = self.with_stderr(reason);
+        let error = self.last_words.after(reason);
         let save = move |cache: &Cache, name: &str, config: &ServerConfig| {
             cache.change(name, config, |known| known.record_failure(&error))
         };
@@ -192,12 +192,7 @@ impl Publisher {
         let has_lists = self.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.config.grace;
         let status = if has_lists && in_grace { Status::Cached } else { Status::Failed };
-        self.publish(status, self.with_stderr(reason), None);
-    }
-
-    fn with_stderr(&self, reason: &str) -> String {
-        let stderr = self.last_stderr_line.lock().clone();
-        if stderr.is_empty() { reason.to_owned() } else { format!("{reason}; last line of stderr: {stderr}") }
+        self.publish(status, self.last_words.after(reason), None);
     }
 
     /// Withdraws the lists when the grace period ends, while an attempt to reconnect may still be running. Never completes,

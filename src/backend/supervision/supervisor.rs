@@ -39,7 +39,7 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
     let (state, receiver) = watch::channel(ConnectionState::default());
     let connector = Arc::new(Connector::new(&name, config, environment));
     let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, environment));
-    let publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_stderr_line);
+    let publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_words);
     let supervisor = Supervisor {
         max_backoff: config.max_backoff,
         environment: environment.clone(),

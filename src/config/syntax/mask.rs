@@ -126,6 +126,11 @@ fn leading_key(line: &str) -> Span {
     if is_before_colon { start..end } else { start..start }
 }
 
+/// Masks a whole text.
+pub(crate) fn mask_all(text: &str) -> String {
+    text.chars().map(mask_character).collect()
+}
+
 fn mask(text: &str, secrets: Vec<Span>) -> String {
     let mut bytes_hidden = vec![false; text.len()];
     for span in secrets {

@@ -9,7 +9,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, QueryArgs};
 use crate::cli::setup::SourceArgs;
 use crate::cli::{ago, output, table};
-use crate::model::{BackendView, Status};
+use crate::model::{BackendView, Status, error_line};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListServersArgs {
@@ -50,8 +50,8 @@ fn row(backend: &BackendView) -> Vec<String> {
         None => backend.status.as_str().to_owned(),
     };
     let error = match known.and_then(|known| known.failure.as_ref()) {
-        Some(failure) => format!("{}: {}", ago::text(failure.at, now), failure.error),
-        None => backend.error.clone(),
+        Some(failure) => format!("{}: {}", ago::text(failure.at, now), error_line(&failure.error)),
+        None => error_line(&backend.error),
     };
     vec![
         backend.name.to_string(),
@@ -63,6 +63,6 @@ fn row(backend: &BackendView) -> Vec<String> {
         (lists.resources.len() + lists.resource_templates.len()).to_string(),
         lists.prompts.len().to_string(),
         backend.start_time.map(|time| format!("{} ms", time.as_millis())).unwrap_or_default(),
-        table::first_line(&error).to_owned(),
+        error,
     ]
 }

@@ -109,6 +109,11 @@ impl<'a> ValueReader<'a> {
         self.context.report(diagnostic);
     }
 
+    /// The path of the key: `mcpServers.github.env`.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// An error with the path and the location of this value.
     pub(crate) fn problem(&self, problem: &str) -> Diagnostic {
         let message = if self.path.is_empty() {

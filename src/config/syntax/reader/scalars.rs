@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::Number;
 
+use crate::diagnostic::Severity;
 use crate::model::Secret;
 
 use super::ValueReader;
-use crate::config::syntax::substitute::substitute;
+use crate::config::syntax::substitute::{bare_variable, substitute};
 use crate::config::syntax::tree::Value;
 use crate::config::syntax::units;
 
@@ -156,6 +157,9 @@ impl ValueReader<'_> {
     }
 
     fn substituted(&self, text: &str) -> Option<String> {
+        if let Some(name) = bare_variable(text, self.context.environment) {
+            self.warn_about_bare(name);
+        }
         match substitute(text, self.context.environment) {
             Ok(text) => Some(text),
             Err(problems) => {
@@ -165,6 +169,18 @@ impl ValueReader<'_> {
                 None
             }
         }
+    }
+}
+
+impl ValueReader<'_> {
+    /// Names the variable only if it is one: what follows a dollar sign can be part of a password.
+    fn warn_about_bare(&self, name: &str) {
+        let is_set = (self.context.environment)(name).is_some();
+        let name = if is_set { name } else { "NAME" };
+        let mut warning =
+            self.problem(&format!("`${name}` without braces is not replaced by the environment variable"));
+        warning.severity = Severity::Warning;
+        self.report(warning.hint(format!("write `${{{name}}}` for its value, or `$${name}` for the text as it is")));
     }
 }
 
