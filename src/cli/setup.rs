@@ -37,6 +37,9 @@ pub(super) struct SourceArgs {
     /// Use this session script instead of the config's
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     script: Option<PathBuf>,
+    /// Publish only these tools: published names or globs, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = HEADING)]
+    tools: Vec<String>,
 }
 
 /// The config of a command.
@@ -55,6 +58,7 @@ impl SourceArgs {
             env: Vec::new(),
             extensions: Vec::new(),
             script: None,
+            tools: Vec::new(),
         }
     }
 
@@ -66,6 +70,7 @@ impl SourceArgs {
             env: self.env.clone(),
             extensions: self.extensions.clone(),
             script: Some(script.to_owned()),
+            tools: self.tools.clone(),
         }
     }
 
@@ -101,6 +106,7 @@ impl SourceArgs {
         if let Some(script) = &self.script {
             problems.extend(config.set_script_file(&folder.join(script)).err());
         }
+        problems.extend(config.set_only_tools(&self.tools).err());
         if problems.is_empty() { Ok(()) } else { Err(CommandFailure::config(problems)) }
     }
 }
@@ -128,7 +134,7 @@ pub(super) fn state_folder() -> Option<PathBuf> {
     xdg_folder("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("starlark-mcp-proxy"))
 }
 
-fn user_config_folder() -> Option<PathBuf> {
+pub(super) fn user_config_folder() -> Option<PathBuf> {
     xdg_folder("XDG_CONFIG_HOME", ".config")
 }
 
@@ -219,7 +225,10 @@ pub(super) fn with_user<T>(
                     SurfaceHandle::of(SurfaceKey { principal: user, client: Arc::default() }, ClientProfile::TERMINAL);
                 let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
                 match own {
-                    Ok(surface) => work(&gateway, surface).await,
+                    Ok(surface) => {
+                        output::diagnostics(&missing_tools(&loaded.config, &surface));
+                        work(&gateway, surface).await
+                    }
                     Err(error) => Err(CommandFailure::from(error.as_ref())),
                 }
             }
@@ -228,6 +237,15 @@ pub(super) fn with_user<T>(
         gateway.stop().await;
         outcome
     })
+}
+
+/// A warning for each name of `--tools` that no published tool has.
+fn missing_tools(config: &Config, surface: &Surface) -> Vec<Diagnostic> {
+    let is_missing = |pattern: &&glob::Pattern| {
+        !surface.entries(ItemKind::Tool).any(|entry| pattern.matches(entry.definition.key()))
+    };
+    let missing = config.only_tools.iter().filter(is_missing);
+    missing.map(|pattern| Diagnostic::warning(format!("`--tools`: no tool `{pattern}` is published"))).collect()
 }
 
 /// Fails if there are servers and none of them is ready. The list of servers has already been printed.
