@@ -9,6 +9,7 @@ use super::failure::CommandFailure;
 use super::setup::{self, LoadedConfig, SourceArgs};
 use super::{ago, output, spinner, terminal};
 use crate::backend::StartPolicy;
+use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, GatewayOptions, SurfaceHandle};
 use crate::model::{BackendKind, BackendView, ClientProfile, ItemKind, ItemRef, Principal, Status, SurfaceKey};
@@ -97,7 +98,10 @@ pub(super) fn run<T>(
     setup::runtime()?.block_on(async {
         let gateway = Arc::new(Gateway::start(&query.loaded.config, &options).map_err(CommandFailure::config)?);
         let outcome = match surface(&gateway, &query).await {
-            Ok(surface) => work(&gateway, surface).await,
+            Ok(surface) => {
+                output::diagnostics(&missing_tools(&query.loaded.config, &surface));
+                work(&gateway, surface).await
+            }
             Err(failure) => Err(failure),
         };
         gateway.stop().await;
@@ -121,6 +125,14 @@ async fn surface(gateway: &Arc<Gateway>, query: &Query<'_>) -> Result<Arc<Surfac
     let own = SurfaceHandle::of(own, ClientProfile::TERMINAL);
     let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
     own.map_err(|error| CommandFailure::from(error.as_ref()))
+}
+
+/// A warning for each name of `--tools` that no published tool has.
+fn missing_tools(config: &Config, surface: &Surface) -> Vec<Diagnostic> {
+    let is_missing =
+        |pattern: &&glob::Pattern| !surface.tools().any(|entry| pattern.matches(entry.definition.key()));
+    let missing = config.only_tools.iter().filter(is_missing);
+    missing.map(|pattern| Diagnostic::warning(format!("`--tools`: no tool `{pattern}` is published"))).collect()
 }
 
 /// Starts the server of an item that only the cache knows. Fails if the server does not offer the item any more.

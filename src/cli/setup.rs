@@ -34,6 +34,9 @@ pub(super) struct SourceArgs {
     /// Use this session script instead of the config's
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     script: Option<PathBuf>,
+    /// Publish only these tools: published names or globs, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = HEADING)]
+    tools: Vec<String>,
 }
 
 /// The config of a command.
@@ -52,6 +55,7 @@ impl SourceArgs {
             env: Vec::new(),
             extensions: Vec::new(),
             script: None,
+            tools: Vec::new(),
         }
     }
 
@@ -63,6 +67,7 @@ impl SourceArgs {
             env: self.env.clone(),
             extensions: self.extensions.clone(),
             script: Some(script.to_owned()),
+            tools: self.tools.clone(),
         }
     }
 
@@ -98,6 +103,7 @@ impl SourceArgs {
         if let Some(script) = &self.script {
             problems.extend(config.set_script_file(&folder.join(script)).err());
         }
+        problems.extend(config.set_only_tools(&self.tools).err());
         if problems.is_empty() { Ok(()) } else { Err(CommandFailure::config(problems)) }
     }
 }
@@ -125,7 +131,7 @@ pub(super) fn state_folder() -> Option<PathBuf> {
     xdg_folder("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("starlark-mcp-proxy"))
 }
 
-fn user_config_folder() -> Option<PathBuf> {
+pub(super) fn user_config_folder() -> Option<PathBuf> {
     xdg_folder("XDG_CONFIG_HOME", ".config")
 }
 

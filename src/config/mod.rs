@@ -59,6 +59,8 @@ pub struct Config {
     pub set_sections: Vec<SetSection>,
     /// Whether the command line replaced the script of the file.
     pub script_for_once: bool,
+    /// The only tools to publish, if the command line names any.
+    pub only_tools: Vec<glob::Pattern>,
 }
 
 /// A file, folder or glob of local tools.
@@ -98,6 +100,7 @@ impl Config {
             tokens: Vec::new(),
             set_sections: Vec::new(),
             script_for_once: false,
+            only_tools: Vec::new(),
         }
     }
 
@@ -122,6 +125,19 @@ impl Config {
         }
         self.session = SessionScript::File(path.to_owned());
         self.script_for_once = true;
+        Ok(())
+    }
+
+    /// Publishes only the tools named on the command line: names or globs.
+    pub fn set_only_tools(&mut self, names: &[String]) -> Result<(), Diagnostic> {
+        for name in names {
+            let pattern = glob::Pattern::new(name.trim()).ok().filter(|pattern| !pattern.as_str().is_empty());
+            let Some(pattern) = pattern else {
+                let problem = Diagnostic::error(format!("`--tools`: `{name}` is neither a name nor a glob"));
+                return Err(problem.hint("write `--tools search,\"get_*\"`"));
+            };
+            self.only_tools.push(pattern);
+        }
         Ok(())
     }
 

@@ -26,6 +26,8 @@ pub struct ScriptSource {
     pub first_users: Vec<Principal>,
     /// Whether an unread section is a warning instead of an error: the command line replaces the config's script.
     pub lenient: bool,
+    /// The only tools to publish, by their published names; all if there are none.
+    pub only_tools: Arc<[glob::Pattern]>,
 }
 
 /// Why a surface could not be built.
@@ -130,6 +132,7 @@ impl ScriptSource {
         )
         .map_err(|failed| NoSurface { error: BuildError::Script(failed.diagnostic), personal: failed.personal })?;
         let mut plan = plan;
+        self.keep_only_tools(&mut plan);
         match self.unread_section(&plan) {
             Some(mut unread) if self.lenient => {
                 unread.severity = Severity::Warning;
@@ -151,6 +154,18 @@ impl ScriptSource {
         let of_surface = memory::balance().wrapping_sub(before);
         surface.set_bytes(of_script.saturating_add(of_surface).max(0).unsigned_abs());
         Ok(surface)
+    }
+
+    /// Drops the tools that the command line does not name.
+    fn keep_only_tools(&self, plan: &mut Plan) {
+        if self.only_tools.is_empty() {
+            return;
+        }
+        plan.tools.retain(|tool| self.only_tools.iter().any(|pattern| pattern.matches(tool.definition.key())));
+        for pattern in self.only_tools.iter() {
+            plan.digest.push(',');
+            plan.digest.push_str(pattern.as_str());
+        }
     }
 
     /// The error for a section that the config sets and the script does not read.

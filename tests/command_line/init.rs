@@ -70,7 +70,11 @@ async fn it_imports_the_files_of_other_clients() {
 async fn what_has_no_meaning_here_is_said() {
     let proxy = empty().file("client.json", CURSOR);
     let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);
-    assert!(done.stderr.contains("warning: ignored `docs.autoApprove`: it is not supported"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("warning: `docs.autoApprove` was not taken over: the proxy asks nobody"),
+        "{}",
+        done.stderr
+    );
     let none = proxy.run(["init", "--from", "none.json", "--output", "x.yaml"]).await.expect(2);
     assert!(none.stderr.starts_with("error: cannot read `none.json`: "), "{}", none.stderr);
 }

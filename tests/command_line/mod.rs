@@ -7,6 +7,7 @@ mod environment;
 mod exec;
 mod foreign_text;
 mod help;
+mod importing;
 mod init;
 mod last_known;
 mod listing;

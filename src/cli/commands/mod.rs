@@ -52,7 +52,7 @@ pub(super) enum Command {
     Check(check::CheckArgs),
     /// Run the tests in *_test.star files
     Test(test::TestArgs),
-    /// Scaffold an extension and its test
+    /// Scaffold a policy, an extension or a test
     New(new::NewArgs),
     /// List the built-in session scripts
     ListPresets(list_presets::ListPresetsArgs),

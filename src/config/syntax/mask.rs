@@ -75,7 +75,7 @@ pub(crate) fn flag_of(argument: &str) -> SecretFlag {
 
 /// Whether the name of a key suggests a secret. Misspelt keys count too, because their values are just as secret.
 fn sounds_secret(key: &str) -> bool {
-    const WORDS: [&str; 10] = [
+    const WORDS: [&str; 11] = [
         "token",
         "secret",
         "password",
@@ -86,6 +86,7 @@ fn sounds_secret(key: &str) -> bool {
         "cookie",
         "authorization",
         "header",
+        "environment",
     ];
     let plain: String = key.to_lowercase().chars().filter(|character| character.is_alphanumeric()).collect();
     // The size of a token bucket is not a secret.

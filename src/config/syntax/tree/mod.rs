@@ -1,8 +1,9 @@
-//! A config file as a tree of nodes with source positions, for both YAML and JSON with comments.
+//! A config file as a tree of nodes with source positions, for YAML, JSON with comments, and TOML.
 
 mod json;
 mod lines;
 mod scalar;
+mod toml;
 mod yaml;
 
 use std::collections::HashSet;
@@ -62,10 +63,11 @@ impl SyntaxError {
     }
 }
 
-/// Parses JSON if the file extension is `.json` or `.jsonc`, or else YAML.
+/// Parses JSON if the file extension is `.json` or `.jsonc`, TOML if it is `.toml`, or else YAML.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("json" | "jsonc") => json::parse(text),
+        Some("toml") => toml::parse(text),
         _ => yaml::parse(text),
     }
 }
