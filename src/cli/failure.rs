@@ -32,6 +32,10 @@ impl CommandFailure {
         CommandFailure::config(vec![Diagnostic::error(message)])
     }
 
+    pub(super) fn usage_with_hint(message: impl Into<String>, hint: &str) -> Self {
+        CommandFailure::config(vec![Diagnostic::error(message).hint(hint)])
+    }
+
     /// The exit code and the messages.
     pub(super) fn into_parts(self) -> (u8, Vec<Diagnostic>) {
         (self.code, self.diagnostics)

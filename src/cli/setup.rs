@@ -7,7 +7,7 @@ use clap::Args;
 use tokio::runtime::Runtime;
 
 use super::failure::CommandFailure;
-use super::{output, spinner, terminal};
+use super::{logging, output, spinner, terminal};
 use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
@@ -84,6 +84,7 @@ impl SourceArgs {
             None => Config::default_for(&folder),
         };
         self.apply(&mut config, &folder)?;
+        logging::hide_secrets(&config);
         let bundled = path.is_none() && !quick;
         Ok(LoadedConfig { config, bundled })
     }

@@ -10,6 +10,7 @@ mod help;
 mod init;
 mod listing;
 mod log;
+mod log_lines;
 mod reading;
 mod secrets;
 mod serve;
