@@ -466,6 +466,7 @@ async fn a_server_gets_a_small_environment_its_own_folder_and_a_place_in_the_log
     command.env("COLOUR", "teal");
     let config = Config::new().server_with("fake", &command, json!({"cwd": "sub"}));
     let world = Proxy::new(&config).environment("SECRET_OF_THE_PARENT", "1").environment("LC_ALL", "C");
+    let world = world.argument("--log").argument("debug");
     let folder = world.directory.directory("sub").canonicalize().expect("the folder is there");
     let mut proxy = world.stdio();
     proxy.client.initialize("2025-11-25").await.result();

@@ -47,7 +47,7 @@ async fn serving() -> StdioProxy {
 fn asked(proxy: &StdioProxy) -> Vec<String> {
     let log = proxy.client.stderr().text();
     // What is behind it are the fields that every line has.
-    let line = |line: &str| Some(line.split_once("asked ")?.1.split(" fields=").next()?.to_owned());
+    let line = |line: &str| Some(line.split_once("asked ")?.1.split(" tool=").next()?.to_owned());
     log.lines().filter_map(line).collect()
 }
 

@@ -46,7 +46,7 @@ async fn serving(script: &str, flags: &[&str]) -> StdioProxy {
 async fn asked(proxy: &StdioProxy, last: &str) -> Vec<String> {
     proxy.client.stderr().line(last).await;
     let log = proxy.client.stderr().text();
-    let line = |line: &str| Some(line.split_once("asked ")?.1.split(" fields=").next()?.to_owned());
+    let line = |line: &str| Some(line.split_once("asked ")?.1.split(" tool=").next()?.to_owned());
     log.lines().filter_map(line).collect()
 }
 

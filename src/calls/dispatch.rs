@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
+use super::logged_call::LoggedCall;
 use super::stats::{CallStats, StatsByBackend};
 use crate::backend::{Answer, Backend, BackendCall, CallError, Listener, Subscriber, Subscription};
 use crate::json::Raw;
@@ -72,8 +73,12 @@ impl Dispatcher {
     /// handler's own stack.
     pub fn call_blocking(&self, backend: &Arc<str>, call: BackendCall, runtime: &Handle) -> Result<Answer, CallError> {
         let target = self.find(backend)?;
+        let logged = LoggedCall::begin(backend, &call);
         let outcome = target.backend.call_blocking(call, runtime);
         target.stats.record(&outcome);
+        if let Some(logged) = logged {
+            logged.end(&outcome);
+        }
         outcome
     }
 

@@ -7,6 +7,7 @@ mod context;
 mod dispatch;
 mod host;
 mod handler_run;
+mod logged_call;
 mod other_request;
 mod progress;
 mod published_uri;

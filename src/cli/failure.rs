@@ -32,6 +32,10 @@ impl CommandFailure {
         CommandFailure::config(vec![Diagnostic::error(message)])
     }
 
+    pub(super) fn usage_with_hint(message: impl Into<String>, hint: &str) -> Self {
+        CommandFailure::config(vec![Diagnostic::error(message).hint(hint)])
+    }
+
     /// The failure with a note to each message, if there is one.
     pub(super) fn with_note(mut self, note: Option<String>) -> Self {
         if let Some(note) = note {

@@ -7,14 +7,15 @@ use clap::Command;
 /// Every subcommand, by group, in the order of `proxy --help`. Each line has a command and others that are like it, so that
 /// all fit on one screen.
 const GROUPS: [(&str, &[&[&str]]); 5] = [
-    ("Serve", &[&["serve"], &["status"]]),
+    ("Serve", &[&["serve"], &["status", "logs"]]),
     ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
     ("Call", &[&["call", "read", "prompt"], &["exec"], &["repl"]]),
     ("Scripts", &[&["check"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
     ("Setup", &[&["init"], &["completions"]]),
 ];
 
-const OPTIONS: &str = "--log <LEVEL>, -h, --help, -V, --version. More: proxy <COMMAND> --help";
+const OPTIONS: &str = "--log <LEVEL>, --log-format <FORMAT>, --log-file <FILE>, -v, --verbose,
+  -q, --quiet, --color <WHEN>, -h, --help, -V, --version; also <COMMAND> --help";
 
 /// The help template of the whole command line. The descriptions are those that clap knows.
 pub(super) fn template(command: &Command) -> String {

@@ -7,24 +7,30 @@ mod help;
 mod logging;
 mod output;
 mod query;
+mod server_log;
 mod setup;
 mod spinner;
 mod table;
 mod terminal;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 
 use commands::Command;
+use logging::LogArgs;
 
 /// A programmable MCP proxy: one endpoint in front of all your MCP servers
 #[derive(Debug, Parser)]
 #[command(name = "proxy", version, arg_required_else_help = true, max_term_width = 100)]
 struct Cli {
-    /// Log level on standard error: off, error, warn, info, debug or trace
-    #[arg(long, global = true, value_name = "LEVEL", display_order = 100)]
-    log: Option<String>,
+    #[command(flatten)]
+    log: LogArgs,
+    /// Use colours: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", display_order = 105, help_heading = "Output")]
+    #[arg(default_value = "auto", hide_default_value = true, hide_possible_values = true)]
+    color: ColorChoice,
 
     #[command(subcommand)]
     command: Command,
@@ -40,15 +46,33 @@ pub fn command() -> clap::Command {
 /// Parses the arguments and runs the subcommand. Exit codes: 0 for success, 1 if the operation failed, 2 for a usage or
 /// config error.
 pub fn run() -> ExitCode {
-    let matches = command().get_matches();
+    // The help and the errors of clap have colours too, so the choice is needed before anything is parsed.
+    let matches = command().color(chosen_color(std::env::args_os())).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    // Dropping the log writer flushes the log.
-    let _log = match logging::start(cli.log.as_deref(), cli.command.default_log_filter()) {
+    output::set_up(cli.color, cli.log.quiet);
+    let log = match logging::start(&cli.log, cli.command.default_log_levels()) {
         Ok(log) => log,
         Err(failure) => return failure.report(),
     };
-    match cli.command.run() {
+    let outcome = cli.command.run();
+    // Writes the rest of the log, so that the reason of a failure comes last.
+    drop(log);
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// The value of `--color` among the arguments. A wrong one is reported when they are parsed.
+fn chosen_color(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
+    let mut arguments = arguments.skip(1).take_while(|argument| argument != "--");
+    let mut choice = None;
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("--color") => choice = arguments.next(),
+            Some(argument) => choice = argument.strip_prefix("--color=").map(Into::into).or(choice),
+            None => {}
+        }
+    }
+    choice.and_then(|word| word.to_str()?.parse().ok()).unwrap_or(ColorChoice::Auto)
 }

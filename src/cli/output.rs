@@ -3,9 +3,30 @@
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
+
+use clap::ColorChoice;
 
 use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
+
+/// What the arguments say about all output.
+struct Settings {
+    color: ColorChoice,
+    quiet: bool,
+}
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// Applies the arguments `--color` and `--quiet`.
+pub(super) fn set_up(color: ColorChoice, quiet: bool) {
+    let _ = SETTINGS.set(Settings { color, quiet });
+}
+
+/// Whether nothing but results and errors is printed.
+pub(super) fn is_quiet() -> bool {
+    SETTINGS.get().is_some_and(|settings| settings.quiet)
+}
 
 /// Prints a text of the proxy itself, which may contain colours, or a foreign text that has been made harmless.
 pub(super) fn out(text: &str) {
@@ -56,14 +77,14 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     if text.contains(['\n', '\t']) { text.replace('\n', "\\n").replace('\t', " ").into() } else { text }
 }
 
-/// Whether to use colour on standard error: on a terminal, unless `NO_COLOR` is set.
+/// Whether to use colour on standard error.
 pub(super) fn colour() -> bool {
-    std::io::stderr().is_terminal() && colour_allowed()
+    wants_colour(std::io::stderr().is_terminal())
 }
 
-/// Whether to use colour on standard output: on a terminal, unless `NO_COLOR` is set.
+/// Whether to use colour on standard output.
 pub(super) fn stdout_colour() -> bool {
-    is_terminal() && colour_allowed()
+    wants_colour(is_terminal())
 }
 
 /// The width of standard output in characters, if it is a terminal.
@@ -72,12 +93,17 @@ pub(super) fn width() -> Option<usize> {
     Some(usize::from(width.0))
 }
 
-fn colour_allowed() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+/// Whether to use colour: as `--color` says, otherwise on a terminal unless `NO_COLOR` is set.
+fn wants_colour(is_terminal: bool) -> bool {
+    match SETTINGS.get().map(|settings| settings.color) {
+        Some(ColorChoice::Always) => true,
+        Some(ColorChoice::Never) => false,
+        _ => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    }
 }
 
 pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
-    for diagnostic in diagnostics {
+    for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error() || !is_quiet()) {
         err(&harmless(diagnostic).render(colour()));
     }
 }

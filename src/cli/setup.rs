@@ -6,7 +6,7 @@ use clap::Args;
 use tokio::runtime::Runtime;
 
 use super::failure::CommandFailure;
-use super::output;
+use super::{logging, output};
 use crate::backend::StartPolicy;
 use crate::config::{self, Config};
 use crate::control;
@@ -86,6 +86,7 @@ impl SourceArgs {
             None => Config::default_for(&folder),
         };
         self.apply(&mut config, &folder)?;
+        logging::hide_secrets(&config);
         let bundled = path.is_none() && !quick;
         Ok(LoadedConfig { config, bundled })
     }

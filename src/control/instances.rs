@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::folder::check_private;
-use super::{IO_TIMEOUT, STATUS};
+use super::{IO_TIMEOUT, LOGS, STATUS};
 
 /// The maximum size of a status.
 const MAX_STATUS_BYTES: u64 = 64 << 20;
@@ -22,10 +22,19 @@ pub struct Instance {
 impl Instance {
     /// Requests the status. Blocking.
     pub fn status(&self) -> io::Result<Value> {
+        self.ask(STATUS)
+    }
+
+    /// Requests the last lines that a server wrote to stderr. Blocking.
+    pub fn server_log(&self, server: &str) -> io::Result<Value> {
+        self.ask(&format!("{LOGS} {server}"))
+    }
+
+    fn ask(&self, request: &str) -> io::Result<Value> {
         let mut stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(IO_TIMEOUT))?;
         stream.set_write_timeout(Some(IO_TIMEOUT))?;
-        stream.write_all(format!("{STATUS}\n").as_bytes())?;
+        stream.write_all(format!("{request}\n").as_bytes())?;
         let mut text = String::new();
         stream.take(MAX_STATUS_BYTES).read_to_string(&mut text)?;
         serde_json::from_str(&text).map_err(io::Error::from)

@@ -1,4 +1,4 @@
-//! The control socket of a running proxy, for `proxy status`. Only the same user can access it.
+//! The control socket of a running proxy, for `proxy status` and `proxy logs`. Only the same user can access it.
 
 mod folder;
 mod instances;
@@ -17,13 +17,17 @@ use tokio::task::JoinHandle;
 pub use folder::folder;
 pub use instances::{Instance, instances};
 
-/// The only request: a line with this word.
+/// The request for the status: a line with this word.
 const STATUS: &str = "status";
+/// The request for the last lines of a server: a line with this word and the name of the server.
+const LOGS: &str = "logs";
 /// Timeout for a request and its response.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Creates the response to a request.
 pub type StatusProvider = Arc<dyn Fn() -> Value + Send + Sync>;
+/// Creates the response to a request for the lines of a server.
+pub type LogsProvider = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 
 /// A listening control socket. Dropping it removes the socket.
 pub struct Control {
@@ -33,7 +37,7 @@ pub struct Control {
 
 impl Control {
     /// Listens on a socket in this folder that is named after the process ID.
-    pub fn listen(folder: &std::path::Path, status: StatusProvider) -> io::Result<Self> {
+    pub fn listen(folder: &std::path::Path, status: StatusProvider, logs: LogsProvider) -> io::Result<Self> {
         folder::create_private(folder)?;
         // Removes the sockets of proxies that were killed.
         instances(folder)?;
@@ -42,7 +46,7 @@ impl Control {
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Control { path, serving: tokio::spawn(serve(listener, status)) })
+        Ok(Control { path, serving: tokio::spawn(serve(listener, status, logs)) })
     }
 }
 
@@ -53,13 +57,13 @@ impl Drop for Control {
     }
 }
 
-async fn serve(listener: UnixListener, status: StatusProvider) {
+async fn serve(listener: UnixListener, status: StatusProvider, logs: LogsProvider) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let status = Arc::clone(&status);
+                let (status, logs) = (Arc::clone(&status), Arc::clone(&logs));
                 tokio::spawn(async move {
-                    let responded = tokio::time::timeout(IO_TIMEOUT, respond(stream, &status)).await;
+                    let responded = tokio::time::timeout(IO_TIMEOUT, respond(stream, &status, &logs)).await;
                     if let Ok(Err(error)) = responded {
                         tracing::debug!(%error, "a status request failed");
                     }
@@ -74,17 +78,19 @@ async fn serve(listener: UnixListener, status: StatusProvider) {
     }
 }
 
-async fn respond(mut stream: UnixStream, status: &StatusProvider) -> io::Result<()> {
+async fn respond(mut stream: UnixStream, status: &StatusProvider, logs: &LogsProvider) -> io::Result<()> {
     let peer = stream.peer_cred()?.uid();
     if peer != rustix::process::getuid().as_raw() && peer != 0 {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let (read, mut write) = stream.split();
     let mut line = String::new();
-    BufReader::new(read).take(64).read_line(&mut line).await?;
-    let text = match line.trim() {
-        STATUS => status().to_string(),
-        _ => serde_json::json!({"error": format!("unknown request; the only request is `{STATUS}`")}).to_string(),
+    BufReader::new(read).take(512).read_line(&mut line).await?;
+    let text = match line.trim_end_matches('\n').split_once(' ') {
+        None if line.trim() == STATUS => status().to_string(),
+        Some((LOGS, server)) => logs(server).to_string(),
+        _ => serde_json::json!({"error": format!("unknown request; requests are `{STATUS}` and `{LOGS} SERVER`")})
+            .to_string(),
     };
     write.write_all(text.as_bytes()).await?;
     write.shutdown().await
@@ -99,7 +105,8 @@ mod tests {
     #[tokio::test]
     async fn a_status_request_is_answered_and_stale_sockets_are_removed() {
         let folder = std::env::temp_dir().join(format!("proxy-control-{}", std::process::id()));
-        let control = Control::listen(&folder, Arc::new(|| json!({"how": "well"}))).unwrap();
+        let control =
+            Control::listen(&folder, Arc::new(|| json!({"how": "well"})), Arc::new(|name| json!(name))).unwrap();
         let socket = control.path.clone();
         assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
@@ -108,9 +115,12 @@ mod tests {
         let asked = folder.clone();
         let answers = tokio::task::spawn_blocking(move || {
             let found = instances(&asked).unwrap();
-            found.iter().map(|instance| (instance.pid, instance.status().unwrap())).collect::<Vec<_>>()
+            found
+                .iter()
+                .map(|instance| (instance.pid, instance.status().unwrap(), instance.server_log("a b").unwrap()))
+                .collect::<Vec<_>>()
         });
-        assert_eq!(answers.await.unwrap(), [(std::process::id(), json!({"how": "well"}))]);
+        assert_eq!(answers.await.unwrap(), [(std::process::id(), json!({"how": "well"}), json!("a b"))]);
         assert!(!folder.join("4194304.sock").exists());
         drop(control);
         assert!(!socket.exists());

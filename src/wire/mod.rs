@@ -15,6 +15,7 @@ mod stdio;
 pub mod outbound;
 pub mod oversized;
 mod parse;
+mod traced;
 
 pub use error::{RpcError, code};
 pub use lines::{InputLine, LineReader, LineSender, line_writer};
@@ -24,3 +25,4 @@ pub use meta::{ClientMeta, RESERVED, carried_meta, key, without_reserved};
 pub use parse::{parse, yield_if_large};
 pub use revision::Revision;
 pub use stdio::standard_streams;
+pub use traced::{Sender, trace_client, trace_server};

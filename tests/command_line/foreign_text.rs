@@ -74,7 +74,7 @@ async fn no_text_of_a_client_passes_for_a_line_of_the_log() {
     let forged = format!("x\n2026-01-01T00:00:00.000Z ERROR audit: forged{HOSTILE}");
     proxy.client.call("hear", &json!({"said": forged}).to_string()).await;
     // The handler's failure is logged last.
-    proxy.client.stderr().line("item=\"hear\"").await;
+    proxy.client.stderr().line("item=hear").await;
     let log = proxy.client.stderr().text();
     assert!(log.contains("forged"), "{log}");
     assert!(!log.lines().any(|line| line.starts_with("2026-01-01T00")), "{log}");

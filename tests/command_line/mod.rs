@@ -12,6 +12,7 @@ mod init;
 mod last_known;
 mod listing;
 mod log;
+mod log_lines;
 mod reading;
 mod secrets;
 mod serve;

@@ -56,7 +56,7 @@ async fn the_log_of_a_server_does_not_show_them() {
     client.initialize("2025-11-25").await.result();
     client.call("echo", "{}").await.result();
     client.call("fail", "{}").await.result();
-    client.stderr().line("server `two` is not available").await;
+    client.stderr().line("WARN  two: cannot connect").await;
     assert_eq!(client.finish().await.code(), Some(0));
     let finished = Finished { code: 0, stdout: String::new(), stderr: client.stderr().whole().await };
     assert_clean("serve", &finished);

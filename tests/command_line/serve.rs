@@ -45,7 +45,7 @@ async fn a_config_that_starts_itself_does_so_once_and_says_why_no_more() {
     let mut itself = std::process::Command::new("proxy");
     itself.args(["serve", "--config", "proxy.yaml"]);
     let config = Config::new().server("one", &fake_backend(["--only", "echo"])).server("itself", &itself);
-    let proxy = Proxy::new(&config);
+    let proxy = Proxy::new(&config).argument("--log").argument("debug");
     let mut client = StdioClient::start(proxy.serve_command());
     client.stderr().line("starts itself: a server in it is a proxy with this config").await;
     client.initialize("2025-11-25").await.result();

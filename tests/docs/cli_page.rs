@@ -94,7 +94,10 @@ fn the_common_options_are_listed_with_the_subcommands_that_have_them() {
     let listed: BTreeSet<String> = markdown::code_spans(sentence).into_iter().collect();
     let having = subcommands.iter().filter(|command| options(command).iter().any(is_common));
     assert_eq!(listed, having.map(|command| command.get_name().to_owned()).collect());
-    for option in cli::command().get_opts().filter_map(Arg::get_long) {
-        assert!(section.text.contains(&format!("`--{option}")), "--{option}");
-    }
+}
+
+#[test]
+fn the_options_of_every_command_are_listed() {
+    let command = cli::command();
+    assert_eq!(documented(&section("Options of every command")), shown_all(command.get_opts()));
 }

@@ -31,7 +31,7 @@ for meta, call in backends()["fake"].resources():
 
 fn asked(proxy: &StdioProxy) -> Vec<String> {
     let log = proxy.client.stderr().text();
-    let line = |line: &str| Some(line.split_once("asked ")?.1.split(" fields=").next()?.to_owned());
+    let line = |line: &str| Some(line.split_once("asked ")?.1.split(" tool=").next()?.to_owned());
     log.lines().filter_map(line).collect()
 }
 

@@ -291,7 +291,8 @@ impl Connector {
 
 /// Describes why a process could not be started. Clients see the text, so the paths are only in the log.
 fn cannot_start(server: &str, command: &str, folder: Option<&Path>, error: &std::io::Error) -> String {
-    tracing::warn!(server, command, folder = ?folder, %error, "cannot start the server");
+    // The supervisor says why in its own words.
+    tracing::debug!(server, command, folder = ?folder, %error, "cannot start the process");
     if folder.is_some_and(|folder| !folder.is_dir()) {
         return "the directory `cwd` does not exist".to_owned();
     }

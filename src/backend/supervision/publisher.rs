@@ -78,6 +78,16 @@ fn sessions_offer_more(known: &CachedServer) -> bool {
     }
 }
 
+/// `3 tools, 1 prompt`: what a server offers.
+fn offered(lists: &Lists) -> String {
+    let resources = lists.resources.len() + lists.resource_templates.len();
+    let kinds = [(lists.tools.len(), "tool"), (resources, "resource"), (lists.prompts.len(), "prompt")];
+    let counted = kinds.iter().filter(|(number, noun)| *number > 0 || *noun == "tool");
+    let parts: Vec<String> =
+        counted.map(|(number, noun)| format!("{number} {noun}{}", if *number == 1 { "" } else { "s" })).collect();
+    parts.join(", ")
+}
+
 pub(super) struct Publisher {
     name: Arc<str>,
     config: ServerConfig,
@@ -154,6 +164,11 @@ impl Publisher {
     pub(super) async fn publish_ready(&mut self, connection: &Connection, lists: Lists, reports: Vec<String>) {
         let (lists, info) = (Arc::new(lists), Arc::clone(connection.info()));
         self.start_slot = None;
+        if self.view.load().status != Status::Ready {
+            let seconds = self.last_attempt.map_or(0.0, |started| started.elapsed().as_secs_f32());
+            let offered = offered(&lists);
+            tracing::info!(target: "server_state", server = %self.name, "up in {seconds:.1} s: {offered}");
+        }
         let (profile, info_seen, lists_seen) = (connection.profile(), Arc::clone(&info), Arc::clone(&lists));
         self.save(ViewVariant { profile, info: info_seen, lists: lists_seen }).await;
         self.publish(Status::Ready, String::new(), Some(ListedState { info, lists, reports }));

@@ -73,6 +73,7 @@ impl Supervisor {
             () = self.server.needed() => self.publisher.start_grace(),
             () = stop.cancelled() => return,
         }
+        tracing::debug!(target: "server_state", server = %self.server.name, "starting");
         loop {
             let withdrawal = self.publisher.withdraw_lists_after_grace();
             let attempt = tokio::select! {
@@ -190,21 +191,30 @@ impl Supervisor {
 
     /// The connection was lost. This does not count as a failed attempt, so calls keep waiting for the next connection.
     fn lost(&mut self, end: &ConnectionEnd) {
-        tracing::warn!(server = %self.server.name, "connection lost: {}", end.reason);
         if end.was_listed {
             self.publisher.start_grace();
         }
         self.state.send_modify(|state| state.error = end.reason.clone());
         self.publisher.publish_down(&end.reason);
+        tracing::warn!(server = %self.server.name, said = self.last_words(&end.reason), "connection lost: {}", end.reason);
     }
 
     /// An attempt to connect failed.
     fn failed(&mut self, reason: &str) {
-        tracing::warn!(server = %self.server.name, "cannot connect: {reason}");
         self.state.send_modify(|state| {
             state.failures += 1;
             state.error = reason.to_owned();
         });
         self.publisher.publish_down(reason);
+        tracing::warn!(server = %self.server.name, said = self.last_words(reason), "cannot connect: {reason}");
+    }
+
+    /// What the published error has beyond the reason: what the server wrote last. On one line.
+    fn last_words(&self, reason: &str) -> Option<String> {
+        const MAX_CHARACTERS: usize = 400;
+        let view = self.server.view.load();
+        let said = view.error.strip_prefix(reason)?.trim_start_matches("; ");
+        let said = said.lines().map(str::trim).collect::<Vec<_>>().join(" | ");
+        (!said.is_empty()).then(|| said.chars().take(MAX_CHARACTERS).collect())
     }
 }

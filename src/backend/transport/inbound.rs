@@ -2,7 +2,7 @@
 
 use super::signals::Signals;
 use crate::json::{Object, Raw};
-use crate::wire::{Id, Message, MessageError, Notification, Request, Response, encode, key};
+use crate::wire::{Id, Message, MessageError, Notification, Request, Response, Sender, encode, key, trace_server};
 
 #[derive(Debug)]
 pub(crate) enum Inbound {
@@ -23,6 +23,7 @@ pub(crate) enum Inbound {
 }
 
 pub(crate) fn parse(server: &str, signals: &Signals, text: &[u8]) -> Result<Inbound, MessageError> {
+    trace_server(server, Sender::Other, text);
     Ok(match Message::parse(text)? {
         Message::Response(response) => Inbound::Response(response),
         Message::Request(request) if request.method == "ping" => {

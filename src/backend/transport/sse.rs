@@ -18,7 +18,7 @@ use super::signals::Signals;
 use crate::json::Raw;
 use crate::wire::http::{EventStream, HttpClient, HttpError};
 use crate::wire::sse::Event;
-use crate::wire::{Id, Revision, encode, headers};
+use crate::wire::{Id, Revision, Sender, encode, headers, trace_server};
 
 /// How long the server may take to accept a message for which no caller is waiting.
 const BACKGROUND_POST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -153,6 +153,7 @@ impl Drop for Posting {
 impl Poster {
     /// Posts a message. If that fails, fails the request `id` first, and then all others if the connection is lost.
     async fn post(&self, body: String, id: Option<u64>) -> Result<(), TransportError> {
+        trace_server(&self.pending.server, Sender::Proxy, body.as_bytes());
         let (error, is_lost) = match self.client.post(self.headers(), body).await {
             Ok(answer) if answer.status().is_success() => return Ok(()),
             // The server no longer knows the event stream, so it has not acted on the message either.

@@ -19,7 +19,7 @@ use super::signals::Signals;
 use crate::fiber::run_on_runtime;
 use crate::json::Raw;
 use crate::process::{Child, Launch};
-use crate::wire::{Id, InputLine, LineReader, LineSender, encode, line_writer};
+use crate::wire::{Id, InputLine, LineReader, LineSender, Sender, encode, line_writer, trace_server};
 
 /// How long a child may take to exit after its stdin was closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -76,6 +76,7 @@ impl StdioTransport {
         let response = self.pending.add(&outgoing)?;
         let mut guard = CancelOnDrop::new(Some(&self.pending), &outgoing, None);
         let line = encode::request(&Id::number(outgoing.id), outgoing.method, Some(&outgoing.params));
+        trace_server(&self.pending.server, Sender::Proxy, line.as_bytes());
         let Ok(permit) = self.writer.clone().reserve_owned().await else { return Err(self.closed_error()) };
         run_on_runtime(move || drop(permit.send(line)));
         // Until now the server knew nothing of the request, and there was nothing to cancel.
@@ -89,6 +90,7 @@ impl StdioTransport {
 
     pub(crate) async fn notify(&self, method: &str, params: Option<&str>) -> Result<(), TransportError> {
         let line = encode::notification(method, params);
+        trace_server(&self.pending.server, Sender::Proxy, line.as_bytes());
         self.writer.send(line).await.map_err(|_| self.closed_error())
     }
 
@@ -148,12 +150,17 @@ async fn read(
             match reply {
                 // Must not block: a server that does not read its stdin would stop the proxy from reading its stdout.
                 ReplyAction::Send(message) => {
+                    trace_server(&pending.server, Sender::Proxy, message.as_bytes());
                     if writer.try_send(message).is_err() {
                         tracing::warn!(server = %pending.server, "dropped a reply: the server does not read its stdin");
                     }
                 }
                 ReplyAction::Answer(request, recipient) => {
-                    pending.answer(request, recipient, move |message| async move { drop(writer.send(message).await) });
+                    let server = Arc::clone(&pending.server);
+                    pending.answer(request, recipient, move |message| async move {
+                        trace_server(&server, Sender::Proxy, message.as_bytes());
+                        drop(writer.send(message).await)
+                    });
                 }
             }
         }
@@ -169,15 +176,15 @@ async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize
                 let text = String::from_utf8_lossy(text);
                 last_words.add(&text);
                 match text.char_indices().nth(MAX_LOGGED_LINE) {
-                    None => tracing::info!(target: "server", server = %server, "{text}"),
+                    None => tracing::debug!(target: "server", server = %server, "{text}"),
                     Some((end, _)) => {
                         let (shown, length) = (&text[..end], text.len());
-                        tracing::info!(target: "server", server = %server, "{shown}... (a line of {length} bytes)")
+                        tracing::debug!(target: "server", server = %server, "{shown}... (a line of {length} bytes)")
                     }
                 }
             }
             InputLine::TooLong { length, .. } => {
-                tracing::info!(target: "server", server = %server, "a line of {length} bytes")
+                tracing::debug!(target: "server", server = %server, "a line of {length} bytes")
             }
         }
     }

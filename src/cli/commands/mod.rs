@@ -6,6 +6,7 @@ mod completions;
 mod init;
 mod inspect;
 mod list_presets;
+mod logs;
 mod lsp;
 mod new;
 mod repl;
@@ -15,8 +16,10 @@ mod status;
 mod test;
 
 use clap::Subcommand;
+use tracing::level_filters::LevelFilter;
 
 use super::failure::CommandFailure;
+use super::logging::DefaultLevels;
 use inspect::list_items::{self, ItemListArgs};
 
 /// The first line of each comment is what `proxy --help` shows. [`super::help`] puts every command into a group.
@@ -26,6 +29,8 @@ pub(super) enum Command {
     Serve(serve::ServeArgs),
     /// Show the status of a running proxy
     Status(status::StatusArgs),
+    /// Show what a server of a running proxy wrote to stderr
+    Logs(logs::LogsArgs),
     /// Show the servers and their last known state
     ListServers(inspect::list_servers::ListServersArgs),
     /// List published tools
@@ -67,13 +72,13 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// The log filter if `--log` is not given.
-    pub(super) fn default_log_filter(&self) -> &'static str {
+    /// What is logged if the arguments do not say it.
+    pub(super) fn default_log_levels(&self) -> DefaultLevels {
         match self {
-            Command::Serve(_) => "info",
+            Command::Serve(_) => DefaultLevels::all(LevelFilter::INFO),
             // The user of the prompt reads what the script logs.
-            Command::Repl(_) => "error,script=info",
-            _ => "error",
+            Command::Repl(_) => DefaultLevels { proxy: LevelFilter::ERROR, script: LevelFilter::INFO },
+            _ => DefaultLevels::all(LevelFilter::ERROR),
         }
     }
 
@@ -81,6 +86,7 @@ impl Command {
         match self {
             Command::Serve(args) => serve::run(args),
             Command::Status(args) => status::run(&args),
+            Command::Logs(args) => logs::run(&args),
             Command::ListServers(args) => inspect::list_servers::run(&args),
             Command::ListTools(args) => list_items::tools(&args),
             Command::ListResources(args) => list_items::resources(&args),

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,12 +12,12 @@ use crate::author::check::unpublished;
 use crate::author::published::PublishedFile;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
-use crate::cli::{output, table};
+use crate::cli::{logging, output, server_log, table};
 use crate::config::Config;
 use crate::control::Control;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, GatewayOptions, Reread};
-use crate::model::{ItemKind, Status};
+use crate::model::{BackendKind, ItemKind, Status};
 use crate::process::descriptors;
 use crate::server::{HttpFront, Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
@@ -40,6 +40,7 @@ pub(crate) struct ServeArgs {
 
 pub(super) fn run(args: ServeArgs) -> Result<(), CommandFailure> {
     let loaded = args.source.load()?;
+    logging::apply_server_levels(&loaded.config);
     let options = GatewayOptions { sole_client: args.http.is_none(), ..setup::options(loaded.bundled)? };
     let runtime = setup::runtime()?;
     let outcome = runtime.block_on(serve(args, loaded, options));
@@ -49,13 +50,14 @@ pub(super) fn run(args: ServeArgs) -> Result<(), CommandFailure> {
 }
 
 async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -> Result<(), CommandFailure> {
+    let started = Instant::now();
     let config = loaded.config;
     let listener = match &args.http {
         Some(address) => Some(bind(&config, address.as_deref(), args.insecure).await?),
         None => None,
     };
     if loaded.bundled {
-        output::err(
+        logging::status(
             "no config file found: serving the built-in extensions. `proxy init` writes a proxy.yaml for your own \
              servers,\n`proxy init --from FILE` imports the config of your client.",
         );
@@ -63,8 +65,11 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     descriptors::raise_limit();
     let gateway = Arc::new(Gateway::start(&config, &options).map_err(CommandFailure::config)?);
     let source = args.source;
-    let reread: Reread =
-        Arc::new(move || source.load().map(|loaded| loaded.config).map_err(|failure| failure.into_parts().1));
+    let reread: Reread = Arc::new(move || {
+        let loaded = source.load().map_err(|failure| failure.into_parts().1)?;
+        logging::apply_server_levels(&loaded.config);
+        Ok(loaded.config)
+    });
     tokio::spawn(Arc::clone(&gateway).follow_files(config.clone(), reread));
     let record = PublishedFile::of(&config, options.cache_folder.as_deref());
     if let Some(record) = record.clone() {
@@ -89,7 +94,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     };
     let outcome = tokio::select! {
         outcome = front => outcome,
-        failure = fatal_error(&gateway) => Err(failure),
+        failure = fatal_error(&gateway, started) => Err(failure),
         outcome = stdio_shutdown(stdio) => outcome,
     };
     // The last surface may be newer than the saved one.
@@ -100,15 +105,17 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     outcome
 }
 
-/// Opens the socket for `proxy status`. The proxy works without it.
+/// Opens the socket for `proxy status` and `proxy logs`. The proxy works without it.
 fn control(gateway: &Arc<Gateway>, server: &Server) -> Option<Control> {
-    let (gateway, server) = (Arc::clone(gateway), server.clone());
-    let answer = Arc::new(move || {
-        let mut status = gateway.status();
+    let (asked, server) = (Arc::clone(gateway), server.clone());
+    let status = Arc::new(move || {
+        let mut status = asked.status();
         status["clients"] = server.clients().into();
         status
     });
-    let opened = Control::listen(&setup::control_folder(), answer);
+    let gateway = Arc::clone(gateway);
+    let logs = Arc::new(move |name: &str| server_log::of_server(name, &gateway.snapshot().backends));
+    let opened = Control::listen(&setup::control_folder(), status, logs);
     opened
         .inspect_err(
             |error| tracing::warn!(%error, "cannot open the control socket: `proxy status` will not see this instance"),
@@ -125,12 +132,14 @@ async fn first_run(gateway: &Gateway) -> Result<(), CommandFailure> {
 }
 
 /// Completes only with a fatal error: the script cannot run, or a required server is not available.
-async fn fatal_error(gateway: &Gateway) -> CommandFailure {
+async fn fatal_error(gateway: &Gateway, started: Instant) -> CommandFailure {
     let first = async {
         match gateway.shared().await {
             Ok(_) => {
                 gateway.first_lists().await;
                 print_summary(gateway);
+                gateway.servers_settled().await;
+                print_servers(gateway, started);
                 std::future::pending().await
             }
             Err(error) => CommandFailure::from(error.as_ref()),
@@ -160,11 +169,37 @@ fn print_summary(gateway: &Gateway) {
     } else {
         format!("{} ({up} up so far)", table::count(all, "server"))
     };
-    output::err(&format!("ready: {} of {servers}", table::count(tools, "tool")));
-    setup::report_servers(gateway);
+    logging::status(&format!("ready: {} of {servers}", table::count(tools, "tool")));
     if let Some(surface) = surface {
-        output::diagnostics(&unpublished(&surface, &snapshot));
+        for problem in unpublished(&surface, &snapshot) {
+            logging::status(&output::harmless(&problem).render(output::colour()));
+        }
     }
+}
+
+/// Prints how the start of the servers ended.
+fn print_servers(gateway: &Gateway, started: Instant) {
+    let snapshot = gateway.snapshot();
+    let servers = || snapshot.backends.iter().filter(|backend| backend.kind != BackendKind::Extension);
+    let failed: Vec<&str> =
+        servers().filter(|server| server.status != Status::Ready).map(|server| server.name.as_ref()).collect();
+    if let Some(line) = servers_line(servers().count(), &failed, started.elapsed()) {
+        logging::status(&line);
+    }
+}
+
+fn servers_line(all: usize, failed: &[&str], time: Duration) -> Option<String> {
+    let names: Vec<String> = failed.iter().map(|name| format!("`{name}`")).collect();
+    let (up, names, seconds) = (all.saturating_sub(failed.len()), names.join(", "), time.as_secs_f32());
+    Some(match (all, up) {
+        (0, _) => return None,
+        (1, 1) => format!("the server is up ({seconds:.1} s)"),
+        (1, _) => format!("the server is not up; {names} failed"),
+        (_, 0) => format!("none of the {all} servers is up; {names} failed"),
+        _ if up == all => format!("all {all} servers are up ({seconds:.1} s)"),
+        (_, 1) => format!("1 of {all} servers is up; {names} failed"),
+        _ => format!("{up} of {all} servers are up; {names} failed"),
+    })
 }
 
 async fn bind(config: &Config, address: Option<&str>, insecure: bool) -> Result<Listener, CommandFailure> {
@@ -190,7 +225,7 @@ fn with_host(address: &str) -> String {
 }
 
 async fn serve_http(config: &Config, server: Server, listener: Listener) -> Result<(), CommandFailure> {
-    output::err(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
+    logging::status(&format!("listening on http://{}{}", listener.address()?, config.serve.path));
     let front = HttpFront::new(server, &config.serve);
     let stop = CancellationToken::new();
     let mut serving = std::pin::pin!(listener.serve(Arc::clone(&front), stop.clone()));
@@ -225,4 +260,20 @@ async fn stdio_shutdown(stdio: bool) -> Result<(), CommandFailure> {
         return Ok(());
     }
     std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_the_start_says_which_servers_failed() {
+        let line = |all, failed: &[&str]| servers_line(all, failed, Duration::from_millis(13_400)).unwrap_or_default();
+        assert_eq!(line(18, &[]), "all 18 servers are up (13.4 s)");
+        assert_eq!(line(18, &["a", "b"]), "16 of 18 servers are up; `a`, `b` failed");
+        assert_eq!(line(2, &["a"]), "1 of 2 servers is up; `a` failed");
+        assert_eq!(line(2, &["a", "b"]), "none of the 2 servers is up; `a`, `b` failed");
+        assert_eq!([line(1, &[]), line(1, &["a"])], ["the server is up (13.4 s)", "the server is not up; `a` failed"]);
+        assert_eq!(line(0, &[]), "");
+    }
 }

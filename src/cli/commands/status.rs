@@ -22,10 +22,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
-    let mut running = instances(&setup::control_folder()).map_err(|error| {
-        let problem = Diagnostic::error(format!("cannot look for running proxies: {error}"));
-        CommandFailure::failed(problem.hint("remove the folder, and start the proxies again"))
-    })?;
+    let mut running = instances(&setup::control_folder()).map_err(cannot_look)?;
     if let Some(pid) = args.pid {
         running.retain(|instance| instance.pid == pid);
     }
@@ -52,7 +49,12 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
     }
 }
 
-fn not_running(pid: Option<u32>) -> Diagnostic {
+pub(super) fn cannot_look(error: std::io::Error) -> CommandFailure {
+    let problem = Diagnostic::error(format!("cannot look for running proxies: {error}"));
+    CommandFailure::failed(problem.hint("remove the folder, and start the proxies again"))
+}
+
+pub(super) fn not_running(pid: Option<u32>) -> Diagnostic {
     match pid {
         Some(pid) => Diagnostic::error(format!("no `proxy serve` of this user is running as process {pid}"))
             .hint("`proxy status` without `--pid` lists the running ones"),

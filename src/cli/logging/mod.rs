@@ -1,159 +1,116 @@
-//! The log. It always goes to standard error, because standard output carries the protocol.
+//! The log: on standard error, because standard output carries the protocol, or in a file.
 
+mod args;
+mod entry;
+mod layer;
+mod levels;
 mod queue;
+mod render;
+mod repeated;
+mod secrets;
 mod server_lines;
+mod tail;
 
-use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::OnceLock;
 
-use tracing::field::{Field, Visit};
-use tracing_subscriber::field::RecordFields;
-use tracing_subscriber::fmt::FormatFields;
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, fmt as layer};
 
 use super::failure::CommandFailure;
 use super::output;
-use crate::diagnostic::{Diagnostic, nearest};
-use crate::foreign_text::visible;
+use crate::config::Config;
+use crate::diagnostic::Diagnostic;
+pub(super) use args::{LogArgs, LogFormat};
+use layer::LogLayer;
+pub(super) use levels::DefaultLevels;
 use queue::LineQueue;
 pub(super) use queue::LogWriter;
-use server_lines::ServerLines;
+use render::LineStyle;
+pub(super) use render::{full_time, short_time};
+pub(super) use tail::lines_of;
 
-const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// The target of the lines that a command says in any case, such as where it listens.
+const STATUS: &str = "status";
+/// The target of lines of the audit.
+const AUDIT: &str = "audit";
+/// The target of what servers write to stderr.
+const SERVER: &str = "server";
+/// The target of lines about servers that start or are up. Whatever went wrong before is news when it happens again.
+const SERVER_STATE: &str = "server_state";
+/// The target of lines about the log itself.
+const LOG: &str = "log";
+/// The target of lines about requests, whose text has everything that their fields have.
+const REQUEST: &str = "request";
+/// The target of lines of scripts.
+const SCRIPT: &str = "script";
 
-/// Starts logging at `level`, or with `default_filter` if there is no level.
-pub(super) fn start(level: Option<&str>, default_filter: &str) -> Result<LogWriter, CommandFailure> {
-    let level = match level {
-        Some(level) if LEVELS.contains(&level) => level,
-        Some("warning") => "warn",
-        Some(other) => {
-            let hint = nearest(other, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(CommandFailure::usage(format!(
-                "unknown log level `{other}` (known: {}){hint}",
-                LEVELS.join(", ")
-            )));
-        }
-        None => default_filter,
+/// Whether status lines are printed beside the log, because it goes to a file.
+static HAS_FILE: OnceLock<bool> = OnceLock::new();
+
+/// Starts logging. Without a level on the command line, the command's own levels apply.
+pub(super) fn start(args: &LogArgs, defaults: DefaultLevels) -> Result<LogWriter, CommandFailure> {
+    levels::set(args.levels(defaults)?);
+    let file = args.log_file.as_deref().map(open).transpose()?;
+    let _ = HAS_FILE.set(file.is_some());
+    let on_terminal = file.is_none() && std::io::stderr().is_terminal();
+    let style = match args.log_format {
+        LogFormat::Json => LineStyle::Json,
+        LogFormat::Text => LineStyle::Text {
+            colour: file.is_none() && output::colour(),
+            short_times: on_terminal,
+            is_file: file.is_some(),
+        },
     };
-    // At lower levels these crates log whole messages, including secrets.
-    let filter = format!("{level},hyper=warn,reqwest=warn,h2=warn,rustls=warn,audit=error");
-    let filter = EnvFilter::try_new(filter).map_err(|error| CommandFailure::usage(error.to_string()))?;
-    let queue = LineQueue::default();
-    let entries = layer::layer()
-        .with_writer(queue.clone())
-        .with_ansi(output::colour())
-        .with_timer(UtcClock)
-        .fmt_fields(HarmlessFields);
-    tracing_subscriber::registry().with(filter).with(ServerLines).with(entries).init();
-    queue
-        .start_writing(std::io::stderr(), server_lines::report, server_lines::report_all)
+    let queue = LineQueue::new(style);
+    tracing_subscriber::registry().with(LogLayer::new(queue.clone(), style)).init();
+    let started = match file {
+        Some(file) => queue.start_writing(file, server_lines::report, server_lines::report_all),
+        None => queue.start_writing(std::io::stderr(), server_lines::report, server_lines::report_all),
+    };
+    started
         .map_err(|error| CommandFailure::failed(Diagnostic::error(format!("cannot start to write the log: {error}"))))
 }
 
-/// RFC 3339 timestamps in UTC with milliseconds.
-struct UtcClock;
-
-impl FormatTime for UtcClock {
-    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        write!(writer, "{:.3}", jiff::Timestamp::now())
-    }
-}
-
-/// What a continued line of a message begins with. The first line of an entry begins with a timestamp, so that no text in
-/// an entry can pass for another entry.
-const CONTINUED: &str = "\n    ";
-
-/// Writes the message and the fields of an entry so that foreign text in them is harmless.
-struct HarmlessFields;
-
-impl<'writer> FormatFields<'writer> for HarmlessFields {
-    fn format_fields<R: RecordFields>(&self, writer: Writer<'writer>, fields: R) -> fmt::Result {
-        let mut visitor = HarmlessVisitor { writer, is_first: true, result: Ok(()) };
-        fields.record(&mut visitor);
-        visitor.result
-    }
-}
-
-struct HarmlessVisitor<'writer> {
-    writer: Writer<'writer>,
-    is_first: bool,
-    result: fmt::Result,
-}
-
-impl Visit for HarmlessVisitor<'_> {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == "message" {
-            self.record_debug(field, &format_args!("{value}"));
-        } else {
-            self.record_debug(field, &value);
-        }
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if self.result.is_err() {
-            return;
-        }
-        let text = format!("{value:?}");
-        let gap = if self.is_first { "" } else { " " };
-        self.is_first = false;
-        self.result = match field.name() {
-            "message" => write!(self.writer, "{gap}{}", visible(&text).trim_end_matches('\n').replace('\n', CONTINUED)),
-            name => write!(self.writer, "{gap}{}={}", name.trim_start_matches("r#"), output::one_line(&text)),
+/// Opens a log file to append to it. Others may not read a new one: the log says who did what.
+fn open(path: &Path) -> Result<File, CommandFailure> {
+    let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    opened.map_err(|error| {
+        let hint = match error.kind() {
+            io::ErrorKind::NotFound => "create its folder first",
+            io::ErrorKind::IsADirectory => "give the name of a file",
+            _ => "choose a file that you may write, or leave out `--log-file`",
         };
-    }
+        let reason = error.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        Diagnostic::error(format!("cannot write the log to `{}`: {reason}", path.display())).hint(hint).into()
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::sync::Arc;
-
-    use parking_lot::Mutex;
-
-    use super::*;
-
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
+/// Prints a line that the person who started the command reads: not a part of what `--log` chooses, but written in
+/// order with the log, and kept in a log file too.
+pub(super) fn status(text: &str) {
+    let is_beside = HAS_FILE.get().copied().unwrap_or(false);
+    if output::is_quiet() && !is_beside {
+        return;
     }
-
-    fn logged(log: impl FnOnce()) -> String {
-        let lines = Lines::default();
-        let writer = lines.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_writer(move || writer.clone())
-            .with_ansi(false)
-            .without_time()
-            .fmt_fields(HarmlessFields)
-            .finish();
-        tracing::subscriber::with_default(subscriber, log);
-        let bytes = lines.0.lock().clone();
-        String::from_utf8(bytes).unwrap()
+    if is_beside && !output::is_quiet() {
+        output::err(text);
     }
+    tracing::error!(target: STATUS, "{text}");
+}
 
-    #[test]
-    fn no_text_in_an_entry_passes_for_another_entry() {
-        let forged = "x\n2026-01-01T00:00:00.000Z ERROR audit: forged\r\u{1b}[2J\u{202e}";
-        let text = logged(|| {
-            tracing::warn!(server = forged, error = %forged, tool = ?forged, count = 3, "it said {forged}");
-            tracing::warn!(error = %forged, "{}", "plain");
-        });
-        let entries = text.lines().filter(|line| !line.starts_with("    "));
-        assert_eq!(entries.count(), 2, "{text}");
-        assert!(!text.contains(['\u{1b}', '\r', '\u{202e}']), "{text:?}");
-        assert!(text.contains("it said x\n    2026-01-01") && text.contains(" count=3"), "{text}");
-        assert_eq!(text.matches("error=x\\n2026").count(), 2, "{text}");
-    }
+/// Hides the secrets of this config in the log from now on.
+pub(super) fn hide_secrets(config: &Config) {
+    secrets::set(config);
+}
+
+/// Applies the levels of servers (`mcpServers.NAME.log`) from now on, and forgets the lines of servers that are gone.
+pub(super) fn apply_server_levels(config: &Config) {
+    let own = config.servers.iter().filter_map(|(name, server)| Some((name.clone(), server.log?)));
+    levels::set_servers(own.collect());
+    tail::retain(|name| config.servers.contains_key(name));
 }

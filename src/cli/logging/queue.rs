@@ -1,5 +1,5 @@
-//! The lines on their way to standard error, which a thread of its own writes. The parent process may not read standard
-//! error, and a full pipe must not block the protocol. So lines are dropped and counted when too many wait. Audit lines have
+//! The lines on their way to standard error or a file, which a thread of its own writes. The parent process may not read
+//! standard error, and a full pipe must not block the protocol. So lines are dropped and counted when too many wait. Audit lines have
 //! a queue of their own: other lines cannot push them out.
 
 use std::collections::VecDeque;
@@ -9,22 +9,23 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use tracing::Metadata;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing::Level;
+
+use super::entry::Entry;
+use super::render::LineStyle;
 
 /// Bytes of lines that may wait, for audit lines and for all others.
 const MAX_BYTES: usize = 8 << 20;
 /// How long the call that an audit line is about waits for room.
 const MAX_WAIT: Duration = Duration::from_secs(1);
-/// The target of audit lines.
-const AUDIT: &str = "audit";
 
 /// The lines that wait.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct LineQueue(Arc<Shared>);
 
-#[derive(Default)]
 struct Shared {
+    /// How the lines with counts of lost lines are written.
+    style: LineStyle,
     state: Mutex<State>,
     /// A line has come, or the log ends.
     filled: Condvar,
@@ -74,8 +75,13 @@ impl Lane {
 }
 
 impl LineQueue {
+    pub(super) fn new(style: LineStyle) -> Self {
+        let (filled, room) = (Condvar::new(), Condvar::new());
+        LineQueue(Arc::new(Shared { style, state: Mutex::default(), filled, room }))
+    }
+
     /// Adds a line, or counts it as lost. Waits for room for an audit line.
-    fn add(&self, is_audit: bool, line: Vec<u8>) {
+    pub(super) fn add(&self, is_audit: bool, line: Vec<u8>) {
         let mut state = self.0.state.lock();
         if is_audit {
             self.wait_for_room(&mut state, line.len());
@@ -110,11 +116,15 @@ impl LineQueue {
         }
         let state = &mut *guard;
         let mut text = Vec::new();
-        for (lane, level) in [(&mut state.audit, "ERROR audit: lost"), (&mut state.others, " WARN log: left out")] {
+        for (lane, level, what) in
+            [(&mut state.audit, Level::ERROR, "lost"), (&mut state.others, Level::WARN, "left out")]
+        {
             let lost = std::mem::take(&mut lane.lost);
             if lost > 0 {
-                let (now, lines) = (jiff::Timestamp::now(), if lost == 1 { "line" } else { "lines" });
-                let _ = writeln!(text, "{now:.3} {level} {lost} {lines}: the log was not read in time");
+                let audit = if level == Level::ERROR { "audit " } else { "" };
+                let lines = if lost == 1 { "line" } else { "lines" };
+                let message = format!("{what} {lost} {audit}{lines}: the log was not read in time");
+                text.extend(self.0.style.line(&Entry::about_log(level, message)).into_bytes());
             }
         }
         let first = [state.audit.first(), state.others.first()];
@@ -178,40 +188,13 @@ impl Drop for LogWriter {
     }
 }
 
-impl<'a> MakeWriter<'a> for LineQueue {
-    type Writer = LineWriter<'a>;
-
-    fn make_writer(&'a self) -> LineWriter<'a> {
-        LineWriter { queue: self, is_audit: false }
-    }
-
-    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> LineWriter<'a> {
-        LineWriter { queue: self, is_audit: metadata.target() == AUDIT }
-    }
-}
-
-/// Takes one entry of the log, which is written at once.
-pub(super) struct LineWriter<'a> {
-    queue: &'a LineQueue,
-    is_audit: bool,
-}
-
-impl Write for LineWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.queue.add(self.is_audit, bytes.to_vec());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
 
     use super::*;
+
+    const PLAIN: LineStyle = LineStyle::Text { colour: false, short_times: false, is_file: false };
 
     /// Takes one text at a time, each when it is allowed to.
     struct Pipe(mpsc::Receiver<()>, mpsc::Sender<String>);
@@ -230,7 +213,7 @@ mod tests {
 
     #[test]
     fn audit_lines_stay_when_others_are_dropped_and_both_losses_are_counted() {
-        let queue = LineQueue::default();
+        let queue = LineQueue::new(PLAIN);
         let (read, allowed) = mpsc::channel();
         let (written, texts) = mpsc::channel();
         let writer = queue.start_writing(Pipe(allowed, written), || {}, || {}).unwrap();
@@ -256,8 +239,8 @@ mod tests {
         let texts: Vec<String> = texts.iter().collect();
         let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines()).map(str::trim_end).collect();
         assert_eq!(lines[0], "first");
-        assert!(lines[1].ends_with("ERROR audit: lost 2 lines: the log was not read in time"), "{lines:?}");
-        assert!(lines[2].ends_with(" WARN log: left out 12 lines: the log was not read in time"), "{lines:?}");
+        assert!(lines[1].ends_with("ERROR lost 2 audit lines: the log was not read in time"), "{lines:?}");
+        assert!(lines[2].ends_with(" WARN  left out 12 lines: the log was not read in time"), "{lines:?}");
         let expected = (0..8).map(|number| format!("other {number}"));
         assert_eq!(lines[3..11], expected.collect::<Vec<_>>());
         assert_eq!(lines[11..], (0..8).map(|number| format!("audit {number}")).collect::<Vec<_>>());
@@ -265,7 +248,7 @@ mod tests {
 
     #[test]
     fn an_audit_line_waits_until_there_is_room() {
-        let queue = LineQueue::default();
+        let queue = LineQueue::new(PLAIN);
         let (read, allowed) = mpsc::channel();
         let (written, texts) = mpsc::channel();
         let writer = queue.start_writing(Pipe(allowed, written), || {}, || {}).unwrap();

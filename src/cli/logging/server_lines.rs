@@ -1,21 +1,16 @@
 //! How much of the log one server can fill.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::Layer;
-use tracing_subscriber::layer::Context;
+
+use super::LOG;
 
 /// Lines about one server within [`PERIOD`]. A server that works writes a few; one at its most talkative level some per
 /// second.
 const MAX_LINES: u64 = 600;
 const PERIOD: Duration = Duration::from_secs(60);
-/// The target of the lines with counts, which are not counted themselves.
-const TARGET: &str = "log";
 
 static SERVERS: Mutex<Option<HashMap<String, Window>>> = Mutex::new(None);
 
@@ -31,27 +26,11 @@ impl Window {
     }
 }
 
-/// Leaves out lines about a server that has too many. An entry is about a server if it has the field `server`. Whoever asks
-/// for the levels below `info` wants all of it.
-pub(super) struct ServerLines;
-
-impl<S: Subscriber> Layer<S> for ServerLines {
-    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
-        let entry = event.metadata();
-        if entry.target() == TARGET || *entry.level() > Level::INFO || entry.fields().field("server").is_none() {
-            return true;
-        }
-        let mut server = ServerName::default();
-        event.record(&mut server);
-        admit(server.0, Instant::now())
-    }
-}
-
 /// Counts a line about a server; false if it is one too many. What the last period left out is reported by
 /// [`report`] before a new one begins.
-fn admit(server: String, now: Instant) -> bool {
+pub(super) fn admit(server: &str, now: Instant) -> bool {
     let mut servers = SERVERS.lock();
-    let window = servers.get_or_insert_default().entry(server).or_insert(Window { began: now, lines: 0 });
+    let window = servers.get_or_insert_default().entry(server.to_owned()).or_insert(Window { began: now, lines: 0 });
     if now.duration_since(window.began) >= PERIOD && window.left_out() == 0 {
         *window = Window { began: now, lines: 0 };
     }
@@ -87,24 +66,7 @@ pub(super) fn report_all() {
 fn report_until(is_end: bool) {
     for (server, lines) in take_over(Instant::now(), is_end) {
         let noun = if lines == 1 { "line" } else { "lines" };
-        tracing::warn!(target: TARGET, server, "left out {lines} {noun}: the limit is {MAX_LINES} a minute for a server");
-    }
-}
-
-#[derive(Default)]
-struct ServerName(String);
-
-impl Visit for ServerName {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == "server" {
-            value.clone_into(&mut self.0);
-        }
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "server" {
-            self.0 = format!("{value:?}");
-        }
+        tracing::warn!(target: LOG, server, "left out {lines} {noun}: the limit is {MAX_LINES} a minute for a server");
     }
 }
 
@@ -115,7 +77,7 @@ mod tests {
     #[test]
     fn a_server_has_so_many_lines_a_minute_and_the_rest_is_counted() {
         let began = Instant::now();
-        let admitted = |server: &str, now| admit(format!("test {server}"), now);
+        let admitted = |server: &str, now| admit(&format!("test {server}"), now);
         assert_eq!((0..2000).filter(|_| admitted("loud", began)).count(), 600);
         assert_eq!((0..10).filter(|_| admitted("calm", began)).count(), 10);
         assert!(take_over(began + PERIOD / 2, false).is_empty());

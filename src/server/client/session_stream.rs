@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use super::replay_budget::ReplayBudget;
 use crate::wire::http::Frames;
 use crate::wire::outbound::{NoRoom, OutboundMessage, Outlet};
-use crate::wire::sse;
+use crate::wire::{Sender, sse, trace_client};
 
 /// The maximum size of a stream's replay buffer, in events and in bytes.
 const MAX_REPLAY_EVENTS: usize = 1024;
@@ -145,6 +145,7 @@ impl SessionStream {
 
     /// Sends a message, and waits while the reader's queue is full. Without a reader the message is only buffered.
     pub(crate) async fn push(&self, message: &str) {
+        trace_client(Sender::Proxy, message.as_bytes());
         let (frame, reader) = {
             let mut state = self.lock();
             let (number, frame) = state.next_frame(self.number, message);
@@ -179,6 +180,7 @@ impl SessionStream {
     /// Sends a message without waiting. Returns false if the reader's queue is full and the message was dropped.
     /// Without a reader the message is only buffered.
     pub(super) fn try_push(&self, message: &str) -> bool {
+        trace_client(Sender::Proxy, message.as_bytes());
         let mut state = self.lock();
         if state.waiting > 0 {
             return false;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::session_stream::SessionStream;
 use crate::wire::outbound::{NoRoom, OutboundMessage, Outlet};
+use crate::wire::{Sender, trace_client};
 
 /// Sends JSON-RPC messages to one client.
 #[derive(Clone, Debug)]
@@ -37,6 +38,7 @@ impl MessageQueue {
 
     /// Sends one message, and waits while there is no room. If the client reads too slowly, its stream ends.
     pub(crate) async fn send(&self, message: String) {
+        trace_client(Sender::Proxy, message.as_bytes());
         match self.outlet.reserve(message.len()).await {
             Ok(reservation) => drop(self.messages.send(OutboundMessage::new(message, reservation)).await),
             Err(NoRoom) => self.overrun.cancel(),
@@ -44,6 +46,7 @@ impl MessageQueue {
     }
 
     fn try_send(&self, message: String) -> bool {
+        trace_client(Sender::Proxy, message.as_bytes());
         let Some(reservation) = self.outlet.try_reserve(message.len()) else { return false };
         self.messages.try_send(OutboundMessage::new(message, reservation)).is_ok()
     }

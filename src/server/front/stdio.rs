@@ -23,8 +23,8 @@ use crate::server::methods::initialize::Handshake;
 use crate::server::methods::{self, MethodOutcome, initialize, vendor};
 use crate::wire::outbound::OutboundBudget;
 use crate::wire::{
-    InputLine, LineReader, Message, MessageError, Request, Response, Revision, RpcError, batch as split, code, encode,
-    line_writer, oversized,
+    InputLine, LineReader, Message, MessageError, Request, Response, Revision, RpcError, Sender, batch as split, code,
+    encode, line_writer, oversized, trace_client,
 };
 
 /// The number of outgoing messages that are queued for a slow client.
@@ -140,6 +140,7 @@ impl StdioFront {
     }
 
     async fn handle(self: &Arc<Self>, text: &[u8]) {
+        trace_client(Sender::Other, text);
         if let Some(items) = split(text) {
             return self.handle_batch(items).await;
         }

@@ -8,6 +8,7 @@ mod item;
 mod list;
 mod logging_set_level;
 mod prompts_get;
+mod request_log;
 mod resources_read;
 mod resources_subscribe;
 mod server_discover;
@@ -19,6 +20,8 @@ pub(super) mod vendor;
 use std::sync::Arc;
 
 use serde_json::json;
+
+use request_log::LoggedRequest;
 
 use super::Server;
 use super::client::peer::{AskBy, ClientPeer};
@@ -74,6 +77,22 @@ impl Method {
 
 /// Answers a request. `surface` is the client's surface if the front has taken it already.
 pub(super) async fn answer(
+    server: &Server,
+    client: &Arc<Client>,
+    sink: &MessageSink,
+    message: &Request,
+    cancel: Cancellation,
+    surface: Option<Arc<Surface>>,
+) -> MethodOutcome {
+    let logged = LoggedRequest::begin(server, client, message);
+    let outcome = respond(server, client, sink, message, cancel, surface).await;
+    if let Some(logged) = logged {
+        logged.end(&outcome);
+    }
+    outcome
+}
+
+async fn respond(
     server: &Server,
     client: &Arc<Client>,
     sink: &MessageSink,

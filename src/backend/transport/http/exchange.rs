@@ -15,7 +15,7 @@ use crate::backend::transport::pending::{PendingRequests, ReplyAction};
 use crate::backend::transport::signals::Signals;
 use crate::json::{Raw, RawRef};
 use crate::wire::http::{EventStream, HttpAnswer, HttpClient, HttpError};
-use crate::wire::{Id, Response, Revision, batch, encode, headers};
+use crate::wire::{Id, Response, Revision, Sender, batch, encode, headers, trace_server};
 
 /// The delay before a stream is resumed if the server does not send `retry`.
 pub(crate) const DEFAULT_RETRY: Duration = Duration::from_secs(1);
@@ -82,6 +82,7 @@ impl HttpExchange {
         extra: &[(HeaderName, String)],
         body: String,
     ) -> Result<HttpAnswer, TransportError> {
+        trace_server(&self.server, Sender::Proxy, body.as_bytes());
         let negotiated = self.negotiated();
         let mut sent = negotiated.headers.clone();
         if negotiated.is_stateless() {
@@ -219,7 +220,9 @@ impl HttpExchange {
                         self.reply(reply);
                     }
                 }
-                Err(fault) => tracing::warn!(server = %self.server, "invalid message: {}", fault.error.message()),
+                Err(fault) => {
+                    tracing::warn!(server = %self.server, error = fault.error.message(), "sent an invalid message")
+                }
             }
         }
         None

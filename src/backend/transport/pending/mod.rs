@@ -266,7 +266,7 @@ impl PendingRequests {
             Inbound::Progress(token, params) => self.forward_progress(token, &params),
             Inbound::Log(params) => match recipient() {
                 Ok(recipient) if on_stream_of.is_some() || self.all_relay() => recipient.peer.log(&params),
-                _ => tracing::debug!(target: "server", server = %self.server, "{params}"),
+                _ => tracing::debug!(server = %self.server, "logged for no client: {params}"),
             },
             Inbound::Notification(notification) => {
                 if let Ok(recipient) = recipient()
@@ -360,7 +360,8 @@ impl PendingRequests {
     /// A malformed response fails its request. Anything else malformed is logged and ignored.
     fn receive_malformed(&self, text: &[u8], id: Option<Id>, error: &RpcError) {
         let shown: String = String::from_utf8_lossy(text).chars().take(200).collect();
-        tracing::warn!(server = %self.server, line = %shown, "invalid message: {}", error.message());
+        // The first of several, if a server writes its log to stdout.
+        tracing::warn!(server = %self.server, line = %shown, error = error.message(), "sent an invalid message");
         if oversized::has_method(text) {
             return;
         }

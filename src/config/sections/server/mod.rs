@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use tracing::level_filters::LevelFilter;
 
 use crate::diagnostic::Location;
 use crate::model::{MethodPattern, Secret};
@@ -48,6 +49,8 @@ pub struct ServerConfig {
     pub max_per_user: usize,
     /// Timeout for a person's answer to a question of the server.
     pub input_timeout: Duration,
+    /// From which level the log has entries about this server; `None` for that of the whole log.
+    pub log: Option<LevelFilter>,
     /// Its location in the config file; `None` for a server from the command line.
     pub place: Option<Location>,
 }
@@ -74,13 +77,16 @@ impl ServerConfig {
             session_scoped: false,
             max_per_user: 16,
             input_timeout: Duration::from_secs(10 * 60),
+            log: None,
             place: None,
         }
     }
 
-    /// Whether all settings are equal, so that a reload can keep the server running. Ignores the location in the file.
+    /// Whether all settings of the server are equal, so that a reload can keep it running. Ignores its location in the file
+    /// and what is logged.
     pub fn is_same_as(&self, other: &ServerConfig) -> bool {
-        ServerConfig { place: None, ..self.clone() } == ServerConfig { place: None, ..other.clone() }
+        let of_server = |config: &ServerConfig| ServerConfig { place: None, log: None, ..config.clone() };
+        of_server(self) == of_server(other)
     }
 }
 

@@ -3,12 +3,23 @@
 use std::path::Path;
 
 use indexmap::IndexMap;
+use tracing::level_filters::LevelFilter;
 
 use super::env_file::read_env_file;
 use super::transport::{read_transport, unreadable};
 use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, ServerConfig, TransportConfig, name_problem};
 use crate::config::syntax::reader::{Fields, ValueReader};
 use crate::model::MethodPattern;
+
+/// The words for levels of the log.
+const LOG_LEVELS: [(&str, LevelFilter); 6] = [
+    ("off", LevelFilter::OFF),
+    ("error", LevelFilter::ERROR),
+    ("warn", LevelFilter::WARN),
+    ("info", LevelFilter::INFO),
+    ("debug", LevelFilter::DEBUG),
+    ("trace", LevelFilter::TRACE),
+];
 
 pub(crate) fn read_servers(reader: &ValueReader, folder: &Path) -> Option<IndexMap<String, ServerConfig>> {
     let servers = reader.map(|name, server| {
@@ -55,6 +66,7 @@ fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
     read_max_per_user(&mut fields, &mut server);
     fields.set(&mut server.input_timeout, "inputTimeout", ValueReader::timeout);
     fields.set(&mut server.methods, "methods", |methods| methods.list(read_method));
+    fields.set(&mut server.log, "log", |reader| reader.choice(&LOG_LEVELS).map(Some));
     fields.planned(&["forwardHeaders"]);
     fields.finish();
     Some(server)

@@ -33,8 +33,8 @@ use crate::model::{Owner, Principal};
 use crate::server::client::list_changes::SurfaceChanges;
 use crate::server::client::replay_budget::ReplayBudget;
 use crate::server::{Identity, Server};
-use crate::wire::http::{HttpReply, HttpRequest, HttpService};
-use crate::wire::{Id, RpcError, encode, headers};
+use crate::wire::http::{Body, HttpReply, HttpRequest, HttpService};
+use crate::wire::{Id, RpcError, Sender, encode, headers, trace_client};
 
 /// How long the response is awaited before an event stream is opened. A response that arrives earlier, with nothing said
 /// before it, is one JSON body; for a stateless request it also determines the HTTP status.
@@ -163,6 +163,9 @@ impl HttpFront {
             Method::DELETE => self.delete(&request.headers, &principal),
             _ => method_not_allowed(),
         };
+        if let Body::Json(message) = &reply.body {
+            trace_client(Sender::Proxy, message.as_ref());
+        }
         reply.within(&outlet).await
     }
 }

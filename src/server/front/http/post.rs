@@ -13,7 +13,10 @@ use crate::server::front::session::Session;
 use crate::server::methods::vendor;
 use crate::wire::http::{HttpReply, HttpRequest};
 use crate::wire::outbound::Outlet;
-use crate::wire::{Message, Notification, Request, Revision, RpcError, batch, encode, headers, parse, yield_if_large};
+use crate::wire::{
+    Message, Notification, Request, Revision, RpcError, Sender, batch, encode, headers, parse, trace_client,
+    yield_if_large,
+};
 
 impl HttpFront {
     pub(super) async fn post(
@@ -23,6 +26,7 @@ impl HttpFront {
         outlet: &Outlet,
     ) -> HttpReply {
         let HttpRequest { headers, body, .. } = request;
+        trace_client(Sender::Other, &body);
         if !is_json(&headers) {
             let error = RpcError::invalid_request("the header `Content-Type` must be application/json");
             return HttpReply::refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);

@@ -19,7 +19,7 @@ use crate::server::front::stateless::{admit, check_param_headers, status};
 use crate::server::methods::{self, MethodOutcome};
 use crate::wire::http::HttpReply;
 use crate::wire::outbound::{NoRoom, OutboundMessage, Outlet};
-use crate::wire::{Id, Request, RpcError, encode, sse};
+use crate::wire::{Id, Request, RpcError, Sender, encode, sse, trace_client};
 
 /// The number of messages and frames that are queued for a slow client.
 const QUEUE_CAPACITY: usize = 1024;
@@ -169,6 +169,7 @@ impl PendingAnswer {
         }
         if let Some(outcome) = outcome {
             let response = encode::outcome(&self.id, &outcome);
+            trace_client(Sender::Proxy, response.as_bytes());
             match self.outlet.reserve(response.len()).await {
                 Ok(reservation) => send(frames, OutboundMessage::new(response, reservation)).await,
                 Err(NoRoom) => self.overrun.cancel(),

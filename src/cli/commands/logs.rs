@@ -1,0 +1,81 @@
+//! `proxy logs`: shows what a server of a running proxy wrote to stderr.
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::status;
+use crate::cli::failure::CommandFailure;
+use crate::cli::logging::{full_time, short_time};
+use crate::cli::{output, setup};
+use crate::control::{Instance, instances};
+use crate::diagnostic::Diagnostic;
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// Name of the server
+    #[arg(value_name = "SERVER")]
+    server: String,
+    /// Process id, if several proxies are running
+    #[arg(long)]
+    pid: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
+    let mut running = instances(&setup::control_folder()).map_err(status::cannot_look)?;
+    if let Some(pid) = args.pid {
+        running.retain(|instance| instance.pid == pid);
+    }
+    if running.is_empty() {
+        return Err(CommandFailure::failed(status::not_running(args.pid)));
+    }
+    let asked = running.iter().map(|instance| Ok((instance.pid, ask(instance, &args.server)?)));
+    let answers = asked.collect::<Result<Vec<_>, CommandFailure>>()?;
+    let having: Vec<_> = answers.iter().filter(|(_, answer)| answer["lines"].is_array()).collect();
+    match having.as_slice() {
+        [(_, answer)] => {
+            print(answer, args.json);
+            Ok(())
+        }
+        [] => Err(refused(&answers)),
+        several => {
+            let pids: Vec<String> = several.iter().map(|(pid, _)| pid.to_string()).collect();
+            let problem = format!("several running proxies have a server `{}`: {}", args.server, pids.join(", "));
+            Err(CommandFailure::usage_with_hint(problem, "choose one with `--pid PID`"))
+        }
+    }
+}
+
+fn ask(instance: &Instance, server: &str) -> Result<Value, CommandFailure> {
+    instance.server_log(server).map_err(|error| {
+        let problem = format!("cannot get the lines of `{server}` from process {}: {error}", instance.pid);
+        CommandFailure::failed(Diagnostic::error(problem))
+    })
+}
+
+fn refused(answers: &[(u32, Value)]) -> CommandFailure {
+    let answer = answers.first().map(|(_, answer)| answer).unwrap_or(&Value::Null);
+    let problem =
+        Diagnostic::error(answer["error"].as_str().unwrap_or("the running proxy did not understand the request"));
+    let hint = answer["hint"].as_str().unwrap_or("it may be of another version: start it again");
+    CommandFailure::failed(problem.hint(hint))
+}
+
+fn print(answer: &Value, json: bool) {
+    if json {
+        return output::json(&answer["lines"]);
+    }
+    let lines = answer["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if lines.is_empty() {
+        return output::err("the server has written nothing to standard error");
+    }
+    for line in lines {
+        let time: Option<Timestamp> = line["time"].as_str().and_then(|time| time.parse().ok());
+        let time = time.map(|time| if output::is_terminal() { short_time(time) } else { full_time(time) });
+        let text = output::one_line(line["text"].as_str().unwrap_or_default()).into_owned();
+        output::out(&format!("{} {text}", time.unwrap_or_default()));
+    }
+}

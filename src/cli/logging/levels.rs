@@ -1,0 +1,109 @@
+//! Which entries are logged: by level, for the proxy, for scripts and for single servers.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use arc_swap::ArcSwap;
+use tracing::level_filters::LevelFilter;
+use tracing::{Level, Metadata};
+
+use super::{AUDIT, LOG, REQUEST, SCRIPT, SERVER, SERVER_STATE, STATUS};
+
+static CURRENT: LazyLock<ArcSwap<Levels>> = LazyLock::new(ArcSwap::default);
+
+/// The levels of a command unless its arguments say otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct DefaultLevels {
+    pub(in crate::cli) proxy: LevelFilter,
+    pub(in crate::cli) script: LevelFilter,
+}
+
+impl DefaultLevels {
+    pub(in crate::cli) const fn all(level: LevelFilter) -> Self {
+        DefaultLevels { proxy: level, script: level }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Levels {
+    proxy: LevelFilter,
+    script: LevelFilter,
+    /// Servers with levels of their own.
+    servers: HashMap<String, LevelFilter>,
+}
+
+impl Default for Levels {
+    fn default() -> Self {
+        Levels::of(DefaultLevels::all(LevelFilter::OFF))
+    }
+}
+
+impl Levels {
+    pub(super) fn of(levels: DefaultLevels) -> Self {
+        Levels { proxy: levels.proxy, script: levels.script, servers: HashMap::new() }
+    }
+
+    /// The highest level of an entry like this, whatever server it is about.
+    fn highest(&self, entry: &Metadata<'_>) -> LevelFilter {
+        match entry.target() {
+            AUDIT | STATUS => LevelFilter::TRACE,
+            // Noticed even if it is not logged: for `proxy logs`, and so that later warnings are news.
+            SERVER | SERVER_STATE => LevelFilter::TRACE,
+            SCRIPT => self.script,
+            // Below `warn`, other crates log whole messages, including secrets.
+            target if !is_own(target) => self.proxy.min(LevelFilter::WARN),
+            _ if self.proxy != LevelFilter::OFF && entry.fields().field("server").is_some() => {
+                self.servers.values().copied().fold(self.proxy, LevelFilter::max)
+            }
+            _ => self.proxy,
+        }
+    }
+
+    /// Whether an entry is logged that is about this server.
+    fn admits(&self, entry: &Metadata<'_>, server: Option<&str>) -> bool {
+        let own = server.and_then(|server| self.servers.get(server)).filter(|_| self.proxy != LevelFilter::OFF);
+        let level = match (entry.target(), own) {
+            (SERVER, own) => own.copied().unwrap_or(self.proxy),
+            (AUDIT | STATUS | SCRIPT, _) | (_, None) => return *entry.level() <= self.shared(entry),
+            (_, Some(own)) => *own,
+        };
+        *entry.level() <= level
+    }
+
+    /// The level of entries that are about no server, or about one without a level of its own.
+    fn shared(&self, entry: &Metadata<'_>) -> LevelFilter {
+        match entry.target() {
+            target if [AUDIT, STATUS, SCRIPT].contains(&target) || !is_own(target) => self.highest(entry),
+            _ => self.proxy,
+        }
+    }
+}
+
+fn is_own(target: &str) -> bool {
+    target.starts_with(env!("CARGO_CRATE_NAME")) || [REQUEST, LOG, SERVER_STATE, "message"].contains(&target)
+}
+
+pub(super) fn set(levels: Levels) {
+    CURRENT.store(levels.into());
+}
+
+pub(super) fn set_servers(servers: HashMap<String, LevelFilter>) {
+    let levels = Levels { servers, ..Levels::clone(&CURRENT.load()) };
+    CURRENT.store(levels.into());
+    tracing::callsite::rebuild_interest_cache();
+}
+
+/// Whether any entry like this is of interest.
+pub(super) fn is_possible(entry: &Metadata<'_>) -> bool {
+    *entry.level() <= CURRENT.load().highest(entry)
+}
+
+/// Whether an entry is logged that is about this server.
+pub(super) fn admits(entry: &Metadata<'_>, server: Option<&str>) -> bool {
+    CURRENT.load().admits(entry, server)
+}
+
+/// Whether whoever started the proxy wants everything that servers say.
+pub(super) fn wants_all_of_servers() -> bool {
+    Level::DEBUG <= CURRENT.load().proxy
+}

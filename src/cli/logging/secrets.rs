@@ -1,0 +1,104 @@
+//! Hides secrets in what is logged: the values that the config has for `env`, `headers`, tokens and the like, and members
+//! of messages whose names say that they are secret.
+
+use std::borrow::Cow;
+use std::sync::{LazyLock, OnceLock};
+
+use arc_swap::ArcSwap;
+use regex::{Captures, Regex};
+
+use crate::config::{Config, StoreAddress, TransportConfig};
+
+/// Values shorter than this are not hidden by their text: they are words that appear anywhere.
+const MIN_LENGTH: usize = 6;
+const HIDDEN: &str = "•••";
+
+/// A member of a JSON object whose name says that its value is secret. A progress token is not.
+const SECRET_MEMBER: &str = r#"(?i)(\\?"[^"\\]{0,64}(?:token|secret|password|passwd|api_?-?key|credential|cookie|authorization)[^"\\]{0,64}\\?"\s*:\s*\\?")((?:[^"\\]|\\[^"])+)"#;
+
+static KNOWN: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::default);
+
+/// Hides the secrets of this config from now on, and no others.
+pub(super) fn set(config: &Config) {
+    let mut known: Vec<String> = values(config).into_iter().filter(|value| value.len() >= MIN_LENGTH).collect();
+    // A secret within another is hidden after it.
+    known.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    known.dedup();
+    KNOWN.store(known.into());
+}
+
+fn values(config: &Config) -> Vec<String> {
+    let mut found = Vec::new();
+    for server in config.servers.values() {
+        match &server.transport {
+            TransportConfig::Stdio { env, .. } => {
+                let is_path = |value: &&str| value.starts_with(['/', '.', '~']);
+                found.extend(
+                    env.values().map(|value| value.reveal()).filter(|value| !is_path(value)).map(str::to_owned),
+                );
+            }
+            TransportConfig::Http { url, headers, .. } => {
+                // `Bearer TOKEN` is hidden as the token that it has.
+                let words = headers.values().flat_map(|value| value.reveal().split_whitespace());
+                found.extend(words.map(str::to_owned));
+                found.extend(of_url(url));
+            }
+        }
+    }
+    found.extend(config.tokens.iter().map(|token| token.token.reveal().to_owned()));
+    found.extend(config.serve.state_keys.iter().map(|key| key.reveal().to_owned()));
+    if let StoreAddress::Redis(url) = &config.store {
+        found.extend(of_url(url.reveal()));
+    }
+    found
+}
+
+/// The password and the values of the query of an address.
+fn of_url(url: &str) -> Vec<String> {
+    let Ok(url) = url::Url::parse(url) else { return Vec::new() };
+    let query = url.query_pairs().map(|(_, value)| value.into_owned());
+    query.chain(url.password().map(str::to_owned)).collect()
+}
+
+/// The text without secrets.
+pub(super) fn hidden(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    for secret in KNOWN.load().iter() {
+        if text.contains(secret.as_str()) {
+            text = text.replace(secret.as_str(), HIDDEN).into();
+        }
+    }
+    static MEMBER: OnceLock<Option<Regex>> = OnceLock::new();
+    match MEMBER.get_or_init(|| Regex::new(SECRET_MEMBER).ok()) {
+        Some(member) if text.contains('"') => {
+            let hide = |found: &Captures<'_>| {
+                let is_progress = found[1].contains("rogressToken");
+                format!("{}{}", &found[1], if is_progress { &found[2] } else { HIDDEN })
+            };
+            match member.replace_all(&text, hide) {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(hidden) => hidden.into(),
+            }
+        }
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_with_secret_names_are_hidden_also_in_json_within_text() {
+        for (text, shown) in [
+            (r#"{"password":"hunter2","a":"b"}"#, r#"{"password":"•••","a":"b"}"#),
+            (r#"{"apiKey": "x y", "API_KEY":"z"}"#, r#"{"apiKey": "•••", "API_KEY":"•••"}"#),
+            (r#"{"text":"{\"token\":\"abc\"}"}"#, r#"{"text":"{\"token\":\"•••\"}"}"#),
+            (r#"{"progressToken":"abc","tokens":3}"#, r#"{"progressToken":"abc","tokens":3}"#),
+            (r#"{"_meta":{"Authorization":"Bearer x"}}"#, r#"{"_meta":{"Authorization":"•••"}}"#),
+            ("a token: none", "a token: none"),
+        ] {
+            assert_eq!(hidden(text), shown);
+        }
+    }
+}

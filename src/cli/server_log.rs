@@ -1,0 +1,36 @@
+//! What a running proxy answers to `proxy logs`: the last lines that a server wrote to stderr.
+
+use serde_json::{Value, json};
+
+use super::logging::{full_time, lines_of};
+use crate::diagnostic::nearest;
+use crate::model::{BackendKind, BackendView};
+
+/// The lines of a server among these, oldest first, or why there are none.
+pub(super) fn of_server(name: &str, servers: &[std::sync::Arc<BackendView>]) -> Value {
+    let known: Vec<&str> = servers.iter().map(|server| server.name.as_ref()).collect();
+    let Some(server) = servers.iter().find(|server| server.name.as_ref() == name) else {
+        let hint = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        let all = || {
+            format!("its servers are {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+        };
+        let hint = hint.unwrap_or_else(|| if known.is_empty() { "it has no servers".to_owned() } else { all() });
+        return json!({"error": format!("there is no server `{name}`"), "hint": hint});
+    };
+    match server.kind {
+        BackendKind::Stdio => {
+            let lines = lines_of(name).into_iter();
+            let lines: Vec<Value> =
+                lines.map(|line| json!({"time": full_time(line.time), "text": line.text})).collect();
+            json!({"server": name, "lines": lines})
+        }
+        BackendKind::Extension => json!({
+            "error": format!("`{name}` is an extension, which has no standard error"),
+            "hint": "what it prints is in the log of the proxy",
+        }),
+        _ => json!({
+            "error": format!("`{name}` is not a process of the proxy: it is reached by its URL"),
+            "hint": "look at its log where it runs",
+        }),
+    }
+}

@@ -1,0 +1,47 @@
+//! Messages in the log, at the level `trace`. The log hides the secrets in them.
+
+use std::borrow::Cow;
+
+use tracing::Level;
+
+/// Characters of a message that are logged.
+const MAX_CHARACTERS: usize = 4 << 10;
+
+/// Who sent a message.
+#[derive(Clone, Copy, Debug)]
+pub enum Sender {
+    Proxy,
+    Other,
+}
+
+impl Sender {
+    fn verb(self) -> &'static str {
+        match self {
+            Sender::Proxy => "received",
+            Sender::Other => "sent",
+        }
+    }
+}
+
+/// Logs a message between the proxy and a server.
+pub fn trace_server(server: &str, sender: Sender, message: &[u8]) {
+    if tracing::enabled!(target: "message", Level::TRACE, server) {
+        tracing::trace!(target: "message", server, "{} {}", sender.verb(), shown(message));
+    }
+}
+
+/// Logs a message between the proxy and a client.
+pub fn trace_client(sender: Sender, message: &[u8]) {
+    if tracing::enabled!(target: "message", Level::TRACE) {
+        tracing::trace!(target: "message", "client {} {}", sender.verb(), shown(message));
+    }
+}
+
+fn shown(message: &[u8]) -> Cow<'_, str> {
+    // A character has at most four bytes.
+    let text = String::from_utf8_lossy(&message[..message.len().min(MAX_CHARACTERS * 4)]);
+    match text.char_indices().nth(MAX_CHARACTERS) {
+        None => text,
+        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], message.len()).into(),
+    }
+}
