@@ -10,7 +10,7 @@ use super::local_tools::LocalTools;
 use super::prepare::Prepared;
 use super::routes::Routes;
 use super::servers::{RunningServers, ServerChanges};
-use crate::backend::{Environment, idle_view};
+use crate::backend::{Environment, RunningProcess, idle_view};
 use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
@@ -71,6 +71,10 @@ impl Installation {
 
     pub(crate) fn restarts(&self, server: &str) -> Option<u64> {
         self.lock().servers.restarts(server)
+    }
+
+    pub(crate) fn processes(&self, server: &str) -> Vec<RunningProcess> {
+        self.lock().servers.processes(server)
     }
 
     /// Reads the local tools from disk again. Blocking.
