@@ -96,7 +96,7 @@ fn sounds_secret(key: &str) -> bool {
 }
 
 /// Keys whose values are shown even if the file could not be parsed, because no secret belongs there.
-const PUBLIC_KEYS: [&str; 14] = [
+const PUBLIC_KEYS: [&str; 19] = [
     "command",
     "args",
     "cwd",
@@ -111,6 +111,11 @@ const PUBLIC_KEYS: [&str; 14] = [
     "prefixFormat",
     "conflictResolution",
     "pinned",
+    "http",
+    "timeout",
+    "startTimeout",
+    "title",
+    "description",
 ];
 
 /// Masks a text that could not be parsed. Without a tree it is unknown what is secret, so only the leading keys and the
@@ -156,13 +161,18 @@ fn is_public(before: &str, line: &str) -> bool {
         none if none.is_empty() && line.trim_start().starts_with('-') => enclosing.get(1).map(|above| key_of(above)),
         own => Some(own),
     };
+    // `name: {command: x, args: [y]}`
+    let keys = line.split(':').rev().skip(1).map(|part| part.rsplit([' ', '{', ',']).next().unwrap_or_default());
+    let keys: Vec<&str> = keys.collect();
+    let inner = &keys[..keys.len().saturating_sub(1)];
+    let in_braces = line.contains('{') && !inner.is_empty() && inner.iter().all(|key| PUBLIC_KEYS.contains(key));
     let suggests_secret = |line: &&str| {
         line.contains(['@', '?', '=']) && line.contains("://")
             || line
                 .split(|character: char| !(character.is_alphanumeric() || "_-".contains(character)))
                 .any(sounds_secret)
     };
-    key.is_some_and(|key| PUBLIC_KEYS.contains(&key.as_str()))
+    (in_braces || key.is_some_and(|key| PUBLIC_KEYS.contains(&key.as_str())))
         && !enclosing.iter().chain(&announced).any(suggests_secret)
 }
 
@@ -250,10 +260,12 @@ mod tests {
 
     #[test]
     fn of_a_text_that_does_not_parse_the_values_of_public_keys_are_shown() {
-        let text = "mcpServers:\n  a:\n    command: @x/y\n    args:\n      - @b\n      - --token @s1\n      - @s3\n    env:\n      command: @s2\n";
+        let text = "mcpServers:\n  a:\n    command: @x/y\n    args:\n      - @b\n      - --token @s1\n      - @s3\n    env:\n      command: @s2\n  b: {command: npx, args: [@c]}\n  c: {command: x, env: {K: s4}}\n";
         for (wanted, expected) in [
             ("command: @x", "    command: @x/y"),
             ("@b", "      - @b"),
+            ("b: {command", "  b: {command: npx, args: [@c]}"),
+            ("c: {command", "  c: {*******: *, ***: {*: **}}"),
             ("@s1", "      - --***** @**"),
             ("@s3", "      - @**"),
             ("command: @s2", "      command: @**"),

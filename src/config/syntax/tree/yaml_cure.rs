@@ -15,6 +15,13 @@ pub(super) fn explained(text: &str, info: &str, span: Span) -> SyntaxError {
         return SyntaxError::new("invalid YAML: a tab in the indentation", line.indent_span())
             .hint("indent with spaces: YAML does not allow tabs there");
     }
+    // The parser names the value in front of the line with the tab.
+    if info.contains("found a tab")
+        && let Some(next) = line.below(text).filter(|next| next.indent().contains('\t'))
+    {
+        return SyntaxError::new("invalid YAML: a tab in the indentation", next.indent_span())
+            .hint("indent with spaces: YAML does not allow tabs there");
+    }
     if info.contains("unknown anchor") {
         return plain("`*` starts an alias in YAML: quote the value, as in `\"*.star\"`");
     }
@@ -32,8 +39,14 @@ pub(super) fn explained(text: &str, info: &str, span: Span) -> SyntaxError {
     if let Some(open) = Open::before(text, span.end) {
         return open.error(text, info, span);
     }
-    if info.contains("mapping values are not allowed") || info.contains("document start") {
+    if ["mapping values are not allowed", "document start", "simple key expect"].iter().any(|part| info.contains(part))
+    {
         return nested_value(text, info, span, &line);
+    }
+    if let Some(character @ (',' | ']' | '}')) = at.chars().next() {
+        return plain(&format!(
+            "nothing opens before this `{character}`: remove it, or quote the value that contains it"
+        ));
     }
     if info.contains("did not find expected key") || info.contains("invalid indentation") {
         return plain("the indentation of this line fits none of the lines above: keys of one map start in one column");
@@ -43,11 +56,6 @@ pub(super) fn explained(text: &str, info: &str, span: Span) -> SyntaxError {
     }
     if info.contains("block scalar") {
         return plain("`|` and `>` start a text of several lines: quote the value if it is none");
-    }
-    if let Some(character @ (',' | ']' | '}')) = at.chars().next() {
-        return plain(&format!(
-            "nothing opens before this `{character}`: remove it, or quote the value that contains it"
-        ));
     }
     SyntaxError::new(format!("invalid YAML: {info}"), span)
 }
@@ -157,6 +165,11 @@ impl<'a> Line<'a> {
         (self.start > 0).then(|| Line::at(text, self.start - 1))
     }
 
+    fn below(&self, text: &'a str) -> Option<Self> {
+        let end = self.start + self.text.len();
+        (end < text.len()).then(|| Line::at(text, end + 1))
+    }
+
     fn before(&self, offset: usize) -> &'a str {
         &self.text[..offset - self.start]
     }
@@ -215,6 +228,9 @@ mod tests {
             ("servers # mine\n\n  a:\n", "servers", "a key without `:`", "write a `:` behind the key"),
             ("a: b\n  c: d\n", ":", "mapping values", "the line above already has a value"),
             ("a:\n    b: c\n   d: e\n", "d", "did not find expected key", "fits none of the lines above"),
+            ("a:\n  b: c\n  d\n    e: f\n", "d", "a key without `:`", "write a `:` behind the key"),
+            ("a:\n  b: c\n\td: e\n", "\t", "a tab in the indentation", "indent with spaces"),
+            ("a:\n  b: c\n}\n", "}", "", "nothing opens before this `}`"),
             ("a: - b\n", "-", "block sequence", "on a line of its own"),
             ("a: |x\n", "|", "block scalar", "quote the value if it is none"),
             ("a: ] b\n", "]", "node content", "nothing opens before this `]`"),
