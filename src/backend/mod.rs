@@ -16,3 +16,4 @@ pub use call::{
 pub use connection::{Audience, Cache, Environment, SoleClient, StartPolicy, StartSlots};
 pub use handle::{Handle, StopOnDrop, forbidden_input_request, start, wants_more};
 pub use supervision::{ROOTS_CHANGED, idle_view};
+pub use transport::RunningProcess;

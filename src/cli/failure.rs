@@ -65,7 +65,7 @@ impl From<&BuildError> for CommandFailure {
     fn from(error: &BuildError) -> Self {
         match error {
             BuildError::Script(diagnostic) => CommandFailure::failed(Diagnostic::clone(diagnostic)),
-            BuildError::Unread(diagnostic) => CommandFailure::config(vec![Diagnostic::clone(diagnostic)]),
+            BuildError::Unread { .. } => CommandFailure::config(error.diagnostics().cloned().collect()),
         }
     }
 }

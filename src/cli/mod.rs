@@ -1,6 +1,6 @@
 //! The command line. This is the only module that prints.
 
-mod ago;
+mod age;
 mod commands;
 mod failure;
 mod help;

@@ -1,13 +1,13 @@
 //! Commands that ask once: from the last known lists where these are enough, with the servers that a call needs.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use clap::Args;
 
+use super::age::ago;
 use super::failure::CommandFailure;
 use super::setup::{self, LoadedConfig, SourceArgs};
-use super::{ago, output, spinner, terminal};
+use super::{output, spinner, terminal};
 use crate::backend::StartPolicy;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
@@ -129,8 +129,7 @@ async fn surface(gateway: &Arc<Gateway>, query: &Query<'_>) -> Result<Arc<Surfac
 
 /// A warning for each name of `--tools` that no published tool has.
 fn missing_tools(config: &Config, surface: &Surface) -> Vec<Diagnostic> {
-    let is_missing =
-        |pattern: &&glob::Pattern| !surface.tools().any(|entry| pattern.matches(entry.definition.key()));
+    let is_missing = |pattern: &&glob::Pattern| !surface.tools().any(|entry| pattern.matches(entry.definition.key()));
     let missing = config.only_tools.iter().filter(is_missing);
     missing.map(|pattern| Diagnostic::warning(format!("`--tools`: no tool `{pattern}` is published"))).collect()
 }
@@ -172,7 +171,7 @@ pub(super) fn lists_from(gateway: &Gateway) -> Option<String> {
     let resting: Vec<_> = snapshot.backends.iter().filter(|backend| rests(backend)).collect();
     let oldest = resting.iter().map(|backend| backend.last_known.as_ref().and_then(|known| known.seen)).min()?;
     Some(match oldest {
-        Some(seen) => format!("from the lists of {}; --live starts the servers", ago::text(seen, SystemTime::now())),
+        Some(seen) => format!("from the lists of {}; --live starts the servers", ago(seen)),
         None => "from the last known lists; --live starts the servers".to_owned(),
     })
 }

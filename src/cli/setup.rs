@@ -17,7 +17,7 @@ use crate::gateway::{Gateway, GatewayOptions};
 const HEADING: &str = "Servers and script";
 
 /// Options that select the servers and the session script.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct SourceArgs {
     /// Config file [default: ./proxy.yaml, ./proxy.json, then ~/.config/proxy]
     #[arg(long, value_name = "FILE", help_heading = HEADING)]

@@ -187,14 +187,21 @@ mod tests {
     fn a_key_written_twice_is_an_error() {
         assert_eq!(
             errors("serve: {path: /a, path: /b}\nserve: {}\n"),
-            ["1:19 duplicate key `serve.path` (remove one of them)", "2:1 duplicate key `serve` (remove one of them)"]
+            [
+                "1:19 duplicate key `serve.path` (remove one of them; the first is in line 1)",
+                "2:1 duplicate key `serve` (remove one of them; the first is in line 1)",
+            ]
         );
     }
 
     #[test]
     fn a_syntax_error_shows_the_line() {
         let found = errors("serve:\n  path: a: b\n");
-        assert_eq!(found, ["2:10 invalid YAML: mapping values are not allowed in this context"]);
+        assert_eq!(
+            found,
+            ["2:10 invalid YAML: mapping values are not allowed in this context (a value that contains `: ` must be \
+              quoted: `key: \"a: b\"`)"]
+        );
     }
 
     #[test]

@@ -20,7 +20,9 @@ use crate::diagnostic::{Diagnostic, Location};
 
 pub use find::find;
 pub use load::{env_files_of, load, load_text};
-pub use sections::aggregation::{Aggregation, ConflictResolution, NamedWorkload, Visibility, WorkloadItems};
+pub use sections::aggregation::{
+    Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
+};
 pub use sections::code_mode::CodeMode;
 pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};

@@ -34,3 +34,12 @@ impl GatewayOptions {
         Arc::new(HostIo::new(self.variables.clone(), Some(self.executable.clone())))
     }
 }
+
+/// Where clients reach the proxy.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// `stdio` or `http`.
+    pub transport: &'static str,
+    /// The URL, if there is one.
+    pub address: Option<String>,
+}

@@ -35,9 +35,9 @@ pub struct ScriptSource {
 pub enum BuildError {
     #[error("{0}")]
     Script(Box<Diagnostic>),
-    /// The config sets a section that the script never reads, so the setting has no effect.
-    #[error("{0}")]
-    Unread(Box<Diagnostic>),
+    /// The config sets sections that the script never reads, so the settings have no effect.
+    #[error("{first}")]
+    Unread { first: Box<Diagnostic>, others: Vec<Diagnostic> },
 }
 
 impl From<Diagnostic> for BuildError {
@@ -47,15 +47,25 @@ impl From<Diagnostic> for BuildError {
 }
 
 impl BuildError {
+    /// The first error.
     pub fn diagnostic(&self) -> &Diagnostic {
         match self {
-            BuildError::Script(diagnostic) | BuildError::Unread(diagnostic) => diagnostic,
+            BuildError::Script(diagnostic) | BuildError::Unread { first: diagnostic, .. } => diagnostic,
         }
+    }
+
+    /// All errors.
+    pub fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        let others = match self {
+            BuildError::Script(_) => &[][..],
+            BuildError::Unread { others, .. } => others,
+        };
+        std::iter::once(self.diagnostic()).chain(others)
     }
 
     fn diagnostic_mut(&mut self) -> &mut Diagnostic {
         match self {
-            BuildError::Script(diagnostic) | BuildError::Unread(diagnostic) => diagnostic,
+            BuildError::Script(diagnostic) | BuildError::Unread { first: diagnostic, .. } => diagnostic,
         }
     }
 }
@@ -133,15 +143,15 @@ impl ScriptSource {
         .map_err(|failed| NoSurface { error: BuildError::Script(failed.diagnostic), personal: failed.personal })?;
         let mut plan = plan;
         self.keep_only_tools(&mut plan);
-        match self.unread_section(&plan) {
-            Some(mut unread) if self.lenient => {
-                unread.severity = Severity::Warning;
-                plan.warnings.push(unread);
-            }
-            Some(unread) => {
-                return Err(NoSurface { error: BuildError::Unread(Box::new(unread)), personal: plan.personal });
-            }
-            None => {}
+        let mut unread: Vec<Diagnostic> = self.unread_sections(&plan).collect();
+        if self.lenient {
+            unread.iter_mut().for_each(|section| section.severity = Severity::Warning);
+            plan.warnings.append(&mut unread);
+        }
+        let mut unread = unread.into_iter();
+        if let Some(first) = unread.next() {
+            let error = BuildError::Unread { first: Box::new(first), others: unread.collect() };
+            return Err(NoSurface { error, personal: plan.personal });
         }
         for line in &plan.log {
             line.level.record(&line.message, &line.fields);
@@ -168,16 +178,17 @@ impl ScriptSource {
         }
     }
 
-    /// The error for a section that the config sets and the script does not read.
-    fn unread_section(&self, plan: &Plan) -> Option<Diagnostic> {
-        let unread = self.sections_set.iter().find(|(name, _)| !plan.sections_read.contains(name));
-        let (section, location) = unread?;
+    /// An error for each section that the config sets and the script does not read.
+    fn unread_sections(&self, plan: &Plan) -> impl Iterator<Item = Diagnostic> {
+        let unread = self.sections_set.iter().filter(|(name, _)| !plan.sections_read.contains(name));
         let script = &self.source.name;
-        let diagnostic = Diagnostic::error(format!(
-            "`{section}` is set, but the session script `{script}` never reads it"
-        ))
-        .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or remove it from the config"));
-        Some(diagnostic.at(location.clone()))
+        unread.map(move |(section, location)| {
+            Diagnostic::error(format!("`{section}` is set, but the session script `{script}` never reads it"))
+                .hint(format!(
+                    "read it with `config()[\"{section}\"]` at the top of the script, or remove it from the config"
+                ))
+                .at(location.clone())
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 mod asking;
 mod call;
 mod check;
+mod completions;
 mod environment;
 mod exec;
 mod foreign_text;

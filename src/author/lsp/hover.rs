@@ -47,7 +47,7 @@ fn about_name(name: &str, document: &ScriptDocument) -> Option<String> {
 }
 
 /// The docstring of a function.
-fn docstring<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn docstring<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let end = syntax::definition(text, name)?.end;
     let body = text[end..].split_once(":\n")?.1.trim_start();
     let rest = body.strip_prefix("\"\"\"")?;

@@ -15,7 +15,7 @@ use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
 use super::start_slots::StartSlot;
 use crate::backend::call::Peer;
 use crate::backend::transport::{
-    HttpTransport, LastWords, Signals, SseTransport, StdioTransport, Transport, TransportError,
+    HttpTransport, LastWords, ServerProcesses, Signals, SseTransport, StdioTransport, Transport, TransportError,
 };
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{Abilities, Secret};
@@ -29,6 +29,7 @@ pub(crate) struct Connector {
     pub(crate) server: ServerConfig,
     environment: Environment,
     pub(crate) last_words: LastWords,
+    pub(crate) processes: ServerProcesses,
     /// Whether the server was found to speak HTTP+SSE.
     uses_sse: AtomicBool,
     era_flapping: Mutex<EraFlapping>,
@@ -83,6 +84,7 @@ impl Connector {
             server: server.clone(),
             environment: environment.clone(),
             last_words: LastWords::default(),
+            processes: ServerProcesses::default(),
             uses_sse: AtomicBool::new(false),
             era_flapping: Mutex::default(),
         }
@@ -185,14 +187,17 @@ impl Connector {
         let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
         self.last_words.forget();
-        StdioTransport::start(
+        let started = StdioTransport::start(
             &self.name,
             &launch,
             self.max_message_bytes(),
             Arc::clone(signals),
             self.last_words.clone(),
         )
-        .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
+        .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))?;
+        let (process, stopped) = started.process();
+        self.processes.note(process, stopped);
+        Ok(started)
     }
 
     fn max_message_bytes(&self) -> usize {

@@ -10,6 +10,7 @@ use crate::backend::call::{
 };
 use crate::backend::connection::Environment;
 use crate::backend::supervision::{SupervisedServer, supervise};
+use crate::backend::transport::RunningProcess;
 use crate::config::ServerConfig;
 use crate::json::Raw;
 use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
@@ -37,6 +38,11 @@ impl Handle {
     /// How often the server was reconnected after its connection had been lost.
     pub fn restarts(&self) -> u64 {
         self.0.state.borrow().connections.saturating_sub(1)
+    }
+
+    /// The processes of the server that are running: one, and one for each client that needs its own.
+    pub fn processes(&self) -> Vec<RunningProcess> {
+        self.0.processes()
     }
 
     /// Whether the server has stopped completely.

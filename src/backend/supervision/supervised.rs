@@ -15,7 +15,7 @@ use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, Si
 use super::side_key::SideKey;
 use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
 use crate::backend::connection::{CallLimits, Connection, Connector, Environment, StartPolicy};
-use crate::backend::transport::{ServerSubscriptions, Signals};
+use crate::backend::transport::{RunningProcess, ServerSubscriptions, Signals};
 use crate::config::ServerConfig;
 use crate::model::{Abilities, BackendView, ClientProfile, Era, ItemKind, Owner, Status};
 
@@ -119,6 +119,11 @@ impl SupervisedServer {
             self.reconnect_now.notified().await;
             self.resting.store(false, Ordering::Relaxed);
         }
+    }
+
+    /// The processes of the server that are running.
+    pub(crate) fn processes(&self) -> Vec<RunningProcess> {
+        self.connector.processes.running()
     }
 
     /// The total timeout of a call with this timeout of its own.

@@ -32,6 +32,7 @@ const MAX_LOGGED_LINE: usize = 4 << 10;
 
 #[derive(Debug)]
 pub(crate) struct StdioTransport {
+    process_id: Option<u32>,
     pending: Arc<PendingRequests>,
     writer: LineSender,
     next_id: AtomicU64,
@@ -48,6 +49,7 @@ impl StdioTransport {
         last_words: LastWords,
     ) -> io::Result<Self> {
         let (child, stdin, stdout, stderr) = Child::start(launch)?;
+        let process_id = child.id();
         let (writer, queue) = mpsc::channel(WRITE_QUEUE);
         let pending = PendingRequests::new(server, signals);
         let write = tokio::spawn(line_writer(stdin, queue));
@@ -61,11 +63,16 @@ impl StdioTransport {
             process.run(&supervised, stopping).await;
             drop(stopped_guard);
         });
-        Ok(StdioTransport { pending, writer, next_id: AtomicU64::new(1), stop, stopped })
+        Ok(StdioTransport { process_id, pending, writer, next_id: AtomicU64::new(1), stop, stopped })
     }
 
     pub(crate) fn pending(&self) -> &PendingRequests {
         &self.pending
+    }
+
+    /// The id of the process, and what is cancelled when it has ended.
+    pub(crate) fn process(&self) -> (Option<u32>, CancellationToken) {
+        (self.process_id, self.stopped.clone())
     }
 
     pub(crate) fn next_id(&self) -> u64 {

@@ -16,7 +16,7 @@ use crate::cli::{logging, output, server_log, table};
 use crate::config::Config;
 use crate::control::Control;
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, GatewayOptions, Reread};
+use crate::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
 use crate::model::{BackendKind, ItemKind, Status};
 use crate::process::descriptors;
 use crate::server::{HttpFront, Identity, Server, serve_stdio};
@@ -78,6 +78,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     let key_error =
         |error: getrandom::Error| CommandFailure::failed(Diagnostic::error(format!("cannot generate keys: {error}")));
     let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(key_error)?;
+    gateway.set_endpoint(endpoint(&config, listener.as_ref())?);
     let _control = control(&gateway, &server);
     let stdio = listener.is_none();
     let front = async {
@@ -103,6 +104,17 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     }
     gateway.stop().await;
     outcome
+}
+
+/// Where clients reach the proxy.
+fn endpoint(config: &Config, listener: Option<&Listener>) -> Result<Endpoint, CommandFailure> {
+    Ok(match listener {
+        Some(listener) => Endpoint {
+            transport: "http",
+            address: Some(format!("http://{}{}", listener.address()?, config.serve.path)),
+        },
+        None => Endpoint { transport: "stdio", address: None },
+    })
 }
 
 /// Opens the socket for `proxy status` and `proxy logs`. The proxy works without it.

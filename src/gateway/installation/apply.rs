@@ -10,7 +10,7 @@ use super::local_tools::LocalTools;
 use super::prepare::Prepared;
 use super::routes::Routes;
 use super::servers::{RunningServers, ServerChanges};
-use crate::backend::{Environment, idle_view};
+use crate::backend::{Environment, RunningProcess, idle_view};
 use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
@@ -76,6 +76,10 @@ impl Installation {
     /// Starts a server that rests.
     pub(crate) fn wake(&self, server: &str) {
         self.lock().servers.wake(server);
+    }
+
+    pub(crate) fn processes(&self, server: &str) -> Vec<RunningProcess> {
+        self.lock().servers.processes(server)
     }
 
     /// Reads the local tools from disk again. Blocking.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::backend::{self, Backend, Environment, StopOnDrop};
+use crate::backend::{self, Backend, Environment, RunningProcess, StopOnDrop};
 use crate::config::{Config, ServerConfig, TransportConfig};
 use crate::gateway::backend_set::BackendSet;
 use crate::process::watchdog;
@@ -81,6 +81,11 @@ impl RunningServers {
         if let Some(running) = self.0.get(name) {
             running.backend.handle().wake();
         }
+    }
+
+    /// The running processes of a server; none for an extension or a server behind a URL.
+    pub(crate) fn processes(&self, name: &str) -> Vec<RunningProcess> {
+        self.0.get(name).map(|running| running.backend.handle().processes()).unwrap_or_default()
     }
 
     pub(crate) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {

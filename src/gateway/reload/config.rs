@@ -44,8 +44,8 @@ impl Reloader {
         });
         match read.await {
             Some(Ok((config, prepared))) => match self.objection(&config, &prepared).await {
-                Some(problem) => self.reject(vec![problem]),
-                None => self.install(config, prepared),
+                problems if problems.is_empty() => self.install(config, prepared),
+                problems => self.reject(problems),
             },
             Some(Err(problems)) => self.reject(problems),
             None => {}
@@ -54,21 +54,21 @@ impl Reloader {
 
     /// Why the new config must not replace the old one: it would disable authentication, or the script fails on its
     /// catalog, as far as that is known before its new servers have started.
-    async fn objection(&self, config: &Config, prepared: &Prepared) -> Option<Diagnostic> {
+    async fn objection(&self, config: &Config, prepared: &Prepared) -> Vec<Diagnostic> {
         if !self.config.tokens.is_empty() && config.tokens.is_empty() {
-            return Some(
+            return vec![
                 Diagnostic::error("`auth.tokens` is empty now, which would disable authentication over HTTP")
                     .hint("keep at least one token, or restart the proxy to serve without authentication"),
-            );
+            ];
         }
         let now = self.gateway.snapshot();
         let preview = Arc::new(self.gateway.installed.preview(config, prepared, &now));
         if !preview.is_settled() {
-            return None;
+            return Vec::new();
         }
         let script_source = Arc::clone(&prepared.script_source);
-        let built = run_blocking(move || script_source.build(&preview).map(drop)).await?;
-        built.err().map(|error| error.diagnostic().clone())
+        let built = run_blocking(move || script_source.build(&preview).map(drop)).await;
+        built.and_then(Result::err).map(|error| error.diagnostics().cloned().collect()).unwrap_or_default()
     }
 
     fn reject(&self, problems: Vec<Diagnostic>) {

@@ -1,14 +1,14 @@
 //! `proxy list-servers`: shows the last known state of each server, or starts them all and shows how each is.
 
 use std::path::Path;
-use std::time::SystemTime;
 
 use clap::Args;
 
+use crate::cli::age::ago;
 use crate::cli::failure::CommandFailure;
 use crate::cli::query::{self, QueryArgs};
 use crate::cli::setup::SourceArgs;
-use crate::cli::{ago, output, table};
+use crate::cli::{output, table};
 use crate::model::{BackendView, Status, error_line};
 
 #[derive(Debug, Args)]
@@ -44,13 +44,13 @@ pub(in crate::cli::commands) fn run(args: &ListServersArgs) -> Result<(), Comman
 
 fn row(backend: &BackendView) -> Vec<String> {
     let lists = &backend.lists;
-    let (known, now) = (backend.last_known.as_deref(), SystemTime::now());
+    let known = backend.last_known.as_deref();
     let status = match known.and_then(|known| known.seen).filter(|_| backend.status == Status::Cached) {
-        Some(seen) => format!("cached ({})", ago::text(seen, now)),
+        Some(seen) => format!("cached ({})", ago(seen)),
         None => backend.status.as_str().to_owned(),
     };
     let error = match known.and_then(|known| known.failure.as_ref()) {
-        Some(failure) => format!("{}: {}", ago::text(failure.at, now), error_line(&failure.error)),
+        Some(failure) => format!("{}: {}", ago(failure.at), error_line(&failure.error)),
         None => error_line(&backend.error),
     };
     vec![

@@ -83,6 +83,11 @@ impl<'a> ValueReader<'a> {
             Value::Map(entries) => Some(entries),
             // An empty file, or one with comments only.
             Value::Null if self.path.is_empty() => Some(&[]),
+            Value::String(text) if lacks_space(text) => {
+                let problem = self.problem("expected a map of keys and values, found a text");
+                self.report(problem.hint("write a space behind the `:` of a key: `key: value`"));
+                None
+            }
             _ => self.expected("a map of keys and values"),
         }
     }
@@ -152,4 +157,12 @@ impl<'a> ValueReader<'a> {
             _ => false,
         }
     }
+}
+
+/// Whether a text looks like a key and its value without the space between them: `command:npx`.
+fn lacks_space(text: &str) -> bool {
+    let Some((key, value)) = text.split_once(':') else { return false };
+    let is_key =
+        !key.is_empty() && key.chars().all(|character| character.is_alphanumeric() || "_-".contains(character));
+    is_key && !value.is_empty() && !value.starts_with([' ', '/'])
 }
