@@ -59,6 +59,8 @@ pub struct Config {
     pub set_sections: Vec<SetSection>,
     /// Whether the command line replaced the script of the file.
     pub script_for_once: bool,
+    /// The digest of the file's text. `None` if there is no file, or if the command line adds to it.
+    pub digest: Option<String>,
 }
 
 /// A file, folder or glob of local tools.
@@ -98,11 +100,13 @@ impl Config {
             tokens: Vec::new(),
             set_sections: Vec::new(),
             script_for_once: false,
+            digest: None,
         }
     }
 
     /// Adds a server named on the command line.
     pub fn add_server(&mut self, name: String, server: ServerConfig) -> Result<(), Diagnostic> {
+        self.digest = None;
         match self.servers.entry(name) {
             Entry::Vacant(vacant) => {
                 vacant.insert(server);
@@ -122,6 +126,7 @@ impl Config {
         }
         self.session = SessionScript::File(path.to_owned());
         self.script_for_once = true;
+        self.digest = None;
         Ok(())
     }
 
@@ -132,6 +137,7 @@ impl Config {
 
     /// Adds local tools named on the command line, relative to the current folder.
     pub fn add_extension(&mut self, written: &str, current_folder: &Path) {
+        self.digest = None;
         self.extensions.push(ExtensionPath {
             written: written.to_owned(),
             path: current_folder.join(written),

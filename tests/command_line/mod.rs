@@ -12,6 +12,7 @@ mod last_known;
 mod listing;
 mod log;
 mod reading;
+mod running;
 mod secrets;
 mod serve;
 mod types;

@@ -8,16 +8,17 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::ControlApi;
 use crate::author::check::unpublished;
 use crate::author::published::PublishedFile;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{output, table};
 use crate::config::Config;
-use crate::control::Control;
+use crate::control::ControlSocket;
 use crate::diagnostic::Diagnostic;
 use crate::gateway::{Gateway, GatewayOptions, Reread};
-use crate::model::{ItemKind, Status};
+use crate::model::{ItemKind, Principal, Status};
 use crate::process::descriptors;
 use crate::server::{HttpFront, Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
@@ -73,7 +74,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     let key_error =
         |error: getrandom::Error| CommandFailure::failed(Diagnostic::error(format!("cannot generate keys: {error}")));
     let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(key_error)?;
-    let _control = control(&gateway, &server);
+    let _control = control(&gateway, &server, &config, Identity::local_user(&options.variables));
     let stdio = listener.is_none();
     let front = async {
         match listener {
@@ -100,20 +101,19 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     outcome
 }
 
-/// Opens the socket for `proxy status`. The proxy works without it.
-fn control(gateway: &Arc<Gateway>, server: &Server) -> Option<Control> {
-    let (gateway, server) = (Arc::clone(gateway), server.clone());
-    let answer = Arc::new(move || {
-        let mut status = gateway.status();
-        status["clients"] = server.clients().into();
-        status
-    });
-    let opened = Control::listen(&setup::control_folder(), answer);
-    opened
-        .inspect_err(
-            |error| tracing::warn!(%error, "cannot open the control socket: `proxy status` will not see this instance"),
-        )
-        .ok()
+/// Opens the control socket. The proxy works without it.
+fn control(gateway: &Arc<Gateway>, server: &Server, config: &Config, local: Principal) -> Option<ControlSocket> {
+    match ControlSocket::listen(&setup::control_folder()) {
+        Ok((socket, listener)) => {
+            let api = ControlApi::new(gateway, server, config, local);
+            tokio::spawn(api.serve(listener, usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX)));
+            Some(socket)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot open the control socket: other commands will not see this instance");
+            None
+        }
+    }
 }
 
 /// Reports an error of the first script run, even if the client disconnected before it could see the error.
