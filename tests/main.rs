@@ -14,6 +14,7 @@ mod command_line;
 mod compare;
 mod connection_reuse;
 mod connection_shares;
+mod control_socket;
 mod docs;
 mod envelope;
 mod extensions;

@@ -172,12 +172,6 @@ pub(super) fn runtime() -> Result<Runtime, CommandFailure> {
         .build()?)
 }
 
-/// Prints a warning for each server and extension that is not available.
-pub(super) fn report_missing(gateway: &Gateway) {
-    report_servers(gateway);
-    output::diagnostics(&gateway.extension_problems());
-}
-
 /// Prints a warning for each server that is not available.
 pub(super) fn report_servers(gateway: &Gateway) {
     for backend in &gateway.snapshot().backends {

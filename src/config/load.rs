@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
 
 use crate::diagnostic::Diagnostic;
 
@@ -38,6 +39,7 @@ pub fn load_text(
     let context = ReadContext::new(&document, environment);
     let mut config = Config::default_for(&folder_of(path));
     config.path = Some(path.to_owned());
+    config.digest = Some(crate::json::hex(&Sha256::digest(text.as_bytes())));
     read_sections(&context.root(), &mut config);
     let (errors, warnings): (Vec<_>, Vec<_>) = context.finish().into_iter().partition(Diagnostic::is_error);
     if errors.is_empty() { Ok((config, warnings)) } else { Err(errors) }

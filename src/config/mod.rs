@@ -63,6 +63,8 @@ pub struct Config {
     pub script_for_once: bool,
     /// The only tools to publish, if the command line names any.
     pub only_tools: Vec<glob::Pattern>,
+    /// The digest of the file's text. `None` if there is no file, or if the command line adds to it.
+    pub digest: Option<String>,
 }
 
 /// A file, folder or glob of local tools.
@@ -103,11 +105,13 @@ impl Config {
             set_sections: Vec::new(),
             script_for_once: false,
             only_tools: Vec::new(),
+            digest: None,
         }
     }
 
     /// Adds a server named on the command line.
     pub fn add_server(&mut self, name: String, server: ServerConfig) -> Result<(), Diagnostic> {
+        self.digest = None;
         match self.servers.entry(name) {
             Entry::Vacant(vacant) => {
                 vacant.insert(server);
@@ -127,6 +131,7 @@ impl Config {
         }
         self.session = SessionScript::File(path.to_owned());
         self.script_for_once = true;
+        self.digest = None;
         Ok(())
     }
 
@@ -139,6 +144,7 @@ impl Config {
                 return Err(problem.hint("write `--tools search,\"get_*\"`"));
             };
             self.only_tools.push(pattern);
+            self.digest = None;
         }
         Ok(())
     }
@@ -150,6 +156,7 @@ impl Config {
 
     /// Adds local tools named on the command line, relative to the current folder.
     pub fn add_extension(&mut self, written: &str, current_folder: &Path) {
+        self.digest = None;
         self.extensions.push(ExtensionPath {
             written: written.to_owned(),
             path: current_folder.join(written),

@@ -39,6 +39,7 @@ impl Gateway {
             "folder": self.folder.display().to_string(),
             "transport": self.endpoint.get().map(|endpoint| endpoint.transport),
             "address": self.endpoint.get().and_then(|endpoint| endpoint.address.clone()),
+            "source": self.source(),
             "script": script,
             "published": {
                 "tools": tools, "resources": resources, "resourceTemplates": templates, "prompts": prompts,
@@ -59,6 +60,20 @@ impl Gateway {
                 "seccomp": jail.seccomp, "landlock": jail.landlock, "missing": jail.missing(),
             })),
         })
+    }
+
+    /// What is in use: the config file and the digests of its text and of the session script. Null if it is more than a
+    /// file: the command line may add to it.
+    fn source(&self) -> Value {
+        let path = self.config_path.as_ref().and_then(|path| std::fs::canonicalize(path).ok());
+        let edition = self.installed.editions.borrow();
+        let script = edition.script_source.as_ref().map(|script| script.digest());
+        match (path, self.installed.config_digest(), script) {
+            (Some(path), Some(digest), Some(script)) => {
+                json!({"path": path.display().to_string(), "digest": digest, "script": script})
+            }
+            _ => Value::Null,
+        }
     }
 
     /// The errors of the local tools as they are on disk.

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use crate::builtins::{Plan, Settings, run_session_script};
 use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::memory;
@@ -78,6 +80,11 @@ struct NoSurface {
 }
 
 impl ScriptSource {
+    /// The digest of the text of the script, without the files that it loads.
+    pub fn digest(&self) -> String {
+        crate::json::hex(&Sha256::digest(self.source.text.as_bytes()))
+    }
+
     /// Runs the script for the first of its users for whom it works. Blocks: do not call it on an async thread.
     ///
     /// # Errors

@@ -11,12 +11,12 @@ use crate::support::temp_dir::TempDir;
 use crate::support::terminal::typed;
 
 /// Servers that leave a line in a file whenever they are started.
-struct Counted {
+pub(super) struct Counted {
     directory: TempDir,
 }
 
 impl Counted {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Counted { directory: TempDir::new() }
     }
 
@@ -39,7 +39,7 @@ impl Counted {
     }
 
     /// The names of the servers that were started since the last look.
-    fn started(&self) -> Vec<String> {
+    pub(super) fn started(&self) -> Vec<String> {
         let file = self.directory.path().join("starts");
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         let _ = std::fs::remove_file(file);
@@ -48,7 +48,7 @@ impl Counted {
         names
     }
 
-    fn two(&self) -> Proxy {
+    pub(super) fn two(&self) -> Proxy {
         Proxy::new(&Config::new().server("one", &self.server("one", "echo")).server("two", &self.server("two", "read")))
     }
 }

@@ -15,6 +15,7 @@ mod listing;
 mod log;
 mod log_lines;
 mod reading;
+mod running;
 mod secrets;
 mod serve;
 mod types;

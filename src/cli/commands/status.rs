@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cli::age::age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
-use crate::cli::{output, table};
+use crate::cli::{output, query, table};
 use crate::control::{Instance, instances};
 use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
@@ -65,8 +65,11 @@ pub(super) fn not_running(pid: Option<u32>) -> Diagnostic {
 }
 
 fn ask(instance: &Instance) -> Result<Value, CommandFailure> {
-    instance.status().map_err(|error| {
-        CommandFailure::failed(Diagnostic::error(format!("cannot get the status of process {}: {error}", instance.pid)))
+    query::status(instance).map_err(|failure| {
+        let (_, reasons) = failure.into_parts();
+        let reason: Vec<String> = reasons.into_iter().map(|reason| reason.message).collect();
+        let message = format!("cannot get the status of process {}: {}", instance.pid, reason.join("; "));
+        CommandFailure::failed(Diagnostic::error(message))
     })
 }
 

@@ -40,6 +40,8 @@ struct Applied {
     local: Arc<LocalTools>,
     /// `None` before the first config.
     store: Option<StoreAddress>,
+    /// The digest of the config file.
+    digest: Option<String>,
 }
 
 impl Installation {
@@ -71,6 +73,11 @@ impl Installation {
 
     pub(crate) fn restarts(&self, server: &str) -> Option<u64> {
         self.lock().servers.restarts(server)
+    }
+
+    /// The digest of the config file in use; `None` if the command line adds to it.
+    pub(crate) fn config_digest(&self) -> Option<String> {
+        self.lock().digest.clone()
     }
 
     /// Starts a server that rests.
@@ -113,6 +120,7 @@ impl Installation {
         let changes = applied.servers.apply(config, &self.environment, &self.backend_set);
         let backends_changed = changes.is_any() || !prepared.local.is_same_as(&applied.local);
         applied.local = prepared.local;
+        applied.digest.clone_from(&config.digest);
         self.routes.store(prepared.routes);
         self.tokens.send_if_modified(|tokens| {
             let changed = *tokens != config.tokens;

@@ -1,0 +1,92 @@
+//! The control API on the socket of a running proxy, without a client of ours.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+use crate::support::config::Config;
+use crate::support::programs::fake_backend;
+use crate::support::proxy::{Proxy, StdioProxy};
+
+async fn serving() -> StdioProxy {
+    let config = Config::new()
+        .server("fake", &fake_backend(["--only", "echo,progress,ask"]))
+        .section("serve: {maxBodyBytes: 2000}");
+    let mut proxy = Proxy::new(&config).stdio();
+    proxy.client.initialize("2025-11-25").await.result();
+    proxy.tools().await;
+    proxy
+}
+
+async fn connect(proxy: &StdioProxy) -> UnixStream {
+    let socket = format!("runtime/starlark-mcp-proxy/{}.sock", proxy.client.program.id());
+    UnixStream::connect(proxy.world.directory.path().join(socket)).await.expect("it listens")
+}
+
+/// The status and the body of the answer to a request.
+async fn ask(proxy: &StdioProxy, head: &str, body: &str) -> (u16, String) {
+    let mut stream = connect(proxy).await;
+    let request =
+        format!("{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it is text");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn it_shows_the_status_and_the_surface() {
+    let proxy = serving().await;
+    let (status, body) = ask(&proxy, "GET /status", "").await;
+    let told: Value = serde_json::from_str(&body).expect("JSON");
+    assert_eq!((status, &told["pid"]), (200, &json!(proxy.client.program.id())));
+    let (status, body) = ask(&proxy, "GET /surface?user=ann", "").await;
+    let surface: Value = serde_json::from_str(&body).expect("JSON");
+    assert_eq!((status, &surface["servers"][0]["status"]), (200, &json!("ready")));
+    let first = &surface["published"][0];
+    assert_eq!((&first["kind"], &first["server"]), (&json!("tool"), &json!("fake")));
+    assert_eq!(first["definition"]["name"], "echo");
+    assert_eq!(surface["offered"].as_array().map(Vec::len), Some(3));
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_with_a_reason() {
+    let proxy = serving().await;
+    let large = "x".repeat(3000);
+    for (head, body, expected, reason) in [
+        ("GET /nothing", "", 404, "unknown path"),
+        ("POST /status", "", 405, "another method"),
+        ("GET /find?query=", "", 400, "`query` is missing"),
+        ("POST /call", "{", 400, "invalid request"),
+        ("POST /call", r#"{"kind":"tool","key":"echo","params":{},"more":1}"#, 400, "unknown field `more`"),
+        ("POST /call", r#"{"kind":"thing","key":"echo","params":{}}"#, 400, "`kind` must be"),
+        ("POST /exec", "[]", 400, "invalid request"),
+        ("POST /questions/x", "{}", 400, "invalid request"),
+        ("POST /questions/7", "{}", 404, "not open"),
+        ("POST /call", &large, 413, "larger than 2000 bytes"),
+    ] {
+        let (status, answer) = ask(&proxy, head, body).await;
+        assert_eq!(status, expected, "{head}: {answer}");
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        assert!(answer["error"].as_str().is_some_and(|text| text.contains(reason)), "{head}: {answer}");
+    }
+    // No HTTP at all, as older versions spoke.
+    let mut stream = connect(&proxy).await;
+    stream.write_all(b"status\n\n").await.expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it is text");
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_call_is_a_stream_of_events_that_ends_with_the_result() {
+    let proxy = serving().await;
+    let call = |key: &str, arguments: Value| {
+        json!({"kind": "tool", "key": key, "params": {"name": key, "arguments": arguments}}).to_string()
+    };
+    let (status, events) = ask(&proxy, "POST /call", &call("echo", json!({"a": 1}))).await;
+    assert!(status == 200 && events.contains(r#"data: {"result":{"#), "{events}");
+    let (_, events) = ask(&proxy, "POST /call", &call("nothing", json!({}))).await;
+    assert!(events.contains(r#"data: {"error":{"message":"no such item is published","unknown":true}}"#), "{events}");
+}
