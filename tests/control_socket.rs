@@ -87,6 +87,37 @@ async fn a_call_is_a_stream_of_events_that_ends_with_the_result() {
     };
     let (status, events) = ask(&proxy, "POST /call", &call("echo", json!({"a": 1}))).await;
     assert!(status == 200 && events.contains(r#"data: {"result":{"#), "{events}");
+    let (_, events) = ask(&proxy, "POST /call", &call("progress", json!({"n": 2}))).await;
+    let (told, result) = (events.find(r#""message":"step 2""#), events.find(r#"data: {"result":{"#));
+    assert!(told.is_some() && told < result, "{events}");
     let (_, events) = ask(&proxy, "POST /call", &call("nothing", json!({}))).await;
     assert!(events.contains(r#"data: {"error":{"message":"no such item is published","unknown":true}}"#), "{events}");
+}
+
+#[tokio::test]
+async fn a_question_is_answered_by_its_number_and_once() {
+    let proxy = serving().await;
+    let mut stream = connect(&proxy).await;
+    let call = json!({
+        "kind": "tool", "key": "ask", "params": {"name": "ask", "arguments": {"message": "Which?"}},
+        "capabilities": {"elicitation": {"form": {}}},
+    });
+    let body = call.to_string();
+    let request =
+        format!("POST /call HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut events = String::new();
+    while !events.contains("answerSeconds") {
+        let mut part = vec![0; 4096];
+        let length = stream.read(&mut part).await.expect("it goes on");
+        assert!(length > 0, "{events}");
+        events += &String::from_utf8_lossy(&part[..length]);
+    }
+    let (_, question) = events.split_once(r#""question":{"id":"#).unwrap_or_else(|| panic!("{events}"));
+    let id = question.split(',').next().unwrap_or_default().to_owned();
+    let answer = json!({"action": "accept", "content": {"colour": "teal"}}).to_string();
+    assert_eq!(ask(&proxy, &format!("POST /questions/{id}"), &answer).await.0, 200);
+    assert_eq!(ask(&proxy, &format!("POST /questions/{id}"), &answer).await.0, 404);
+    stream.read_to_string(&mut events).await.expect("it is text");
+    assert!(events.contains(r#"data: {"result":{"#) && events.contains("teal"), "{events}");
 }

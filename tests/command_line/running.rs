@@ -86,7 +86,7 @@ def order(args):
 
 def wait(args):
     print("somebody waits")
-    return unwrap(backends()["fake"].tools()[1][1]({"milliseconds": 60000}))
+    return unwrap(backends()["fake"].tools()[1][1]({"ms": 60000}))
 
 publish(metadata("order", "", {}, {}), order)
 publish(metadata("wait", "", {}, {}), wait)

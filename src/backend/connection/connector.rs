@@ -19,7 +19,7 @@ use crate::backend::transport::{
 };
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{Abilities, Secret};
-use crate::process::{Launch, base_environment};
+use crate::process::{Launch, base_environment, watchdog};
 use crate::wire::Revision;
 use crate::wire::http::HttpClient;
 
@@ -187,6 +187,9 @@ impl Connector {
         let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
         self.last_words.forget();
+        if let Err(error) = watchdog::start(&self.environment.executable) {
+            tracing::warn!(%error, "the watchdog did not start: servers may keep running if the proxy is killed");
+        }
         let started = StdioTransport::start(
             &self.name,
             &launch,

@@ -60,7 +60,7 @@ pub(super) fn not_running(pid: Option<u32>) -> Diagnostic {
         Some(pid) => Diagnostic::error(format!("no `proxy serve` of this user is running as process {pid}"))
             .hint("`proxy status` without `--pid` lists the running ones"),
         None => Diagnostic::error("no `proxy serve` of this user is running")
-            .hint("start one with `proxy serve`, or run `proxy list-servers` to check the configured servers"),
+            .hint("start one with `proxy serve`, or run `proxy list-servers --live` to check the configured servers"),
     }
 }
 

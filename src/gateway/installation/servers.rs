@@ -5,9 +5,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::backend::{self, Backend, Environment, RunningProcess, StopOnDrop};
-use crate::config::{Config, ServerConfig, TransportConfig};
+use crate::config::{Config, ServerConfig};
 use crate::gateway::backend_set::BackendSet;
-use crate::process::watchdog;
 
 struct RunningServer {
     entry: ServerConfig,
@@ -46,11 +45,6 @@ impl RunningServers {
         backend_set: &BackendSet,
     ) -> ServerChanges {
         let enabled = || config.servers.iter().filter(|(_, server)| !server.disabled);
-        if enabled().any(|(_, server)| matches!(server.transport, TransportConfig::Stdio { .. }))
-            && let Err(error) = watchdog::start(&environment.executable)
-        {
-            tracing::warn!(%error, "the watchdog did not start: servers may keep running if the proxy is killed");
-        }
         let mut old = std::mem::take(&mut self.0);
         let mut changes = ServerChanges::default();
         for (name, entry) in enabled() {
