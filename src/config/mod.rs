@@ -5,6 +5,7 @@ mod find;
 pub mod import;
 mod load;
 pub mod quick;
+mod schema;
 mod sections;
 mod syntax;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use crate::diagnostic::{Diagnostic, Location};
 
 pub use find::find;
 pub use load::{env_files_of, load, load_text};
+pub use schema::json_schema;
 pub use sections::aggregation::{
     Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
 };

@@ -115,7 +115,7 @@ async fn a_plain_init_says_what_it_found_and_how_to_import_it() {
     let done = proxy.run(["init"]).await.expect(0).stderr;
     assert_eq!(
         done,
-        "wrote proxy.yaml. Next: `proxy check`, then `proxy serve`\n\
+        "wrote proxy.yaml and proxy.schema.json for editors. Next: `proxy check`, then `proxy serve`\n\
          found Cursor: 1 server in .cursor/mcp.json. To import: `proxy init --from cursor --force`\n\
          found Windsurf: 3 servers in ~/.codeium/windsurf/mcp_config.json. To import: `proxy init --from windsurf --force`\n"
     );

@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod completions;
+mod config_schema;
 mod init;
 mod inspect;
 mod list_presets;
@@ -67,6 +68,8 @@ pub(super) enum Command {
     Lsp(lsp::LspArgs),
     /// Write a proxy.yaml, or import another client's config
     Init(init::InitArgs),
+    /// Print the JSON Schema of proxy.yaml, for editors
+    ConfigSchema(config_schema::ConfigSchemaArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }
@@ -105,6 +108,7 @@ impl Command {
             Command::ShowPreset(args) => show_preset::run(&args),
             Command::Lsp(args) => lsp::run(&args),
             Command::Init(args) => init::run(&args),
+            Command::ConfigSchema(args) => config_schema::run(&args),
             Command::Completions(args) => completions::run(&args),
         }
     }

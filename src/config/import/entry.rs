@@ -108,7 +108,7 @@ impl Importer<'_> {
             let path = members.path(&member);
             for (name, value) in self.pairs(&path, member.node) {
                 let value = self.text(&format!("{path}.{}", name.text.escape_debug()), name, &value);
-                env.push((name.text.clone(), value));
+                set(&mut env, &name.text, value);
             }
         }
         self.goose_secrets(members, &mut env);
@@ -199,7 +199,7 @@ impl Importer<'_> {
     fn headers(&mut self, path: &str, node: &Node, headers: &mut Vec<(String, ImportedText)>) {
         for (name, value) in self.pairs(path, node) {
             let value = self.text(&format!("{path}.{}", name.text.escape_debug()), name, &value);
-            headers.push((name.text.clone(), value));
+            set(headers, &name.text, value);
         }
     }
 
@@ -213,18 +213,19 @@ impl Importer<'_> {
         if let Some(member) = members.take(&["env_http_headers"]) {
             let path = members.path(&member);
             let pairs = self.pairs(&path, member.node);
-            headers.extend(pairs.into_iter().map(|(key, name)| (key.text.clone(), variable(&name, ""))));
+            pairs.into_iter().for_each(|(key, name)| set(headers, &key.text, variable(&name, "")));
         }
         if let Some(member) = members.take(&["bearer_token_env_var"]) {
             let path = members.path(&member);
-            let name = self.string(&path, member.node);
-            headers.extend(name.map(|name| ("Authorization".to_owned(), variable(&name, "Bearer "))));
+            if let Some(name) = self.string(&path, member.node) {
+                set(headers, "Authorization", variable(&name, "Bearer "));
+            }
         }
         if let Some(member) = members.take(&["apiKey"]) {
             let path = members.path(&member);
             if let Some(key) = self.string(&path, member.node) {
                 let value = self.text(&path, member.key, &format!("Bearer {key}"));
-                headers.push(("Authorization".to_owned(), value));
+                set(headers, "Authorization", value);
             }
         }
     }
@@ -298,4 +299,10 @@ impl Importer<'_> {
     fn literal(&self, text: &str) -> ImportedText {
         ImportedText { written: text.to_owned(), text: text.replace('$', "$$"), notes: Vec::new() }
     }
+}
+
+/// Sets a value, which replaces an earlier one of the same name.
+fn set(values: &mut Vec<(String, ImportedText)>, name: &str, value: ImportedText) {
+    values.retain(|(known, _)| known != name);
+    values.push((name.to_owned(), value));
 }

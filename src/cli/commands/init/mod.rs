@@ -1,5 +1,6 @@
 //! `proxy init`: writes a config file, and offers to start its servers once.
 
+mod schema_file;
 mod sources;
 
 use std::io::{IsTerminal, Write};
@@ -37,6 +38,10 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
             .hint("use --force to overwrite it, or --output FILE to write another file");
         return Err(CommandFailure::failed(diagnostic));
     }
+    if target.extension().is_some_and(|extension| extension == "json" || extension == "jsonc") {
+        let problem = Diagnostic::error("`proxy init` writes YAML");
+        return Err(CommandFailure::config(vec![problem.hint("choose a name that ends in `.yaml`")]));
+    }
     let text = match &args.from {
         None => config::template().to_owned(),
         Some(from) => match imported(from, args.yes)? {
@@ -47,12 +52,16 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
             }
         },
     };
+    let schema = schema_file::write(target);
+    let text = schema.as_ref().map_or_else(String::new, |name| schema_file::comment(name)) + &text;
     write(target, &text, args.from.is_some()).map_err(|error| {
         CommandFailure::failed(Diagnostic::error(format!("cannot write `{}`: {error}", target.display())))
     })?;
     let option =
         if target.as_os_str() == "proxy.yaml" { String::new() } else { format!(" --config {}", target.display()) };
-    output::err(&format!("wrote {}. Next: `proxy check{option}`, then `proxy serve{option}`", target.display()));
+    let also = schema.map_or_else(String::new, |name| format!(" and {name} for editors"));
+    let next = format!("Next: `proxy check{option}`, then `proxy serve{option}`");
+    output::err(&format!("wrote {}{also}. {next}", target.display()));
     if args.from.is_none() {
         sources::report_found(target)?;
         return Ok(());
