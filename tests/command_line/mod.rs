@@ -12,6 +12,7 @@ mod listing;
 mod log;
 mod log_lines;
 mod reading;
+mod screens;
 mod secrets;
 mod serve;
 mod types;

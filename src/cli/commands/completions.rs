@@ -4,6 +4,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use crate::cli::failure::CommandFailure;
+use crate::cli::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
@@ -12,6 +13,8 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(super) fn run(args: &CompletionsArgs) -> Result<(), CommandFailure> {
-    clap_complete::generate(args.shell, &mut crate::cli::command(), "proxy", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut crate::cli::command(), "proxy", &mut script);
+    output::bytes(&script);
     Ok(())
 }
