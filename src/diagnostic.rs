@@ -119,6 +119,11 @@ impl Diagnostic {
     }
 
     pub fn render(&self, colour: bool) -> String {
+        self.render_within(colour, None)
+    }
+
+    /// The text with excerpts of the source that fit into lines of this width.
+    pub fn render_within(&self, colour: bool, width: Option<usize>) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -142,7 +147,10 @@ impl Diagnostic {
         if let Some(hint) = &self.hint {
             group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
         }
-        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let mut renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        if let Some(width) = width {
+            renderer = renderer.term_width(width);
+        }
         let body = renderer.render(&[group]);
         if self.trace.is_empty() {
             return body;

@@ -47,7 +47,7 @@ async fn the_archive_has_the_binary_its_completions_and_all_licences() {
     assert!(read("THIRD-PARTY-NOTICES.txt").contains("\ntokio 1."));
     assert!(read("README.md").contains("starlark-mcp-proxy"));
     for file in ["completions/proxy.bash", "completions/_proxy", "completions/proxy.fish"] {
-        assert!(read(file).contains("list-tools"), "{file}");
+        assert!(read(file).contains("proxy completions"), "{file}");
     }
     let version = Finished::run({
         let mut command = Command::new(unpacked.join("proxy"));

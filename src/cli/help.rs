@@ -1,4 +1,5 @@
-//! The layout of `proxy --help`: the subcommands in groups, on one screen. clap has no headings for subcommands.
+//! The layout of `proxy --help`: the subcommands in groups, on one screen. clap has no headings for subcommands. And the
+//! examples in the help of each subcommand.
 
 use std::fmt::Write;
 
@@ -44,6 +45,48 @@ pub(super) fn template(command: &Command) -> String {
     text
 }
 
+/// Adds the examples to the help of each subcommand.
+pub(super) fn with_examples(command: Command) -> Command {
+    let header = *command.get_styles().get_header();
+    EXAMPLES.iter().fold(command, |command, (name, examples)| {
+        let lines: String = examples.iter().map(|example| format!("\n  $ {example}")).collect();
+        command.mut_subcommand(name, |subcommand| subcommand.after_help(format!("{header}Examples:{header:#}{lines}")))
+    })
+}
+
+/// What people do with each subcommand.
+const EXAMPLES: [(&str, &[&str]); 22] = [
+    (
+        "serve",
+        &[
+            "proxy serve",
+            "proxy serve --http 8080",
+            "proxy serve --server time=\"uvx mcp-server-time\" --script policy.star",
+        ],
+    ),
+    ("status", &["proxy status", "proxy status --json"]),
+    ("logs", &["proxy logs github", "proxy logs github --json"]),
+    ("list-servers", &["proxy list-servers", "proxy list-servers --json"]),
+    ("list-tools", &["proxy list-tools", "proxy list-tools github --all", "proxy list-tools --json"]),
+    ("list-resources", &["proxy list-resources", "proxy list-resources files --json"]),
+    ("list-prompts", &["proxy list-prompts", "proxy list-prompts --all"]),
+    ("find", &["proxy find convert units", "proxy find \"what is the weather in Rome\" --limit 3"]),
+    ("types", &["proxy types > tools.ts", "proxy types --lang star --filter 'github_*'"]),
+    ("call", &["proxy call greet name=Ann", "proxy call search --args '{\"query\": \"two words\"}' --json"]),
+    ("read", &["proxy read memo://notes/today", "proxy read file:///logo.png > logo.png"]),
+    ("prompt", &["proxy prompt review language=Rust"]),
+    ("exec", &["proxy exec report.star", "proxy exec report.star --data '{\"day\": \"Monday\"}'"]),
+    ("repl", &["proxy repl", "proxy repl -c other.yaml"]),
+    ("check", &["proxy check", "proxy check --live", "proxy check policy.star"]),
+    ("test", &["proxy test", "proxy test policy_test.star --filter refuses"]),
+    ("new", &["proxy new extension weather"]),
+    ("list-presets", &["proxy list-presets", "proxy list-presets --json"]),
+    ("show-preset", &["proxy show-preset default > policy.star"]),
+    ("lsp", &["proxy lsp"]),
+    ("init", &["proxy init", "proxy init --from ~/.cursor/mcp.json"]),
+    ("completions", &["proxy completions bash > ~/.local/share/bash-completion/completions/proxy"]),
+];
+
 #[cfg(test)]
 mod tests {
     use super::super::command;
@@ -58,6 +101,41 @@ mod tests {
         grouped.sort();
         known.sort();
         assert_eq!(grouped, known);
+    }
+
+    /// The words of an example as a shell reads them, without where the output goes.
+    fn words(example: &str) -> Vec<String> {
+        let example = example.split(" > ").next().unwrap_or_default();
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for letter in example.chars() {
+            match (letter, quote) {
+                (' ', None) => words.push(std::mem::take(&mut word)),
+                ('"' | '\'', None) => quote = Some(letter),
+                (_, Some(open)) if open == letter => quote = None,
+                _ => word.push(letter),
+            }
+        }
+        words.push(word);
+        words
+    }
+
+    #[test]
+    fn every_subcommand_has_examples_that_can_be_typed() {
+        let mut shown: Vec<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
+        let command = command();
+        let mut known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        shown.sort();
+        known.sort();
+        assert_eq!(shown, known);
+        for (name, example) in EXAMPLES.iter().flat_map(|(name, examples)| examples.iter().map(move |one| (name, one)))
+        {
+            let read = command.clone().try_get_matches_from(words(example));
+            assert_eq!(
+                read.map(|read| read.subcommand_name().map(str::to_owned)).ok().flatten().as_deref(),
+                Some(*name),
+                "{example}"
+            );
+        }
     }
 
     #[test]

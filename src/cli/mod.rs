@@ -40,7 +40,7 @@ struct Cli {
 pub fn command() -> clap::Command {
     let command = Cli::command();
     let template = help::template(&command);
-    command.help_template(template)
+    help::with_examples(command.help_template(template))
 }
 
 /// Parses the arguments and runs the subcommand. Exit codes: 0 for success, 1 if the operation failed, 2 for a usage or

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ColorChoice;
 
@@ -33,8 +34,12 @@ pub(super) fn out(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
+/// Whether the last that was printed on standard error is a diagnostic.
+static AFTER_DIAGNOSTIC: AtomicBool = AtomicBool::new(false);
+
 /// Like [`out`], on standard error.
 pub(super) fn err(text: &str) {
+    AFTER_DIAGNOSTIC.store(false, Ordering::Relaxed);
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
@@ -93,6 +98,12 @@ pub(super) fn width() -> Option<usize> {
     Some(usize::from(width.0))
 }
 
+/// The width of standard error in characters, if it is a terminal.
+pub(super) fn stderr_width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(std::io::stderr())?;
+    Some(usize::from(width.0))
+}
+
 /// Whether to use colour: as `--color` says, otherwise on a terminal unless `NO_COLOR` is set.
 fn wants_colour(is_terminal: bool) -> bool {
     match SETTINGS.get().map(|settings| settings.color) {
@@ -102,9 +113,13 @@ fn wants_colour(is_terminal: bool) -> bool {
     }
 }
 
+/// Prints diagnostics, with a blank line between two of them.
 pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error() || !is_quiet()) {
-        err(&harmless(diagnostic).render(colour()));
+        // Diagnostics of several lines would run into each other.
+        let gap = if AFTER_DIAGNOSTIC.load(Ordering::Relaxed) { "\n" } else { "" };
+        err(&format!("{gap}{}", harmless(diagnostic).render_within(colour(), stderr_width())));
+        AFTER_DIAGNOSTIC.store(true, Ordering::Relaxed);
     }
 }
 

@@ -19,8 +19,8 @@ const HEADING: &str = "Servers and script";
 /// Options that select the servers and the session script.
 #[derive(Debug, Default, Args)]
 pub(super) struct SourceArgs {
-    /// Config file [default: ./proxy.yaml, ./proxy.json, then ~/.config/proxy]
-    #[arg(long, value_name = "FILE", help_heading = HEADING)]
+    /// Config file [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then ~/.config/proxy]
+    #[arg(short, long, value_name = "FILE", help_heading = HEADING)]
     pub(super) config: Option<PathBuf>,
     /// Add a server: NAME="COMMAND ARGS" or NAME=URL; repeatable
     #[arg(long = "server", value_name = "NAME=TARGET", help_heading = HEADING)]
@@ -78,7 +78,7 @@ impl SourceArgs {
         let path = if quick && self.config.is_none() {
             None
         } else {
-            config::find(self.config.as_deref(), &folder, user_config_folder().as_deref())?
+            find_config(self.config.as_deref(), &folder, user_config_folder().as_deref())?
         };
         let mut config = match &path {
             // Messages show a file in the current folder by its relative name.
@@ -106,6 +106,22 @@ impl SourceArgs {
         }
         problems.extend(config.set_only_tools(&self.tools).err());
         if problems.is_empty() { Ok(()) } else { Err(CommandFailure::config(problems)) }
+    }
+}
+
+/// The config file: the one that the command names, or else `PROXY_CONFIG`, or else the one in the default places.
+pub(super) fn find_config(
+    named: Option<&Path>,
+    folder: &Path,
+    user_config_folder: Option<&Path>,
+) -> Result<Option<PathBuf>, Diagnostic> {
+    let variable = std::env::var_os("PROXY_CONFIG").filter(|path| !path.is_empty() && named.is_none());
+    match variable.as_deref().map(Path::new) {
+        Some(path) if !path.is_file() => {
+            let problem = format!("config file `{}` not found, which `PROXY_CONFIG` names", path.display());
+            Err(Diagnostic::error(problem).hint("change or unset the variable, or name a file with `--config`"))
+        }
+        variable => config::find(named.or(variable), folder, user_config_folder),
     }
 }
 

@@ -40,6 +40,7 @@ error: unknown key `mcpServers.github.comand`
   |     ^^^^^^
   |
   = hint: did you mean `command`?
+
 error: `serve.maxSessions`: expected an integer, found `many`
  --> proxy.yaml:6:16
   |
@@ -138,6 +139,7 @@ warning[unused-assign]: `forgotten` is assigned but never used
   |     ^^^^^^^^^
   |
   = hint: remove it, or rename it to `_forgotten` if this is intended
+
 warning[unreachable]: unreachable code
  --> lib.star:4:5
   |
@@ -145,6 +147,7 @@ warning[unreachable]: unreachable code
   |     ^^^^^^^^^^^^^^
   |
   = hint: the code before it always returns, breaks, continues or fails
+
 warning[unused-load]: `spare` is loaded but never used
  --> policy.star:1:28
   |

@@ -16,6 +16,7 @@ mod log;
 mod log_lines;
 mod reading;
 mod running;
+mod screens;
 mod secrets;
 mod serve;
 mod types;

@@ -62,7 +62,7 @@ impl Proxy {
             command.env(name, self.directory.directory(folder));
         }
         // The user's own settings must not reach a test.
-        command.env_remove("XDG_CONFIG_HOME");
+        command.env_remove("XDG_CONFIG_HOME").env_remove("PROXY_CONFIG").env_remove("NO_COLOR");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }

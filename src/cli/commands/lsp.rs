@@ -11,7 +11,7 @@ use crate::cli::setup;
 #[derive(Debug, Args)]
 pub(crate) struct LspArgs {
     /// Config file whose servers and tools are completed [default: the one in the workspace]
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Ignored: editors pass it, and the server always uses standard input and output
     #[arg(long, hide = true)]

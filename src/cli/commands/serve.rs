@@ -1,5 +1,6 @@
 //! `proxy serve`: serves the configured servers on stdio or HTTP.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +27,10 @@ use crate::wire::standard_streams;
 
 /// How long requests in progress may take to finish at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a person reads who runs `proxy serve` to see what happens.
+const WAITING: &str = "waiting for an MCP client on standard input: add `proxy serve` to the config of your client,\n\
+                       or use `proxy serve --http` to listen on a port. Ctrl-C ends the proxy.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -86,6 +91,9 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
         match listener {
             Some(listener) => serve_http(&config, server, listener).await,
             None => {
+                if std::io::stdin().is_terminal() {
+                    logging::status(WAITING);
+                }
                 let (input, output) = standard_streams();
                 let principal = Identity::local_user(&options.variables);
                 let cap = usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX);

@@ -24,8 +24,8 @@ pub(crate) struct TestArgs {
     /// Also write a JUnit XML report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Config file whose folder `//` refers to [default: ./proxy.yaml, ./proxy.json, then the current folder]
-    #[arg(long, value_name = "FILE")]
+    /// Config file whose folder `//` refers to [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json]
+    #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
@@ -34,7 +34,7 @@ pub(crate) struct TestArgs {
 
 pub(super) fn run(args: &TestArgs) -> Result<(), CommandFailure> {
     let current = std::env::current_dir()?;
-    let config = config::find(args.config.as_deref(), &current, None)?;
+    let config = setup::find_config(args.config.as_deref(), &current, None)?;
     let root = match &config {
         Some(path) => setup::absolute_folder(path),
         None => current.clone(),

@@ -26,6 +26,7 @@ impl ProgressLine {
         let Some(line) = serde_json::from_str(params.get()).ok().and_then(|params| render(&params)) else { return };
         self.shown.store(true, Ordering::Relaxed);
         let mut terminal = std::io::stderr().lock();
+        let line = table::cut(&line, output::stderr_width().map_or(MAX_MESSAGE, |width| width.saturating_sub(1)));
         let _ = write!(terminal, "\r\x1b[2K{line}");
         let _ = terminal.flush();
     }

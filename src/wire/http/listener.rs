@@ -44,6 +44,8 @@ pub type Frames = mpsc::Receiver<OutboundMessage>;
 pub enum Body {
     Empty,
     Json(OutboundMessage),
+    /// A sentence for a person with a browser.
+    Text(&'static str),
     Events(Frames),
 }
 
@@ -160,7 +162,9 @@ impl<S: HttpService> Endpoint<S> {
             return HttpReply::refusal(error.status(), &RpcError::invalid_request(&error.to_string()));
         }
         if parts.uri.path().trim_end_matches('/') != self.path.trim_end_matches('/') {
-            return HttpReply::empty(StatusCode::NOT_FOUND);
+            let is_root = parts.uri.path() == "/" && parts.method == Method::GET;
+            let body = if is_root && is_browser(&parts.headers) { Body::Text(ELSEWHERE) } else { Body::Empty };
+            return HttpReply { body, ..HttpReply::empty(StatusCode::NOT_FOUND) };
         }
         if parts.method == Method::OPTIONS {
             return preflight(&parts.headers);
@@ -190,6 +194,18 @@ impl<S: HttpService> Endpoint<S> {
     }
 }
 
+/// What a person reads who opens the wrong page.
+const ELSEWHERE: &str = "This is an MCP proxy. Its address for MCP clients is the one that `proxy serve` printed when \
+                         it started; there is nothing to see in a browser.\n";
+
+/// Whether a request is of a browser that opens a page: MCP clients do not ask for HTML.
+pub fn is_browser(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted
+        .flat_map(|value| value.split(','))
+        .any(|range| range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/html"))
+}
+
 /// Answers a CORS preflight. Every header that the browser asks for is allowed: none of them grants access by itself.
 fn preflight(headers: &HeaderMap) -> HttpReply {
     let mut reply = HttpReply::empty(StatusCode::NO_CONTENT)
@@ -207,6 +223,9 @@ pub(super) fn into_response(
 ) -> Response<ReplyBody> {
     let mut response = match reply.body {
         Body::Empty => Response::new(ReplyBody::text(Bytes::new(), connection)),
+        Body::Text(text) => {
+            with_type(ReplyBody::text(Bytes::from_static(text.as_bytes()), connection), "text/plain; charset=utf-8")
+        }
         Body::Json(text) => with_type(ReplyBody::text(text.into_bytes(), connection), "application/json"),
         Body::Events(frames) => {
             let mut response = with_type(ReplyBody::events(frames, connection), "text/event-stream");

@@ -12,5 +12,5 @@ mod watched_stream;
 
 pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool};
 pub use guard::{Guard, GuardError};
-pub use listener::{Body, Frames, HttpReply, HttpRequest, HttpService, Listener};
+pub use listener::{Body, Frames, HttpReply, HttpRequest, HttpService, Listener, is_browser};
 pub use socket::{SocketClient, SocketRequest, SocketService, serve_socket};

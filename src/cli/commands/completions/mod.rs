@@ -29,7 +29,11 @@ pub(super) fn run(args: &CompletionsArgs) -> Result<(), CommandFailure> {
         Shell::Bash => output::out(include_str!("proxy.bash").trim_end()),
         Shell::Zsh => output::out(include_str!("proxy.zsh").trim_end()),
         Shell::Fish => output::out(include_str!("proxy.fish").trim_end()),
-        other => clap_complete::generate(other, &mut crate::cli::command(), "proxy", &mut std::io::stdout()),
+        other => {
+            let mut script = Vec::new();
+            clap_complete::generate(other, &mut crate::cli::command(), "proxy", &mut script);
+            output::bytes(&script);
+        }
     }
     Ok(())
 }

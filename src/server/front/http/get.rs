@@ -5,14 +5,19 @@ use ::http::{HeaderMap, StatusCode};
 use super::negotiate::Accepts;
 use super::{HttpFront, method_not_allowed, session_id};
 use crate::model::Principal;
-use crate::wire::http::HttpReply;
+use crate::wire::http::{Body, HttpReply, is_browser};
 use crate::wire::outbound::Outlet;
 use crate::wire::{RpcError, headers};
+
+/// What a person reads who opens the address in a browser.
+const FOR_CLIENTS: &str = "This address is for MCP clients: add it to the config of your client as the URL of a server. \
+                           A browser cannot use it.\n";
 
 impl HttpFront {
     pub(super) async fn get(&self, headers: &HeaderMap, principal: &Principal, outlet: &Outlet) -> HttpReply {
         if session_id(headers).is_none() {
-            return method_not_allowed();
+            let body = if is_browser(headers) { Body::Text(FOR_CLIENTS) } else { Body::Empty };
+            return HttpReply { body, ..method_not_allowed() };
         }
         let session = match self.session(headers, principal) {
             Ok(session) => session,

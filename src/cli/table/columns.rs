@@ -1,0 +1,70 @@
+//! What each column may lose on a narrow terminal. Columns are known by their headings, so that the same column behaves
+//! alike in every table.
+
+/// Columns that are left out on a narrow terminal, the first of them first. All of them are in `--json`.
+const OPTIONAL: [&str; 18] = [
+    "START",
+    "RESTARTS",
+    "FAILED/MIN",
+    "CALLS/MIN",
+    "VERSION",
+    "PROTOCOL",
+    "KIND",
+    "MATCHED",
+    "PROMPTS",
+    "RESOURCES",
+    "SCORE",
+    "CONNECTED",
+    "CLIENT VERSION",
+    "TRANSPORT",
+    "PROCESSES",
+    "FAILED",
+    "CALLS",
+    "TOOLS",
+];
+
+/// Columns with text for people. They get what the others leave.
+const CUT: [&str; 2] = ["DESCRIPTION", "CONFIG"];
+/// Columns with text of which nothing may be lost.
+const WRAPPED: [&str; 2] = ["ERROR", "LAST ERROR"];
+/// Columns whose words have colours.
+const STATES: [&str; 2] = ["STATUS", "STATE"];
+
+/// How a column adapts to the width of the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// It stays as wide as its widest cell, as long as another column can give way.
+    Keep,
+    /// It may be left out, the lowest rank first.
+    Optional(usize),
+    /// It ends with an ellipsis where the screen ends.
+    Cut,
+    /// It continues on the next line.
+    Wrap,
+}
+
+impl Fit {
+    pub(super) fn of(heading: &str) -> Self {
+        if CUT.contains(&heading) {
+            Fit::Cut
+        } else if WRAPPED.contains(&heading) {
+            Fit::Wrap
+        } else {
+            OPTIONAL.iter().position(|optional| *optional == heading).map_or(Fit::Keep, Fit::Optional)
+        }
+    }
+}
+
+/// The colour of a word in a column of states.
+pub(super) fn state_colour(heading: &str, cell: &str) -> Option<&'static str> {
+    if !STATES.contains(&heading) {
+        return None;
+    }
+    match cell.split([' ', ',', '(']).next().unwrap_or_default() {
+        "ready" | "ok" | "up" => Some("\x1b[32m"),
+        "failed" | "error" | "down" => Some("\x1b[31m"),
+        "starting" | "cached" | "resting" => Some("\x1b[33m"),
+        "disabled" | "off" => Some("\x1b[2m"),
+        _ => None,
+    }
+}
