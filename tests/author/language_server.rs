@@ -251,6 +251,9 @@ async fn the_way_into_the_embedded_library() {
     let library = std::fs::read_to_string(path).unwrap();
     let line = usize::try_from(found["range"]["start"]["line"].as_u64().unwrap()).unwrap();
     assert!(library.lines().nth(line).unwrap().starts_with("def aggregate("), "{found}");
+    let hover = client.at("textDocument/hover", &uri, text, "in aggr").await;
+    let shown = hover["contents"]["value"].as_str().unwrap();
+    assert!(shown.contains("aggregate(backends, settings = {})") && shown.contains("under unique names"), "{shown}");
     let file = client.at("textDocument/definition", &uri, text, "@proxy//li").await;
     assert_eq!(file["uri"], found["uri"]);
     // The file that the editor then opens has no problems.

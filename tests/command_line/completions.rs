@@ -22,7 +22,7 @@ async fn seen() -> Proxy {
     let config = Config::new().server("one", &server).section("extensions: { paths: [x.star] }");
     let proxy = proxy
         .file("proxy.yaml", &config.text())
-        .file("x.star", "def describe_extension():\n    return Extension(name = 'x', version = '1', tools = [Tool(name = 'ours', description = 'One of\\nours', handler = print)])\n");
+        .file("x.star", "def describe_extension():\n    return Extension(name = 'x', version = '1', tools = [Tool(name = 'ours', description = 'One of\\nours', handler = print, parameters = [ToolParameter(name = 'text', param_type = 'string'), ToolParameter(name = 'loud', param_type = 'boolean')])])\n");
     let names = ["two words", "$(touch hacked)", "bad\u{202e}name", "it's", "--json"];
     let tools: Vec<Value> = names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
     let tools = proxy.directory.write("odd.json", &json!(tools).to_string());
@@ -88,6 +88,10 @@ async fn bash_offers_what_the_last_known_lists_have() {
     assert_eq!(bash(&proxy, "proxy call "), ["echo", "search", "ours"]);
     assert_eq!(bash(&proxy, "proxy call se"), ["search"]);
     assert_eq!(bash(&proxy, "proxy list-tools "), ["one", "x"]);
+    assert_eq!(bash(&proxy, "proxy call ours "), ["text=", "loud=true", "loud=false"]);
+    // Bash replaces what is behind the last `=`.
+    assert_eq!(bash(&proxy, "proxy call ours text=a loud=t"), ["true"]);
+    assert_eq!(bash(&proxy, "proxy call ours loud=true "), ["text="]);
     assert_eq!(bash(&proxy, "proxy prompt ").len(), 1);
     assert_eq!(bash(&proxy, "proxy show-preset def"), ["default@1"]);
     assert!(bash(&proxy, "proxy li").contains(&"list-tools".to_owned()));

@@ -49,11 +49,11 @@ fn signature(
     if line.starts_with("def ") {
         return None;
     }
-    if let Some(found) = defined(&document.text, function) {
+    if let Some(found) = defined_function(&document.text, function) {
         return Some(found);
     }
     if let Some((file, name)) = loaded_function(&document.source(), function, workspace) {
-        return defined(&file.text, &name);
+        return defined_function(&file.text, &name);
     }
     let of_type = || {
         let owner = function.len() - last.len();
@@ -74,13 +74,13 @@ fn signature(
     entry.signature.contains('(').then(|| (label.to_owned(), entry.text.clone()))
 }
 
-/// The line of a `def`, which may have several, and its docstring.
-fn defined(text: &str, name: &str) -> Option<(String, String)> {
+/// The signature of a function in a text, and its docstring.
+pub(super) fn defined_function(text: &str, name: &str) -> Option<(String, String)> {
     let span = syntax::definition(text, name)?;
     let rest = &text[span.end..];
     let (inside, _) = syntax::balanced(rest).filter(|_| rest.starts_with('('))?;
     let inside = inside.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some((format!("{name}({inside})"), super::hover::docstring(text, name).unwrap_or_default().to_owned()))
+    Some((format!("{name}({inside})"), syntax::docstring(text, name).unwrap_or_default().to_owned()))
 }
 
 /// The parameters in a signature, as written there.

@@ -159,6 +159,18 @@ pub(super) fn balanced(text: &str) -> Option<(&str, &str)> {
     None
 }
 
+fn is_triple(text: &str) -> bool {
+    text.starts_with("\"\"\"") || text.starts_with("'''")
+}
+
+/// The docstring of a function.
+pub(super) fn docstring<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let end = definition(text, name)?.end;
+    let body = text[end..].split_once(":\n")?.1.trim_start();
+    let rest = body.strip_prefix("\"\"\"")?;
+    Some(rest[..rest.find("\"\"\"")?].trim())
+}
+
 /// A bracket that is open at some position.
 pub(super) struct OpenBracket {
     pub bracket: char,
@@ -176,9 +188,16 @@ pub(super) fn open_brackets(text: &str) -> Vec<OpenBracket> {
         match (quote, character) {
             (Some(_), '\\') => drop(characters.next()),
             (Some(closing), character) if closing == character => quote = None,
-            // A string that is not closed ends with its line; one of several lines is three of them.
+            // A string that is not closed ends with its line.
             (Some(_), '\n') => quote = None,
             (Some(_), _) => {}
+            (None, '"' | '\'') if is_triple(&text[offset..]) => {
+                let rest = &text[offset + 3..];
+                let Some(length) = rest.find(&text[offset..offset + 3]) else { return open };
+                for _ in text[offset + 1..offset + 3 + length + 3].chars() {
+                    characters.next();
+                }
+            }
             (None, '"' | '\'') => quote = Some(character),
             (None, '#') => {
                 let rest = &text[offset..];
@@ -229,6 +248,9 @@ mod tests {
         let open = open_brackets("f(a, [1, 2], g(\"(\", # (\n x, {");
         let shown: Vec<(char, usize)> = open.iter().map(|open| (open.bracket, open.commas.len())).collect();
         assert_eq!(shown, [('(', 2), ('(', 2), ('{', 0)]);
+        let text = "def f():\n    \"\"\"It's (\n    \"so\" ü[.\n    \"\"\"\n    g(";
+        assert_eq!(open_brackets(text).iter().map(|open| open.offset).collect::<Vec<_>>(), [text.len() - 1]);
+        assert!(open_brackets("\"\"\"f(").is_empty());
     }
 
     #[test]

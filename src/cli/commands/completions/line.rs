@@ -24,6 +24,11 @@ pub(super) enum Wanted {
         prefix: String,
         kind: NameKind,
     },
+    /// `NAME=VALUE` arguments of an item.
+    Arguments {
+        kind: ItemKind,
+        item: String,
+    },
 }
 
 impl CommandLine {
@@ -82,7 +87,7 @@ impl CommandLine {
     pub(super) fn wanted(&self) -> Wanted {
         let mut root = crate::cli::command();
         root.build();
-        let (mut command, mut positional, mut only_values) = (&root, 0, false);
+        let (mut command, mut positional, mut only_values) = (&root, Vec::new(), false);
         let mut value_of: Option<&Arg> = None;
         for word in self.before().iter().skip(1) {
             if value_of.take().is_some() {
@@ -93,10 +98,10 @@ impl CommandLine {
             } else if !only_values && word.len() > 1 && word.starts_with('-') {
                 value_of =
                     option(command, word).filter(|_| !word.contains('=')).filter(|option| requires_value(option));
-            } else if let Some(inner) = command.find_subcommand(word).filter(|_| positional == 0) {
+            } else if let Some(inner) = command.find_subcommand(word).filter(|_| positional.is_empty()) {
                 command = inner;
             } else {
-                positional += 1;
+                positional.push(word);
             }
         }
         let current = self.current();
@@ -112,7 +117,7 @@ impl CommandLine {
         }
         let inner: Vec<Candidate> = command
             .get_subcommands()
-            .filter(|inner| !inner.is_hide_set() && positional == 0)
+            .filter(|inner| !inner.is_hide_set() && positional.is_empty())
             .map(|inner| Candidate::new(inner.get_name(), &help(inner.get_about())))
             .collect();
         if !inner.is_empty() {
@@ -120,8 +125,20 @@ impl CommandLine {
         }
         let repeated = |argument: &&Arg| argument.get_num_args().is_some_and(|number| number.max_values() > 1);
         let visible = || command.get_positionals().filter(|argument| !argument.is_hide_set());
-        let argument = visible().nth(positional).or_else(|| visible().last().filter(repeated));
-        argument.map_or(Wanted::Known(Vec::new()), |argument| values(command, argument, ""))
+        let argument = visible().nth(positional.len()).or_else(|| visible().last().filter(repeated));
+        match (argument, positional.first()) {
+            (Some(argument), Some(item)) if value_name(argument) == "NAME=VALUE" => {
+                let kind = if command.get_name() == "prompt" { ItemKind::Prompt } else { ItemKind::Tool };
+                Wanted::Arguments { kind, item: item.to_string() }
+            }
+            (Some(argument), _) => values(command, argument, ""),
+            (None, _) => Wanted::Known(Vec::new()),
+        }
+    }
+
+    /// Whether an argument `NAME=VALUE` of this name is already there.
+    pub(super) fn has_argument(&self, name: &str) -> bool {
+        self.before().iter().any(|word| word.split_once('=').is_some_and(|(given, _)| given == name))
     }
 
     /// How bash replaces the last word by a candidate; `None` if it does not fit what is typed. Bash replaces only what is
@@ -182,11 +199,7 @@ fn values(command: &Command, argument: &Arg, prefix: &str) -> Wanted {
         };
         return Wanted::Known(shown.map(candidate).collect());
     }
-    let name = argument
-        .get_value_names()
-        .and_then(<[_]>::first)
-        .map_or_else(|| argument.get_id().as_str().to_uppercase(), |name| name.to_string());
-    let kind = match (command.get_name(), name.as_str()) {
+    let kind = match (command.get_name(), value_name(argument).as_str()) {
         ("show-preset", "NAME") => NameKind::Preset,
         (_, "TOOL") => NameKind::Item(ItemKind::Tool),
         (_, "URI") => NameKind::Item(ItemKind::Resource),
@@ -198,6 +211,12 @@ fn values(command: &Command, argument: &Arg, prefix: &str) -> Wanted {
     Wanted::Items { prefix: prefix.to_owned(), kind }
 }
 
+/// The name of a value in the help: `TOOL`, `FILE`.
+fn value_name(argument: &Arg) -> String {
+    let written = argument.get_value_names().and_then(<[_]>::first);
+    written.map_or_else(|| argument.get_id().as_str().to_uppercase(), ToString::to_string)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +226,7 @@ mod tests {
             Wanted::Known(known) => known.into_iter().map(|candidate| candidate.value).collect(),
             Wanted::Files => vec!["files".to_owned()],
             Wanted::Items { prefix, kind } => vec![format!("{prefix}{kind:?}")],
+            Wanted::Arguments { kind, item } => vec![format!("{kind:?} {item}")],
         }
     }
 
@@ -217,6 +237,9 @@ mod tests {
             ("X=1 proxy call ec", "Item(Tool)"),
             ("proxy --log debug call --config x.yaml --json ", "Item(Tool)"),
             ("proxy call -- ", "Item(Tool)"),
+            ("proxy call --json echo te", "Tool echo"),
+            ("proxy call echo a=1 b=", "Tool echo"),
+            ("proxy prompt greet ", "Prompt greet"),
             ("proxy read ", "Item(Resource)"),
             ("proxy prompt ", "Item(Prompt)"),
             ("proxy list-tools ", "Server"),

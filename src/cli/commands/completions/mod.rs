@@ -49,6 +49,11 @@ fn complete(args: &CompletionsArgs) -> Result<(), CommandFailure> {
     let candidates = match line.wanted() {
         Wanted::Files => return Err(CommandFailure::already_reported(1)),
         Wanted::Known(known) => known,
+        Wanted::Arguments { kind, item } => {
+            let mut found = values::arguments(kind, &item, &line.source());
+            found.retain(|found| !found.value.split_once('=').is_some_and(|(name, _)| line.has_argument(name)));
+            found
+        }
         Wanted::Items { prefix, kind } => {
             let found = values::last_known(kind, &line.source());
             found.into_iter().map(|found| Candidate { value: format!("{prefix}{}", found.value), ..found }).collect()

@@ -6,6 +6,7 @@ _proxy() {
         while IFS= read -r line; do
             [[ -n $line ]] && COMPREPLY+=("$line")
         done <<<"$found"
+        [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null
     else
         compopt -o default 2>/dev/null
     fi

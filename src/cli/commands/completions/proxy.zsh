@@ -13,7 +13,13 @@ _proxy() {
         values+=("${line%%$'\t'*}")
         shown+=("${line/$'\t'/  -- }")
     done
-    (( $#values )) && compadd -l -d shown -a values
+    (( $#values )) || return 1
+    # A value follows `name=` without a space.
+    if [[ $values[1] == *= ]]; then
+        compadd -l -S '' -d shown -a values
+    else
+        compadd -l -d shown -a values
+    fi
 }
 
 if [[ "${funcstack[1]-}" == _proxy ]]; then

@@ -1,5 +1,7 @@
 //! What an argument can be, from the last known lists of the servers. Starts no server.
 
+use serde_json::Value;
+
 use crate::builtins::presets::PRESETS;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
@@ -58,6 +60,41 @@ fn servers(source: &SourceArgs) -> Result<Vec<Candidate>, CommandFailure> {
             Candidate::new(backend.name.as_ref(), &format!("{}, {tools}", backend.kind.as_str()))
         })
         .collect())
+}
+
+/// The arguments of an item: `name=`, and `name=value` where the schema lists the values.
+pub(super) fn arguments(kind: ItemKind, item: &str, source: &SourceArgs) -> Vec<Candidate> {
+    let surface = offline(source).and_then(|offline| offline.build().map_err(|error| CommandFailure::from(&error)));
+    let entry =
+        surface.as_ref().ok().and_then(|surface| surface.entries(kind).find(|entry| entry.definition.key() == item));
+    let Some(definition) = entry.map(|entry| &entry.definition) else { return Vec::new() };
+    let found: Vec<(String, Value)> = match kind {
+        ItemKind::Prompt => {
+            let arguments = definition.member("arguments").unwrap_or_default();
+            let named = |argument: &Value| Some((argument["name"].as_str()?.to_owned(), argument.clone()));
+            arguments.as_array().into_iter().flatten().filter_map(named).collect()
+        }
+        _ => {
+            let schema = definition.member("inputSchema").unwrap_or_default();
+            schema["properties"].as_object().cloned().unwrap_or_default().into_iter().collect()
+        }
+    };
+    found.iter().flat_map(|(name, schema)| argument(name, schema)).filter(|found| can_be_typed(&found.value)).collect()
+}
+
+fn argument(name: &str, schema: &Value) -> Vec<Candidate> {
+    let text = schema["description"].as_str().unwrap_or_default();
+    let choices: Vec<String> = match (&schema["enum"], schema["type"].as_str()) {
+        (Value::Array(choices), _) => {
+            choices.iter().map(|choice| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned)).collect()
+        }
+        (_, Some("boolean")) => ["true", "false"].map(str::to_owned).to_vec(),
+        _ => Vec::new(),
+    };
+    if choices.is_empty() {
+        return vec![Candidate::new(format!("{name}="), text)];
+    }
+    choices.iter().map(|choice| Candidate::new(format!("{name}={choice}"), text)).collect()
 }
 
 fn items(kind: ItemKind, source: &SourceArgs) -> Result<Vec<Candidate>, CommandFailure> {
