@@ -249,6 +249,7 @@ async fn the_way_into_the_embedded_library() {
     let path = found["uri"].as_str().unwrap().strip_prefix("file://").unwrap();
     assert!(path.ends_with("/library/lib@1.star"), "{found}");
     let library = std::fs::read_to_string(path).unwrap();
+    assert!(std::fs::metadata(path).unwrap().permissions().readonly(), "a change of the copy has no effect");
     let line = usize::try_from(found["range"]["start"]["line"].as_u64().unwrap()).unwrap();
     assert!(library.lines().nth(line).unwrap().starts_with("def aggregate("), "{found}");
     let hover = client.at("textDocument/hover", &uri, text, "in aggr").await;

@@ -107,6 +107,11 @@ impl CheckReport {
         self.add(unmatched::unmatched(aggregation, snapshot));
     }
 
+    /// Adds what became of the items that the servers offer. Blocks until the search indexes of the script are built.
+    pub fn add_fates(&mut self, surface: &Surface, snapshot: &Snapshot) {
+        self.fates = fates::fates(surface, snapshot);
+    }
+
     /// Adds a warning for each rate limit for something that is not published.
     pub fn add_limits(&mut self, limits: &RateLimiting, surface: &Surface, snapshot: &Snapshot) {
         self.add(unmatched::unmatched_limits(limits, surface, snapshot));
@@ -138,7 +143,6 @@ impl CheckReport {
     /// Adds the items that the script publishes, and its warnings. `record` is the file to compare with.
     pub fn add_surface(&mut self, surface: &Arc<Surface>, snapshot: &Snapshot, record: Option<&PublishedFile>) {
         self.add(surface.warnings.iter().filter(|warning| !unmatched::is_log_of_library(warning)).cloned());
-        self.fates = fates::fates(surface, snapshot);
         self.add(unpublished(surface, snapshot));
         for kind in ItemKind::ALL {
             self.items.extend(surface.entries(kind).map(|entry| Item {

@@ -35,6 +35,11 @@ pub(super) fn written(library: &Source, folder: &Path) -> Option<PathBuf> {
     let is_current = std::fs::read_to_string(&path).is_ok_and(|text| text == *library.text);
     if !is_current {
         atomic_file::replace(&path, library.text.as_bytes()).ok()?;
+        // An editor then says that changes of the copy have no effect.
+        if let Ok(mut permissions) = std::fs::metadata(&path).map(|metadata| metadata.permissions()) {
+            permissions.set_readonly(true);
+            let _ = std::fs::set_permissions(&path, permissions);
+        }
     }
     Some(path)
 }

@@ -91,6 +91,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
             if let Ok(script) = gateway::script_source(&loaded.config, None) {
                 report.add_only_definitions(&script.source, &surface);
             }
+            report.add_fates(&surface, &snapshot);
             report.add_limits(&loaded.config.rate_limiting, &surface, &snapshot);
             report.add_surface(&surface, &snapshot, record.as_ref());
             report.add_jail(&loaded.config.code_mode);
@@ -104,6 +105,7 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     report.explain_tools(&offline.snapshot);
     let surface = offline.build().map_err(|error| CommandFailure::from(&error))?;
     report.add_only_definitions(&offline.script_source.source, &surface);
+    report.add_fates(&surface, &offline.snapshot);
     report.add_limits(&loaded.config.rate_limiting, &surface, &offline.snapshot);
     report.add_surface(&surface, &offline.snapshot, record.as_ref());
     report.add_jail(&loaded.config.code_mode);
