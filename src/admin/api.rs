@@ -16,7 +16,6 @@ use super::find::find;
 use super::operator::{Operator, UseError};
 use super::questions::Questions;
 use super::report::SurfaceReport;
-use crate::config::{CodeMode, Config};
 use crate::control;
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::json::{Raw, valid};
@@ -36,7 +35,6 @@ pub struct ControlApi {
     server: Server,
     /// The user who has started the proxy.
     local: Principal,
-    code_mode: CodeMode,
     questions: Arc<Questions>,
 }
 
@@ -44,14 +42,8 @@ pub struct ControlApi {
 type Refused = HttpReply;
 
 impl ControlApi {
-    pub fn new(gateway: &Arc<Gateway>, server: &Server, config: &Config, local: Principal) -> Self {
-        ControlApi {
-            gateway: Arc::clone(gateway),
-            server: server.clone(),
-            local,
-            code_mode: config.code_mode.clone(),
-            questions: Arc::default(),
-        }
+    pub fn new(gateway: &Arc<Gateway>, server: &Server, local: Principal) -> Self {
+        ControlApi { gateway: Arc::clone(gateway), server: server.clone(), local, questions: Arc::default() }
     }
 
     /// Answers on a socket until the future is dropped.
@@ -144,7 +136,7 @@ impl ControlApi {
     async fn exec(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
         let exec: ExecRequest = body(request)?;
         let (operator, frames, stream) = self.caller(exec.user.as_deref(), &exec.capabilities).await?;
-        let limits = self.code_mode.clone();
+        let limits = self.gateway.code_mode();
         tokio::spawn(async move {
             let outcome = until_gone(&frames, operator.exec(&exec.script, &exec.data, &limits)).await;
             finish(frames, operator, outcome).await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Gateway;
+use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind};
 use crate::sandbox::jail_state;
@@ -64,6 +65,12 @@ impl Gateway {
             }
             _ => Value::Null,
         }
+    }
+
+    /// The limits of code mode in the config that is in use.
+    pub fn code_mode(&self) -> CodeMode {
+        let edition = self.installed.editions.borrow();
+        edition.script_source.as_ref().map(|script| script.settings.code_mode.clone()).unwrap_or_default()
     }
 
     /// The errors of the local tools as they are on disk.

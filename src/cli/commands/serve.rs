@@ -105,7 +105,7 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
 fn control(gateway: &Arc<Gateway>, server: &Server, config: &Config, local: Principal) -> Option<ControlSocket> {
     match ControlSocket::listen(&setup::control_folder()) {
         Ok((socket, listener)) => {
-            let api = ControlApi::new(gateway, server, config, local);
+            let api = ControlApi::new(gateway, server, local);
             tokio::spawn(api.serve(listener, usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX)));
             Some(socket)
         }
