@@ -5,12 +5,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use crate::support::config::Config;
+use crate::support::patience::within;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
 
 async fn serving() -> StdioProxy {
     let config = Config::new()
-        .server("fake", &fake_backend(["--only", "echo,progress,ask"]))
+        .server_with("fake", &fake_backend(["--only", "echo,progress,ask,slow"]), json!({"maxConcurrent": 1}))
         .section("serve: {maxBodyBytes: 2000}");
     let mut proxy = Proxy::new(&config).stdio();
     proxy.client.initialize("2025-11-25").await.result();
@@ -23,12 +24,34 @@ async fn connect(proxy: &StdioProxy) -> UnixStream {
     UnixStream::connect(proxy.world.directory.path().join(socket)).await.expect("it listens")
 }
 
-/// The status and the body of the answer to a request.
-async fn ask(proxy: &StdioProxy, head: &str, body: &str) -> (u16, String) {
+/// Sends a request whose answer ends the connection.
+async fn begin(proxy: &StdioProxy, head: &str, body: &str) -> UnixStream {
     let mut stream = connect(proxy).await;
     let request =
         format!("{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     stream.write_all(request.as_bytes()).await.expect("it reads");
+    stream
+}
+
+/// What arrives until it contains this text.
+async fn read_until(stream: &mut UnixStream, wanted: &str) -> String {
+    let mut text = String::new();
+    while !text.contains(wanted) {
+        let mut part = vec![0; 4096];
+        let length = stream.read(&mut part).await.expect("it goes on");
+        assert!(length > 0, "{text}");
+        text += &String::from_utf8_lossy(&part[..length]);
+    }
+    text
+}
+
+fn call_of(key: &str, arguments: &Value) -> String {
+    json!({"kind": "tool", "key": key, "params": {"name": key, "arguments": arguments}}).to_string()
+}
+
+/// The status and the body of the answer to a request.
+async fn ask(proxy: &StdioProxy, head: &str, body: &str) -> (u16, String) {
+    let mut stream = begin(proxy, head, body).await;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("it is text");
     let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
@@ -47,7 +70,7 @@ async fn it_shows_the_status_and_the_surface() {
     let first = &surface["published"][0];
     assert_eq!((&first["kind"], &first["server"]), (&json!("tool"), &json!("fake")));
     assert_eq!(first["definition"]["name"], "echo");
-    assert_eq!(surface["offered"].as_array().map(Vec::len), Some(3));
+    assert_eq!(surface["offered"].as_array().map(Vec::len), Some(4));
 }
 
 #[tokio::test]
@@ -82,37 +105,24 @@ async fn what_makes_no_sense_is_refused_with_a_reason() {
 #[tokio::test]
 async fn a_call_is_a_stream_of_events_that_ends_with_the_result() {
     let proxy = serving().await;
-    let call = |key: &str, arguments: Value| {
-        json!({"kind": "tool", "key": key, "params": {"name": key, "arguments": arguments}}).to_string()
-    };
-    let (status, events) = ask(&proxy, "POST /call", &call("echo", json!({"a": 1}))).await;
+    let (status, events) = ask(&proxy, "POST /call", &call_of("echo", &json!({"a": 1}))).await;
     assert!(status == 200 && events.contains(r#"data: {"result":{"#), "{events}");
-    let (_, events) = ask(&proxy, "POST /call", &call("progress", json!({"n": 2}))).await;
+    let (_, events) = ask(&proxy, "POST /call", &call_of("progress", &json!({"n": 2}))).await;
     let (told, result) = (events.find(r#""message":"step 2""#), events.find(r#"data: {"result":{"#));
     assert!(told.is_some() && told < result, "{events}");
-    let (_, events) = ask(&proxy, "POST /call", &call("nothing", json!({}))).await;
+    let (_, events) = ask(&proxy, "POST /call", &call_of("nothing", &json!({}))).await;
     assert!(events.contains(r#"data: {"error":{"message":"no such item is published","unknown":true}}"#), "{events}");
 }
 
 #[tokio::test]
 async fn a_question_is_answered_by_its_number_and_once() {
     let proxy = serving().await;
-    let mut stream = connect(&proxy).await;
     let call = json!({
         "kind": "tool", "key": "ask", "params": {"name": "ask", "arguments": {"message": "Which?"}},
         "capabilities": {"elicitation": {"form": {}}},
     });
-    let body = call.to_string();
-    let request =
-        format!("POST /call HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    stream.write_all(request.as_bytes()).await.expect("it reads");
-    let mut events = String::new();
-    while !events.contains("answerSeconds") {
-        let mut part = vec![0; 4096];
-        let length = stream.read(&mut part).await.expect("it goes on");
-        assert!(length > 0, "{events}");
-        events += &String::from_utf8_lossy(&part[..length]);
-    }
+    let mut stream = begin(&proxy, "POST /call", &call.to_string()).await;
+    let mut events = read_until(&mut stream, "answerSeconds").await;
     let (_, question) = events.split_once(r#""question":{"id":"#).unwrap_or_else(|| panic!("{events}"));
     let id = question.split(',').next().unwrap_or_default().to_owned();
     let answer = json!({"action": "accept", "content": {"colour": "teal"}}).to_string();
@@ -120,4 +130,17 @@ async fn a_question_is_answered_by_its_number_and_once() {
     assert_eq!(ask(&proxy, &format!("POST /questions/{id}"), &answer).await.0, 404);
     stream.read_to_string(&mut events).await.expect("it is text");
     assert!(events.contains(r#"data: {"result":{"#) && events.contains("teal"), "{events}");
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_ends_its_call() {
+    let proxy = serving().await;
+    let mut stream = begin(&proxy, "POST /call", &call_of("slow", &json!({"ms": 600_000}))).await;
+    read_until(&mut stream, "text/event-stream").await;
+    drop(stream);
+    // The server takes one call at a time.
+    let echo = call_of("echo", &json!({}));
+    let next = ask(&proxy, "POST /call", &echo);
+    let (_, events) = within("the next call", &proxy.client.program.stderr, next).await;
+    assert!(events.contains(r#"data: {"result":{"#), "{events}");
 }

@@ -16,7 +16,6 @@ use super::find::find;
 use super::operator::{Operator, UseError};
 use super::questions::Questions;
 use super::report::SurfaceReport;
-use crate::config::{CodeMode, Config};
 use crate::control;
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::json::{Raw, valid};
@@ -36,7 +35,6 @@ pub struct ControlApi {
     server: Server,
     /// The user who has started the proxy.
     local: Principal,
-    code_mode: CodeMode,
     questions: Arc<Questions>,
     logs: LogsProvider,
 }
@@ -48,15 +46,9 @@ pub type LogsProvider = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 type Refused = HttpReply;
 
 impl ControlApi {
-    pub fn new(gateway: &Arc<Gateway>, server: &Server, config: &Config, local: Principal, logs: LogsProvider) -> Self {
-        ControlApi {
-            gateway: Arc::clone(gateway),
-            server: server.clone(),
-            local,
-            code_mode: config.code_mode.clone(),
-            questions: Arc::default(),
-            logs,
-        }
+    pub fn new(gateway: &Arc<Gateway>, server: &Server, local: Principal, logs: LogsProvider) -> Self {
+        let questions = Arc::default();
+        ControlApi { gateway: Arc::clone(gateway), server: server.clone(), local, questions, logs }
     }
 
     /// Answers on a socket until the future is dropped.
@@ -146,7 +138,7 @@ impl ControlApi {
             return Err(problem(StatusCode::BAD_REQUEST, "`kind` must be `tool`, `resource` or `prompt`"));
         };
         let (user, capabilities) = (call.user.as_deref(), &call.capabilities);
-        let (operator, frames, stream) = self.caller(user, capabilities).await?;
+        let (operator, frames, stream) = self.caller(user, capabilities, Some((kind, &call.key))).await?;
         tokio::spawn(async move {
             let outcome = until_gone(&frames, operator.use_item(kind, &call.key, call.params)).await;
             finish(frames, operator, outcome).await;
@@ -156,8 +148,8 @@ impl ControlApi {
 
     async fn exec(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
         let exec: ExecRequest = body(request)?;
-        let (operator, frames, stream) = self.caller(exec.user.as_deref(), &exec.capabilities).await?;
-        let limits = self.code_mode.clone();
+        let (operator, frames, stream) = self.caller(exec.user.as_deref(), &exec.capabilities, None).await?;
+        let limits = self.gateway.code_mode();
         tokio::spawn(async move {
             let outcome = until_gone(&frames, operator.exec(&exec.script, &exec.data, &limits)).await;
             finish(frames, operator, outcome).await;
@@ -165,14 +157,19 @@ impl ControlApi {
         Ok(HttpReply::events(stream))
     }
 
-    /// Somebody who calls and is told by events what happens.
+    /// Somebody who calls and is told by events what happens. What is published only to those who can be asked is looked
+    /// for only if it is wanted: to find that out, every server may have to be started once more.
     async fn caller(
         &self,
         user: Option<&str>,
         capabilities: &Value,
+        wanted: Option<(ItemKind, &str)>,
     ) -> Result<(Operator, mpsc::Sender<OutboundMessage>, mpsc::Receiver<OutboundMessage>), Refused> {
         let abilities = Abilities::read(capabilities);
-        let operator = self.operator(user, abilities).await?;
+        let mut operator = self.operator(user, Abilities::NONE).await?;
+        if abilities.any() && wanted.is_some_and(|(kind, key)| operator.surface.find(kind, key).is_none()) {
+            operator = self.operator(user, abilities).await?;
+        }
         let (frames, stream) = mpsc::channel(MAX_WAITING_EVENTS);
         let peer = EventPeer::new(&operator.principal, abilities, frames.clone(), &self.questions);
         Ok((Operator { peer: Some(Arc::new(peer)), ..operator }, frames, stream))

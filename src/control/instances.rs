@@ -35,7 +35,8 @@ pub fn instances(folder: &Path) -> io::Result<Vec<Instance>> {
                 let since = entry.metadata().and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
                 found.push(Instance { pid, socket, since });
             }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            // A process that is there may be about to listen.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && !is_alive(pid) => {
                 let _ = std::fs::remove_file(&socket);
             }
             Err(_) => {}
@@ -43,4 +44,10 @@ pub fn instances(folder: &Path) -> io::Result<Vec<Instance>> {
     }
     found.sort_by_key(|instance| instance.pid);
     Ok(found)
+}
+
+/// Whether there is a process with this ID.
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }

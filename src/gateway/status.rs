@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Gateway;
 use super::options::Endpoint;
+use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind};
 use crate::sandbox::jail_state;
@@ -74,6 +75,12 @@ impl Gateway {
             }
             _ => Value::Null,
         }
+    }
+
+    /// The limits of code mode in the config that is in use.
+    pub fn code_mode(&self) -> CodeMode {
+        let edition = self.installed.editions.borrow();
+        edition.script_source.as_ref().map(|script| script.settings.code_mode.clone()).unwrap_or_default()
     }
 
     /// The errors of the local tools as they are on disk.

@@ -39,6 +39,9 @@ async fn a_running_proxy_answers_and_no_server_is_started() {
     let late = proxy.world.run(["call", "echo", "--timeout", "0ms"]).await.expect(1);
     assert!(late.stderr.contains("did not answer within 0 s"), "{}", late.stderr);
     assert_eq!(servers.started(), [""; 0]);
+    // Whoever can be asked has a connection of their own to the server that is called, and to no other.
+    typed(proxy.world.command(["call", "echo"]), "").await.expect(0);
+    assert!(!servers.started().contains(&"two".to_owned()));
     let line = typed(proxy.world.command(["list-tools"]), "").await.expect(0);
     let expected = format!("from the running `proxy serve`, process {}", proxy.client.program.id());
     assert!(line.stderr.contains(&expected), "{}", line.stderr);

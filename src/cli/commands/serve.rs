@@ -132,7 +132,7 @@ fn control(gateway: &Arc<Gateway>, server: &Server, config: &Config, local: Prin
         Ok((socket, listener)) => {
             let asked = Arc::clone(gateway);
             let logs = Arc::new(move |name: &str| server_log::of_server(name, &asked.snapshot().backends));
-            let api = ControlApi::new(gateway, server, config, local, logs);
+            let api = ControlApi::new(gateway, server, local, logs);
             tokio::spawn(api.serve(listener, usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX)));
             Some(socket)
         }

@@ -119,10 +119,10 @@ pub(super) fn lists_from(gateway: &Gateway) -> Option<String> {
     })
 }
 
-/// What the user sees while servers start.
+/// What the user sees while servers start, or while the script runs on what is known.
 pub(super) fn starting(gateway: &Gateway, start: StartPolicy) -> String {
     let snapshot = gateway.snapshot();
     let waits = |view: &&Arc<BackendView>| view.status != Status::Ready && (start == StartPolicy::All || !rests(view));
     let names: Vec<&str> = snapshot.backends.iter().filter(waits).map(|view| view.name.as_ref()).collect();
-    if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) }
+    if names.is_empty() { "running the session script".to_owned() } else { format!("starting {}", names.join(", ")) }
 }
