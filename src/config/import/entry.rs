@@ -41,7 +41,11 @@ impl Importer<'_> {
                 if let Some(url) = url {
                     self.warn(format!("ignored `{}`: there is a command", members.path(&url)), url.key);
                 }
-                ImportedTarget::Command(self.command(&mut members, &command)?)
+                let command = self.command(&mut members, &command)?;
+                if is_this_proxy(&command) {
+                    return self.skip(key, "it is this proxy, which would start itself");
+                }
+                ImportedTarget::Command(command)
             }
             (None, Some(url)) => self.url(key, &mut members, &url, kind.as_deref() == Some("sse"))?,
             (None, None) if members.take(&["settings"]).is_some() => {
@@ -305,4 +309,10 @@ impl Importer<'_> {
 fn set(values: &mut Vec<(String, ImportedText)>, name: &str, value: ImportedText) {
     values.retain(|(known, _)| known != name);
     values.push((name.to_owned(), value));
+}
+
+/// Whether a command starts this proxy, which clients that use it have among their servers.
+fn is_this_proxy(command: &ImportedCommand) -> bool {
+    let program = Path::new(&command.command.written).file_name();
+    program.is_some_and(|name| name == "proxy") && command.args.first().is_some_and(|first| first.written == "serve")
 }

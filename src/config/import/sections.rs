@@ -73,7 +73,7 @@ fn shape_of<'a>(
     }
     if let Some((_, mcp)) = found("mcp") {
         if let Some((key, node)) = member(mcp, "servers") {
-            let is_opencode = values(node).any(|server| matches!(server.get("type"), Some(kind) if is_local(kind)));
+            let is_opencode = values(node).any(|server| server.get("type").is_some_and(is_local));
             return Some((key, node, Some(if is_opencode { "opencode" } else { "vscode" })));
         }
         let is_opencode = values(mcp).any(|server| server.get("type").is_some_and(is_local));
@@ -102,11 +102,14 @@ fn is_local(kind: &Node) -> bool {
 /// The client whose keys only it has.
 fn guess(root: &Node, servers: &Node) -> Option<&'static str> {
     let has = |name: &str| values(servers).any(|server| server.get(name).is_some());
-    match () {
-        () if has("httpUrl") || has("includeTools") || has("excludeTools") || has("trust") => Some("gemini"),
-        () if has("serverUrl") => Some("windsurf"),
-        () if has("headersHelper") || root.get("projects").is_some() => Some("claude-code"),
-        () => None,
+    if ["httpUrl", "includeTools", "excludeTools", "trust"].into_iter().any(has) {
+        Some("gemini")
+    } else if has("serverUrl") {
+        Some("windsurf")
+    } else if has("headersHelper") || root.get("projects").is_some() {
+        Some("claude-code")
+    } else {
+        None
     }
 }
 
@@ -117,7 +120,7 @@ fn projects<'a>(document: &'a ConfigDocument, project: &Path) -> Result<Option<(
     };
     let (mut own, mut others) = (Vec::new(), 0);
     for (folder, settings) in projects {
-        let Some(Value::Map(members)) = Some(&settings.value) else { continue };
+        let Value::Map(members) = &settings.value else { continue };
         let Some((key, servers)) = members.iter().find(|(key, _)| key.text == "mcpServers") else { continue };
         if Path::new(&folder.text) == project {
             own = entries(document, key, servers)?;

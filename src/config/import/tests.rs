@@ -177,3 +177,12 @@ fn names_that_do_not_fit_are_changed_and_stay_apart() {
     assert_eq!(names, ["a-b", "a-b-2", "server"]);
     round_trip(&imported);
 }
+
+#[test]
+fn the_proxy_does_not_import_itself() {
+    let imported = imported(
+        r#"{"mcpServers": {"all": {"command": "/opt/bin/proxy", "args": ["serve"]}, "other": {"command": "proxy", "args": ["x"]}}}"#,
+    );
+    assert_eq!(messages(&imported), ["skipped `all`: it is this proxy, which would start itself"]);
+    assert_eq!(imported.entries.len(), 1);
+}

@@ -78,18 +78,18 @@ impl Variables {
 
     /// Translates the variable at the beginning of the text, and returns what follows it.
     fn variable<'a>(&self, text: &'a str, output: &mut Translated) -> Option<&'a str> {
-        if let Some((expression, after)) = between(text, "${{", "}}") {
-            if self.syntax.secrets {
-                let expression = expression.trim();
-                match expression.strip_prefix("secrets.").filter(|name| is_variable_name(name)) {
-                    Some(name) => {
-                        output.notes.push(format!("a secret of Continue: set the environment variable {name}"));
-                        output.text.push_str(&format!("${{{name}}}"));
-                    }
-                    None => output.leave("${{", expression, "}}"),
+        if self.syntax.secrets
+            && let Some((expression, after)) = between(text, "${{", "}}")
+        {
+            let expression = expression.trim();
+            match expression.strip_prefix("secrets.").filter(|name| is_variable_name(name)) {
+                Some(name) => {
+                    output.notes.push(format!("a secret of Continue: set the environment variable {name}"));
+                    output.text.push_str(&format!("${{{name}}}"));
                 }
-                return Some(after);
+                None => output.leave("${{", expression, "}}"),
             }
+            return Some(after);
         }
         if let Some((expression, after)) = between(text, "${", "}") {
             if self.syntax.braces {
@@ -99,9 +99,10 @@ impl Variables {
             return None;
         }
         if let Some((expression, after)) = between(text, "{env:", "}").filter(|_| self.syntax.curly) {
-            match is_variable_name(expression) {
-                true => output.text.push_str(&format!("${{{expression}}}")),
-                false => output.leave("{env:", expression, "}"),
+            if is_variable_name(expression) {
+                output.text.push_str(&format!("${{{expression}}}"));
+            } else {
+                output.leave("{env:", expression, "}");
             }
             return Some(after);
         }

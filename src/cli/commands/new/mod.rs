@@ -111,8 +111,8 @@ fn new_test(name: &str, folder: Option<&Path>) -> Result<(), CommandFailure> {
         Some(folder) => vec![folder],
         None => ["scripts", "extensions", ""].map(Path::new).to_vec(),
     };
-    let scripts = folders.iter().map(|folder| folder.join(format!("{name}.star")));
-    let script = scripts.into_iter().find(|script| script.is_file());
+    let mut scripts = folders.iter().map(|folder| folder.join(format!("{name}.star")));
+    let script = scripts.find(|script| script.is_file());
     let (folder, template, about) = match &script {
         None => (folders.first().copied().unwrap_or(Path::new("")), TEST_OF_PRESET, "the preset `default`".to_owned()),
         Some(script) => {
