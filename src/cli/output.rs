@@ -118,9 +118,14 @@ pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.is_error() || !is_quiet()) {
         // Diagnostics of several lines would run into each other.
         let gap = if AFTER_DIAGNOSTIC.load(Ordering::Relaxed) { "\n" } else { "" };
-        err(&format!("{gap}{}", harmless(diagnostic).render_within(colour(), stderr_width())));
+        err(&format!("{gap}{}", rendered(diagnostic)));
         AFTER_DIAGNOSTIC.store(true, Ordering::Relaxed);
     }
+}
+
+/// A diagnostic as it is printed on standard error.
+pub(super) fn rendered(diagnostic: &Diagnostic) -> String {
+    harmless(diagnostic).render_within(colour(), stderr_width())
 }
 
 /// The diagnostic with its texts made harmless: they may quote what a server said.

@@ -84,6 +84,28 @@ async fn a_server_that_fails_again_and_again_is_one_line() {
 }
 
 #[tokio::test]
+async fn a_server_that_has_worked_in_between_is_told_about_again() {
+    let fake = fake_backend(["--only", "crash"]);
+    let mut fickle = Command::new("sh");
+    fickle.args(["-c", "test -e works || exit 3; exec \"$0\" \"$@\""]);
+    fickle.arg(fake.get_program()).args(fake.get_args());
+    let proxy = Proxy::new(&Config::new().server("fickle", &fickle));
+    // Not at `info`, where the line that it is up would be there too.
+    let mut client = serve(&proxy, &["--log", "warn"]);
+    client.initialize("2025-11-25").await.result();
+    client.stderr().line("fickle: cannot connect: its process exited (exit status: 3)").await;
+    let works = proxy.directory.write("works", "");
+    while client.request("tools/list", "{}").await.tool_names() != ["crash"] {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    std::fs::remove_file(works).expect("it is there");
+    client.call("crash", "{}").await;
+    client.stderr().line("fickle: connection lost").await;
+    client.stderr().times("fickle: cannot connect: its process exited (exit status: 3)", 2).await;
+    assert!(!client.stderr().text().contains("INFO"), "{}", client.stderr().text());
+}
+
+#[tokio::test]
 async fn a_log_in_json_is_one_object_per_line_also_for_status_lines() {
     let script = "
 def noted(args):
@@ -122,7 +144,7 @@ for meta, call in backends()['one'].tools():
     assert!(call["ms"].is_u64() && call["level"] == "debug", "{call}");
     let failed = entries.iter().find(|entry| entry["name"] == "fail").expect("the call");
     assert_eq!(failed["outcome"], "error result");
-    assert!(find("method", "tools/list")["ms"].is_u64());
+    assert!(find("method", "tools/list")["ms"].is_u64() && find("method", "initialize")["ms"].is_u64());
     assert_eq!(find("message", "hello")["source"], "stderr");
     let audit = find("level", "audit");
     assert_eq!((&audit["message"], &audit["fields"]["number"]), (&json!("noted"), &json!(3)), "{audit}");

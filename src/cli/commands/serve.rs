@@ -14,7 +14,7 @@ use crate::author::check::unpublished;
 use crate::author::published::PublishedFile;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
-use crate::cli::{logging, output, server_log, table};
+use crate::cli::{logging, server_log, table};
 use crate::config::Config;
 use crate::control::ControlSocket;
 use crate::diagnostic::Diagnostic;
@@ -191,9 +191,7 @@ fn print_summary(gateway: &Gateway) {
     };
     logging::status(&format!("ready: {} of {servers}", table::count(tools, "tool")));
     if let Some(surface) = surface {
-        for problem in unpublished(&surface, &snapshot) {
-            logging::status(&output::harmless(&problem).render(output::colour()));
-        }
+        logging::problems(&unpublished(&surface, &snapshot));
     }
 }
 

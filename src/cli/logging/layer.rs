@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use tracing::level_filters::LevelFilter;
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
@@ -48,6 +49,10 @@ impl LogLayer {
 impl<S: Subscriber> Layer<S> for LogLayer {
     fn register_callsite(&self, entry: &'static Metadata<'static>) -> Interest {
         if levels::is_possible(entry) { Interest::sometimes() } else { Interest::never() }
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(levels::maximum())
     }
 
     fn enabled(&self, entry: &Metadata<'_>, _: Context<'_, S>) -> bool {

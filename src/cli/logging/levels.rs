@@ -98,6 +98,13 @@ pub(super) fn is_possible(entry: &Metadata<'_>) -> bool {
     *entry.level() <= CURRENT.load().highest(entry)
 }
 
+/// The level above which no entry is of interest. What servers write to stderr always is.
+pub(super) fn maximum() -> LevelFilter {
+    let levels = CURRENT.load();
+    let servers = levels.servers.values().copied();
+    servers.chain([levels.proxy, levels.script]).fold(LevelFilter::DEBUG, LevelFilter::max)
+}
+
 /// Whether an entry is logged that is about this server.
 pub(super) fn admits(entry: &Metadata<'_>, server: Option<&str>) -> bool {
     CURRENT.load().admits(entry, server)

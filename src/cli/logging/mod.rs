@@ -48,14 +48,28 @@ const REQUEST: &str = "request";
 /// The target of lines of scripts.
 const SCRIPT: &str = "script";
 
-/// Whether status lines are printed beside the log, because it goes to a file.
-static HAS_FILE: OnceLock<bool> = OnceLock::new();
+/// Where the log goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// To standard error, where people read it.
+    Text,
+    /// To standard error, where a program reads it.
+    Json,
+    /// To a file. What people read is printed too.
+    File,
+}
+
+static PLACE: OnceLock<Place> = OnceLock::new();
 
 /// Starts logging. Without a level on the command line, the command's own levels apply.
 pub(super) fn start(args: &LogArgs, defaults: DefaultLevels) -> Result<LogWriter, CommandFailure> {
     levels::set(args.levels(defaults)?);
     let file = args.log_file.as_deref().map(open).transpose()?;
-    let _ = HAS_FILE.set(file.is_some());
+    let _ = PLACE.set(match (&file, args.log_format) {
+        (Some(_), _) => Place::File,
+        (None, LogFormat::Json) => Place::Json,
+        (None, LogFormat::Text) => Place::Text,
+    });
     let on_terminal = file.is_none() && std::io::stderr().is_terminal();
     let style = match args.log_format {
         LogFormat::Json => LineStyle::Json,
@@ -93,14 +107,34 @@ fn open(path: &Path) -> Result<File, CommandFailure> {
 /// Prints a line that the person who started the command reads: not a part of what `--log` chooses, but written in
 /// order with the log, and kept in a log file too.
 pub(super) fn status(text: &str) {
-    let is_beside = HAS_FILE.get().copied().unwrap_or(false);
-    if output::is_quiet() && !is_beside {
-        return;
-    }
-    if is_beside && !output::is_quiet() {
-        output::err(text);
+    match (place(), output::is_quiet()) {
+        (Place::Text | Place::Json, true) => return,
+        (Place::File, false) => output::err(text),
+        _ => {}
     }
     tracing::error!(target: STATUS, "{text}");
+}
+
+fn place() -> Place {
+    PLACE.get().copied().unwrap_or(Place::Text)
+}
+
+/// Reports problems as [`status`] does: in order with the log, and in a log that is not for people as warnings.
+pub(super) fn problems(problems: &[Diagnostic]) {
+    match place() {
+        Place::Text => {
+            let rendered = problems.iter().map(output::rendered).collect::<Vec<_>>();
+            if !rendered.is_empty() {
+                status(&rendered.join("\n\n"));
+            }
+        }
+        Place::Json | Place::File => {
+            problems.iter().for_each(|problem| tracing::warn!("{problem}"));
+            if place() == Place::File {
+                output::diagnostics(problems);
+            }
+        }
+    }
 }
 
 /// Hides the secrets of this config in the log from now on.

@@ -1,8 +1,10 @@
 //! `initialize`: the handshake of a session.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
-use super::capabilities;
+use super::{capabilities, request_log};
 use crate::json::{Object, Raw, RawRef};
 use crate::model::{Abilities, ClientInfo, Principal};
 use crate::server::Server;
@@ -59,6 +61,7 @@ pub(crate) fn client_info_too_large(names: &str, size: usize) -> RpcError {
 
 /// The result of `initialize`.
 pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
+    let started = Instant::now();
     let (surface, revision) = (capabilities::described_surface(server, &client.surface_handle).await, client.revision);
     if let (Some(seen_lists), Some(surface)) = (&client.seen_lists, &surface) {
         seen_lists.set_if_none(|| surface.list_digests());
@@ -71,5 +74,6 @@ pub(crate) async fn result(server: &Server, client: &Client) -> Raw {
     if let Some(surface) = surface.filter(|surface| !surface.instructions().is_empty()) {
         result["instructions"] = Value::from(surface.instructions());
     }
+    request_log::initialized(client, started);
     crate::json::raw(&result)
 }

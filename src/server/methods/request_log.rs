@@ -47,8 +47,7 @@ impl Drop for LoggedRequest<'_> {
             surface.find(kind, key)?.origin.as_ref().map(|origin| origin.backend.clone())
         });
         let name = key.unwrap_or_default();
-        let ms = self.started.elapsed().as_millis();
-        let ms = u64::try_from(ms).unwrap_or(u64::MAX);
+        let ms = milliseconds(self.started);
         let what = format!("{method} {name}");
         let what = what.trim_end();
         match origin {
@@ -58,6 +57,24 @@ impl Drop for LoggedRequest<'_> {
             None => tracing::debug!(target: "request", method, name, ms, outcome, "{what}: {outcome} in {ms} ms"),
         }
     }
+}
+
+/// Logs that a session has begun.
+pub(super) fn initialized(client: &Client, started: Instant) {
+    if !tracing::enabled!(target: "request", Level::DEBUG) {
+        return;
+    }
+    let info = client.info.implementation.as_deref();
+    let name = [member(info, "name"), member(info, "version")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let (ms, version) = (milliseconds(started), client.revision.as_str());
+    tracing::debug!(
+        target: "request", method = "initialize", name, ms, outcome = "ok",
+        "initialize {name} ({version}): ok in {ms} ms"
+    );
+}
+
+fn milliseconds(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The kind of item that a method is about.
