@@ -85,6 +85,7 @@ const EXAMPLES: [(&str, &[&str]); 22] = [
     ("lsp", &["proxy lsp"]),
     ("init", &["proxy init", "proxy init --from ~/.cursor/mcp.json"]),
     ("completions", &["proxy completions bash > ~/.local/share/bash-completion/completions/proxy"]),
+    ("config-schema", &["proxy config-schema > proxy.schema.json"]),
 ];
 
 #[cfg(test)]
