@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use tracing::Level;
 
-/// Characters of a message that are logged.
-const MAX_CHARACTERS: usize = 4 << 10;
+/// Bytes of a message that are given to the log, which shows a part of them after it has hidden the secrets.
+const MAX_BYTES: usize = 64 << 10;
 
 /// Who sent a message.
 #[derive(Clone, Copy, Debug)]
@@ -26,22 +26,17 @@ impl Sender {
 /// Logs a message between the proxy and a server.
 pub fn trace_server(server: &str, sender: Sender, message: &[u8]) {
     if tracing::enabled!(target: "message", Level::TRACE, server) {
-        tracing::trace!(target: "message", server, "{} {}", sender.verb(), shown(message));
+        tracing::trace!(target: "message", server, bytes = message.len(), "{} {}", sender.verb(), shown(message));
     }
 }
 
 /// Logs a message between the proxy and a client.
 pub fn trace_client(sender: Sender, message: &[u8]) {
     if tracing::enabled!(target: "message", Level::TRACE) {
-        tracing::trace!(target: "message", "client {} {}", sender.verb(), shown(message));
+        tracing::trace!(target: "message", bytes = message.len(), "client {} {}", sender.verb(), shown(message));
     }
 }
 
 fn shown(message: &[u8]) -> Cow<'_, str> {
-    // A character has at most four bytes.
-    let text = String::from_utf8_lossy(&message[..message.len().min(MAX_CHARACTERS * 4)]);
-    match text.char_indices().nth(MAX_CHARACTERS) {
-        None => text,
-        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], message.len()).into(),
-    }
+    String::from_utf8_lossy(&message[..message.len().min(MAX_BYTES)])
 }

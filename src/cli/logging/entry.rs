@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
-use super::{AUDIT, LOG, REQUEST, SCRIPT, SERVER, STATUS};
+use super::{AUDIT, LOG, MESSAGE, REQUEST, SCRIPT, SERVER, STATUS};
 
 /// How serious an entry is. What is for the audit is no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub(super) enum Source {
     Status,
     /// A request, whose message has everything that its fields have.
     Request,
+    /// A message on the wire, of any length.
+    Message,
     Script,
     /// A server, on its standard error.
     Stderr,
@@ -57,6 +59,7 @@ impl Entry {
             AUDIT => (EntryLevel::Audit, Source::Script),
             STATUS => (EntryLevel::Of(Level::INFO), Source::Status),
             REQUEST => (EntryLevel::Of(level), Source::Request),
+            MESSAGE => (EntryLevel::Of(level), Source::Message),
             SCRIPT => (EntryLevel::Of(level), Source::Script),
             SERVER => (EntryLevel::Of(level), Source::Stderr),
             _ => (EntryLevel::Of(level), Source::Proxy),

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
 
-use super::{AUDIT, LOG, REQUEST, SCRIPT, SERVER, SERVER_STATE, STATUS};
+use super::{AUDIT, LOG, MESSAGE, REQUEST, SCRIPT, SERVER, SERVER_STATE, STATUS};
 
 static CURRENT: LazyLock<ArcSwap<Levels>> = LazyLock::new(ArcSwap::default);
 
@@ -80,7 +80,7 @@ impl Levels {
 }
 
 fn is_own(target: &str) -> bool {
-    target.starts_with(env!("CARGO_CRATE_NAME")) || [REQUEST, LOG, SERVER_STATE, "message"].contains(&target)
+    target.starts_with(env!("CARGO_CRATE_NAME")) || [REQUEST, LOG, SERVER_STATE, MESSAGE].contains(&target)
 }
 
 pub(super) fn set(levels: Levels) {

@@ -45,6 +45,8 @@ const SERVER_STATE: &str = "server_state";
 const LOG: &str = "log";
 /// The target of lines about requests, whose text has everything that their fields have.
 const REQUEST: &str = "request";
+/// The target of messages between clients, proxy and servers.
+const MESSAGE: &str = "message";
 /// The target of lines of scripts.
 const SCRIPT: &str = "script";
 

@@ -1,5 +1,6 @@
 //! An entry as a line: as text for people, or as JSON for programs. Foreign text in it is made harmless.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use jiff::Timestamp;
@@ -73,8 +74,7 @@ fn text_line(entry: &Entry, time: &str, colour: bool) -> String {
     } else if entry.source == Source::Script && entry.level != EntryLevel::Audit {
         let _ = write!(line, "{bold}script{plain}: ");
     }
-    let message = secrets::hidden(entry.message.trim_end_matches('\n'));
-    line.push_str(&visible(&message).replace('\n', CONTINUED));
+    line.push_str(&visible(message(entry).trim_end_matches('\n')).replace('\n', CONTINUED));
     for (joint, name) in [(": ", "error"), ("; ", "said")] {
         if let Some(Value::String(text)) = entry.fields.get(name).filter(|_| entry.source == Source::Proxy) {
             let _ = write!(line, "{joint}{}", one_line(&secrets::hidden(text)));
@@ -86,6 +86,19 @@ fn text_line(entry: &Entry, time: &str, colour: bool) -> String {
     line
 }
 
+/// Characters of a message on the wire that are logged.
+const MAX_MESSAGE: usize = 4 << 10;
+
+/// What an entry says, without secrets. Cut afterwards, so that no part of a secret is left.
+fn message(entry: &Entry) -> Cow<'_, str> {
+    let message = secrets::hidden(&entry.message);
+    let end = message.char_indices().nth(MAX_MESSAGE).filter(|_| entry.source == Source::Message);
+    match (end, entry.fields.get("bytes")) {
+        (Some((end, _)), Some(bytes)) => format!("{}... ({bytes} bytes)", &message[..end]).into(),
+        _ => message,
+    }
+}
+
 const DIM: &str = "\x1b[2m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
@@ -93,7 +106,7 @@ const PLAIN: &str = "\x1b[0m";
 /// The fields that the message does not have already.
 fn shown_fields(entry: &Entry) -> impl Iterator<Item = (&String, &Value)> {
     let is_prose = |name: &str| ["error", "said"].contains(&name) && entry.source == Source::Proxy;
-    let fields = entry.fields.iter().filter(|_| entry.source != Source::Request);
+    let fields = entry.fields.iter().filter(|_| !matches!(entry.source, Source::Request | Source::Message));
     fields.filter(move |(name, _)| !is_prose(name))
 }
 
@@ -115,7 +128,7 @@ fn json_line(entry: &Entry, time: Timestamp) -> String {
         Source::Script if entry.level == EntryLevel::Audit => "audit",
         Source::Script => "script",
         Source::Stderr => "stderr",
-        Source::Proxy | Source::Status | Source::Request => "proxy",
+        Source::Proxy | Source::Status | Source::Request | Source::Message => "proxy",
     };
     let mut line = Map::new();
     line.insert("time".to_owned(), full_time(time).into());
@@ -124,7 +137,7 @@ fn json_line(entry: &Entry, time: Timestamp) -> String {
     if let Some(server) = &entry.server {
         line.insert("server".to_owned(), server.as_str().into());
     }
-    line.insert("message".to_owned(), secrets::hidden(&entry.message).into());
+    line.insert("message".to_owned(), message(entry).into());
     let mut fields = Value::Object(entry.fields.clone());
     hide(&mut fields);
     match (fields, entry.source) {
@@ -178,6 +191,18 @@ mod tests {
         assert_eq!(text_line(&script, "1", false), r#"1 INFO  script: used name="a b" error=x deep={"a":1}"#);
         let coloured = text_line(&lost, TIME, true);
         assert!(coloured.contains("\x1b[33mWARN ") && coloured.contains("\x1b[1mfiles\x1b[0m:"), "{coloured:?}");
+    }
+
+    #[test]
+    fn a_long_message_is_cut_after_its_secrets_are_hidden() {
+        let text = format!(r#"sent {{"a":"{}","password":"hunter2hunter2"}}"#, "x".repeat(MAX_MESSAGE - 30));
+        let long = entry(Level::TRACE, Source::Message, Some("one"), &text, json!({"bytes": text.len()}));
+        for line in [text_line(&long, TIME, false), json_line(&long, Timestamp::UNIX_EPOCH)] {
+            assert!(!line.contains("hunt") && line.contains("•••"), "{line}");
+        }
+        let longer = format!("{text}{}", "y".repeat(9));
+        let longer = entry(Level::TRACE, Source::Message, None, &longer, json!({"bytes": 9000}));
+        assert!(text_line(&longer, TIME, false).ends_with("... (9000 bytes)"));
     }
 
     #[test]
