@@ -7,7 +7,7 @@
 
 // Exponential backoff.
 pub mod backoff;
-// The local socket on which a running proxy reports its status.
+// The local socket of a running proxy: where it is, and who may use it.
 pub mod control;
 // Errors for people: message, location in a file, notes, hint; rendered here only.
 pub mod diagnostic;
@@ -88,6 +88,11 @@ pub mod server;
 pub mod author;
 
 // Layer 10
+
+// What the user of a proxy does with it beside MCP, in its process or over its control socket.
+pub mod admin;
+
+// Layer 11
 
 // One file per subcommand; the only module that prints.
 pub mod cli;

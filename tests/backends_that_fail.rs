@@ -168,7 +168,7 @@ async fn servers_that_cannot_start_are_named_with_the_reason_and_the_others_serv
     let mut proxy = start(&config).await;
     assert_eq!(proxy.client.request("tools/list", "{}").await.tool_names(), ["echo"]);
     proxy.client.call("echo", "{}").await.result();
-    let output = proxy.world.command(["list-servers", "--json"]).output().expect("the proxy runs");
+    let output = proxy.world.command(["list-servers", "--live", "--json"]).output().expect("the proxy runs");
     let servers: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let error = |at: usize| servers[at]["error"].as_str().unwrap_or_default().to_owned();
     assert!(error(0).contains("exit status: 7"), "{servers}");

@@ -81,6 +81,7 @@ pub fn cost() -> f64 {
         variants: Arc::default(),
         start_time: None,
         reports: Arc::default(),
+        last_known: None,
     };
     let snapshot = Arc::new(Snapshot { version: 1, generation: 1, backends: vec![Arc::new(backend)] });
     let settings = Arc::new(Settings::default());

@@ -31,6 +31,7 @@ pub fn servers() -> Vec<Arc<BackendView>> {
                 variants: Arc::default(),
                 start_time: None,
                 reports: Arc::default(),
+                last_known: None,
             })
         })
         .collect()

@@ -47,7 +47,11 @@ fn set(folder: &Path) -> Result<Set, String> {
         let raw = starlark_mcp_proxy::json::valid(definition).map_err(|error| error.to_string())?;
         let definition = Definition::parse(ItemKind::Tool, raw).map_err(|error| error.to_string())?;
         places.entry(format!("{}/{}", text("server"), text("name"))).or_default().push(tools.len());
-        tools.push(Tool { server: text("server").into(), definition: Arc::new(definition) });
+        tools.push(Tool {
+            server: text("server").into(),
+            original_name: definition.key().into(),
+            definition: Arc::new(definition),
+        });
     }
     let mut queries = Vec::new();
     let mut files: Vec<_> = std::fs::read_dir(folder)

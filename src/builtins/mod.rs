@@ -16,6 +16,7 @@ mod run;
 mod search;
 mod session;
 
+pub use effects::elicit::UNAVAILABLE;
 pub use globals::{common, pure, session, session_builder};
 pub use metadata::names::{MAX_NAME, is_plain_name};
 pub use publish::plan::{Handler, Plan, Published};

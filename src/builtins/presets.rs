@@ -68,6 +68,33 @@ impl Preset {
     }
 }
 
+/// A file for scripts to load, as `proxy list-presets` lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    /// The name with the version, such as `lib@1`.
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub source: &'static str,
+}
+
+/// What the presets share, for scripts of one's own.
+pub const LIBRARIES: &[Library] = &[Library {
+    name: "lib@1",
+    summary: "functions of the presets for your own scripts: `load(\"@proxy//lib@1.star\", ...)`",
+    source: LIBRARY[0].text,
+}];
+
+/// The source of a preset or a library by its name, such as `default`, `default@1` or `lib@1`.
+pub fn source_of(requested: &str) -> Result<&'static str, Diagnostic> {
+    let plain = requested.strip_prefix("@proxy//").unwrap_or(requested);
+    let plain = plain.strip_suffix(".star").unwrap_or(plain);
+    let is_asked = |library: &&Library| library.name == plain || library.name.split('@').next() == Some(plain);
+    match LIBRARIES.iter().find(is_asked) {
+        Some(library) => Ok(library.source),
+        None => find(plain).map(|preset| preset.source),
+    }
+}
+
 /// Finds a preset by its name, such as `default` or `default@1`.
 pub fn find(requested: &str) -> Result<&'static Preset, Diagnostic> {
     let found = PRESETS.iter().find(|preset| preset.name == requested || preset.full_name() == requested);

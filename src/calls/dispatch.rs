@@ -63,7 +63,10 @@ impl Dispatcher {
         subscriber: &Subscriber,
         listener: Listener,
     ) -> Result<Subscription, CallError> {
-        self.find(backend)?.backend.subscribe(uri, subscriber, listener).await
+        match self.find(backend)?.backend.connected() {
+            Some(server) => server.subscribe(uri, subscriber, listener).await,
+            None => Err(CallError::no_subscriptions(backend)),
+        }
     }
 
     /// Calls a backend from a handler and blocks the handler until the result arrives. Tools of extensions run on the
@@ -86,15 +89,15 @@ impl Dispatcher {
 
     /// Sends a notification to a backend.
     pub async fn notify(&self, backend: &Arc<str>, method: String, params: Option<Raw>) {
-        if let Ok(target) = self.find(backend) {
-            target.backend.notify(method, params).await;
+        if let Some(server) = self.find(backend).ok().and_then(|target| target.backend.connected()) {
+            server.notify(method, params).await;
         }
     }
 
     /// Sends `notifications/roots/list_changed` to every backend that has a connection of its own for this client.
     pub async fn roots_changed(&self, owner: &Owner) {
-        for target in self.backends.values() {
-            target.backend.roots_changed(owner).await;
+        for server in self.backends.values().filter_map(|target| target.backend.connected()) {
+            server.roots_changed(owner).await;
         }
     }
 

@@ -23,7 +23,7 @@ impl LoggedCall {
             return None;
         }
         let params = Object::of(&call.params).ok();
-        let name = params.and_then(|params| params.string("name").or_else(|| params.string("uri")).map(Into::into));
+        let name = params.and_then(|params| params.string("name").or_else(|| params.string("uri")));
         Some(LoggedCall {
             server: Arc::clone(server),
             method: call.method.clone(),

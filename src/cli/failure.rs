@@ -36,6 +36,14 @@ impl CommandFailure {
         CommandFailure::config(vec![Diagnostic::error(message).hint(hint)])
     }
 
+    /// The failure with a note to each message, if there is one.
+    pub(super) fn with_note(mut self, note: Option<String>) -> Self {
+        if let Some(note) = note {
+            self.diagnostics = self.diagnostics.into_iter().map(|diagnostic| diagnostic.note(note.clone())).collect();
+        }
+        self
+    }
+
     /// The exit code and the messages.
     pub(super) fn into_parts(self) -> (u8, Vec<Diagnostic>) {
         (self.code, self.diagnostics)
@@ -57,7 +65,7 @@ impl From<&BuildError> for CommandFailure {
     fn from(error: &BuildError) -> Self {
         match error {
             BuildError::Script(diagnostic) => CommandFailure::failed(Diagnostic::clone(diagnostic)),
-            BuildError::Unread(diagnostic) => CommandFailure::config(vec![Diagnostic::clone(diagnostic)]),
+            BuildError::Unread { .. } => CommandFailure::config(error.diagnostics().cloned().collect()),
         }
     }
 }

@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&[&str]]); 5] = [
     ("Inspect", &[&["list-servers"], &["list-tools", "list-resources", "list-prompts"], &["find"], &["types"]]),
     ("Call", &[&["call", "read", "prompt"], &["exec"], &["repl"]]),
     ("Scripts", &[&["check"], &["test"], &["new"], &["list-presets", "show-preset"], &["lsp"]]),
-    ("Setup", &[&["init"], &["completions"]]),
+    ("Setup", &[&["init"], &["completions", "config-schema"]]),
 ];
 
 const OPTIONS: &str = "--log <LEVEL>, --log-format <FORMAT>, --log-file <FILE>, -v, --verbose,

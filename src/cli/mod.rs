@@ -1,10 +1,12 @@
 //! The command line. This is the only module that prints.
 
+mod age;
 mod commands;
 mod failure;
 mod help;
 mod logging;
 mod output;
+mod query;
 mod server_log;
 mod setup;
 mod spinner;

@@ -43,6 +43,13 @@ pub(super) fn err(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
+/// Says on a terminal where an answer comes from.
+pub(super) fn status_line(text: &str) {
+    if std::io::stderr().is_terminal() && !is_quiet() {
+        err(&one_line(text));
+    }
+}
+
 /// Prints the data that a command was asked for. A pipe gets it as it is, a terminal gets it harmless.
 pub(super) fn data(text: &str) {
     if is_terminal() { out(&visible(text)) } else { out(text) }

@@ -1,26 +1,23 @@
 //! Startup code that most commands share: load the config from a file or the arguments, and start the gateway.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use tokio::runtime::Runtime;
 
 use super::failure::CommandFailure;
-use super::{logging, output, spinner, terminal};
+use super::{logging, output};
+use crate::backend::StartPolicy;
 use crate::config::{self, Config};
 use crate::control;
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, GatewayOptions, SurfaceHandle};
-use crate::model::{BackendKind, BackendView, ClientProfile, ItemKind, Principal, Status, SurfaceKey};
-use crate::server::Identity;
-use crate::surface::Surface;
+use crate::gateway::{Gateway, GatewayOptions};
 
 /// The heading of [`SourceArgs`] in the help of a command.
 const HEADING: &str = "Servers and script";
 
 /// Options that select the servers and the session script.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct SourceArgs {
     /// Config file [default: $PROXY_CONFIG, ./proxy.yaml, ./proxy.json, then ~/.config/proxy]
     #[arg(short, long, value_name = "FILE", help_heading = HEADING)]
@@ -37,6 +34,9 @@ pub(super) struct SourceArgs {
     /// Use this session script instead of the config's
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     script: Option<PathBuf>,
+    /// Publish only these tools: published names or globs, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = HEADING)]
+    tools: Vec<String>,
 }
 
 /// The config of a command.
@@ -55,6 +55,7 @@ impl SourceArgs {
             env: Vec::new(),
             extensions: Vec::new(),
             script: None,
+            tools: Vec::new(),
         }
     }
 
@@ -66,6 +67,7 @@ impl SourceArgs {
             env: self.env.clone(),
             extensions: self.extensions.clone(),
             script: Some(script.to_owned()),
+            tools: self.tools.clone(),
         }
     }
 
@@ -102,6 +104,7 @@ impl SourceArgs {
         if let Some(script) = &self.script {
             problems.extend(config.set_script_file(&folder.join(script)).err());
         }
+        problems.extend(config.set_only_tools(&self.tools).err());
         if problems.is_empty() { Ok(()) } else { Err(CommandFailure::config(problems)) }
     }
 }
@@ -145,7 +148,7 @@ pub(super) fn state_folder() -> Option<PathBuf> {
     xdg_folder("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("starlark-mcp-proxy"))
 }
 
-fn user_config_folder() -> Option<PathBuf> {
+pub(super) fn user_config_folder() -> Option<PathBuf> {
     xdg_folder("XDG_CONFIG_HOME", ".config")
 }
 
@@ -163,6 +166,8 @@ pub(super) fn options(bundled: bool) -> Result<GatewayOptions, CommandFailure> {
         first_user: None,
         bundled,
         sole_client: true,
+        client: None,
+        start: StartPolicy::All,
     })
 }
 
@@ -181,83 +186,6 @@ pub(super) fn runtime() -> Result<Runtime, CommandFailure> {
         .enable_all()
         .on_thread_park(crate::fiber::flush_wakeups)
         .build()?)
-}
-
-/// Starts the servers, waits until each is up or has failed, and returns the state of each.
-pub(super) fn server_states(source: &SourceArgs) -> Result<Vec<Arc<BackendView>>, CommandFailure> {
-    let loaded = source.load()?;
-    let options = options(loaded.bundled)?;
-    runtime()?.block_on(async {
-        let gateway = Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?;
-        gateway.introduce(terminal::client());
-        spinner::with("starting the servers", gateway.servers_settled()).await;
-        output::diagnostics(&gateway.extension_problems());
-        let backends = gateway.snapshot().backends.clone();
-        gateway.stop().await;
-        Ok(backends)
-    })
-}
-
-/// Loads the config, starts the servers, waits until each is up or has failed, runs `work`, and stops the servers.
-pub(super) fn with_gateway<T>(
-    source: &SourceArgs,
-    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
-) -> Result<T, CommandFailure> {
-    with_loaded(&source.load()?, work)
-}
-
-/// Like [`with_gateway`], for a config that is already loaded.
-pub(super) fn with_loaded<T>(
-    loaded: &LoadedConfig,
-    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
-) -> Result<T, CommandFailure> {
-    // The user of the command sees the surface of a client on stdio.
-    with_user(loaded, None, Identity::local_user(&variables()), work)
-}
-
-/// Like [`with_loaded`], with the surface of the given user. The session script runs for nobody else. If an item is wanted,
-/// it does not wait for servers that cannot offer it.
-pub(super) fn with_user<T>(
-    loaded: &LoadedConfig,
-    wanted: Option<(ItemKind, &str)>,
-    user: Principal,
-    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
-) -> Result<T, CommandFailure> {
-    let options = GatewayOptions { first_user: Some(user.clone()), ..options(loaded.bundled)? };
-    runtime()?.block_on(async {
-        let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
-        gateway.introduce(terminal::client());
-        let names: Vec<&str> = loaded.config.servers.keys().map(String::as_str).collect();
-        let label = if names.is_empty() { "starting".to_owned() } else { format!("starting {}", names.join(", ")) };
-        let settled = spinner::with(&label, gateway.offering(wanted)).await;
-        let outcome = match settled {
-            Ok(shared) => {
-                let own =
-                    SurfaceHandle::of(SurfaceKey { principal: user, client: Arc::default() }, ClientProfile::TERMINAL);
-                let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
-                match own {
-                    Ok(surface) => work(&gateway, surface).await,
-                    Err(error) => Err(CommandFailure::from(error.as_ref())),
-                }
-            }
-            Err(error) => Err(CommandFailure::from(error.as_ref())),
-        };
-        gateway.stop().await;
-        outcome
-    })
-}
-
-/// Fails if there are servers and none of them is ready. The list of servers has already been printed.
-pub(super) fn unless_all_failed(backends: &[Arc<BackendView>]) -> Result<(), CommandFailure> {
-    let mut servers = backends.iter().filter(|backend| backend.kind != BackendKind::Extension).peekable();
-    let failed = servers.peek().is_some() && servers.all(|server| server.status != Status::Ready);
-    if failed { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
-}
-
-/// Prints a warning for each server and extension that is not available.
-pub(super) fn report_missing(gateway: &Gateway) {
-    report_servers(gateway);
-    output::diagnostics(&gateway.extension_problems());
 }
 
 /// Prints a warning for each server that is not available.

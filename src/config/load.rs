@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
 
 use crate::diagnostic::Diagnostic;
 
@@ -11,12 +12,12 @@ use super::sections::code_mode::read_code_mode;
 use super::sections::optimizer::read_optimizer;
 use super::sections::rate_limiting::read_rate_limiting;
 use super::sections::serve::read_serve;
-use super::sections::server::{ServerConfig, read_inherited, read_servers};
+use super::sections::server::{ServerConfig, env_files, read_inherited, read_servers};
 use super::sections::session_script::read_session_init;
 use super::sections::store::read_store;
 use super::sections::token::read_auth;
 use super::syntax::document::ConfigDocument;
-use super::syntax::reader::{Fields, ReadContext, ValueReader};
+use super::syntax::reader::{Fields, ReadContext, Shape, ValueReader};
 use super::syntax::substitute::Environment;
 use super::{Config, ExtensionPath, SetSection};
 
@@ -38,9 +39,23 @@ pub fn load_text(
     let context = ReadContext::new(&document, environment);
     let mut config = Config::default_for(&folder_of(path));
     config.path = Some(path.to_owned());
+    config.digest = Some(crate::json::hex(&Sha256::digest(text.as_bytes())));
     read_sections(&context.root(), &mut config);
     let (errors, warnings): (Vec<_>, Vec<_>) = context.finish().into_iter().partition(Diagnostic::is_error);
     if errors.is_empty() { Ok((config, warnings)) } else { Err(errors) }
+}
+
+/// What the code that reads config files asks for: each key by its path, in order.
+pub(super) fn recorded() -> Vec<(String, Shape)> {
+    let Ok(document) = ConfigDocument::parse(Path::new("proxy.yaml"), "") else { return Vec::new() };
+    let context = ReadContext::recording(&document, &|_| None);
+    read_sections(&context.root(), &mut Config::default_for(Path::new("")));
+    context.recorded()
+}
+
+/// The files of environment variables that the config file names, also if it has errors.
+pub fn env_files_of(path: &Path, text: &str, environment: &Environment) -> Vec<PathBuf> {
+    env_files(path, text, &folder_of(path), environment)
 }
 
 /// The folder of a file, as an absolute path so that it also works for children with another working directory.
@@ -182,14 +197,21 @@ mod tests {
     fn a_key_written_twice_is_an_error() {
         assert_eq!(
             errors("serve: {path: /a, path: /b}\nserve: {}\n"),
-            ["1:19 duplicate key `serve.path` (remove one of them)", "2:1 duplicate key `serve` (remove one of them)"]
+            [
+                "1:19 duplicate key `serve.path` (remove one of them; the first is in line 1)",
+                "2:1 duplicate key `serve` (remove one of them; the first is in line 1)",
+            ]
         );
     }
 
     #[test]
     fn a_syntax_error_shows_the_line() {
         let found = errors("serve:\n  path: a: b\n");
-        assert_eq!(found, ["2:10 invalid YAML: mapping values are not allowed in this context"]);
+        assert_eq!(
+            found,
+            ["2:10 invalid YAML: mapping values are not allowed in this context (a value that contains `: ` must be \
+              quoted: `key: \"a: b\"`)"]
+        );
     }
 
     #[test]

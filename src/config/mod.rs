@@ -5,6 +5,7 @@ mod find;
 pub mod import;
 mod load;
 pub mod quick;
+mod schema;
 mod sections;
 mod syntax;
 #[cfg(test)]
@@ -19,8 +20,11 @@ use serde_json::{Map, Value};
 use crate::diagnostic::{Diagnostic, Location};
 
 pub use find::find;
-pub use load::{load, load_text};
-pub use sections::aggregation::{Aggregation, ConflictResolution, NamedWorkload, Visibility, WorkloadItems};
+pub use load::{env_files_of, load, load_text};
+pub use schema::json_schema;
+pub use sections::aggregation::{
+    Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems,
+};
 pub use sections::code_mode::CodeMode;
 pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
@@ -59,6 +63,10 @@ pub struct Config {
     pub set_sections: Vec<SetSection>,
     /// Whether the command line replaced the script of the file.
     pub script_for_once: bool,
+    /// The only tools to publish, if the command line names any.
+    pub only_tools: Vec<glob::Pattern>,
+    /// The digest of the file's text. `None` if there is no file, or if the command line adds to it.
+    pub digest: Option<String>,
 }
 
 /// A file, folder or glob of local tools.
@@ -98,11 +106,14 @@ impl Config {
             tokens: Vec::new(),
             set_sections: Vec::new(),
             script_for_once: false,
+            only_tools: Vec::new(),
+            digest: None,
         }
     }
 
     /// Adds a server named on the command line.
     pub fn add_server(&mut self, name: String, server: ServerConfig) -> Result<(), Diagnostic> {
+        self.digest = None;
         match self.servers.entry(name) {
             Entry::Vacant(vacant) => {
                 vacant.insert(server);
@@ -122,6 +133,21 @@ impl Config {
         }
         self.session = SessionScript::File(path.to_owned());
         self.script_for_once = true;
+        self.digest = None;
+        Ok(())
+    }
+
+    /// Publishes only the tools named on the command line: names or globs.
+    pub fn set_only_tools(&mut self, names: &[String]) -> Result<(), Diagnostic> {
+        for name in names {
+            let pattern = glob::Pattern::new(name.trim()).ok().filter(|pattern| !pattern.as_str().is_empty());
+            let Some(pattern) = pattern else {
+                let problem = Diagnostic::error(format!("`--tools`: `{name}` is neither a name nor a glob"));
+                return Err(problem.hint("write `--tools search,\"get_*\"`"));
+            };
+            self.only_tools.push(pattern);
+            self.digest = None;
+        }
         Ok(())
     }
 
@@ -132,6 +158,7 @@ impl Config {
 
     /// Adds local tools named on the command line, relative to the current folder.
     pub fn add_extension(&mut self, written: &str, current_folder: &Path) {
+        self.digest = None;
         self.extensions.push(ExtensionPath {
             written: written.to_owned(),
             path: current_folder.join(written),

@@ -1,44 +1,19 @@
 //! Finds the running proxies by their control sockets.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-
-use serde_json::Value;
+use std::time::SystemTime;
 
 use super::folder::check_private;
-use super::{IO_TIMEOUT, LOGS, STATUS};
-
-/// The maximum size of a status.
-const MAX_STATUS_BYTES: u64 = 64 << 20;
 
 /// A running proxy.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Instance {
     pub pid: u32,
-    socket: PathBuf,
-}
-
-impl Instance {
-    /// Requests the status. Blocking.
-    pub fn status(&self) -> io::Result<Value> {
-        self.ask(STATUS)
-    }
-
-    /// Requests the last lines that a server wrote to stderr. Blocking.
-    pub fn server_log(&self, server: &str) -> io::Result<Value> {
-        self.ask(&format!("{LOGS} {server}"))
-    }
-
-    fn ask(&self, request: &str) -> io::Result<Value> {
-        let mut stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(IO_TIMEOUT))?;
-        stream.set_write_timeout(Some(IO_TIMEOUT))?;
-        stream.write_all(format!("{request}\n").as_bytes())?;
-        let mut text = String::new();
-        stream.take(MAX_STATUS_BYTES).read_to_string(&mut text)?;
-        serde_json::from_str(&text).map_err(io::Error::from)
-    }
+    pub socket: PathBuf,
+    /// When it began to listen.
+    pub since: SystemTime,
 }
 
 /// All running proxies, by process ID; none if the folder does not exist. Removes the sockets of proxies that have exited.
@@ -56,8 +31,12 @@ pub fn instances(folder: &Path) -> io::Result<Vec<Instance>> {
         let number = name.to_str().and_then(|name| name.strip_suffix(".sock")).and_then(|pid| pid.parse().ok());
         let Some(pid) = number else { continue };
         match UnixStream::connect(&socket) {
-            Ok(_) => found.push(Instance { pid, socket }),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            Ok(_) => {
+                let since = entry.metadata().and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+                found.push(Instance { pid, socket, since });
+            }
+            // A process that is there may be about to listen.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && !is_alive(pid) => {
                 let _ = std::fs::remove_file(&socket);
             }
             Err(_) => {}
@@ -65,4 +44,10 @@ pub fn instances(folder: &Path) -> io::Result<Vec<Instance>> {
     }
     found.sort_by_key(|instance| instance.pid);
     Ok(found)
+}
+
+/// Whether there is a process with this ID.
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }

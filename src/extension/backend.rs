@@ -1,6 +1,5 @@
 //! An extension as a backend: called like a server, but its handlers run in this process.
 
-use std::future::ready;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,10 +9,10 @@ use tokio::runtime::Handle;
 
 use super::host::extension_host;
 use super::{Extension, ExtensionCallError, ExtensionItem};
-use crate::backend::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
+use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend};
 use crate::fiber::Pool;
 use crate::json::{Object, Raw, RawRef};
-use crate::model::{BackendKind, BackendView, ClientProfile, ItemKind, Lists, Owner, ServerInfo, Status, error_result};
+use crate::model::{BackendKind, BackendView, ItemKind, Lists, ServerInfo, Status, error_result};
 use crate::script::{FailureKind, Host, JournalSnapshot, Limits, Stop};
 use crate::wire::{RpcError, code};
 
@@ -47,6 +46,7 @@ impl ExtensionBackend {
             lists: Arc::new(lists),
             start_time: None,
             reports: Arc::default(),
+            last_known: None,
             variants: Arc::default(),
         };
         let namespace = format!("extension:{}", extension.name).into();
@@ -156,36 +156,6 @@ impl Backend for ExtensionBackend {
         })
     }
 
-    fn subscribe<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a Subscriber,
-        _: Listener,
-    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
-        Box::pin(ready(Err(CallError::no_subscriptions(&self.view.name))))
-    }
-
-    fn cache_hint(&self, _: ItemKind, _: ClientProfile) -> CacheHint {
-        CacheHint::default()
-    }
-
-    /// The lists change only with the file.
-    fn refresh(&self, _: ItemKind, _: ClientProfile) -> BoxFuture<'_, ()> {
-        Box::pin(ready(()))
-    }
-
-    fn prepare<'a>(&'a self, _: ClientProfile, _: &'a Owner) -> BoxFuture<'a, ()> {
-        Box::pin(ready(()))
-    }
-
-    fn notify(&self, _: String, _: Option<Raw>) -> BoxFuture<'_, ()> {
-        Box::pin(ready(()))
-    }
-
-    fn roots_changed<'a>(&'a self, _: &'a Owner) -> BoxFuture<'a, ()> {
-        Box::pin(ready(()))
-    }
-
     fn is_in_process(&self) -> bool {
         true
     }
@@ -193,5 +163,9 @@ impl Backend for ExtensionBackend {
     /// Runs on the caller's thread: a handler that calls an extension must not wait for a second worker.
     fn call_blocking(&self, call: BackendCall, _: &Handle) -> Result<Answer, CallError> {
         self.handler_call(&call)?.run()
+    }
+
+    fn connected(&self) -> Option<&dyn ConnectedBackend> {
+        None
     }
 }

@@ -53,6 +53,7 @@ mod tests {
                 variants: Arc::default(),
                 start_time: None,
                 reports: Arc::default(),
+                last_known: None,
             })
         };
         Arc::new(Snapshot { version: 1, generation: 1, backends: backends.iter().map(view).collect() })

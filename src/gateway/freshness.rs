@@ -17,8 +17,8 @@ impl Gateway {
     /// Refreshes expired lists of this kind, and waits until the client's surface contains them.
     pub async fn refresh(&self, kind: ItemKind, handle: &SurfaceHandle) {
         let members = self.installed.backend_set.members().load_full();
-        let mut listings =
-            futures::future::join_all(members.backends.iter().map(|backend| backend.refresh(kind, handle.profile())));
+        let servers = members.backends.iter().filter_map(|backend| backend.connected());
+        let mut listings = futures::future::join_all(servers.map(|server| server.refresh(kind, handle.profile())));
         // If no list has expired, all futures are ready at the first poll.
         if futures::poll!(&mut listings).is_ready() {
             return;
@@ -49,7 +49,11 @@ impl Gateway {
         let has_own_items = surface.origins(kind).any(|origin| origin.is_none());
         let members = self.installed.backend_set.members().load();
         let parts = members.backends.iter().filter(|backend| contributes(backend.as_ref(), surface, kind));
-        let combined = parts.map(|backend| backend.cache_hint(kind, profile)).reduce(CacheHint::and);
+        let hints = parts.map(|backend| match backend.connected() {
+            Some(server) => server.cache_hint(kind, profile),
+            None => CacheHint::default(),
+        });
+        let combined = hints.reduce(CacheHint::and);
         let combined = combined.filter(|_| !has_own_items).unwrap_or_default();
         // A surface built for one client must not end up in a shared cache.
         CacheHint { public: combined.public && surface.personal().is_none(), ..combined }

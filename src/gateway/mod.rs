@@ -19,7 +19,7 @@ mod surfaces;
 
 pub use installation::script_source;
 pub use offline::Offline;
-pub use options::GatewayOptions;
+pub use options::{Endpoint, GatewayOptions};
 pub use rebuild::SharedSurface;
 pub use reload::Reread;
 pub use start::Gateway;

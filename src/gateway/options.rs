@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::backend::{SoleClient, StartPolicy};
 use crate::host_io::HostIo;
 use crate::model::Principal;
 
@@ -21,6 +22,10 @@ pub struct GatewayOptions {
     pub bundled: bool,
     /// Whether there is only one client, which [`Gateway::introduce`](super::Gateway::introduce) describes when it is known.
     pub sole_client: bool,
+    /// The only client, if it is known before the servers start.
+    pub client: Option<SoleClient>,
+    /// Which servers are started before anybody calls them.
+    pub start: StartPolicy,
 }
 
 impl GatewayOptions {
@@ -28,4 +33,13 @@ impl GatewayOptions {
     pub(super) fn host_io(&self) -> Arc<HostIo> {
         Arc::new(HostIo::new(self.variables.clone(), Some(self.executable.clone())))
     }
+}
+
+/// Where clients reach the proxy.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// `stdio` or `http`.
+    pub transport: &'static str,
+    /// The URL, if there is one.
+    pub address: Option<String>,
 }

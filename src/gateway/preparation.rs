@@ -31,7 +31,8 @@ impl Gateway {
         let profile = profile.prepared();
         let members = self.installed.backend_set.members().load_full();
         let prepared = async {
-            futures::future::join_all(members.backends.iter().map(|backend| backend.prepare(profile, person))).await;
+            let servers = members.backends.iter().filter_map(|backend| backend.connected());
+            futures::future::join_all(servers.map(|server| server.prepare(profile, person))).await;
             self.caught_up().await;
         };
         if tokio::time::timeout(PREPARATION_TIMEOUT, prepared).await.is_err() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{Gateway, SharedSurface, SurfaceHandle};
+use crate::backend::StartPolicy;
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind, Snapshot, Status};
 use crate::surface::{BuildError, ListDigests, Surface};
@@ -73,16 +74,37 @@ impl Gateway {
         let _ = self.current.clone().wait_for(|now| now.has_first_lists || now.error.is_some()).await;
     }
 
-    /// Waits until every server is ready or has failed once, and returns the version of that snapshot.
+    /// Waits until every server is ready, has failed once or rests, and returns the version of that snapshot.
     pub async fn servers_settled(&self) -> u64 {
         let mut catalog = self.catalog.clone();
-        let settled = catalog.wait_for(|snapshot| snapshot.backends.iter().all(|backend| was_tried(backend))).await;
+        let is_settled = |backend: &Arc<BackendView>| was_tried(backend) || self.may_rest(backend);
+        let settled = catalog.wait_for(|snapshot| snapshot.backends.iter().all(is_settled)).await;
         settled.map_or(0, |snapshot| snapshot.version)
     }
 
-    /// The shared surface once every server is ready or has failed; for commands that need it once.
+    /// Whether a server that only the cache knows is left alone until a call needs it.
+    fn may_rest(&self, backend: &BackendView) -> bool {
+        self.installed.options.start == StartPolicy::Unknown && backend.status == Status::Cached
+    }
+
+    /// The shared surface once every server is ready, has failed or rests; for commands that need it once.
     pub async fn settled(&self) -> Result<Arc<Surface>, Arc<BuildError>> {
         let version = self.servers_settled().await;
+        self.built_from(version).await
+    }
+
+    /// Starts a server that rests, and returns the shared surface once the server is ready or has failed.
+    pub async fn woken(&self, server: &str) -> Result<Arc<Surface>, Arc<BuildError>> {
+        self.installed.wake(server);
+        let mut catalog = self.catalog.clone();
+        let tried =
+            catalog.wait_for(|snapshot| snapshot.backend(server).is_none_or(|backend| was_tried(backend))).await;
+        let version = tried.map_or(0, |snapshot| snapshot.version);
+        self.built_from(version).await
+    }
+
+    /// The shared surface once it was built from this version of the snapshot or a later one.
+    async fn built_from(&self, version: u64) -> Result<Arc<Surface>, Arc<BuildError>> {
         let mut current = self.current.clone();
         match current.wait_for(|now| now.snapshot >= version).await {
             Ok(now) => match (&now.error, &now.surface) {
@@ -114,7 +136,8 @@ impl Gateway {
         let Some(entry) = surface.find(kind, key) else { return false };
         let snapshot = self.snapshot();
         entry.origin.as_ref().is_some_and(|origin| {
-            snapshot.backend(&origin.backend).is_some_and(|backend| backend.status == Status::Ready)
+            let usable = |backend: &Arc<BackendView>| backend.status == Status::Ready || self.may_rest(backend);
+            snapshot.backend(&origin.backend).is_some_and(usable)
         })
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::arrival_order::ArrivalOrder;
-use crate::backend::Audience;
+use crate::backend::{Environment, StartPolicy};
 use crate::diagnostic::Diagnostic;
 use crate::model::Snapshot;
 use crate::model::Status;
@@ -52,7 +52,7 @@ pub(super) async fn rebuild_on_change(
     mut catalog: watch::Receiver<Arc<Snapshot>>,
     current: watch::Sender<SharedSurface>,
     first_list: Duration,
-    audience: Audience,
+    environment: Environment,
 ) {
     let mut first_run = std::pin::pin!(tokio::time::sleep(FIRST_RUN_TIMEOUT.min(first_list)));
     let mut first_lists = std::pin::pin!(tokio::time::sleep(first_list));
@@ -70,7 +70,7 @@ pub(super) async fn rebuild_on_change(
                 (generation, provisional) = (edition.generation, true);
             }
             if snapshot.generation >= generation && (!provisional || snapshot.is_settled()) {
-                let awaited = awaited(&snapshot, provisional);
+                let awaited = awaited(&snapshot, provisional && environment.start == StartPolicy::All);
                 provisional &= !builder.run(edition, snapshot, awaited).await && awaited.is_some();
             }
         }
@@ -89,7 +89,7 @@ pub(super) async fn rebuild_on_change(
                 true
             }
             // Servers that wait for the only client cannot be ready.
-            () = &mut first_run, if provisional => match audience.is_awaited() {
+            () = &mut first_run, if provisional => match environment.audience.is_awaited() {
                 true => {
                     first_run.as_mut().reset(Instant::now() + FIRST_RUN_TIMEOUT);
                     false
@@ -117,12 +117,13 @@ enum Awaited {
     Cached,
 }
 
-/// The servers that a failed run waits for. Servers that are known from the cache are only waited for at first.
-fn awaited(snapshot: &Snapshot, provisional: bool) -> Option<Awaited> {
+/// The servers that a failed run waits for. Servers that are known from the cache are only waited for at first, and not if
+/// they rest.
+fn awaited(snapshot: &Snapshot, awaits_cached: bool) -> Option<Awaited> {
     let is_cached = || snapshot.backends.iter().any(|backend| backend.status == Status::Cached);
     match snapshot.is_settled() {
         false => Some(Awaited::Unknown),
-        true => (provisional && is_cached()).then_some(Awaited::Cached),
+        true => (awaits_cached && is_cached()).then_some(Awaited::Cached),
     }
 }
 

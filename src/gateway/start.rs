@@ -1,7 +1,7 @@
 //! The gateway itself: start and stop of everything that a config asks for.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::backend_set::BackendSet;
 use super::catalog;
 use super::installation::{Installation, LocalTools, Prepared};
-use super::options::GatewayOptions;
+use super::options::{Endpoint, GatewayOptions};
 use super::preparation::PreparedProfiles;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
@@ -41,6 +41,8 @@ pub struct Gateway {
     pub(super) reload_status: SharedReloadStatus,
     pub(super) prepared: ArcSwap<PreparedProfiles>,
     pub(super) config_path: Option<PathBuf>,
+    pub(super) folder: PathBuf,
+    pub(super) endpoint: OnceLock<Endpoint>,
     pub(super) started: Instant,
     stopping: CancellationToken,
 }
@@ -75,7 +77,11 @@ impl Gateway {
             comparing: Arc::default(),
             changes: Arc::clone(&changes),
             audience: Audience::new(options.sole_client),
+            start: options.start,
         };
+        if let Some(client) = &options.client {
+            environment.audience.introduce(client.clone());
+        }
         let calls = Calls {
             dispatcher: Dispatcher::new(&[]),
             pool,
@@ -93,7 +99,7 @@ impl Gateway {
             catalog.clone(),
             sender,
             config.serve.first_list,
-            installed.environment.audience.clone(),
+            installed.environment.clone(),
         ));
         tokio::spawn(release_removed(Arc::clone(&installed.backend_set), current.clone()));
         let required = config.servers.iter().filter(|(_, server)| server.required && !server.disabled);
@@ -108,6 +114,8 @@ impl Gateway {
             reload_status: SharedReloadStatus::default(),
             prepared: ArcSwap::default(),
             config_path: config.path.clone(),
+            folder: config.folder.clone(),
+            endpoint: OnceLock::new(),
             started: Instant::now(),
             stopping: CancellationToken::new(),
         })

@@ -5,11 +5,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Gateway;
+use super::options::Endpoint;
+use crate::config::CodeMode;
 use crate::diagnostic::Diagnostic;
 use crate::model::{BackendView, ItemKind};
 use crate::sandbox::jail_state;
 
 impl Gateway {
+    /// Notes where clients reach the proxy, for the status. Only the first call has an effect.
+    pub fn set_endpoint(&self, endpoint: Endpoint) {
+        let _ = self.endpoint.set(endpoint);
+    }
+
     /// The status without the connected clients, which the gateway does not know.
     pub fn status(&self) -> Value {
         let current = self.current.borrow().clone();
@@ -24,12 +31,16 @@ impl Gateway {
         let [tools, resources, templates, prompts] = listed;
         let reload_status = self.reload_status.lock();
         let script_errors =
-            reload_status.unreadable_script.iter().chain(current.error.iter().map(|error| error.diagnostic()));
+            reload_status.unreadable_script.iter().chain(current.error.iter().flat_map(|error| error.diagnostics()));
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "uptimeSeconds": self.started.elapsed().as_secs(),
             "config": self.config_path.as_ref().map(|path| path.display().to_string()),
+            "folder": self.folder.display().to_string(),
+            "transport": self.endpoint.get().map(|endpoint| endpoint.transport),
+            "address": self.endpoint.get().and_then(|endpoint| endpoint.address.clone()),
+            "source": self.source(),
             "script": script,
             "published": {
                 "tools": tools, "resources": resources, "resourceTemplates": templates, "prompts": prompts,
@@ -37,6 +48,7 @@ impl Gateway {
             "servers": self.snapshot().backends.iter().map(|backend| self.server_status(backend)).collect::<Vec<_>>(),
             "lastReload": reload_status.last_reload.as_ref().map(|(at, what)| json!({
                 "at": jiff::Timestamp::try_from(*at).map(|at| at.to_string()).unwrap_or_default(),
+                "secondsAgo": at.elapsed().map(|ago| ago.as_secs()).unwrap_or_default(),
                 "what": what,
             })),
             "configErrors": texts(reload_status.config_errors.iter()),
@@ -51,6 +63,26 @@ impl Gateway {
         })
     }
 
+    /// What is in use: the config file and the digests of its text and of the session script. Null if it is more than a
+    /// file: the command line may add to it.
+    fn source(&self) -> Value {
+        let path = self.config_path.as_ref().and_then(|path| std::fs::canonicalize(path).ok());
+        let edition = self.installed.editions.borrow();
+        let script = edition.script_source.as_ref().map(|script| script.digest());
+        match (path, self.installed.config_digest(), script) {
+            (Some(path), Some(digest), Some(script)) => {
+                json!({"path": path.display().to_string(), "digest": digest, "script": script})
+            }
+            _ => Value::Null,
+        }
+    }
+
+    /// The limits of code mode in the config that is in use.
+    pub fn code_mode(&self) -> CodeMode {
+        let edition = self.installed.editions.borrow();
+        edition.script_source.as_ref().map(|script| script.settings.code_mode.clone()).unwrap_or_default()
+    }
+
     /// The errors of the local tools as they are on disk.
     pub fn extension_problems(&self) -> Vec<Diagnostic> {
         self.installed.local().problems().cloned().collect()
@@ -61,6 +93,9 @@ impl Gateway {
         let stats = calls.dispatcher.stats(&backend.name);
         let mut status = backend.to_json();
         status["restarts"] = self.installed.restarts(&backend.name).into();
+        let processes = self.installed.processes(&backend.name).into_iter();
+        status["processes"] =
+            processes.map(|process| json!({"pid": process.id, "uptimeSeconds": process.uptime.as_secs()})).collect();
         let (all, minute) = (stats.all(), stats.last_minute());
         status["calls"] = all.calls.into();
         status["failedCalls"] = all.failures.into();

@@ -1,7 +1,7 @@
 //! The state of a backend at one moment.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -126,6 +126,24 @@ pub struct BackendView {
     pub reports: Arc<Vec<String>>,
     /// What clients of other profiles see instead. Empty if all clients see the same.
     pub variants: Arc<Vec<ViewVariant>>,
+    /// What earlier processes knew, until this one has tried to start the server.
+    pub last_known: Option<Arc<LastKnown>>,
+}
+
+/// What earlier processes knew of a server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LastKnown {
+    /// When it last answered with its lists.
+    pub seen: Option<SystemTime>,
+    /// The last attempt to start it, if that failed.
+    pub failure: Option<StartFailure>,
+}
+
+/// A failed attempt to start a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartFailure {
+    pub at: SystemTime,
+    pub error: String,
 }
 
 /// What clients of one profile see of a server that shows different clients different things.
@@ -178,6 +196,9 @@ impl BackendView {
     /// The JSON form that commands print.
     pub fn to_json(&self) -> Value {
         let (info, lists) = (&self.info, &self.lists);
+        let time = |at: SystemTime| jiff::Timestamp::try_from(at).map(|at| at.to_string()).unwrap_or_default();
+        let known = self.last_known.as_deref();
+        let failure = known.and_then(|known| known.failure.as_ref());
         json!({
             "name": self.name.as_ref(),
             "status": self.status.as_str(),
@@ -192,6 +213,8 @@ impl BackendView {
             "startMilliseconds": self.start_time.map(|time| time.as_millis() as u64),
             "error": self.error,
             "reports": *self.reports,
+            "lastSeen": known.and_then(|known| known.seen).map(time),
+            "lastError": failure.map(|failure| json!({"at": time(failure.at), "error": failure.error})),
         })
     }
 }
@@ -202,4 +225,12 @@ pub struct ItemRef {
     pub kind: ItemKind,
     pub backend: Arc<str>,
     pub name: Arc<str>,
+}
+
+/// The error of a server on one line, for a cell of a table.
+pub fn error_line(error: &str) -> String {
+    let mut lines = error.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    let rest: Vec<&str> = lines.collect();
+    if rest.is_empty() { first.to_owned() } else { format!("{first} {}", rest.join(" | ")) }
 }

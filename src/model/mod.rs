@@ -19,7 +19,9 @@ mod tool_schema;
 mod withheld;
 
 pub use abilities::Abilities;
-pub use backend::{BackendKind, BackendView, ItemRef, Lists, ServerInfo, Status, ViewVariant};
+pub use backend::{
+    BackendKind, BackendView, ItemRef, LastKnown, Lists, ServerInfo, StartFailure, Status, ViewVariant, error_line,
+};
 pub use catalog::{Snapshot, SnapshotVariant};
 pub use definition::{Definition, DefinitionError, ItemKind};
 pub use form::{checked_answer, checked_form};

@@ -2,6 +2,8 @@
 
 const NAMES: [&str; 9] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ", "SHELL", "TERM", super::ancestors::VARIABLE];
 const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
+/// The folder of the control sockets: no server shall find the way to a proxy there.
+const NOT_SAFE: &str = "XDG_RUNTIME_DIR";
 /// Without these, programs cannot reach the internet from a network with certificates or a proxy of its own. Programs use
 /// them in upper and in lower case.
 const NETWORK: [&str; 9] = [
@@ -27,7 +29,7 @@ pub fn base_environment(
 fn is_safe(name: &str, value: &str) -> bool {
     let is_network = || NETWORK.contains(&name) || NETWORK.contains(&name.to_ascii_uppercase().as_str());
     NAMES.contains(&name)
-        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || (name != NOT_SAFE && PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
         || (is_network() && !has_credentials(value))
 }
 
@@ -51,6 +53,8 @@ mod tests {
         let all = ["PATH", "AWS_SECRET_ACCESS_KEY", "LC_ALL", "XDG_CACHE_HOME", "LD_PRELOAD"].map(|name| (name, ""));
         assert_eq!(kept(all, ""), ["PATH", "LC_ALL", "XDG_CACHE_HOME"]);
         assert_eq!(kept(all, "LD_PRELOAD"), ["PATH", "LC_ALL", "XDG_CACHE_HOME", "LD_PRELOAD"]);
+        let sockets = [("XDG_RUNTIME_DIR", "/run/user/1000")];
+        assert_eq!((kept(sockets, ""), kept(sockets, "XDG_RUNTIME_DIR").len()), (Vec::new(), 1));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::model::{Definition, ItemKind};
 
 fn tool(server: &str, definition: &Value) -> Tool {
     let definition = Definition::parse(ItemKind::Tool, raw(definition)).unwrap();
-    Tool { server: server.into(), definition: Arc::new(definition) }
+    Tool { server: server.into(), original_name: definition.key().into(), definition: Arc::new(definition) }
 }
 
 fn simple(server: &str, name: &str, description: &str) -> Tool {

@@ -10,10 +10,12 @@ use crate::model::Definition;
 /// Maximum depth to which a schema is read.
 const MAX_DEPTH: usize = 6;
 
-/// A tool to be indexed: its server and its definition.
+/// A tool to be indexed: its server, its name there, and its definition as the script has it.
 #[derive(Clone, Debug)]
 pub struct Tool {
     pub server: Arc<str>,
+    /// Empty if the script made the tool.
+    pub original_name: Arc<str>,
     pub definition: Arc<Definition>,
 }
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use crate::builtins::{Plan, Settings, run_session_script};
 use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::memory;
@@ -26,6 +28,8 @@ pub struct ScriptSource {
     pub first_users: Vec<Principal>,
     /// Whether an unread section is a warning instead of an error: the command line replaces the config's script.
     pub lenient: bool,
+    /// The only tools to publish, by their published names; all if there are none.
+    pub only_tools: Arc<[glob::Pattern]>,
 }
 
 /// Why a surface could not be built.
@@ -33,9 +37,9 @@ pub struct ScriptSource {
 pub enum BuildError {
     #[error("{0}")]
     Script(Box<Diagnostic>),
-    /// The config sets a section that the script never reads, so the setting has no effect.
-    #[error("{0}")]
-    Unread(Box<Diagnostic>),
+    /// The config sets sections that the script never reads, so the settings have no effect.
+    #[error("{first}")]
+    Unread { first: Box<Diagnostic>, others: Vec<Diagnostic> },
 }
 
 impl From<Diagnostic> for BuildError {
@@ -45,15 +49,25 @@ impl From<Diagnostic> for BuildError {
 }
 
 impl BuildError {
+    /// The first error.
     pub fn diagnostic(&self) -> &Diagnostic {
         match self {
-            BuildError::Script(diagnostic) | BuildError::Unread(diagnostic) => diagnostic,
+            BuildError::Script(diagnostic) | BuildError::Unread { first: diagnostic, .. } => diagnostic,
         }
+    }
+
+    /// All errors.
+    pub fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        let others = match self {
+            BuildError::Script(_) => &[][..],
+            BuildError::Unread { others, .. } => others,
+        };
+        std::iter::once(self.diagnostic()).chain(others)
     }
 
     fn diagnostic_mut(&mut self) -> &mut Diagnostic {
         match self {
-            BuildError::Script(diagnostic) | BuildError::Unread(diagnostic) => diagnostic,
+            BuildError::Script(diagnostic) | BuildError::Unread { first: diagnostic, .. } => diagnostic,
         }
     }
 }
@@ -66,6 +80,11 @@ struct NoSurface {
 }
 
 impl ScriptSource {
+    /// The digest of the text of the script, without the files that it loads.
+    pub fn digest(&self) -> String {
+        crate::json::hex(&Sha256::digest(self.source.text.as_bytes()))
+    }
+
     /// Runs the script for the first of its users for whom it works. Blocks: do not call it on an async thread.
     ///
     /// # Errors
@@ -130,15 +149,16 @@ impl ScriptSource {
         )
         .map_err(|failed| NoSurface { error: BuildError::Script(failed.diagnostic), personal: failed.personal })?;
         let mut plan = plan;
-        match self.unread_section(&plan) {
-            Some(mut unread) if self.lenient => {
-                unread.severity = Severity::Warning;
-                plan.warnings.push(unread);
-            }
-            Some(unread) => {
-                return Err(NoSurface { error: BuildError::Unread(Box::new(unread)), personal: plan.personal });
-            }
-            None => {}
+        self.keep_only_tools(&mut plan);
+        let mut unread: Vec<Diagnostic> = self.unread_sections(&plan).collect();
+        if self.lenient {
+            unread.iter_mut().for_each(|section| section.severity = Severity::Warning);
+            plan.warnings.append(&mut unread);
+        }
+        let mut unread = unread.into_iter();
+        if let Some(first) = unread.next() {
+            let error = BuildError::Unread { first: Box::new(first), others: unread.collect() };
+            return Err(NoSurface { error, personal: plan.personal });
         }
         for line in &plan.log {
             line.level.record(&line.message, &line.fields);
@@ -153,16 +173,29 @@ impl ScriptSource {
         Ok(surface)
     }
 
-    /// The error for a section that the config sets and the script does not read.
-    fn unread_section(&self, plan: &Plan) -> Option<Diagnostic> {
-        let unread = self.sections_set.iter().find(|(name, _)| !plan.sections_read.contains(name));
-        let (section, location) = unread?;
+    /// Drops the tools that the command line does not name.
+    fn keep_only_tools(&self, plan: &mut Plan) {
+        if self.only_tools.is_empty() {
+            return;
+        }
+        plan.tools.retain(|tool| self.only_tools.iter().any(|pattern| pattern.matches(tool.definition.key())));
+        for pattern in self.only_tools.iter() {
+            plan.digest.push(',');
+            plan.digest.push_str(pattern.as_str());
+        }
+    }
+
+    /// An error for each section that the config sets and the script does not read.
+    fn unread_sections(&self, plan: &Plan) -> impl Iterator<Item = Diagnostic> {
+        let unread = self.sections_set.iter().filter(|(name, _)| !plan.sections_read.contains(name));
         let script = &self.source.name;
-        let diagnostic = Diagnostic::error(format!(
-            "`{section}` is set, but the session script `{script}` never reads it"
-        ))
-        .hint(format!("read it with `config()[\"{section}\"]` at the top of the script, or remove it from the config"));
-        Some(diagnostic.at(location.clone()))
+        unread.map(move |(section, location)| {
+            Diagnostic::error(format!("`{section}` is set, but the session script `{script}` never reads it"))
+                .hint(format!(
+                    "read it with `config()[\"{section}\"]` at the top of the script, or remove it from the config"
+                ))
+                .at(location.clone())
+        })
     }
 }
 

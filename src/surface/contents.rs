@@ -379,9 +379,15 @@ impl Surface {
         }
         let tools = self.tools().map(|entry| Tool {
             server: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.backend)),
+            original_name: entry.origin.as_ref().map_or_else(|| "".into(), |origin| Arc::clone(&origin.name)),
             definition: Arc::clone(&entry.definition),
         });
         IndexCache::shared().index(tools.collect(), None)
+    }
+
+    /// The tools that a client can find by search, published or not. Blocks until the indexes are built.
+    pub fn searchable(&self) -> impl Iterator<Item = &Tool> {
+        self.indexes.iter().flat_map(|index| index.ready().tools())
     }
 
     pub fn instructions(&self) -> &str {

@@ -96,12 +96,14 @@ fn removes_one(event: &Event, folders: &BTreeSet<PathBuf>) -> bool {
 }
 
 impl Watcher {
-    /// Watches these paths from now on. Returns true if it watches a new folder: a change before that was missed, so
-    /// the caller has to check the files once more.
+    /// Watches these paths from now on. Returns true if one of them is new: a change before that was missed, so the caller
+    /// has to check the files once more.
     pub fn look_at(&mut self, paths: WatchedPaths) -> bool {
         let paths = paths.with_links();
         self.non_empty_files = paths.files().filter(|file| !is_empty(file)).map(Path::to_owned).collect();
         let folders = paths.folders();
+        // Also in a folder that is watched already: the event of a file that was not among the paths was ignored.
+        let mut added = paths.has_more_than(&self.paths.load());
         self.paths.store(Arc::new(paths));
         self.folders.store(Arc::new(folders.clone()));
         let Some(system) = &mut self.system else { return false };
@@ -112,7 +114,6 @@ impl Watcher {
                 let _ = system.unwatch(&folder);
             }
         }
-        let mut added = false;
         for folder in folders {
             let Some(identity) = identity(&folder) else { continue };
             if self.watched.get(&folder) == Some(&identity) {

@@ -177,3 +177,14 @@ fn a_save_is_complete_after_40_milliseconds_of_silence_and_after_250_at_the_late
     assert_eq!(completion(first, first, true), after(200));
     assert_eq!(completion(first, after(100), true), after(250));
 }
+
+#[test]
+fn a_new_file_in_a_watched_folder_has_to_be_read_again() {
+    let folder = Folder::new("added");
+    let (one, two) = (folder.write("one.star", "1"), folder.write("two.star", "1"));
+    let mut watcher = Watcher::default();
+    while watcher.look_at(files(&[&one])) {}
+    assert!(watcher.look_at(files(&[&one, &two])));
+    assert!(!watcher.look_at(files(&[&one, &two])));
+    assert!(!watcher.look_at(files(&[&two])));
+}

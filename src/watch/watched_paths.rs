@@ -41,6 +41,11 @@ impl WatchedPaths {
         self.files.iter().map(PathBuf::as_path)
     }
 
+    /// Whether there is a path that the others do not have.
+    pub(super) fn has_more_than(&self, others: &WatchedPaths) -> bool {
+        !self.files.is_subset(&others.files) || !self.whole_folders.is_subset(&others.whole_folders)
+    }
+
     /// The folders to watch: the given ones and those of the files. For a missing folder, its nearest existing ancestor,
     /// in which it may appear. The folder above is not watched: it may be a busy one, and a watched folder itself reports
     /// that it was deleted or moved.

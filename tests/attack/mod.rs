@@ -17,6 +17,8 @@ use crate::support::proxy::{HttpProxy, Proxy};
 
 const SECONDS: u64 = 20;
 const MAX_KILOBYTES: usize = 512 * 1024;
+/// What all limits add up to, which a longer attack reaches: queues, surfaces, schemas.
+const MAX_KILOBYTES_IN_THE_END: usize = 768 * 1024;
 
 const HONEST: [(&str, &str); 2] = [("alice", "alice-and-her-long-token"), ("bob", "bob-and-his-long-token")];
 const MALLORY: &str = "mallory-and-the-long-token";
@@ -99,7 +101,8 @@ async fn under_every_attack_at_once_honest_calls_are_answered_and_memory_stays_b
         writeln!(stderr, "attack: {seconds} s, at most {} MiB\n{counts:?}\n(calls, p50, p99): {times:?}", peak / 1024);
     assert!(counts.iter().all(|(what, count)| *count > 0 || panic!("no attack by {what}")), "{counts:?}");
     assert!(took.iter().all(|took| took.len() > 1), "{times:?}");
-    assert!(peak < MAX_KILOBYTES, "{peak} kB");
+    let limit = if seconds > SECONDS { MAX_KILOBYTES_IN_THE_END } else { MAX_KILOBYTES };
+    assert!(peak < limit, "{peak} kB");
 }
 
 /// The most memory that the process ever had.

@@ -159,3 +159,105 @@ async fn what_is_no_message_is_told_and_the_next_one_is_answered() {
     // A client that goes without a word went wrong.
     assert_eq!(client.end().await.code(), Some(1));
 }
+
+#[tokio::test]
+async fn members_are_those_of_what_stands_in_front_of_the_dot() {
+    let proxy = seen().await;
+    let (mut client, uri) = editor(&proxy).await;
+    let each = "for meta, call in backends()[\"one\"].tools():\n";
+    for (text, expected, not) in [
+        ("backends()[\"one\"].", "tools", "replace"),
+        ("b = backends()[\"one\"]\n\nb.", "prompts", "replace"),
+        ("backends().", "values", "tools"),
+        (&format!("{each}    meta."), "replace", "tools"),
+        (&format!("{each}    x = call({{\""), "ms", "one"),
+        (&format!("{each}    if meta.name == \"fail\":\n        x = call({{\""), "message", "ms"),
+        (&format!("{each}    if meta.name in [\"search\", \""), "echo", "one"),
+    ] {
+        client.open(&uri, text).await;
+        let items = client.at("textDocument/completion", &uri, text, text).await;
+        let labels = labels(&items);
+        assert!(labels.contains(&expected) && !labels.contains(&not), "{text}: {labels:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_parameters_of_a_function_are_shown_while_it_is_called() {
+    let proxy = seen().await;
+    let (mut client, uri) = editor(&proxy).await;
+    let own = "def wrap(call, times = 3):\n    \"\"\"Wraps a call.\"\"\"\n    return call\n\n";
+    for (text, label, active) in [
+        ("publish(".to_owned(), "publish(meta, handler)", Some(0)),
+        ("publish(meta, ".to_owned(), "publish(meta, handler)", Some(1)),
+        (
+            "x = elicit(\"(\", when_unavailable = ".to_owned(),
+            "elicit(message, schema = ..., *, when_unavailable)",
+            Some(3),
+        ),
+        (format!("{own}wrap(1, "), "wrap(call, times = 3)", Some(1)),
+        (
+            "load(\"@proxy//lib@1.star\", \"with_retry\")\nwith_retry(call, ".to_owned(),
+            "with_retry(call, attempts = 3, wait = 0.5)",
+            Some(1),
+        ),
+        ("backends()[\"one\"].tools()[0][0].replace(".to_owned(), "replace(", None),
+        ("json.decode(".to_owned(), "json.decode(", None),
+    ] {
+        client.open(&uri, &text).await;
+        let help = client.at("textDocument/signatureHelp", &uri, &text, &text).await;
+        let shown = help["signatures"][0]["label"].as_str().unwrap_or_default();
+        assert!(shown.starts_with(label), "{text}: {help}");
+        if let Some(active) = active {
+            assert_eq!(help["activeParameter"], active, "{text}: {help}");
+        }
+    }
+    let text = format!("{own}wrap(");
+    client.open(&uri, &text).await;
+    let help = client.at("textDocument/signatureHelp", &uri, &text, &text).await;
+    assert_eq!(help["signatures"][0]["documentation"]["value"], "Wraps a call.");
+    for text in ["x = (1, ", "def f(", "nothing_known("] {
+        client.open(&uri, text).await;
+        assert_eq!(client.at("textDocument/signatureHelp", &uri, text, text).await, Value::Null, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_outline_of_a_file_has_its_functions_and_variables() {
+    let proxy = seen().await;
+    let (mut client, uri) = editor(&proxy).await;
+    client.open(&uri, "LIMIT = 1\n\ndef wrap(call):\n    def handler(args):\n        return call(args)\n\n    return handler\n\nif LIMIT == 1:\n    x = (\n").await;
+    let symbols = client.request("textDocument/documentSymbol", json!({"textDocument": {"uri": uri}})).await;
+    let symbols = &symbols["result"];
+    assert_eq!((&symbols[0]["name"], &symbols[0]["kind"]), (&json!("LIMIT"), &json!(13)));
+    let wrap = &symbols[1];
+    assert_eq!((&wrap["name"], &wrap["kind"], &wrap["detail"]), (&json!("wrap"), &json!(12), &json!("wrap(call)")));
+    assert_eq!(wrap["range"]["end"], json!({"line": 6, "character": 18}));
+    assert_eq!(wrap["selectionRange"]["start"], json!({"line": 2, "character": 4}));
+    assert_eq!(wrap["children"][0]["name"], "handler");
+    assert_eq!(symbols.as_array().map(Vec::len), Some(2), "{symbols}");
+    let closed = client.request("textDocument/documentSymbol", json!({"textDocument": {"uri": "file:///none"}})).await;
+    assert_eq!(closed["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn the_way_into_the_embedded_library() {
+    let proxy = seen().await;
+    let (mut client, uri) = editor(&proxy).await;
+    let text = "load(\"@proxy//lib@1.star\", \"aggregate\")\n\nfor meta, call in aggregate(backends()):\n    publish(meta, call)\n";
+    client.open(&uri, text).await;
+    let found = client.at("textDocument/definition", &uri, text, "in aggr").await;
+    let path = found["uri"].as_str().unwrap().strip_prefix("file://").unwrap();
+    assert!(path.ends_with("/library/lib@1.star"), "{found}");
+    let library = std::fs::read_to_string(path).unwrap();
+    assert!(std::fs::metadata(path).unwrap().permissions().readonly(), "a change of the copy has no effect");
+    let line = usize::try_from(found["range"]["start"]["line"].as_u64().unwrap()).unwrap();
+    assert!(library.lines().nth(line).unwrap().starts_with("def aggregate("), "{found}");
+    let hover = client.at("textDocument/hover", &uri, text, "in aggr").await;
+    let shown = hover["contents"]["value"].as_str().unwrap();
+    assert!(shown.contains("aggregate(backends, settings = {})") && shown.contains("under unique names"), "{shown}");
+    let file = client.at("textDocument/definition", &uri, text, "@proxy//li").await;
+    assert_eq!(file["uri"], found["uri"]);
+    // The file that the editor then opens has no problems.
+    client.open(found["uri"].as_str().unwrap(), &library).await;
+    assert_eq!(client.diagnostics(1).await.len(), 0);
+}

@@ -43,7 +43,7 @@ async fn an_unknown_tool_gets_the_nearest_name() {
     let proxy = world();
     let unknown = proxy.run(["call", "serach"]).await.expect(1);
     assert_eq!(unknown.stderr, "error: unknown tool `serach`\n |\n = hint: did you mean `search`?\n");
-    let unknown = proxy.run(["call", "zebra"]).await.expect(1);
+    let unknown = proxy.run(["call", "zebra", "--live"]).await.expect(1);
     assert_eq!(
         unknown.stderr,
         "error: unknown tool `zebra`\n |\n = hint: `proxy list-tools` lists the published tools\n"

@@ -326,3 +326,164 @@ async fn a_mistake_in_an_extension_or_a_test_is_told_as_short() {
     assert!(told.iter().any(|text| text == "this module has no member `eqq`: \"did you mean `eq`?\""), "{told:?}");
     assert!(told.iter().any(|text| text.starts_with("`lib.star` is not an extension")), "{told:?}");
 }
+
+#[tokio::test]
+async fn what_became_of_each_item_of_a_server_is_shown() {
+    let script = "\
+def wrap(call):
+    return lambda args: call(args)
+
+for meta, call in backends()['one'].tools():
+    if meta.name == 'echo':
+        publish(meta.replace(name = 'say', description = 'Says it'), wrap(call))
+    elif meta.name == 'search':
+        publish(meta, call)
+publish(metadata('mine', '', {}, {}), lambda args: None)
+";
+    let config = Config::new()
+        .server("one", &fake_backend(["--only", "echo,search,fail"]))
+        .section("sessionInit: { scriptFile: policy.star }");
+    let proxy = Proxy::new(&config).file("policy.star", script);
+    proxy.run(["check", "--live"]).await.expect(0);
+    let checked = proxy.run(["check"]).await.expect(0);
+    let shown: Vec<String> =
+        checked.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in [
+        "one 3 tools as last seen 1 forwarded, 1 wrapped (1 renamed), 1 hidden",
+        "echo one wrapped as say (changed: description)",
+        "search one forwarded",
+        "fail one hidden",
+        "mine made by the script",
+    ] {
+        assert!(shown.iter().any(|shown| shown == line), "{line} is not in\n{}", checked.stdout);
+    }
+    let json = proxy.run(["check", "--json"]).await.expect(0).json();
+    let echo = json!({"kind": "tool", "server": "one", "name": "echo", "became": "wrapped", "publishedAs": "say",
+                      "changed": ["description"]});
+    assert!(json["offered"].as_array().unwrap().contains(&echo), "{json}");
+    let hidden = json["offered"].as_array().unwrap().iter().find(|item| item["name"] == "fail").unwrap();
+    assert_eq!((&hidden["became"], &hidden["publishedAs"]), (&json!("hidden"), &json!(null)));
+}
+
+#[tokio::test]
+async fn tools_behind_a_search_are_not_called_hidden_and_many_are_summed_up() {
+    let proxy = Proxy::with_config_text("extensions: { paths: [x.star] }\noptimizer: { enabled: true }\n").file(
+        "x.star",
+        "def describe_extension():\n    return Extension(name = 'x', version = '1', tools = [Tool(name = 't%d' % i, description = '', handler = print) for i in range(100)])\n",
+    );
+    let checked = proxy.run(["check"]).await.expect(0);
+    assert!(checked.stdout.contains("100 tools  100 searchable\n"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("102 items: `proxy check --all` lists each of them\n"), "{}", checked.stdout);
+    assert!(checked.stdout.lines().count() < 15, "{}", checked.stdout);
+    let all = proxy.run(["check", "--all"]).await.expect(0);
+    assert!(all.stdout.lines().count() > 100, "{}", all.stdout);
+}
+
+#[tokio::test]
+async fn a_name_in_the_config_that_nothing_has_is_found_in_what_was_last_seen() {
+    let config = Config::new().server("one", &fake_backend(["--only", "echo,search", "--prompts"])).section(
+        "aggregation:\n  tools:\n    - workload: one\n      filter: [ecoh, 'sea*']\n      exclude: ['nothing_*']\n      overrides:\n        serach: { name: find }\n  prompts:\n    - { workload: one, exclude: [absent] }",
+    );
+    let proxy = Proxy::new(&config);
+    let unseen = proxy.run(["check", "--json"]).await.expect(0).json();
+    assert_eq!(unseen["problems"], json!([]));
+    for arguments in [["check", "--json", "--live"], ["check", "--json", "--strict"]] {
+        let checked = proxy.run(arguments).await.json();
+        let told: Vec<String> = checked["problems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|problem| {
+                let text = |key: &str| problem[key].as_str().unwrap_or_default().to_owned();
+                format!("{} {} ({})", text("rule"), text("message"), text("hint"))
+            })
+            .collect();
+        assert_eq!(told.len(), 4, "{told:?}");
+        for (told, expected) in told.iter().zip([
+            "unmatched-pattern `aggregation.tools[0].filter[0]`: nothing matches `ecoh` (did you mean `echo`?)",
+            "unmatched-pattern `aggregation.tools[0].exclude[0]`: nothing matches `nothing_*` (the tools of `one` are `echo`, `search`)",
+            "unmatched-pattern `aggregation.tools[0].overrides.serach`: nothing matches `serach` (did you mean `search`?)",
+            "unmatched-pattern `aggregation.prompts[0].exclude[0]`: nothing matches `absent` (the prompts of `one` are ",
+        ]) {
+            assert!(told.starts_with(expected), "{told}\n{expected}");
+        }
+        let place = &checked["problems"][2];
+        assert!(place["line"].as_u64().is_some() && place["file"] == "proxy.yaml", "{place}");
+    }
+}
+
+#[tokio::test]
+async fn all_sections_that_the_script_does_not_read_are_told_at_once() {
+    let config = Config::new()
+        .section("sessionInit: { scriptFile: policy.star }")
+        .section("aggregation: {}\noptimizer: {}\nrateLimiting: {}");
+    let proxy = Proxy::new(&config).file("policy.star", "passthrough()\n");
+    let told = proxy.run(["check"]).await.expect(2).stderr;
+    for section in ["aggregation", "optimizer", "rateLimiting"] {
+        let expected = format!("error: `{section}` is set, but the session script `policy.star` never reads it");
+        assert!(told.contains(&expected), "{told}");
+    }
+    let config = Config::new().section("aggregation: {}\noptimizer: {}");
+    let lenient =
+        Proxy::new(&config).file("policy.star", "passthrough()\n").run(["check", "policy.star"]).await.expect(0);
+    assert_eq!(lenient.stderr.matches("never reads it").count(), 2, "{}", lenient.stderr);
+}
+
+#[tokio::test]
+async fn a_file_of_functions_only_says_that_it_publishes_nothing() {
+    let config = Config::new().section("sessionInit: { scriptFile: policy.star }");
+    let proxy = Proxy::new(&config).file("policy.star", "def wrap(call):\n    return call\n");
+    let configured = proxy.run(["check"]).await.expect(0).stderr;
+    let expected = "warning[only-definitions]: `policy.star` publishes nothing: it only defines functions";
+    assert!(configured.starts_with(expected), "{configured}");
+    let alone = proxy.run(["check", "policy.star", "--strict"]).await.expect(0).stderr;
+    assert!(alone.starts_with("note: `policy.star` only defines functions: it publishes nothing by itself"), "{alone}");
+}
+
+#[tokio::test]
+async fn a_syntax_error_of_the_config_says_how_to_correct_it() {
+    for (text, expected) in [
+        (
+            "mcpServers:\n  a:\n    command: npx\n    args: [-y, @scope/server]\n",
+            "error: invalid YAML: `@` must be quoted\n --> proxy.yaml:4:16\n  |\n4 |     args: [-y, @scope/server]\n",
+        ),
+        ("mcpServers:\n  a:\n\tcommand: npx\n", "error: invalid YAML: a tab in the indentation\n --> proxy.yaml:3:1\n"),
+        (
+            "mcpServers:\n  a:\n    command: npx\n    args: [\"a\"\nserve: {}\n",
+            "error: invalid YAML: `[` is not closed\n --> proxy.yaml:4:11\n",
+        ),
+        (
+            "mcpServers:\n  a:\n    command:npx\n",
+            "error: `mcpServers.a`: expected a map of keys and values, found a text\n",
+        ),
+    ] {
+        let told = Proxy::with_config_text(text).run(["check"]).await.expect(2).stderr;
+        assert!(told.starts_with(expected), "{told}");
+        assert!(told.contains("hint: "), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_is_called_by_its_name_in_code_mode_is_recognised() {
+    let proxy = Proxy::with_config_text("extensions: { paths: [x.star] }\nsessionInit: { scriptFile: policy.star }\n")
+        .file("x.star", "def describe_extension():\n    return Extension(name = 'x', version = '1', tools = [Tool(name = 'get-file', description = '', handler = print)])\n")
+        .file("policy.star", "print(get_file())\nprint(get_fil())\n");
+    let json = proxy.run(["check", "--json"]).await.expect(1).json();
+    let hint = |index: usize| json["problems"][index]["hint"].as_str().unwrap_or_default().to_owned();
+    assert!(hint(0).starts_with("`get_file()` is the tool `get-file` of `x` in code mode: "), "{json}");
+    assert!(hint(1).starts_with("did you mean `get_file`? "), "{json}");
+}
+
+#[tokio::test]
+async fn a_limit_for_something_that_is_not_published_is_told() {
+    let config = Config::new().server("one", &fake_backend(["--only", "echo,search"])).section(
+        "rateLimiting:\n  tools:\n    - { name: serach, perUser: { maxTokens: 1, refillPeriod: 1m } }\n    - { name: 'ec*', perUser: { maxTokens: 1, refillPeriod: 1m } }",
+    );
+    let proxy = Proxy::new(&config);
+    assert_eq!(proxy.run(["check", "--json"]).await.expect(0).json()["problems"], json!([]));
+    proxy.run(["check", "--live"]).await.expect(0);
+    let problems = proxy.run(["check", "--json"]).await.expect(0).json()["problems"].clone();
+    assert_eq!(problems.as_array().map(Vec::len), Some(1), "{problems}");
+    assert_eq!(problems[0]["message"], "`rateLimiting.tools[0].name`: nothing is published under this name");
+    assert_eq!(problems[0]["hint"], "did you mean `search`?");
+}

@@ -14,9 +14,15 @@ const VS_CODE: &str = r#"{"inputs": [{"id": "gh-token", "type": "promptString"}]
 async fn it_writes_a_commented_file_that_is_valid() {
     let proxy = empty();
     let done = proxy.run(["init"]).await.expect(0);
-    assert_eq!(done.stderr, "wrote proxy.yaml. Next: `proxy check`, then `proxy serve`\n");
+    assert_eq!(
+        done.stderr,
+        "wrote proxy.yaml and proxy.schema.json for editors. Next: `proxy check`, then `proxy serve`\n"
+    );
     let text = std::fs::read_to_string(proxy.directory.path().join("proxy.yaml")).unwrap();
-    assert!(text.starts_with("# What the proxy fronts"), "{text}");
+    let begin = "# yaml-language-server: $schema=proxy.schema.json\n# What the proxy fronts";
+    assert!(text.starts_with(begin), "{text}");
+    let schema = std::fs::read_to_string(proxy.directory.path().join("proxy.schema.json")).unwrap();
+    assert_eq!(schema, proxy.run(["config-schema"]).await.expect(0).stdout);
     proxy.run(["check"]).await.expect(0);
 }
 
@@ -70,7 +76,11 @@ async fn it_imports_the_files_of_other_clients() {
 async fn what_has_no_meaning_here_is_said() {
     let proxy = empty().file("client.json", CURSOR);
     let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);
-    assert!(done.stderr.contains("warning: ignored `docs.autoApprove`: it is not supported"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("warning: `docs.autoApprove` was not taken over: the proxy asks nobody"),
+        "{}",
+        done.stderr
+    );
     let none = proxy.run(["init", "--from", "none.json", "--output", "x.yaml"]).await.expect(2);
     assert!(none.stderr.starts_with("error: cannot read `none.json`: "), "{}", none.stderr);
 }
@@ -104,4 +114,14 @@ async fn it_ends_with_the_offer_to_start_each_server_once() {
     let proxy = empty().file("client.json", &client);
     let done = proxy.run(["init", "--from", "client.json", "--yes"]).await.expect(0);
     assert!(done.stderr.ends_with("so that the first client gets all tools at once\n"), "{}", done.stderr);
+}
+
+#[tokio::test]
+async fn a_schema_of_somebody_else_is_kept() {
+    let proxy = empty().file("proxy.schema.json", "{}");
+    let done = proxy.run(["init"]).await.expect(0);
+    assert_eq!(done.stderr, "wrote proxy.yaml. Next: `proxy check`, then `proxy serve`\n");
+    assert_eq!(std::fs::read_to_string(proxy.directory.path().join("proxy.schema.json")).unwrap(), "{}");
+    let json = proxy.run(["init", "--output", "other.json"]).await.expect(2);
+    assert!(json.stderr.contains("`proxy init` writes YAML"), "{}", json.stderr);
 }

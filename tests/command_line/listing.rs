@@ -22,12 +22,17 @@ default@1      everything, as configured in `aggregation`, `optimizer` and `code
 optimizer@1    `find_tool` and `call_tool` instead of all tools
 passthrough@1  everything, unchanged; two tools with the same name are an error
 read-only@1    only tools with `readOnlyHint`
+lib@1          functions of the presets for your own scripts: `load(\"@proxy//lib@1.star\", ...)`
 "
     );
     let list = empty().run(["list-presets", "--json"]).await.expect(0).json();
     assert_eq!((&list[2]["name"], &list[2]["version"]), (&json!("default"), &json!(1)));
     let shown = empty().run(["show-preset", "default"]).await.expect(0);
     assert_eq!(shown.stdout, include_str!("../../presets/default@1.star"));
+    for name in ["lib@1", "lib", "@proxy//lib@1.star"] {
+        let library = empty().run(["show-preset", name]).await.expect(0);
+        assert_eq!(library.stdout, include_str!("../../presets/lib@1.star"));
+    }
     let unknown = empty().run(["show-preset", "defalt"]).await.expect(2);
     assert_eq!(unknown.stderr, "error: unknown preset `defalt`\n |\n = hint: did you mean `default`?\n");
 }
@@ -59,7 +64,7 @@ async fn servers_are_listed_with_their_state_also_those_that_are_not_there() {
     );
     assert!(lines[3].starts_with("gone") && lines[3].contains("failed"), "{}", lines[3]);
     assert!(lines[3].ends_with("the command `no-such-program` was not found"), "{}", lines[3]);
-    let list = proxy.run(["list-servers", "--json"]).await.expect(0).json();
+    let list = proxy.run(["list-servers", "--live", "--json"]).await.expect(0).json();
     assert_eq!((&list[0]["name"], &list[0]["tools"], &list[0]["status"]), (&json!("one"), &json!(5), &json!("ready")));
     assert_eq!((&list[2]["status"], &list[2]["kind"]), (&json!("failed"), &json!("stdio")));
 }
@@ -185,4 +190,17 @@ async fn a_table_is_as_wide_as_the_terminal_and_whole_in_a_pipe() {
     let line = seen.lines().find(|line| line.contains("Says a word")).expect("the tool is listed").trim_end();
     let shown = &line[line.find("say ").expect("its name")..];
     assert!(shown.ends_with('…') && (45..=50).contains(&shown.chars().count()), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_quick_run_publishes_only_the_tools_that_are_asked_for() {
+    let proxy = world();
+    let list = proxy.run(["list-tools", "--tools", "echo,two_*"]).await.expect(0);
+    assert_eq!(list.column(), ["echo", "two_search"], "{}", list.stdout);
+    let hidden = proxy.run(["call", "fail", "--tools", "echo"]).await.expect(1).stderr;
+    assert!(hidden.contains("unknown tool `fail`"), "{hidden}");
+    let wrong = proxy.run(["list-tools", "--tools", "ecko"]).await.expect(0);
+    assert!(wrong.stderr.contains("warning: `--tools`: no tool `ecko` is published"), "{}", wrong.stderr);
+    let odd = proxy.run(["list-tools", "--tools", "a,[b"]).await.expect(2);
+    assert!(odd.stderr.contains("`--tools`: `[b` is neither a name nor a glob"), "{}", odd.stderr);
 }

@@ -10,6 +10,7 @@ use starlark_mcp_proxy::config;
 
 use super::markdown::{self, Section};
 use super::root;
+use crate::support::proxy::Proxy;
 use crate::support::temp_dir::TempDir;
 
 /// A key that is unknown everywhere, and not near any known key.
@@ -142,4 +143,35 @@ fn the_documents_list_every_preset_and_no_other() {
     let section = concepts.iter().find(|section| section.title == "Presets").expect("the section");
     let listed: BTreeSet<String> = section.rows().iter().flat_map(|row| markdown::code_spans(&row[0])).collect();
     assert_eq!(listed, presets(), "docs/concepts.md");
+}
+
+/// The paths of all keys of a schema, without free keys and list items.
+fn keys_of(schema: &Value, path: &[String], found: &mut BTreeSet<Vec<String>>) {
+    for below in [&schema["items"], &schema["additionalProperties"]] {
+        if below.is_object() {
+            keys_of(below, path, found);
+        }
+    }
+    for (key, below) in schema["properties"].as_object().into_iter().flatten() {
+        let path: Vec<String> = path.iter().cloned().chain([key.clone()]).collect();
+        found.insert(path.clone());
+        keys_of(below, &path, found);
+    }
+}
+
+#[tokio::test]
+async fn the_schema_for_editors_has_the_same_keys_with_their_descriptions() {
+    let printed = Proxy::with_config_text("").run(["config-schema"]).await.expect(0).json();
+    let mut keys = BTreeSet::new();
+    keys_of(&printed, &[], &mut keys);
+    let probed = all_keys();
+    assert_eq!(probed.difference(&keys).collect::<Vec<_>>(), Vec::<&Vec<String>>::new());
+    // A probe does not get behind what is required.
+    let is_rate = |key: &Vec<String>| key.iter().any(|part| part == "maxTokens" || part == "refillPeriod");
+    let more: Vec<_> = keys.difference(&probed).filter(|key| !is_rate(key)).collect();
+    assert!(more.is_empty(), "{more:?}");
+    let command = &printed["properties"]["mcpServers"]["additionalProperties"]["properties"]["command"];
+    assert!(command["description"].as_str().is_some_and(|text| text.starts_with("Program to run")), "{command}");
+    let described = |schema: &Value| schema.to_string().matches("\"description\"").count();
+    assert!(described(&printed) > 120, "{}", described(&printed));
 }

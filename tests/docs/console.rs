@@ -4,13 +4,13 @@ use std::path::Path;
 use std::process::Command;
 
 use super::markdown::{self, Block};
-use super::{blocks, root};
+use super::{blocks, first_minutes, root};
 use crate::support::finished::Finished;
 use crate::support::programs;
 use crate::support::temp_dir::TempDir;
 
 /// The commands of a block, each with the output that is shown for it.
-fn commands(block: &Block) -> Vec<(String, String)> {
+pub fn commands(block: &Block) -> Vec<(String, String)> {
     let mut commands: Vec<(String, String)> = Vec::new();
     for line in block.text.lines() {
         match (line.strip_prefix("$ "), commands.last_mut()) {
@@ -64,7 +64,11 @@ async fn the_readme_and_the_guide_show_what_comes_out() {
     let home = TempDir::new();
     let mut compared = 0;
     let pages = [root().join("README.md"), root().join("docs/guide.md")];
-    for block in pages.iter().flat_map(|page| markdown::blocks(page)).filter(|block| block.language == "console") {
+    for block in pages
+        .iter()
+        .flat_map(|page| markdown::blocks(page))
+        .filter(|block| block.language == "console" && !first_minutes::is_of_section(block))
+    {
         for (command, shown) in commands(&block) {
             let Some(arguments) = arguments(&command).filter(|_| !shown.is_empty()) else { continue };
             let finished = Finished::run(shell(arguments, root(), &home)).await;

@@ -19,7 +19,8 @@ use super::blocks;
 fn snapshot() -> Arc<Snapshot> {
     let github = backend("github", &["search", "create_issue", "list_issues", "delete_repository"]);
     let docs = backend("docs", &["search", "read"]);
-    Arc::new(Snapshot { version: 1, generation: 1, backends: vec![github, docs] })
+    let time = backend("time", &["get_current_time", "convert_time"]);
+    Arc::new(Snapshot { version: 1, generation: 1, backends: vec![github, docs, time] })
 }
 
 fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
@@ -50,6 +51,7 @@ fn backend(name: &str, tools: &[&str]) -> Arc<BackendView> {
         }),
         start_time: None,
         reports: Arc::default(),
+        last_known: None,
         variants: Arc::default(),
     })
 }

@@ -5,6 +5,7 @@ mod config;
 mod damage;
 mod framing;
 mod headers;
+mod imports;
 mod json;
 mod messages;
 mod schemas;

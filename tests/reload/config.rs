@@ -106,3 +106,25 @@ async fn keys_that_cannot_change_now_say_when_they_do() {
     assert_eq!(proxy.tools().await, ["a_pid"]);
     assert!(!proxy.client.stderr().text().contains("s3cret"));
 }
+
+#[tokio::test]
+async fn a_server_starts_again_when_its_env_file_changes() {
+    let config = |file: &str| {
+        let server = fake_backend(["--only", "env"]);
+        Config::new().server_with("a", &server, json!({"envFile": file})).text()
+    };
+    let proxy = Proxy::with_config_text(&config("my.env")).file("my.env", "KEY=old\n");
+    let mut proxy = serving(proxy).await;
+    let stderr = proxy.client.stderr().clone();
+    proxy.write("my.env", "KEY=new\n");
+    stderr.line("; restarted: `a`").await;
+    let env = proxy.client.call("env", "{}").await.raw;
+    assert!(env.contains("new") && !env.contains("old"), "{env}");
+    // A file that is missing is waited for.
+    proxy.write("proxy.yaml", &config("later.env"));
+    stderr.line("later.env`: No such file").await;
+    proxy.write("later.env", "KEY=latest\n");
+    stderr.times("; restarted: `a`", 2).await;
+    let env = proxy.client.call("env", "{}").await.raw;
+    assert!(env.contains("latest"), "{env}");
+}

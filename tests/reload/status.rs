@@ -39,12 +39,32 @@ async fn it_tells_of_servers_clients_and_calls() {
     assert_eq!((&minute["calls"], &minute["failedCalls"]), (&fake["calls"], &fake["failedCalls"]), "{fake}");
     assert_eq!(server("broken")["lastMinute"], json!({"calls": 0, "failedCalls": 0}));
     assert!(server("broken")["error"].as_str().unwrap().contains("`at-all` was not found"), "{status}");
+    assert_eq!(status["folder"], proxy.world.directory.path().display().to_string());
+    assert_eq!((&status["transport"], &status["address"]), (&json!("stdio"), &json!(null)));
+    let processes = fake["processes"].as_array().unwrap();
+    assert_eq!(processes.len(), 1, "{fake}");
+    let process = processes[0]["pid"].as_u64().unwrap();
+    let command = std::fs::read(format!("/proc/{process}/cmdline")).expect("it is running");
+    assert!(String::from_utf8_lossy(&command).contains("fakery"), "{fake}");
+    assert_eq!(server("broken")["processes"], json!([]));
     let client = &status["clients"][0];
     assert_eq!(client["protocolVersion"], "2025-11-25");
     let told = proxy.world.run(["status"]).await.expect(0).stdout;
-    for part in
-        ["config: proxy.yaml", "2 tools", "last reload: none", "SERVER", "CALLS/MIN", "FAILED/MIN", "fake", "CLIENT"]
-    {
+    for part in [
+        "config: proxy.yaml",
+        "2 tools",
+        "last reload: none",
+        "SERVER",
+        "CALLS/MIN",
+        "FAILED/MIN",
+        "fake",
+        "CLIENT",
+        "serves: stdio",
+        "folder: /",
+        "PROCESS",
+        &process.to_string(),
+        "\nbroken: ",
+    ] {
         assert!(told.contains(part), "{part} is not in\n{told}");
     }
 }
@@ -111,6 +131,7 @@ async fn a_script_that_fails_for_one_person_only_is_shown_with_their_name() {
         assert!(list("secret-token-of-b").await.error_message().contains("see the proxy's log"));
     }
     let status = proxy.world.run(["status", "--json"]).await.expect(0).json();
+    assert_eq!((&status["transport"], &status["address"]), (&json!("http"), &json!(proxy.url)));
     assert_eq!(status["scriptErrors"], json!([]));
     let errors = status["userErrors"].as_array().unwrap();
     assert_eq!((errors.len(), &errors[0]["user"]), (1, &json!("bob")), "{errors:?}");
@@ -118,6 +139,7 @@ async fn a_script_that_fails_for_one_person_only_is_shown_with_their_name() {
     assert!(error.contains("not for bob") && error.contains("policy.star:2"), "{error}");
     let told = proxy.world.run(["status"]).await.expect(0).stdout;
     assert!(told.contains("the session script fails for user `bob`:\nerror: "), "{told}");
+    assert!(told.contains(&format!("serves: {}\n", proxy.url)), "{told}");
 
     proxy.world.directory.write("policy.star", &renamed("mended"));
     proxy.program.stderr.line("reloaded policy.star").await;

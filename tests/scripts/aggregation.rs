@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::started;
 use crate::support::config::Config;
 use crate::support::finished::Finished;
+use crate::support::program::Program;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::{Proxy, StdioProxy};
 
@@ -198,18 +199,21 @@ async fn a_pattern_that_matches_nothing_is_a_warning() {
          prompts: [{ workload: docs, exclude: [ask] }], resources: [{ workload: web, filter: [\"file:///*\"] }]",
     );
     let finished = proxy.run(["check", "--live"]).await;
-    for (key, workload, pattern) in [
-        ("tools[].filter", "github", "lits_*"),
-        ("tools[].exclude", "github", "serach"),
-        ("tools[].overrides", "github", "isue"),
-        ("prompts[].exclude", "docs", "ask"),
-        ("resources[].filter", "web", "file:///*"),
+    for (key, pattern) in [
+        ("tools[0].filter[1]", "lits_*"),
+        ("tools[0].exclude[0]", "serach"),
+        ("tools[0].overrides.isue", "isue"),
+        ("prompts[0].exclude[0]", "ask"),
+        ("resources[0].filter[0]", "file:///*"),
     ] {
-        let line = format!("aggregation.{key}: nothing matches (workload: \"{workload}\", pattern: \"{pattern}\")");
+        let line = format!("`aggregation.{key}`: nothing matches `{pattern}`");
         let times = finished.stderr.matches(&line).count() + finished.stdout.matches(&line).count();
         assert_eq!(times, 1, "{line}\n{}{}", finished.stdout, finished.stderr);
     }
-    assert!(!finished.stderr.contains("pattern: \"*\""), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("nothing matches `*`"), "{}", finished.stderr);
+    // `proxy serve` logs them.
+    let (program, _stdin, _stdout) = Program::start(proxy.serve_command());
+    program.stderr.line("aggregation.tools[].filter: nothing matches").await;
 }
 
 /// Two servers with the same prompt, resources and template.

@@ -1,22 +1,27 @@
 //! The report of `proxy check`: problems in the scripts, what they would publish, and how this differs from what is
 //! served.
 
+mod fates;
 mod fixes;
-mod unpublished;
 pub mod scripts;
+mod unmatched;
+mod unpublished;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::CodeMode;
+use crate::config::{Aggregation, CodeMode, RateLimiting};
 use crate::diagnostic::Diagnostic;
-use crate::model::{BackendView, ItemKind, Snapshot, Status};
+use crate::model::{BackendView, ItemKind, Snapshot, Status, error_line};
 use crate::sandbox::{JAIL_HINT, wait_for_jail_state};
 use crate::surface::Surface;
 
+pub use fates::{Became, ItemFate};
 pub use unpublished::unpublished;
 
+use super::lint::is_library;
 use super::published::{PublishedChanges, PublishedFile};
+use crate::script::Source;
 
 /// How long the process that scripts of code mode come from may take to start and say how it is confined.
 const JAIL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,6 +33,8 @@ pub struct CheckReport {
     pub servers: Vec<ServerState>,
     /// The items that would be published.
     pub items: Vec<Item>,
+    /// What became of the items that the servers offer.
+    pub fates: Vec<ItemFate>,
     /// The difference to what `proxy serve` last published; None if it never ran.
     pub changes: Option<PublishedChanges>,
 }
@@ -95,9 +102,47 @@ impl CheckReport {
         }));
     }
 
+    /// Adds a warning for each name or glob of the config that matches nothing of its server.
+    pub fn add_patterns(&mut self, aggregation: &Aggregation, snapshot: &Snapshot) {
+        self.add(unmatched::unmatched(aggregation, snapshot));
+    }
+
+    /// Adds what became of the items that the servers offer. Blocks until the search indexes of the script are built.
+    pub fn add_fates(&mut self, surface: &Surface, snapshot: &Snapshot) {
+        self.fates = fates::fates(surface, snapshot);
+    }
+
+    /// Adds a warning for each rate limit for something that is not published.
+    pub fn add_limits(&mut self, limits: &RateLimiting, surface: &Surface, snapshot: &Snapshot) {
+        self.add(unmatched::unmatched_limits(limits, surface, snapshot));
+    }
+
+    /// Adds a warning if the session script publishes nothing because it only defines functions.
+    pub fn add_only_definitions(&mut self, script: &Source, surface: &Surface) {
+        if ItemKind::ALL.into_iter().all(|kind| surface.entries(kind).next().is_none()) && is_library(script) {
+            let problem = format!("`{}` publishes nothing: it only defines functions", script.name);
+            self.add([Diagnostic::warning(problem)
+                .rule("only-definitions")
+                .hint("call them at the top level, outside of functions: `publish(meta, handler)`")]);
+        }
+    }
+
+    /// Adds a note for a file that is useful only to be loaded.
+    pub fn add_library(&mut self, library: &Source) {
+        self.add([Diagnostic::remark(format!(
+            "`{}` only defines functions: it publishes nothing by itself, other scripts can `load()` it",
+            library.name
+        ))]);
+    }
+
+    /// Explains undefined names that are functions of code mode.
+    pub fn explain_tools(&mut self, snapshot: &Snapshot) {
+        self.problems.iter_mut().for_each(|problem| fixes::explain_tool(problem, snapshot));
+    }
+
     /// Adds the items that the script publishes, and its warnings. `record` is the file to compare with.
     pub fn add_surface(&mut self, surface: &Arc<Surface>, snapshot: &Snapshot, record: Option<&PublishedFile>) {
-        self.add(surface.warnings.iter().cloned());
+        self.add(surface.warnings.iter().filter(|warning| !unmatched::is_log_of_library(warning)).cloned());
         self.add(unpublished(surface, snapshot));
         for kind in ItemKind::ALL {
             self.items.extend(surface.entries(kind).map(|entry| Item {
@@ -118,7 +163,7 @@ fn describe(backend: &BackendView) -> String {
     match backend.status {
         Status::Cached => format!("{tools} as last seen"),
         Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),
-        Status::Failed => format!("failed: {}", backend.error),
+        Status::Failed => format!("failed: {}", error_line(&backend.error)),
         Status::Ready => tools,
     }
 }

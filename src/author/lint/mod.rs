@@ -3,9 +3,11 @@
 
 mod load_graph;
 mod role;
+mod scope;
 mod shadowed_builtins;
 mod starlark_lints;
 mod types;
+mod when_unavailable;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -67,11 +69,12 @@ fn check_file(
     let mut problems = starlark_lints::lint(module, role);
     problems.extend(shadowed_builtins::lint(module, source, role));
     problems.extend(possibly_lost_writes(module, source));
+    problems.extend(when_unavailable::lint(module, source, role));
     // The type checker needs all names to be defined.
     let mut interface = Interface::empty();
     if !problems.iter().any(Diagnostic::is_error) {
         let (warnings, exported) = types::check(module, role, loads);
-        problems.extend(warnings);
+        problems.extend(warnings.into_iter().filter(|warning| !when_unavailable::is_covered(warning)));
         interface = exported;
     }
     problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.span.start));

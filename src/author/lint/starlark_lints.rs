@@ -3,19 +3,19 @@
 use starlark::analysis::{AstModuleLint, Lint};
 use starlark::syntax::AstModule;
 
-use super::Role;
+use super::{Role, scope};
 use crate::builtins::presets;
 use crate::diagnostic::{Diagnostic, Location, nearest};
 use crate::script::place;
 
 pub(super) fn lint(module: &AstModule, role: Role) -> Vec<Diagnostic> {
     let known = role.names();
-    module.lint(Some(known)).iter().filter_map(|lint| problem(lint, role)).collect()
+    module.lint(Some(known)).iter().filter_map(|lint| problem(lint, module, role)).collect()
 }
 
 /// Leaves out lints about style, and lints about what is common in scripts: a function without `return`, a handler that
 /// does not use its arguments.
-fn problem(lint: &Lint, role: Role) -> Option<Diagnostic> {
+fn problem(lint: &Lint, module: &AstModule, role: Role) -> Option<Diagnostic> {
     let quoted: Vec<&str> = lint.problem.split('`').skip(1).step_by(2).collect();
     // The name is the last quoted word; the kind of statement may precede it.
     let name = quoted.last().copied().unwrap_or(&lint.original);
@@ -29,7 +29,7 @@ fn problem(lint: &Lint, role: Role) -> Option<Diagnostic> {
         "unreachable" => Diagnostic::warning("unreachable code")
             .rule("unreachable")
             .hint("the code before it always returns, breaks, continues or fails"),
-        "using-undefined" => undefined(name, role),
+        "using-undefined" => undefined(name, &scope::names_at(module, lint.location.span.begin().get()), role),
         "using-unassigned" => Diagnostic::warning(format!("`{name}` is used before it is assigned"))
             .rule("using-unassigned")
             .hint("a name that is assigned anywhere in a function is local to the whole function"),
@@ -53,7 +53,8 @@ fn problem(lint: &Lint, role: Role) -> Option<Diagnostic> {
     Some(diagnostic.at(first_line(place(&lint.location))))
 }
 
-fn undefined(name: &str, role: Role) -> Diagnostic {
+/// `in_scope` are the names of the file that can be used in its place.
+fn undefined(name: &str, in_scope: &[String], role: Role) -> Diagnostic {
     let diagnostic = Diagnostic::error(format!("undefined name `{name}`")).rule("using-undefined");
     if let Some(files) = role.elsewhere(name) {
         return diagnostic.hint(format!("`{name}` is available in {files} only"));
@@ -61,7 +62,8 @@ fn undefined(name: &str, role: Role) -> Diagnostic {
     if let (Role::Session | Role::Library, Some(file)) = (role, library_of(name)) {
         return diagnostic.hint(format!("it is in a library: `load(\"@proxy//{file}\", \"{name}\")`"));
     }
-    match nearest(name, role.names().iter().map(String::as_str)) {
+    // Of two names that are as near, that of the file is meant.
+    match nearest(name, in_scope.iter().chain(role.names()).map(String::as_str)) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic,
     }

@@ -38,6 +38,9 @@ fn every_rule_finds_what_it_is_for() {
         ("def f(x: int) -> str:\n    return x\n", "2:5 type"),
         ("def f(item):\n    item.meta[\"x\"] = 1\n", "2:5 lost-write"),
         ("for m, c in []:\n    publish(m, lambda args: c(args))\n", "2:29 loop-capture"),
+        ("def f(args):\n    return elicit(\"Sure?\").action\n", "2:12 when-unavailable"),
+        ("def f(args):\n    return attempt(elicit, \"Sure?\").ok\n", "2:12 when-unavailable"),
+        ("def f(args):\n    return elicit(\"Sure?\", when_unavailable = \"ask\").action\n", "2:12 when-unavailable"),
     ] {
         assert_eq!(session(text), [expected], "{text}");
     }
@@ -71,6 +74,9 @@ fn common_code_is_not_reported() {
         "def f(config):\n    return config\n",
         "\"\"\"About the script.\"\"\"\nsettings = config()\nfor name, backend in backends().items():\n    print(backend)\n",
         "x = [json for json in []]\n",
+        "def f(args):\n    return elicit(\"Sure?\", when_unavailable = \"error\").action\n",
+        "def f(args, **options):\n    return elicit(\"Sure?\", **options).action\n",
+        "def f(args): # starlark-lint-disable when-unavailable\n    return elicit(\"Sure?\").action # starlark-lint-disable when-unavailable\n",
     ] {
         assert_eq!(session(text), [""; 0], "{text}");
     }
@@ -85,6 +91,23 @@ fn a_built_in_of_another_role_gets_a_hint() {
         Some("`backends` is available in session scripts only")
     );
     assert_eq!(hint(Role::Session, "backend()\n").as_deref(), Some("did you mean `backends`?"));
+}
+
+#[test]
+fn a_suggested_name_can_be_used_where_it_is_suggested() {
+    for (text, hint) in [
+        ("for name in backends():\n    print(nmae)\n", Some("did you mean `name`?")),
+        ("print([itme for item in []])\n", Some("did you mean `item`?")),
+        ("def f(argument):\n    return lambda option: optoin\n", Some("did you mean `option`?")),
+        ("def f(argument):\n    return argumnet\n", Some("did you mean `argument`?")),
+        // What is local elsewhere is not meant.
+        ("print([number for number in []])\nprint(numbre)\n", None),
+        ("def f(quantity):\n    return quantity\n\ndef g():\n    return quantitiy\n", None),
+    ] {
+        let found = alone(&Source::new("x.star", text), Role::Session);
+        let undefined = found.iter().find(|problem| problem.rule == Some("using-undefined")).unwrap();
+        assert_eq!(undefined.hint.as_deref(), hint, "{text}");
+    }
 }
 
 #[test]

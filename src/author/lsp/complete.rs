@@ -8,13 +8,15 @@ use lsp_types::{
 };
 
 use super::document::{ScriptDocument, range};
+use super::infer::Inferred;
 use super::loadable::loadable;
+use super::strings::{self, Expected};
 use super::syntax;
 use super::workspace::WorkspaceState;
 use crate::author::lint::Role;
 use crate::author::reference::{BuiltinEntry, Group, entries};
 use crate::builtins::presets;
-use crate::model::Snapshot;
+use crate::model::{ItemKind, Snapshot};
 
 const KEYWORDS: [&str; 15] =
     ["def", "return", "for", "in", "if", "elif", "else", "not", "and", "or", "load", "lambda", "True", "False", "None"];
@@ -24,7 +26,7 @@ pub(super) fn complete(document: &ScriptDocument, offset: usize, workspace: &Wor
     if let Some(start) = syntax::open_string(before) {
         let typed = &before[start..];
         let replaced = range(&document.text, &(line + start..offset));
-        let mut items = in_string(&before[..start - 1], document, workspace);
+        let mut items = in_string(document, line + start - 1, workspace);
         items.retain(|item| item.label.starts_with(typed));
         // A string may contain characters at which editors end a word, so the edit names what it replaces.
         for item in &mut items {
@@ -36,9 +38,13 @@ pub(super) fn complete(document: &ScriptDocument, offset: usize, workspace: &Wor
     if before.trim_start().starts_with('#') {
         return Vec::new();
     }
-    let typed = syntax::name_at(&document.text[..offset], offset).map_or("", |(_, name)| name);
-    match typed.rsplit_once('.') {
-        Some((base, member)) => members(base, member),
+    let start = before.trim_end_matches(syntax::is_name_part).len();
+    let typed = &before[start..];
+    match before[..start].strip_suffix('.') {
+        Some(owner) => {
+            let module = &owner[owner.trim_end_matches(|part| syntax::is_name_part(part) || part == '.').len()..];
+            members(module, typed, Inferred::before(&document.text, line + owner.len()).as_ref())
+        }
         None => names(typed, document),
     }
 }
@@ -46,7 +52,7 @@ pub(super) fn complete(document: &ScriptDocument, offset: usize, workspace: &Wor
 /// The labels of the completions at the end of `line`, as if it were a line of a script in `root`, and the offset at
 /// which the completed part starts. `names` are names that are defined before this line.
 pub fn completions(line: &str, snapshot: Arc<Snapshot>, root: &Path, names: &[String]) -> (usize, Vec<String>) {
-    let workspace = WorkspaceState { config: None, snapshot: Some(snapshot) };
+    let workspace = WorkspaceState { snapshot: Some(snapshot), ..WorkspaceState::default() };
     let document = ScriptDocument::at(root.join("prompt.star"), line);
     let labels = complete(&document, line.len(), &workspace).into_iter().map(|item| item.label);
     let (start, mut found): (usize, Vec<String>) = match syntax::open_string(line) {
@@ -77,9 +83,10 @@ fn item_with_detail(
     CompletionItem { detail: Some(detail.into()), documentation, ..item(label, kind) }
 }
 
-/// Names of servers and tools; in a `load()` the files of the project and the embedded libraries.
-fn in_string(before: &str, document: &ScriptDocument, workspace: &WorkspaceState) -> Vec<CompletionItem> {
-    let before = before.trim_end();
+/// What a string that starts at `quote` can be: the names of items and the arguments of tools where the text says of what,
+/// otherwise the names of servers and tools; in a `load()` the files of the project and the embedded libraries.
+fn in_string(document: &ScriptDocument, quote: usize, workspace: &WorkspaceState) -> Vec<CompletionItem> {
+    let before = document.line_before(quote).1.trim_end();
     if before.ends_with("load(") {
         let file = |path: String, detail: &str| item_with_detail(path, CompletionItemKind::FILE, detail, String::new());
         let embedded = presets::LIBRARY.iter().map(|library| file(format!("@proxy//{}", library.name), "shipped"));
@@ -87,7 +94,14 @@ fn in_string(before: &str, document: &ScriptDocument, workspace: &WorkspaceState
         let files = workspace.root(own).map(|root| loadable(root, own)).unwrap_or_default();
         return files.into_iter().map(|path| file(path, "file")).chain(embedded).collect();
     }
-    let servers_only = before.ends_with("backends()[") || before.ends_with("backends().get(");
+    match strings::expected(&document.text[..quote]) {
+        Some(Expected::Items(kind, server)) => return item_names(kind, server.as_deref(), workspace),
+        Some(Expected::Arguments { server, tool }) => {
+            return argument_names(server.as_deref(), tool.as_deref(), workspace);
+        }
+        _ => {}
+    }
+    let servers_only = strings::expected(&document.text[..quote]) == Some(Expected::Server);
     let names = workspace.names().into_iter().filter(|known| !servers_only || known.tool_of.is_none());
     names
         .map(|known| {
@@ -100,17 +114,51 @@ fn in_string(before: &str, document: &ScriptDocument, workspace: &WorkspaceState
         .collect()
 }
 
-/// The members of a module; for any other expression the methods and attributes of the proxy's types.
-fn members(base: &str, typed: &str) -> Vec<CompletionItem> {
+fn item_names(kind: ItemKind, server: Option<&str>, workspace: &WorkspaceState) -> Vec<CompletionItem> {
+    let items = workspace.items(kind, server).into_iter();
+    items
+        .map(|(backend, item)| {
+            let detail = format!("{} of `{}`", kind.noun(), backend.name);
+            item_with_detail(item.key(), CompletionItemKind::CONSTANT, detail, item.text("description"))
+        })
+        .collect()
+}
+
+/// The names of the arguments of a tool, or of all tools of a server.
+fn argument_names(server: Option<&str>, tool: Option<&str>, workspace: &WorkspaceState) -> Vec<CompletionItem> {
+    let mut found: Vec<CompletionItem> = Vec::new();
+    for (_, definition) in workspace.items(ItemKind::Tool, server) {
+        if tool.is_some_and(|tool| tool != definition.key()) {
+            continue;
+        }
+        let schema = definition.member("inputSchema").unwrap_or_default();
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            if !found.iter().any(|known| known.label == *name) {
+                let text = property["description"].as_str().unwrap_or_default().to_owned();
+                let detail = format!("argument of `{}`", definition.key());
+                found.push(item_with_detail(name.clone(), CompletionItemKind::FIELD, detail, text));
+            }
+        }
+    }
+    found
+}
+
+/// The members of a module, or of the type of an expression; if the type is unknown, those of all of the proxy's types.
+fn members(base: &str, typed: &str, inferred: Option<&Inferred>) -> Vec<CompletionItem> {
+    if inferred == Some(&Inferred::Backends) {
+        let methods = ["get", "items", "keys", "values"].into_iter().filter(|method| method.starts_with(typed));
+        return methods.map(|method| item(method, CompletionItemKind::METHOD)).collect();
+    }
     let of_module: Vec<&BuiltinEntry> = entries()
         .iter()
         .filter(|entry| entry.name.rsplit_once('.').is_some_and(|(module, _)| module == base))
         .collect();
-    let found = if of_module.is_empty() {
-        entries().iter().filter(|entry| matches!(entry.group, Group::Type(_))).collect()
-    } else {
-        of_module
+    let is_member = |entry: &&BuiltinEntry| match (entry.group, inferred) {
+        (Group::Type(name), Some(inferred)) => inferred.type_name() == Some(name),
+        (Group::Type(_), None) => true,
+        _ => false,
     };
+    let found = if of_module.is_empty() { entries().iter().filter(is_member).collect() } else { of_module };
     let last = |entry: &BuiltinEntry| entry.name.rsplit('.').next().unwrap_or_default().to_owned();
     found
         .into_iter()

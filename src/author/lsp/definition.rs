@@ -1,10 +1,11 @@
-//! Go to definition: in this file, or in a file that it loads.
+//! Go to definition: in this file, or in a file that it loads. An embedded library becomes a file in the cache.
 
 use std::ops::Range;
 
 use lsp_types::{GotoDefinitionResponse, Location};
 
 use super::document::{OpenDocument, range, uri_of};
+use super::loadable;
 use super::syntax;
 use super::workspace::WorkspaceState;
 use crate::builtins::presets;
@@ -18,29 +19,39 @@ pub(super) fn definition(
     let document = &open.document;
     let source = document.source();
     if let Some((_, id)) = syntax::string_at(&document.text, offset) {
-        return location(&loaded_file(&source, id, workspace)?, 0..0);
+        return location(&loaded_file(&source, id, workspace)?, 0..0, workspace);
     }
     let (_, name) = syntax::name_at(&document.text, offset)?;
     if let Some(span) = syntax::definition(&document.text, name) {
         let location = Location::new(open.uri.clone(), range(&document.text, &span));
         return Some(GotoDefinitionResponse::Scalar(location));
     }
-    loaded_name(&source, name, workspace)
+    let (file, original) = loaded_function(&source, name, workspace)?;
+    let span = syntax::definition(&file.text, &original).unwrap_or(0..0);
+    location(&file, span, workspace)
 }
 
-/// The definition of a name that the file loads.
-fn loaded_name(source: &Source, name: &str, workspace: &WorkspaceState) -> Option<GotoDefinitionResponse> {
-    let (id, original) = on_big_stack(|| {
-        let module = parse(source).ok()?;
-        module.loads().into_iter().find_map(|load| {
-            let original = load.symbols.get(name)?;
-            Some((load.module_id.to_owned(), (*original).to_owned()))
+/// The file of a name that the source loads, and the name in that file.
+pub(super) fn loaded_function(source: &Source, name: &str, workspace: &WorkspaceState) -> Option<(Source, String)> {
+    // A line that is being typed seldom parses; the others before it do.
+    let above =
+        || source.text.lines().take_while(|line| !line.starts_with("def ")).filter(|line| line.starts_with("load("));
+    let loads = |text: &Source| {
+        on_big_stack(|| {
+            let module = parse(text).ok()?;
+            module.loads().into_iter().find_map(|load| {
+                let original = load.symbols.get(name)?;
+                Some((load.module_id.to_owned(), (*original).to_owned()))
+            })
         })
-    })
-    .ok()??;
-    let file = loaded_file(source, &id, workspace)?;
-    let span = syntax::definition(&file.text, &original).unwrap_or(0..0);
-    location(&file, span)
+        .ok()
+        .flatten()
+    };
+    let (id, original) = loads(source).or_else(|| {
+        let text = above().collect::<Vec<_>>().join("\n");
+        loads(&Source { path: source.path.clone(), ..Source::new(source.name.clone(), text) })
+    })?;
+    Some((loaded_file(source, &id, workspace)?, original))
 }
 
 /// The file that `load(id)` loads.
@@ -49,10 +60,12 @@ fn loaded_file(source: &Source, id: &str, workspace: &WorkspaceState) -> Option<
     [Paths::Full, Paths::Short]
         .into_iter()
         .find_map(|paths| resolve(id, source, &Files::default(), Some(&root), presets::LIBRARY, paths).ok())
-        .filter(|file| file.path.is_some())
 }
 
-fn location(file: &Source, span: Range<usize>) -> Option<GotoDefinitionResponse> {
-    let uri = uri_of(file.path.as_deref()?)?;
+fn location(file: &Source, span: Range<usize>, workspace: &WorkspaceState) -> Option<GotoDefinitionResponse> {
+    let uri = match &file.path {
+        Some(path) => uri_of(path)?,
+        None => uri_of(&loadable::written(file, workspace.library_folder.as_deref()?)?)?,
+    };
     Some(GotoDefinitionResponse::Scalar(Location::new(uri, range(&file.text, &span))))
 }

@@ -56,7 +56,7 @@ fn dry_run(source: &Source, state: &WorkspaceState, workspace: &Workspace, repor
     offline.script_source.lenient |= !is_configured;
     match offline.build() {
         Ok(surface) => report.add_surface(&surface, &offline.snapshot, None),
-        Err(error) => report.add([error.diagnostic().clone()]),
+        Err(error) => report.add(error.diagnostics().cloned()),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
 
+use super::definition::loaded_function;
 use super::document::{ScriptDocument, range};
+use super::signature::defined_function;
 use super::syntax;
 use super::workspace::WorkspaceState;
 use crate::author::reference;
@@ -16,7 +18,7 @@ pub(super) fn hover(document: &ScriptDocument, offset: usize, workspace: &Worksp
         }
         None => {
             let (span, name) = syntax::name_at(&document.text, offset).filter(|(span, _)| span.start >= line)?;
-            (span, about_name(name, document)?)
+            (span, about_name(name, document, workspace)?)
         }
     };
     let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value: markdown });
@@ -34,22 +36,19 @@ fn about_string(content: &str, workspace: &WorkspaceState) -> Option<String> {
     (!found.is_empty()).then(|| found.join("\n\n---\n\n"))
 }
 
-/// A definition of the file takes precedence over a built-in, because it shadows it.
-fn about_name(name: &str, document: &ScriptDocument) -> Option<String> {
+/// A definition of the file, or of one that it loads, takes precedence over a built-in, because it shadows it.
+fn about_name(name: &str, document: &ScriptDocument, workspace: &WorkspaceState) -> Option<String> {
     let defined = syntax::defined_names(&document.text);
     if let Some((_, line)) = defined.iter().find(|(defined, _)| *defined == name) {
-        let docs = docstring(&document.text, name).map(|docs| format!("\n\n{docs}")).unwrap_or_default();
+        let docs = syntax::docstring(&document.text, name).map(|docs| format!("\n\n{docs}")).unwrap_or_default();
         return Some(format!("```python\n{line}\n```{docs}"));
+    }
+    if let Some((file, original)) = loaded_function(&document.source(), name, workspace)
+        && let Some((signature, docs)) = defined_function(&file.text, &original)
+    {
+        return Some(format!("```python\n{signature}\n```\n\n{docs}\n\n*{}*", file.name));
     }
     let entries = reference::find(name);
     let texts: Vec<String> = entries.iter().map(|entry| entry.markdown()).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n---\n\n"))
-}
-
-/// The docstring of a function.
-fn docstring<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let end = syntax::definition(text, name)?.end;
-    let body = text[end..].split_once(":\n")?.1.trim_start();
-    let rest = body.strip_prefix("\"\"\"")?;
-    Some(rest[..rest.find("\"\"\"")?].trim())
 }

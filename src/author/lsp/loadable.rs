@@ -1,6 +1,10 @@
-//! Finds the files of a project that a script can `load()`.
+//! Finds the files that a script can `load()`: those of the project, and the embedded libraries, which become files when
+//! somebody wants to read them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::process::atomic_file;
+use crate::script::Source;
 
 /// Limits of the search: the root may be a home directory.
 const MAX_DEPTH: usize = 6;
@@ -22,6 +26,22 @@ pub(super) fn loadable(root: &Path, own: Option<&Path>) -> Vec<String> {
     let relative = files.iter().filter_map(|file| file.strip_prefix(prefix.as_deref()?).map(str::to_owned));
     let relative: Vec<String> = relative.collect();
     relative.into_iter().chain(files.iter().map(|file| format!("//{file}"))).collect()
+}
+
+/// Writes an embedded library into a folder, so that an editor can show it. None if it cannot be written.
+pub(super) fn written(library: &Source, folder: &Path) -> Option<PathBuf> {
+    let name = library.name.rsplit('/').next()?;
+    let path = folder.join(name);
+    let is_current = std::fs::read_to_string(&path).is_ok_and(|text| text == *library.text);
+    if !is_current {
+        atomic_file::replace(&path, library.text.as_bytes()).ok()?;
+        // An editor then says that changes of the copy have no effect.
+        if let Ok(mut permissions) = std::fs::metadata(&path).map(|metadata| metadata.permissions()) {
+            permissions.set_readonly(true);
+            let _ = std::fs::set_permissions(&path, permissions);
+        }
+    }
+    Some(path)
 }
 
 fn walk(folder: &Path, prefix: &str, depth_left: usize, visited: &mut usize, files: &mut Vec<String>) {

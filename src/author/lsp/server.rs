@@ -8,12 +8,16 @@ use lsp_server::{ErrorCode, Message, Notification, Request, Response};
 use lsp_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument, Exit, Notification as _,
 };
-use lsp_types::request::{Completion, GotoDefinition, HoverRequest, Initialize, Request as _, Shutdown};
+use lsp_types::request::{
+    Completion, DocumentSymbolRequest, GotoDefinition, HoverRequest, Initialize, Request as _, Shutdown,
+    SignatureHelpRequest,
+};
 use lsp_types::{
     CompletionOptions, CompletionParams, CompletionResponse, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, GotoDefinitionParams, HoverParams, HoverProviderCapability, InitializeParams,
-    InitializeResult, OneOf, PositionEncodingKind, ServerCapabilities, ServerInfo, TextDocumentPositionParams,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Uri,
+    DidOpenTextDocumentParams, DocumentSymbolParams, DocumentSymbolResponse, GotoDefinitionParams, HoverParams,
+    HoverProviderCapability, InitializeParams, InitializeResult, OneOf, PositionEncodingKind, ServerCapabilities,
+    ServerInfo, SignatureHelpOptions, SignatureHelpParams, TextDocumentPositionParams, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Uri,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,6 +28,8 @@ use super::connection::{self, ClientOutput, Incoming};
 use super::definition::definition;
 use super::document::{OpenDocument, path_of};
 use super::hover::hover;
+use super::signature::signature_help;
+use super::symbols::symbols;
 use super::worker::{CheckWorker, publish};
 use super::workspace::{Workspace, WorkspaceState};
 
@@ -123,6 +129,17 @@ impl LanguageServer {
                 let params: GotoDefinitionParams = parse(params)?;
                 self.at(&params.text_document_position_params, definition)
             }
+            (Phase::Initialized, SignatureHelpRequest::METHOD) => {
+                let params: SignatureHelpParams = parse(params)?;
+                self.at(&params.text_document_position_params, |open, offset, workspace| {
+                    signature_help(&open.document, offset, workspace)
+                })
+            }
+            (Phase::Initialized, DocumentSymbolRequest::METHOD) => {
+                let params: DocumentSymbolParams = parse(params)?;
+                let open = self.open(&params.text_document.uri)?;
+                result(DocumentSymbolResponse::Nested(symbols(&open.document)))
+            }
             (Phase::Initialized, _) => Err((ErrorCode::MethodNotFound, format!("method `{method}` is not supported"))),
         }
     }
@@ -148,10 +165,20 @@ impl LanguageServer {
             }),
             hover_provider: Some(HoverProviderCapability::Simple(true)),
             definition_provider: Some(OneOf::Left(true)),
+            document_symbol_provider: Some(OneOf::Left(true)),
+            signature_help_provider: Some(SignatureHelpOptions {
+                trigger_characters: Some(["(", ","].map(str::to_owned).to_vec()),
+                ..SignatureHelpOptions::default()
+            }),
             ..ServerCapabilities::default()
         };
         let server_info = ServerInfo { name: "proxy".to_owned(), version: Some(env!("CARGO_PKG_VERSION").to_owned()) };
         result(InitializeResult { capabilities, server_info: Some(server_info) })
+    }
+
+    fn open(&self, uri: &Uri) -> Result<&OpenDocument, (ErrorCode, String)> {
+        let uri = uri.as_str();
+        self.documents.get(uri).ok_or_else(|| invalid_params(format!("document `{uri}` is not open")))
     }
 
     /// Answers a request about a position in an open document.
@@ -160,8 +187,7 @@ impl LanguageServer {
         params: &TextDocumentPositionParams,
         answer: impl FnOnce(&OpenDocument, usize, &WorkspaceState) -> Option<T>,
     ) -> RequestResult {
-        let uri = params.text_document.uri.as_str();
-        let open = self.documents.get(uri).ok_or_else(|| invalid_params(format!("document `{uri}` is not open")))?;
+        let open = self.open(&params.text_document.uri)?;
         let offset = open.document.offset(params.position);
         result(answer(open, offset, &self.worker.workspace_state()))
     }

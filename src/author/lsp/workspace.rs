@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::{self, Config};
 use crate::gateway::{GatewayOptions, Offline};
-use crate::model::Snapshot;
+use crate::model::{BackendView, Definition, ItemKind, Snapshot};
 
 #[derive(Clone, Debug)]
 pub struct Workspace {
@@ -20,6 +20,8 @@ pub struct Workspace {
 pub(super) struct WorkspaceState {
     pub config: Option<Arc<Config>>,
     pub snapshot: Option<Arc<Snapshot>>,
+    /// Where the embedded libraries are written for editors that open them.
+    pub library_folder: Option<PathBuf>,
 }
 
 /// A server or tool that a script can name in a string.
@@ -39,9 +41,16 @@ impl KnownName {
 
 impl Workspace {
     pub(super) fn load(&self) -> WorkspaceState {
-        let Some(config) = self.load_config() else { return WorkspaceState::default() };
+        let library_folder = self.options.cache_folder.as_ref().map(|folder| folder.join("library"));
+        let Some(config) = self.load_config() else {
+            return WorkspaceState { library_folder, ..WorkspaceState::default() };
+        };
         let offline = Offline::look(&config, &self.options).ok();
-        WorkspaceState { config: Some(Arc::new(config)), snapshot: offline.map(|offline| offline.snapshot) }
+        WorkspaceState {
+            config: Some(Arc::new(config)),
+            snapshot: offline.map(|offline| offline.snapshot),
+            library_folder,
+        }
     }
 
     fn load_config(&self) -> Option<Config> {
@@ -55,6 +64,13 @@ impl WorkspaceState {
     /// The folder that `//` paths of a file start at: the folder of the config, otherwise the folder of the file.
     pub(super) fn root<'a>(&'a self, file: Option<&'a Path>) -> Option<&'a Path> {
         self.config.as_ref().map(|config| config.folder.as_path()).or_else(|| file.and_then(Path::parent))
+    }
+
+    /// The items of one kind, of one server or of all, each with its server.
+    pub(super) fn items(&self, kind: ItemKind, server: Option<&str>) -> Vec<(&Arc<BackendView>, &Arc<Definition>)> {
+        let backends = self.snapshot.iter().flat_map(|snapshot| &snapshot.backends);
+        let wanted = backends.filter(|backend| server.is_none_or(|server| *backend.name == *server));
+        wanted.flat_map(|backend| backend.lists.of(kind).iter().map(move |item| (backend, item))).collect()
     }
 
     /// All servers, then all tools.

@@ -1,4 +1,4 @@
-//! The trait of everything that offers tools and can be called.
+//! The traits of everything that offers tools and can be called.
 
 use std::sync::Arc;
 
@@ -11,14 +11,27 @@ use super::follower::{Listener, Subscriber, Subscription};
 use crate::json::Raw;
 use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
 
-/// A source of tools, resources and prompts: an MCP server, or local scripts. No method has a default: some backends
-/// forward to others, and a forwarder must not forget one.
+/// A source of tools, resources and prompts: an MCP server, or local scripts. No method has a default: a wrapper must not
+/// forget to forward one.
 pub trait Backend: Send + Sync {
     /// The backend's status and its current lists.
     fn view(&self) -> Arc<BackendView>;
 
     fn call(&self, call: BackendCall) -> BoxFuture<'_, Result<Answer, CallError>>;
 
+    /// Like [`Backend::call`], but blocks the calling fiber until the call has finished.
+    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError>;
+
+    /// Whether calls run inside this process, as a part of the handler that makes them.
+    fn is_in_process(&self) -> bool;
+
+    /// What only a connected server can do. `None` for local scripts: their lists change with their file, and are the same
+    /// for every client.
+    fn connected(&self) -> Option<&dyn ConnectedBackend>;
+}
+
+/// A backend at the other end of a connection, with lists that change and depend on the client.
+pub trait ConnectedBackend: Send + Sync {
     /// Subscribes to updates of a resource, named by the backend's own URI, until the subscription is dropped.
     fn subscribe<'a>(
         &'a self,
@@ -43,10 +56,4 @@ pub trait Backend: Send + Sync {
 
     /// Sends `notifications/roots/list_changed` on the connections that belong to this client alone.
     fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()>;
-
-    /// Whether calls run inside this process, as a part of the handler that makes them.
-    fn is_in_process(&self) -> bool;
-
-    /// Like [`Backend::call`], but blocks the calling fiber until the call has finished.
-    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError>;
 }

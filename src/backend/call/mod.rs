@@ -9,7 +9,7 @@ mod error;
 mod follower;
 mod peer;
 
-pub use backend::Backend;
+pub use backend::{Backend, ConnectedBackend};
 pub use backend_call::{Answer, BackendCall, TASKS_EXTENSION};
 pub use cache_hint::CacheHint;
 pub use cancellation::Cancellation;

@@ -45,6 +45,11 @@ impl Audience {
         self.client.send_replace(Some(client));
     }
 
+    /// What the only client is, if it has said so.
+    pub fn profile(&self) -> Option<ClientProfile> {
+        self.client.borrow().as_ref().map(|client| client.profile)
+    }
+
     pub fn is_introduced(&self) -> bool {
         self.client.borrow().is_some()
     }

@@ -5,6 +5,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,9 @@ use sha2::{Digest, Sha256};
 use super::listing::UniqueItems;
 use crate::config::{ServerConfig, TransportConfig};
 use crate::json::Raw;
-use crate::model::{Abilities, ClientProfile, Definition, Era, ItemKind, Lists, ServerInfo, ViewVariant};
+use crate::model::{
+    Abilities, ClientProfile, Definition, Era, ItemKind, LastKnown, Lists, ServerInfo, StartFailure, ViewVariant,
+};
 use crate::process::atomic_file;
 
 /// The maximum number of profiles whose lists are kept for a server.
@@ -23,6 +26,8 @@ const MAX_ENTRIES: usize = 16;
 const MAX_BESIDE_LIST: u64 = 1 << 20;
 /// What of it is kept for names and brackets.
 const MAX_FRAME: u64 = 64 << 10;
+/// The maximum length of the error of a failed start, in characters.
+const MAX_ERROR: usize = 2000;
 
 /// The maximum size of a server's file.
 fn max_file_bytes(server: &ServerConfig) -> u64 {
@@ -47,6 +52,8 @@ pub struct CachedServer {
     pub absent: Vec<Era>,
     /// What clients of each profile saw, last seen first.
     pub entries: Vec<ViewVariant>,
+    /// When the server last started and when it last did not.
+    pub last: LastKnown,
 }
 
 impl CachedServer {
@@ -77,7 +84,13 @@ impl CachedServer {
             self.change_alike(&seen);
         }
         self.record(seen);
+        self.last = LastKnown { seen: Some(now()), failure: None };
         self.absent.extend(refused.filter(|era| !self.absent.contains(era)));
+    }
+
+    /// Records that the server did not start.
+    pub fn record_failure(&mut self, error: &str) {
+        self.last.failure = Some(StartFailure { at: now(), error: error.chars().take(MAX_ERROR).collect() });
     }
 
     /// Clients that can be asked more and saw the same as those that cannot see a change as well. Else a server whose lists
@@ -117,6 +130,19 @@ impl CachedServer {
     }
 }
 
+/// The time in whole seconds, as it is in the file.
+fn now() -> SystemTime {
+    time_of(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs())
+}
+
+fn time_of(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.min(u64::from(u32::MAX)))
+}
+
+fn seconds_of(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
 /// The approximate size of an entry in the file.
 fn size_of_entry(entry: &ViewVariant) -> u64 {
     let items = ItemKind::ALL.iter().flat_map(|kind| entry.lists.of(*kind));
@@ -130,6 +156,17 @@ struct CacheFile {
     varies: bool,
     absent: Vec<CachedEra>,
     entries: Vec<CacheEntry>,
+    /// In seconds since 1970.
+    #[serde(default)]
+    seen: Option<u64>,
+    #[serde(default)]
+    failure: Option<CachedFailure>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CachedFailure {
+    at: u64,
+    error: String,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -179,6 +216,10 @@ impl Cache {
             varies: file.varies,
             absent: file.absent.into_iter().map(Era::from).collect(),
             entries: file.entries.into_iter().map(ViewVariant::from).collect(),
+            last: LastKnown {
+                seen: file.seen.map(time_of),
+                failure: file.failure.map(|failure| StartFailure { at: time_of(failure.at), error: failure.error }),
+            },
         })
     }
 
@@ -225,6 +266,11 @@ impl Cache {
             varies: changed.varies,
             absent: changed.absent.into_iter().map(CachedEra::from).collect(),
             entries: changed.entries.iter().map(CacheEntry::from).collect(),
+            seen: changed.last.seen.map(seconds_of),
+            failure: changed
+                .last
+                .failure
+                .map(|failure| CachedFailure { at: seconds_of(failure.at), error: failure.error }),
         };
         atomic_file::replace(&path, serde_json::to_string(&file)?.as_bytes())
     }

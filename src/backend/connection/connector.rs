@@ -15,11 +15,11 @@ use super::handshake::{self, HandshakeError, Leg, Negotiation, ServerMemory};
 use super::start_slots::StartSlot;
 use crate::backend::call::Peer;
 use crate::backend::transport::{
-    HttpTransport, LastStderrLine, Signals, SseTransport, StdioTransport, Transport, TransportError,
+    HttpTransport, LastWords, ServerProcesses, Signals, SseTransport, StdioTransport, Transport, TransportError,
 };
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
 use crate::model::{Abilities, Secret};
-use crate::process::{Launch, base_environment};
+use crate::process::{Launch, base_environment, watchdog};
 use crate::wire::Revision;
 use crate::wire::http::HttpClient;
 
@@ -28,7 +28,8 @@ pub(crate) struct Connector {
     pub(crate) name: Arc<str>,
     pub(crate) server: ServerConfig,
     environment: Environment,
-    pub(crate) last_stderr_line: LastStderrLine,
+    pub(crate) last_words: LastWords,
+    pub(crate) processes: ServerProcesses,
     /// Whether the server was found to speak HTTP+SSE.
     uses_sse: AtomicBool,
     era_flapping: Mutex<EraFlapping>,
@@ -82,7 +83,8 @@ impl Connector {
             name: Arc::clone(name),
             server: server.clone(),
             environment: environment.clone(),
-            last_stderr_line: LastStderrLine::default(),
+            last_words: LastWords::default(),
+            processes: ServerProcesses::default(),
             uses_sse: AtomicBool::new(false),
             era_flapping: Mutex::default(),
         }
@@ -184,15 +186,21 @@ impl Connector {
         variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let program = if command == "proxy" { self.environment.executable.clone() } else { PathBuf::from(command) };
         let launch = Launch { program, args: args.clone(), environment: variables, folder: cwd.clone() };
-        self.last_stderr_line.lock().clear();
-        StdioTransport::start(
+        self.last_words.forget();
+        if let Err(error) = watchdog::start(&self.environment.executable) {
+            tracing::warn!(%error, "the watchdog did not start: servers may keep running if the proxy is killed");
+        }
+        let started = StdioTransport::start(
             &self.name,
             &launch,
             self.max_message_bytes(),
             Arc::clone(signals),
-            Arc::clone(&self.last_stderr_line),
+            self.last_words.clone(),
         )
-        .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))
+        .map_err(|error| cannot_start(&self.name, command, cwd.as_deref(), &error))?;
+        let (process, stopped) = started.process();
+        self.processes.note(process, stopped);
+        Ok(started)
     }
 
     fn max_message_bytes(&self) -> usize {

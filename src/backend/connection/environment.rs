@@ -27,12 +27,26 @@ pub struct Environment {
     pub changes: Arc<Notify>,
     /// Who uses the servers. If it is one client, the main connections are made for it.
     pub audience: Audience,
+    pub start: StartPolicy,
+}
+
+/// Which servers are started before anybody calls them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartPolicy {
+    All,
+    /// Those whose lists are not in the cache. The others rest until a call needs them.
+    Unknown,
 }
 
 impl Environment {
     /// The profile of the clients that main connections are made for. `None` if it is that of an only client who has not
     /// said anything yet.
     pub fn main_profile(&self) -> Option<ClientProfile> {
+        if self.start == StartPolicy::Unknown
+            && let Some(profile) = self.audience.profile()
+        {
+            return Some(profile);
+        }
         (!self.audience.is_one()).then_some(ClientProfile::SESSION)
     }
 }

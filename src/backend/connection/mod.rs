@@ -20,7 +20,7 @@ pub use audience::{Audience, SoleClient};
 pub use cache::Cache;
 pub(super) use cache::CachedServer;
 pub(super) use connector::{ConnectError, ConnectionPurpose, Connector};
-pub use environment::Environment;
+pub use environment::{Environment, StartPolicy};
 pub(super) use established::{CallLimits, Connection, ConnectionFailure};
 pub(super) use handshake::{Leg, ServerMemory};
 pub(super) use listing::{ServerListing, list};

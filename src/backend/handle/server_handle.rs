@@ -5,9 +5,12 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::{complete, subscribe};
-use crate::backend::call::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
+use crate::backend::call::{
+    Answer, Backend, BackendCall, CacheHint, CallError, ConnectedBackend, Listener, Subscriber, Subscription,
+};
 use crate::backend::connection::Environment;
 use crate::backend::supervision::{SupervisedServer, supervise};
+use crate::backend::transport::RunningProcess;
 use crate::config::ServerConfig;
 use crate::json::Raw;
 use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
@@ -27,9 +30,19 @@ impl Handle {
         self.0.stop.cancel();
     }
 
+    /// Starts a server that rests, as a call would.
+    pub fn wake(&self) {
+        self.0.reconnect_if_down();
+    }
+
     /// How often the server was reconnected after its connection had been lost.
     pub fn restarts(&self) -> u64 {
         self.0.state.borrow().connections.saturating_sub(1)
+    }
+
+    /// The processes of the server that are running: one, and one for each client that needs its own.
+    pub fn processes(&self) -> Vec<RunningProcess> {
+        self.0.processes()
     }
 
     /// Whether the server has stopped completely.
@@ -54,6 +67,20 @@ impl Backend for Handle {
         Box::pin(complete::call_to_completion(&self.0, call))
     }
 
+    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
+        crate::fiber::wait(self.call(call), runtime)
+    }
+
+    fn is_in_process(&self) -> bool {
+        false
+    }
+
+    fn connected(&self) -> Option<&dyn ConnectedBackend> {
+        Some(self)
+    }
+}
+
+impl ConnectedBackend for Handle {
     fn subscribe<'a>(
         &'a self,
         uri: &'a str,
@@ -87,13 +114,5 @@ impl Backend for Handle {
 
     fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
         Box::pin(self.0.roots_changed(owner))
-    }
-
-    fn is_in_process(&self) -> bool {
-        false
-    }
-
-    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
-        crate::fiber::wait(self.call(call), runtime)
     }
 }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::server_handle::Handle;
-use crate::backend::call::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
-use crate::json::Raw;
-use crate::model::{BackendView, ClientProfile, ItemKind, Owner};
+use crate::backend::call::{Answer, Backend, BackendCall, CallError, ConnectedBackend};
+use crate::model::BackendView;
 
 /// A handle that stops its server when dropped.
 #[derive(Debug)]
@@ -38,40 +37,15 @@ impl Backend for StopOnDrop {
         self.0.call(call)
     }
 
-    fn subscribe<'a>(
-        &'a self,
-        uri: &'a str,
-        follower: &'a Subscriber,
-        listener: Listener,
-    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
-        self.0.subscribe(uri, follower, listener)
-    }
-
-    fn prepare<'a>(&'a self, profile: ClientProfile, person: &'a Owner) -> BoxFuture<'a, ()> {
-        self.0.prepare(profile, person)
-    }
-
-    fn cache_hint(&self, kind: ItemKind, profile: ClientProfile) -> CacheHint {
-        self.0.cache_hint(kind, profile)
-    }
-
-    fn refresh(&self, kind: ItemKind, profile: ClientProfile) -> BoxFuture<'_, ()> {
-        self.0.refresh(kind, profile)
-    }
-
-    fn notify(&self, method: String, params: Option<Raw>) -> BoxFuture<'_, ()> {
-        self.0.notify(method, params)
-    }
-
-    fn roots_changed<'a>(&'a self, owner: &'a Owner) -> BoxFuture<'a, ()> {
-        self.0.roots_changed(owner)
+    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
+        self.0.call_blocking(call, runtime)
     }
 
     fn is_in_process(&self) -> bool {
         self.0.is_in_process()
     }
 
-    fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
-        self.0.call_blocking(call, runtime)
+    fn connected(&self) -> Option<&dyn ConnectedBackend> {
+        self.0.connected()
     }
 }

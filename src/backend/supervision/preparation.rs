@@ -15,6 +15,9 @@ impl SupervisedServer {
     /// Finds out what clients of this profile see. If an earlier process has found out, completes at once and checks it in
     /// the background.
     pub(crate) async fn prepare(self: &Arc<Self>, profile: ClientProfile, person: &Owner) {
+        if self.rests() {
+            return;
+        }
         if profile.era == Era::Session {
             let (server, person, abilities) = (Arc::clone(self), person.clone(), profile.abilities.shared());
             // Goes on if this client stops waiting: others need the lists as well.

@@ -8,9 +8,11 @@ use tokio::time::Instant;
 
 use super::lists::variants::misses_capability;
 use crate::backend::connection::{Cache, CachedServer, Connection, Environment, StartSlot};
-use crate::backend::transport::LastStderrLine;
+use crate::backend::transport::LastWords;
 use crate::config::{ProtocolChoice, ServerConfig, TransportConfig};
-use crate::model::{Abilities, BackendKind, BackendView, ClientProfile, Era, Lists, ServerInfo, Status, ViewVariant};
+use crate::model::{
+    Abilities, BackendKind, BackendView, ClientProfile, Era, LastKnown, Lists, ServerInfo, Status, ViewVariant,
+};
 
 /// The view of a server that is not connected, as clients of this profile saw it last, or as anybody did. For many clients
 /// there are variants beside it: what stateless clients saw, and those that can be asked more, where that was something
@@ -56,6 +58,7 @@ fn cached_view(
         start_time: None,
         reports: Arc::default(),
         variants: Arc::new(variants),
+        last_known: (cached.last != LastKnown::default()).then(|| Arc::new(cached.last.clone())),
     }
 }
 
@@ -90,7 +93,7 @@ pub(super) struct Publisher {
     config: ServerConfig,
     environment: Environment,
     view: Arc<ArcSwap<BackendView>>,
-    last_stderr_line: LastStderrLine,
+    last_words: LastWords,
     /// When the last attempt to connect started.
     pub(super) last_attempt: Option<Instant>,
     /// The slot of a process that is starting, until it is ready or has failed.
@@ -109,14 +112,14 @@ impl Publisher {
         config: &ServerConfig,
         environment: &Environment,
         view: &Arc<ArcSwap<BackendView>>,
-        last_stderr_line: &LastStderrLine,
+        last_words: &LastWords,
     ) -> Self {
         Publisher {
             name: Arc::clone(name),
             config: config.clone(),
             environment: environment.clone(),
             view: Arc::clone(view),
-            last_stderr_line: Arc::clone(last_stderr_line),
+            last_words: last_words.clone(),
             last_attempt: None,
             start_slot: None,
             down_since: Instant::now(),
@@ -184,6 +187,15 @@ impl Publisher {
         self.environment.cache.write(&self.name, &self.config, save).await;
     }
 
+    /// Remembers why the server did not start, for commands that do not start it.
+    pub(super) async fn save_failure(&self, reason: &str) {
+        let error = self.last_words.after(reason);
+        let save = move |cache: &Cache, name: &str, config: &ServerConfig| {
+            cache.change(name, config, |known| known.record_failure(&error))
+        };
+        self.environment.cache.write(&self.name, &self.config, save).await;
+    }
+
     /// Starts the grace period. Called when a server that worked has been lost.
     pub(super) fn start_grace(&mut self) {
         self.down_since = Instant::now();
@@ -195,10 +207,7 @@ impl Publisher {
         let has_lists = self.view.load().lists.as_ref() != &Lists::default();
         let in_grace = Instant::now() < self.down_since + self.config.grace;
         let status = if has_lists && in_grace { Status::Cached } else { Status::Failed };
-        let stderr = self.last_stderr_line.lock().clone();
-        let error =
-            if stderr.is_empty() { reason.to_owned() } else { format!("{reason}; last line of stderr: {stderr}") };
-        self.publish(status, error, None);
+        self.publish(status, self.last_words.after(reason), None);
     }
 
     /// Withdraws the lists when the grace period ends, while an attempt to reconnect may still be running. Never completes,
@@ -225,6 +234,9 @@ impl Publisher {
         let old = self.view.rcu(|old| {
             let mut view = BackendView::clone(old);
             (view.status, view.error) = (status, error.clone());
+            if status != Status::Cached || !view.error.is_empty() {
+                view.last_known = None;
+            }
             if status == Status::Ready && view.start_time.is_none() {
                 view.start_time = start_time;
             }

@@ -1,6 +1,7 @@
 //! What the supervisor of a server and its handles share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -13,8 +14,8 @@ use super::lists::variants::{ListSource, Variants};
 use super::side_connections::{ROOTS_CHANGED, SideClient, SideConnectionError, SideConnections};
 use super::side_key::SideKey;
 use crate::backend::call::{CacheHint, CallError, SHUTTING_DOWN};
-use crate::backend::connection::{CallLimits, Connection, Connector, Environment};
-use crate::backend::transport::{ServerSubscriptions, Signals};
+use crate::backend::connection::{CallLimits, Connection, Connector, Environment, StartPolicy};
+use crate::backend::transport::{RunningProcess, ServerSubscriptions, Signals};
 use crate::config::ServerConfig;
 use crate::model::{Abilities, BackendView, ClientProfile, Era, ItemKind, Owner, Status};
 
@@ -49,6 +50,8 @@ pub(crate) struct SupervisedServer {
     pub(crate) state: watch::Receiver<ConnectionState>,
     /// Cuts the supervisor's backoff short.
     pub(crate) reconnect_now: Notify,
+    /// Whether the server is not started until a call needs it.
+    resting: AtomicBool,
     pub(crate) limits: ServerLimits,
     /// One permit per concurrent call, granted in the order of requests.
     pub(crate) permits: Semaphore,
@@ -77,6 +80,7 @@ impl SupervisedServer {
         environment: &Environment,
     ) -> Self {
         let stop = CancellationToken::new();
+        let rests = environment.start == StartPolicy::Unknown && view.status == Status::Cached;
         let view = Arc::new(ArcSwap::from_pointee(view));
         let variants = Arc::new(Variants::new(name, config, environment, &view));
         SupervisedServer {
@@ -84,6 +88,7 @@ impl SupervisedServer {
             view,
             state,
             reconnect_now: Notify::new(),
+            resting: AtomicBool::new(rests),
             limits: ServerLimits {
                 idle: config.timeout,
                 total: config.max_timeout.max(config.timeout),
@@ -101,6 +106,24 @@ impl SupervisedServer {
             freshness: Freshness::default(),
             variants,
         }
+    }
+
+    /// Whether the server is not started until a call needs it.
+    pub(crate) fn rests(&self) -> bool {
+        self.resting.load(Ordering::Relaxed)
+    }
+
+    /// Completes when a call needs a server that rests.
+    pub(super) async fn needed(&self) {
+        if self.rests() {
+            self.reconnect_now.notified().await;
+            self.resting.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// The processes of the server that are running.
+    pub(crate) fn processes(&self) -> Vec<RunningProcess> {
+        self.connector.processes.running()
     }
 
     /// The total timeout of a call with this timeout of its own.

@@ -39,7 +39,7 @@ pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environ
     let (state, receiver) = watch::channel(ConnectionState::default());
     let connector = Arc::new(Connector::new(&name, config, environment));
     let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, environment));
-    let publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_stderr_line);
+    let publisher = Publisher::new(&name, config, environment, &server.view, &connector.last_words);
     let supervisor = Supervisor {
         max_backoff: config.max_backoff,
         environment: environment.clone(),
@@ -69,6 +69,10 @@ impl Supervisor {
         // Cancelled even if this task panics, so that `Handle::stop` does not wait forever.
         let _stopped = self.server.stopped.clone().drop_guard();
         let mut backoff = Backoff::new(FIRST_DELAY, self.max_backoff);
+        tokio::select! {
+            () = self.server.needed() => self.publisher.start_grace(),
+            () = stop.cancelled() => return,
+        }
         tracing::debug!(target: "server_state", server = %self.server.name, "starting");
         loop {
             let withdrawal = self.publisher.withdraw_lists_after_grace();
@@ -89,7 +93,10 @@ impl Supervisor {
                     }
                     self.lost(&end);
                 }
-                Err(reason) => self.failed(&reason),
+                Err(reason) => {
+                    self.publisher.save_failure(&reason).await;
+                    self.failed(&reason);
+                }
             }
             tokio::select! {
                 () = self.pause(backoff.next_delay()) => {}

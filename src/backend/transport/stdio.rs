@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::cancel_on_drop::CancelOnDrop;
 use super::error::TransportError;
+use super::last_words::LastWords;
 use super::outgoing::Outgoing;
 use super::pending::{PendingRequests, ReplyAction};
 use super::signals::Signals;
@@ -27,15 +27,12 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Messages that may wait to be written to the child's stdin.
 const WRITE_QUEUE: usize = 1024;
-const MAX_STDERR_LINE: usize = 300;
 /// Characters of one line of a server's stderr that are logged.
 const MAX_LOGGED_LINE: usize = 4 << 10;
 
-/// The last line a server wrote to stderr, which often says why it exited. Shown to the operator, never to clients.
-pub(crate) type LastStderrLine = Arc<Mutex<String>>;
-
 #[derive(Debug)]
 pub(crate) struct StdioTransport {
+    process_id: Option<u32>,
     pending: Arc<PendingRequests>,
     writer: LineSender,
     next_id: AtomicU64,
@@ -49,27 +46,33 @@ impl StdioTransport {
         launch: &Launch,
         max_message_bytes: usize,
         signals: Arc<Signals>,
-        last_stderr_line: LastStderrLine,
+        last_words: LastWords,
     ) -> io::Result<Self> {
         let (child, stdin, stdout, stderr) = Child::start(launch)?;
+        let process_id = child.id();
         let (writer, queue) = mpsc::channel(WRITE_QUEUE);
         let pending = PendingRequests::new(server, signals);
         let write = tokio::spawn(line_writer(stdin, queue));
         let read = tokio::spawn(read(Arc::clone(&pending), stdout, max_message_bytes, writer.downgrade()));
-        tokio::spawn(log_stderr(Arc::clone(server), stderr, max_message_bytes, last_stderr_line));
+        let stderr = tokio::spawn(log_stderr(Arc::clone(server), stderr, max_message_bytes, last_words));
         let (stop, stopped) = (CancellationToken::new(), CancellationToken::new());
-        let process = ServerProcess { child, read, write };
+        let process = ServerProcess { child, read, write, stderr };
         let stopped_guard = stopped.clone().drop_guard();
         let (supervised, stopping) = (Arc::clone(&pending), stop.clone());
         tokio::spawn(async move {
             process.run(&supervised, stopping).await;
             drop(stopped_guard);
         });
-        Ok(StdioTransport { pending, writer, next_id: AtomicU64::new(1), stop, stopped })
+        Ok(StdioTransport { process_id, pending, writer, next_id: AtomicU64::new(1), stop, stopped })
     }
 
     pub(crate) fn pending(&self) -> &PendingRequests {
         &self.pending
+    }
+
+    /// The id of the process, and what is cancelled when it has ended.
+    pub(crate) fn process(&self) -> (Option<u32>, CancellationToken) {
+        (self.process_id, self.stopped.clone())
     }
 
     pub(crate) fn next_id(&self) -> u64 {
@@ -172,13 +175,13 @@ async fn read(
     }
 }
 
-async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize, last_line: LastStderrLine) {
+async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize, last_words: LastWords) {
     let mut lines = LineReader::new(stderr, max_line_bytes);
     while let Ok(Some(line)) = lines.next().await {
         match line {
             InputLine::Text(text) => {
                 let text = String::from_utf8_lossy(text);
-                *last_line.lock() = text.chars().take(MAX_STDERR_LINE).collect();
+                last_words.add(&text);
                 match text.char_indices().nth(MAX_LOGGED_LINE) {
                     None => tracing::debug!(target: "server", server = %server, "{text}"),
                     Some((end, _)) => {
@@ -194,11 +197,12 @@ async fn log_stderr(server: Arc<str>, stderr: ChildStderr, max_line_bytes: usize
     }
 }
 
-/// The child and the tasks that read its stdout and write its stdin.
+/// The child and the tasks that read its stdout and stderr and write its stdin.
 struct ServerProcess {
     child: Child,
     read: tokio::task::JoinHandle<()>,
     write: tokio::task::JoinHandle<io::Result<()>>,
+    stderr: tokio::task::JoinHandle<()>,
 }
 
 impl ServerProcess {
@@ -215,6 +219,11 @@ impl ServerProcess {
             _ = &mut self.write => exit_reason_or(&mut self.child, "it closed its stdin").await,
             () = stop.cancelled() => "it was stopped by the proxy".to_owned(),
         };
+        // What it wrote last says why it failed.
+        tokio::select! {
+            _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut self.stderr) => {}
+            () = stop.cancelled() => {}
+        }
         pending.close(&reason);
         self.child.stop(EXIT_TIMEOUT, || self.write.abort()).await;
         self.read.abort();

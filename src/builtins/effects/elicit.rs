@@ -13,7 +13,7 @@ use crate::model::checked_form;
 use crate::script::{Context, Question, ScriptError, convert, script_error};
 
 /// The values of `when_unavailable`.
-const UNAVAILABLE: [&str; 3] = ["accept", "reject", "error"];
+pub const UNAVAILABLE: [&str; 3] = ["accept", "reject", "error"];
 
 #[starlark_module]
 pub fn register_elicit(builder: &mut GlobalsBuilder) {

@@ -198,8 +198,10 @@ pub(crate) fn tool_of(caller: &str, item: Value<'_>, world: &World) -> starlark:
     }
     check_handler(metadata, pair[1])?;
     check_validity(metadata, &metadata.tool_checks(pair[1], &world.snapshot))?;
+    let origin = metadata.origin.as_ref();
     Ok(Tool {
-        server: metadata.origin.as_ref().map_or_else(|| "".into(), |origin| origin.backend.clone()),
+        server: origin.map_or_else(|| "".into(), |origin| origin.backend.clone()),
+        original_name: origin.map_or_else(|| "".into(), |origin| origin.name.clone()),
         definition: metadata.definition.clone(),
     })
 }

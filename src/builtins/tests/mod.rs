@@ -48,6 +48,7 @@ pub(super) fn backend(name: &str, tools: &[Value]) -> Arc<BackendView> {
         lists: Arc::new(Lists { tools, ..Lists::default() }),
         start_time: None,
         reports: Arc::default(),
+        last_known: None,
         variants: Arc::default(),
     })
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::author::check::{CheckReport, Item, scripts};
+use crate::author::check::{Became, CheckReport, Item, ItemFate, scripts};
 use crate::author::lint::{self, Role};
 use crate::author::published::{PublishedChanges, PublishedFile};
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, SourceArgs};
-use crate::cli::{output, table};
+use crate::cli::{output, query, table};
 use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::extension;
-use crate::gateway::Offline;
+use crate::gateway::{self, Offline};
 use crate::host_io::HostIo;
 use crate::model::ItemKind;
 use crate::script::{self, Limits};
@@ -29,6 +29,9 @@ pub(crate) struct CheckArgs {
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
+    /// List every item, however many there are
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     source: SourceArgs,
     /// Print JSON
@@ -61,7 +64,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
     if args.json {
         output::json(&as_json(&report));
     } else {
-        show(&report);
+        show(&report, args.all);
     }
     let failing = |problem: &Diagnostic| match problem.severity {
         Severity::Error => true,
@@ -78,11 +81,18 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     let options = setup::options(loaded.bundled)?;
     let record = PublishedFile::of(&loaded.config, options.cache_folder.as_deref());
     if live {
-        return setup::with_loaded(&loaded, async |gateway, surface| {
-            let snapshot = gateway.snapshot();
+        return query::with_loaded(&loaded, async |running, surface| {
+            let snapshot = running.snapshot();
             report.add_servers(&snapshot);
             report.add_failures(&snapshot);
-            report.add(gateway.extension_problems());
+            report.add(running.extension_problems());
+            report.add_patterns(&loaded.config.aggregation, &snapshot);
+            report.explain_tools(&snapshot);
+            if let Ok(script) = gateway::script_source(&loaded.config, None) {
+                report.add_only_definitions(&script.source, &surface);
+            }
+            report.add_fates(&surface, &snapshot);
+            report.add_limits(&loaded.config.rate_limiting, &surface, &snapshot);
             report.add_surface(&surface, &snapshot, record.as_ref());
             report.add_jail(&loaded.config.code_mode);
             Ok(())
@@ -91,7 +101,12 @@ fn check_config(source: &SourceArgs, live: bool, report: &mut CheckReport) -> Re
     let offline = Offline::look(&loaded.config, &options).map_err(CommandFailure::config)?;
     report.add_servers(&offline.snapshot);
     report.add(offline.extension_problems.iter().cloned());
+    report.add_patterns(&loaded.config.aggregation, &offline.snapshot);
+    report.explain_tools(&offline.snapshot);
     let surface = offline.build().map_err(|error| CommandFailure::from(&error))?;
+    report.add_only_definitions(&offline.script_source.source, &surface);
+    report.add_fates(&surface, &offline.snapshot);
+    report.add_limits(&loaded.config.rate_limiting, &surface, &offline.snapshot);
     report.add_surface(&surface, &offline.snapshot, record.as_ref());
     report.add_jail(&loaded.config.code_mode);
     Ok(())
@@ -105,6 +120,9 @@ fn check_script(file: &Path, source: &SourceArgs, live: bool, report: &mut Check
         return check_config(&source.with_script(file), live, report);
     }
     report.add(lint::with_loads(&script, role, file.parent()));
+    if role == Role::Library {
+        report.add_library(&script);
+    }
     if role == Role::Extension { check_extension(&script, report) } else { Ok(()) }
 }
 
@@ -125,20 +143,25 @@ fn check_extension(script: &script::Source, report: &mut CheckReport) -> Result<
     Ok(())
 }
 
-fn show(report: &CheckReport) {
+/// How many items are listed without `--all`.
+const LISTED: usize = 60;
+
+fn show(report: &CheckReport, all: bool) {
     output::diagnostics(&report.problems);
     if !report.servers.is_empty() {
-        let rows: Vec<_> = report.servers.iter().map(|server| vec![server.name.clone(), server.text.clone()]).collect();
-        output::out(&table::render(&["SERVER", "STATE"], &rows));
+        let rows = report.servers.iter().map(|server| {
+            let fates: Vec<&ItemFate> = report.fates.iter().filter(|fate| fate.server == server.name).collect();
+            vec![server.name.clone(), server.text.clone(), summary(&fates)]
+        });
+        output::out(&table::render(&["SERVER", "STATE", "BECAME"], &rows.collect::<Vec<_>>()));
         output::out("");
     }
-    for kind in ItemKind::ALL {
-        let items = report.items.iter().filter(|item| item.kind == kind);
-        let rows: Vec<_> = items.map(|item| vec![item.name.clone(), item.server.clone()]).collect();
-        if !rows.is_empty() {
-            output::out(&table::render(&[&kind.noun().to_uppercase(), "SERVER"], &rows));
-            output::out("");
-        }
+    if report.fates.is_empty() {
+        show_items(&report.items);
+    } else if all || report.fates.len() <= LISTED {
+        show_fates(&report.fates);
+    } else {
+        output::out(&format!("{} items: `proxy check --all` lists each of them\n", report.fates.len()));
     }
     if let Some(changes) = &report.changes {
         show_changes(changes);
@@ -156,6 +179,59 @@ fn show(report: &CheckReport) {
         table::count(count(Severity::Error), "error"),
         table::count(count(Severity::Warning), "warning")
     ));
+}
+
+fn show_items(items: &[Item]) {
+    for kind in ItemKind::ALL {
+        let items = items.iter().filter(|item| item.kind == kind);
+        let rows: Vec<_> = items.map(|item| vec![item.name.clone(), item.server.clone()]).collect();
+        if !rows.is_empty() {
+            output::out(&table::render(&[&kind.noun().to_uppercase(), "SERVER"], &rows));
+            output::out("");
+        }
+    }
+}
+
+fn show_fates(fates: &[ItemFate]) {
+    for kind in ItemKind::ALL {
+        let rows = fates.iter().filter(|fate| fate.kind == kind).map(|fate| {
+            let mut became = fate.became.as_str().to_owned();
+            if let Some(published) = fate.published.as_ref().filter(|_| fate.is_renamed()) {
+                became.push_str(&format!(" as {published}"));
+            }
+            if !fate.changed.is_empty() {
+                became.push_str(&format!(" (changed: {})", fate.changed.join(", ")));
+            }
+            vec![fate.name.clone(), fate.server.clone(), became]
+        });
+        let rows: Vec<_> = rows.collect();
+        if !rows.is_empty() {
+            output::out(&table::render(&[&kind.noun().to_uppercase(), "SERVER", "BECAME"], &rows));
+            output::out("");
+        }
+    }
+}
+
+/// What became of the items of one server: `3 forwarded (1 renamed), 1 hidden; prompts: 1 forwarded`.
+fn summary(fates: &[&ItemFate]) -> String {
+    let of_kind = |kind: ItemKind| {
+        let fates: Vec<_> = fates.iter().filter(|fate| fate.kind == kind).collect();
+        let counts = Became::ALL.into_iter().filter_map(|became| {
+            let all: Vec<_> = fates.iter().filter(|fate| fate.became == became).collect();
+            let renamed = match all.iter().filter(|fate| fate.is_renamed()).count() {
+                0 => String::new(),
+                number => format!(" ({number} renamed)"),
+            };
+            (!all.is_empty()).then(|| format!("{} {}{renamed}", all.len(), became.as_str()))
+        });
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        match kind {
+            _ if counts.is_empty() => None,
+            ItemKind::Tool => Some(counts),
+            _ => Some(format!("{}s: {counts}", kind.noun())),
+        }
+    };
+    ItemKind::ALL.into_iter().filter_map(of_kind).collect::<Vec<_>>().join("; ")
 }
 
 /// Shows the difference to what `proxy serve` last published.
@@ -204,6 +280,8 @@ fn as_json(report: &CheckReport) -> Value {
         let items: Vec<Value> = items.map(|item| json!({"name": item.name, "server": item.server})).collect();
         all.insert(kind.list_member().to_owned(), items.into());
     }
+    let offered: Vec<Value> = report.fates.iter().map(ItemFate::to_json).collect();
+    all.insert("offered".to_owned(), offered.into());
     all.insert("changes".to_owned(), report.changes.as_ref().map_or(Value::Null, PublishedChanges::to_json));
     all.into()
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::builtins::presets::PRESETS;
+use crate::builtins::presets::{LIBRARIES, PRESETS};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, table};
 
@@ -23,8 +23,9 @@ pub(super) fn run(args: &ListPresetsArgs) -> Result<(), CommandFailure> {
         output::json(&presets);
         return Ok(());
     }
-    let rows: Vec<Vec<String>> =
+    let mut rows: Vec<Vec<String>> =
         PRESETS.iter().map(|preset| vec![preset.full_name(), preset.summary.to_owned()]).collect();
+    rows.extend(LIBRARIES.iter().map(|library| vec![library.name.to_owned(), library.summary.to_owned()]));
     output::out(&table::render(&["PRESET", "DESCRIPTION"], &rows));
     Ok(())
 }

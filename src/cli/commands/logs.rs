@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::status;
 use crate::cli::failure::CommandFailure;
 use crate::cli::logging::{full_time, short_time};
-use crate::cli::{output, setup};
+use crate::cli::{output, query, setup};
 use crate::control::{Instance, instances};
 use crate::diagnostic::Diagnostic;
 
@@ -50,10 +50,7 @@ pub(super) fn run(args: &LogsArgs) -> Result<(), CommandFailure> {
 }
 
 fn ask(instance: &Instance, server: &str) -> Result<Value, CommandFailure> {
-    instance.server_log(server).map_err(|error| {
-        let problem = format!("cannot get the lines of `{server}` from process {}: {error}", instance.pid);
-        CommandFailure::failed(Diagnostic::error(problem))
-    })
+    query::server_log(instance, server)
 }
 
 fn refused(answers: &[(u32, Value)]) -> CommandFailure {

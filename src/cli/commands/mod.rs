@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod completions;
+mod config_schema;
 mod init;
 mod inspect;
 mod list_presets;
@@ -31,7 +32,7 @@ pub(super) enum Command {
     Status(status::StatusArgs),
     /// Show what a server of a running proxy wrote to stderr
     Logs(logs::LogsArgs),
-    /// Start the servers and show the status of each
+    /// Show the servers and their last known state
     ListServers(inspect::list_servers::ListServersArgs),
     /// List published tools
     ListTools(ItemListArgs),
@@ -57,7 +58,7 @@ pub(super) enum Command {
     Check(check::CheckArgs),
     /// Run the tests in *_test.star files
     Test(test::TestArgs),
-    /// Scaffold an extension and its test
+    /// Scaffold a policy, an extension or a test
     New(new::NewArgs),
     /// List the built-in session scripts
     ListPresets(list_presets::ListPresetsArgs),
@@ -67,6 +68,8 @@ pub(super) enum Command {
     Lsp(lsp::LspArgs),
     /// Write a proxy.yaml, or import another client's config
     Init(init::InitArgs),
+    /// Print the JSON Schema of proxy.yaml, for editors
+    ConfigSchema(config_schema::ConfigSchemaArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }
@@ -105,6 +108,7 @@ impl Command {
             Command::ShowPreset(args) => show_preset::run(&args),
             Command::Lsp(args) => lsp::run(&args),
             Command::Init(args) => init::run(&args),
+            Command::ConfigSchema(args) => config_schema::run(&args),
             Command::Completions(args) => completions::run(&args),
         }
     }

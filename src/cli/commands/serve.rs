@@ -9,16 +9,17 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::ControlApi;
 use crate::author::check::unpublished;
 use crate::author::published::PublishedFile;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig, SourceArgs};
 use crate::cli::{logging, server_log, table};
 use crate::config::Config;
-use crate::control::Control;
+use crate::control::ControlSocket;
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Gateway, GatewayOptions, Reread};
-use crate::model::{BackendKind, ItemKind, Status};
+use crate::gateway::{Endpoint, Gateway, GatewayOptions, Reread};
+use crate::model::{BackendKind, ItemKind, Principal, Status};
 use crate::process::descriptors;
 use crate::server::{HttpFront, Identity, Server, serve_stdio};
 use crate::wire::http::Listener;
@@ -83,7 +84,8 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     let key_error =
         |error: getrandom::Error| CommandFailure::failed(Diagnostic::error(format!("cannot generate keys: {error}")));
     let server = Server::new(Arc::clone(&gateway), &config.serve.state_keys).map_err(key_error)?;
-    let _control = control(&gateway, &server);
+    gateway.set_endpoint(endpoint(&config, listener.as_ref())?);
+    let _control = control(&gateway, &server, &config, Identity::local_user(&options.variables));
     let stdio = listener.is_none();
     let front = async {
         match listener {
@@ -113,22 +115,32 @@ async fn serve(args: ServeArgs, loaded: LoadedConfig, options: GatewayOptions) -
     outcome
 }
 
-/// Opens the socket for `proxy status` and `proxy logs`. The proxy works without it.
-fn control(gateway: &Arc<Gateway>, server: &Server) -> Option<Control> {
-    let (asked, server) = (Arc::clone(gateway), server.clone());
-    let status = Arc::new(move || {
-        let mut status = asked.status();
-        status["clients"] = server.clients().into();
-        status
-    });
-    let gateway = Arc::clone(gateway);
-    let logs = Arc::new(move |name: &str| server_log::of_server(name, &gateway.snapshot().backends));
-    let opened = Control::listen(&setup::control_folder(), status, logs);
-    opened
-        .inspect_err(
-            |error| tracing::warn!(%error, "cannot open the control socket: `proxy status` will not see this instance"),
-        )
-        .ok()
+/// Where clients reach the proxy.
+fn endpoint(config: &Config, listener: Option<&Listener>) -> Result<Endpoint, CommandFailure> {
+    Ok(match listener {
+        Some(listener) => Endpoint {
+            transport: "http",
+            address: Some(format!("http://{}{}", listener.address()?, config.serve.path)),
+        },
+        None => Endpoint { transport: "stdio", address: None },
+    })
+}
+
+/// Opens the control socket. The proxy works without it.
+fn control(gateway: &Arc<Gateway>, server: &Server, config: &Config, local: Principal) -> Option<ControlSocket> {
+    match ControlSocket::listen(&setup::control_folder()) {
+        Ok((socket, listener)) => {
+            let asked = Arc::clone(gateway);
+            let logs = Arc::new(move |name: &str| server_log::of_server(name, &asked.snapshot().backends));
+            let api = ControlApi::new(gateway, server, local, logs);
+            tokio::spawn(api.serve(listener, usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX)));
+            Some(socket)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot open the control socket: other commands will not see this instance");
+            None
+        }
+    }
 }
 
 /// Reports an error of the first script run, even if the client disconnected before it could see the error.

@@ -1,4 +1,4 @@
-//! `proxy show-preset NAME`: prints the source of a preset.
+//! `proxy show-preset NAME`: prints the source of a preset, or of the library that the presets share.
 
 use clap::Args;
 
@@ -8,12 +8,11 @@ use crate::cli::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowPresetArgs {
-    /// Name of the preset, such as `default` or `default@1`
+    /// Name of the preset, such as `default` or `default@1`, or `lib@1` for the library
     name: String,
 }
 
 pub(super) fn run(args: &ShowPresetArgs) -> Result<(), CommandFailure> {
-    let preset = presets::find(&args.name)?;
-    output::out(preset.source.trim_end());
+    output::out(presets::source_of(&args.name)?.trim_end());
     Ok(())
 }

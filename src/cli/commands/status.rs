@@ -3,9 +3,10 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::cli::age::age;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup;
-use crate::cli::{output, table};
+use crate::cli::{output, query, table};
 use crate::control::{Instance, instances};
 use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
@@ -59,30 +60,40 @@ pub(super) fn not_running(pid: Option<u32>) -> Diagnostic {
         Some(pid) => Diagnostic::error(format!("no `proxy serve` of this user is running as process {pid}"))
             .hint("`proxy status` without `--pid` lists the running ones"),
         None => Diagnostic::error("no `proxy serve` of this user is running")
-            .hint("start one with `proxy serve`, or run `proxy list-servers` to check the configured servers"),
+            .hint("start one with `proxy serve`, or run `proxy list-servers --live` to check the configured servers"),
     }
 }
 
 fn ask(instance: &Instance) -> Result<Value, CommandFailure> {
-    instance.status().map_err(|error| {
-        CommandFailure::failed(Diagnostic::error(format!("cannot get the status of process {}: {error}", instance.pid)))
+    query::status(instance).map_err(|failure| {
+        let (_, reasons) = failure.into_parts();
+        let reason: Vec<String> = reasons.into_iter().map(|reason| reason.message).collect();
+        let message = format!("cannot get the status of process {}: {}", instance.pid, reason.join("; "));
+        CommandFailure::failed(Diagnostic::error(message))
     })
 }
 
 /// The members that help to choose one of several instances.
 fn brief(status: &Value) -> Value {
     json!({"pid": status["pid"], "version": status["version"], "uptimeSeconds": status["uptimeSeconds"],
-           "config": status["config"]})
+           "config": status["config"], "folder": status["folder"], "transport": status["transport"],
+           "address": status["address"]})
 }
 
 fn list(all: &[Value]) {
     let rows: Vec<Vec<String>> = all
         .iter()
         .map(|status| {
-            vec![text(&status["pid"]), text(&status["version"]), age(&status["uptimeSeconds"]), config(status)]
+            vec![
+                text(&status["pid"]),
+                text(&status["version"]),
+                ago(&status["uptimeSeconds"]),
+                endpoint(status),
+                config(status),
+            ]
         })
         .collect();
-    output::out(&table::render(&["PID", "VERSION", "UP", "CONFIG"], &rows));
+    output::out(&table::render(&["PID", "VERSION", "UP", "SERVES", "CONFIG"], &rows));
     output::err("several proxies are running: use `proxy status --pid PID` for details");
 }
 
@@ -92,13 +103,15 @@ fn render(status: &Value) -> String {
             "proxy {}, process {}, up {}",
             text(&status["version"]),
             text(&status["pid"]),
-            age(&status["uptimeSeconds"])
+            ago(&status["uptimeSeconds"])
         ),
+        format!("serves: {}", endpoint(status)),
+        format!("folder: {}", text(&status["folder"])),
         format!("config: {}", config(status)),
         format!("script: {}, {}", text(&status["script"]), published(&status["published"])),
         match &status["lastReload"] {
             Value::Null => "last reload: none".to_owned(),
-            reload => format!("last reload: {}, {}", text(&reload["at"]), text(&reload["what"])),
+            reload => format!("last reload: {} ago, {}", ago(&reload["secondsAgo"]), text(&reload["what"])),
         },
         String::new(),
         servers(&status["servers"]),
@@ -133,6 +146,11 @@ fn config(status: &Value) -> String {
     if status["config"].is_string() { text(&status["config"]) } else { "none".to_owned() }
 }
 
+/// `stdio`, or the address.
+fn endpoint(status: &Value) -> String {
+    if status["address"].is_string() { text(&status["address"]) } else { text(&status["transport"]) }
+}
+
 fn published(counts: &Value) -> String {
     let parts = [("tools", "tool"), ("resources", "resource"), ("prompts", "prompt")];
     let counted = parts.map(|(key, noun)| (counts[key].as_u64().unwrap_or(0), noun));
@@ -140,25 +158,47 @@ fn published(counts: &Value) -> String {
     shown.map(|(number, noun)| table::count(usize::try_from(*number).unwrap_or(0), noun)).collect::<Vec<_>>().join(", ")
 }
 
+/// Two tables, each narrow enough for 80 columns, and the errors.
 fn servers(servers: &Value) -> String {
-    const COLUMNS: [(&str, &str); 12] = [
-        ("SERVER", "/name"),
-        ("STATUS", "/status"),
-        ("KIND", "/kind"),
-        ("VERSION", "/version"),
-        ("PROTOCOL", "/protocolVersion"),
-        ("TOOLS", "/tools"),
-        ("CALLS", "/calls"),
-        ("FAILED", "/failedCalls"),
-        ("CALLS/MIN", "/lastMinute/calls"),
-        ("FAILED/MIN", "/lastMinute/failedCalls"),
-        ("RESTARTS", "/restarts"),
-        ("ERROR", "/error"),
+    let servers = servers.as_array().map(Vec::as_slice).unwrap_or_default();
+    let now: Vec<Vec<String>> = servers
+        .iter()
+        .map(|server| {
+            let (process, up) = processes(&server["processes"]);
+            let mut row = vec![cell(&server["name"]), cell(&server["status"]), process, up];
+            row.extend(["restarts", "tools", "calls", "failedCalls"].map(|key| cell(&server[key])));
+            row
+        })
+        .collect();
+    let more: Vec<Vec<String>> = servers
+        .iter()
+        .map(|server| {
+            let mut row = ["name", "kind", "version", "protocolVersion"].map(|key| cell(&server[key])).to_vec();
+            row.extend(["calls", "failedCalls"].map(|key| cell(&server["lastMinute"][key])));
+            row
+        })
+        .collect();
+    let mut parts = vec![
+        table::render(&["SERVER", "STATUS", "PROCESS", "UP", "RESTARTS", "TOOLS", "CALLS", "FAILED"], &now),
+        String::new(),
+        table::render(&["SERVER", "KIND", "VERSION", "PROTOCOL", "CALLS/MIN", "FAILED/MIN"], &more),
     ];
-    let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();
-    let value = |server: &Value, at: &str| cell(server.pointer(at).unwrap_or(&Value::Null));
-    let rows: Vec<Vec<String>> = rows.iter().map(|server| COLUMNS.map(|(_, at)| value(server, at)).to_vec()).collect();
-    table::render(&COLUMNS.map(|(heading, _)| heading), &rows)
+    let errors = servers.iter().filter(|server| server["error"].as_str().is_some_and(|error| !error.is_empty()));
+    let errors: Vec<String> =
+        errors.map(|server| format!("{}: {}", cell(&server["name"]), cell(&server["error"]))).collect();
+    if !errors.is_empty() {
+        parts.extend([String::new(), errors.join("\n")]);
+    }
+    parts.join("\n")
+}
+
+/// The process of a server and how long it has been running. Of several, the oldest, and how many there are more.
+fn processes(processes: &Value) -> (String, String) {
+    match processes.as_array().map(Vec::as_slice).unwrap_or_default() {
+        [] => (String::new(), String::new()),
+        [only] => (text(&only["pid"]), ago(&only["uptimeSeconds"])),
+        [first, others @ ..] => (format!("{} +{}", text(&first["pid"]), others.len()), ago(&first["uptimeSeconds"])),
+    }
 }
 
 fn clients(clients: &Value) -> String {
@@ -170,7 +210,7 @@ fn clients(clients: &Value) -> String {
         .iter()
         .map(|client| {
             let mut row = ["name", "version", "protocolVersion", "user"].map(|key| cell(&client[key])).to_vec();
-            row.push(age(&client["connectedSeconds"]));
+            row.push(format!("{} ago", ago(&client["connectedSeconds"])));
             row
         })
         .collect();
@@ -191,16 +231,9 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// `5s`, `3m 5s`, `2h 3m`, `4d 2h`.
-fn age(seconds: &Value) -> String {
-    let seconds = seconds.as_u64().unwrap_or(0);
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds}s"),
-        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
-        (0, _, _) => format!("{hours}h {}m", minutes % 60),
-        _ => format!("{days}d {}h", hours % 24),
-    }
+/// `5 s`, `3 min`, `2 h`.
+fn ago(seconds: &Value) -> String {
+    age(seconds.as_u64().unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -208,8 +241,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_age_has_at_most_two_units() {
-        let shown: Vec<String> = [5, 185, 7380, 352_800].iter().map(|seconds| age(&json!(seconds))).collect();
-        assert_eq!(shown, ["5s", "3m 5s", "2h 3m", "4d 2h"]);
+    fn it_fits_into_80_columns() {
+        let server = json!({
+            "name": "a-server-of-17-chr", "status": "starting", "kind": "extension", "version": "2025.11.25",
+            "protocolVersion": "2025-11-25", "tools": 1234, "calls": 123_456, "failedCalls": 1234, "restarts": 12,
+            "lastMinute": {"calls": 1234, "failedCalls": 12}, "error": "",
+            "processes": [{"pid": 4_194_304, "uptimeSeconds": 200}, {"pid": 12, "uptimeSeconds": 1}],
+        });
+        let client = json!({"name": "Visual Studio Code", "version": "1.102.1", "protocolVersion": "2025-11-25",
+                            "user": "somebody@example.com", "connectedSeconds": 7300});
+        let status = json!({"version": "0.1.0", "pid": 1, "uptimeSeconds": 200, "transport": "stdio", "folder": "/home",
+                            "servers": [server], "clients": [client]});
+        let shown = render(&status);
+        for line in shown.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        assert!(shown.contains("4194304 +1  3 min") && shown.contains("2 h ago"), "{shown}");
     }
 }

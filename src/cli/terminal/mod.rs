@@ -25,7 +25,7 @@ pub(super) fn client() -> SoleClient {
 }
 
 /// The questions that the user at the terminal can answer now.
-fn askable() -> Abilities {
+pub(super) fn askable() -> Abilities {
     if is_interactive() { ClientProfile::TERMINAL.abilities } else { Abilities::NONE }
 }
 
@@ -37,22 +37,21 @@ fn is_interactive() -> bool {
 /// The user at the terminal, if standard error is a terminal.
 pub(super) fn user() -> Option<Arc<TerminalUser>> {
     let visible = std::io::stderr().is_terminal();
-    visible
-        .then(|| Arc::new(TerminalUser { owner: Owner::new_session(), askable: askable(), progress: Arc::default() }))
+    visible.then(|| Arc::new(TerminalUser { owner: Owner::new_session(), askable: askable() }))
 }
+
+/// Removes the progress line, before the result is printed.
+pub(super) fn clear_progress() {
+    PROGRESS.clear();
+}
+
+/// The progress of all calls of this command.
+static PROGRESS: ProgressLine = ProgressLine::new();
 
 #[derive(Debug)]
 pub(super) struct TerminalUser {
     owner: Owner,
     askable: Abilities,
-    progress: Arc<ProgressLine>,
-}
-
-impl TerminalUser {
-    /// Removes the progress line, before the result is printed.
-    pub(super) fn clear_progress(&self) {
-        self.progress.clear();
-    }
 }
 
 impl Peer for TerminalUser {
@@ -77,18 +76,17 @@ impl Peer for TerminalUser {
     }
 
     fn progress(&self, params: &RawRef) {
-        self.progress.show(params);
+        PROGRESS.show(params);
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
         let (sender, receiver) = oneshot::channel();
-        let progress = Arc::clone(&self.progress);
         // A detached thread: the command may end before the user has answered.
         std::thread::spawn(move || {
             // The lock on standard input serializes concurrent questions.
             let input = std::io::stdin().lock();
             if !sender.is_closed() {
-                progress.clear();
+                PROGRESS.clear();
                 let _ = sender.send(answer(&question, &mut Dialog { input, output: std::io::stderr() }));
             }
         });

@@ -11,13 +11,17 @@ use crate::json::RawRef;
 /// The maximum length of a message, so that it stays on one line.
 const MAX_MESSAGE: usize = 60;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ProgressLine {
     /// Whether the line is visible.
     shown: AtomicBool,
 }
 
 impl ProgressLine {
+    pub(super) const fn new() -> Self {
+        ProgressLine { shown: AtomicBool::new(false) }
+    }
+
     pub(super) fn show(&self, params: &RawRef) {
         let Some(line) = serde_json::from_str(params.get()).ok().and_then(|params| render(&params)) else { return };
         self.shown.store(true, Ordering::Relaxed);

@@ -1,72 +1,104 @@
-//! Imports config files of other programs (Claude Desktop, Cursor, VS Code).
+//! Imports config files of other programs: Claude Desktop, Cursor, VS Code, Codex and others.
 
+mod client;
 mod entry;
+mod keys;
+mod members;
 mod render;
+mod rules;
+mod sections;
+mod shown;
+mod source;
+#[cfg(test)]
+mod tests;
+mod tools;
 mod variables;
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::diagnostic::{Diagnostic, Location};
-use crate::model::Secret;
 
 use super::sections::server::MAX_NAME_LENGTH;
 use super::syntax::document::ConfigDocument;
-use super::syntax::tree::{Node, NodeKey, Value};
+use super::syntax::tree::NodeKey;
+use client::Client;
+use variables::{Translated, Variables};
 
-pub use render::{commands, render_yaml};
+pub use client::{CLIENTS, Client as ImportClient, ClientFile, Surroundings};
+pub use render::render_yaml;
+pub use shown::commands;
+pub use source::{count_servers, file_of, import};
+pub use tools::ToolSelection;
 
-/// The servers of an imported file, and warnings about what was skipped.
-#[derive(Clone, Debug)]
+/// The servers of imported files, and warnings about what was not taken over.
+#[derive(Clone, Debug, Default)]
 pub struct Imported {
-    /// The imported file.
-    pub file: String,
+    /// The imported files.
+    pub files: Vec<String>,
     pub entries: Vec<ImportedServer>,
     pub warnings: Vec<Diagnostic>,
 }
 
-/// A server, with its strings as written in the imported file.
 #[derive(Clone, Debug)]
 pub struct ImportedServer {
     pub name: String,
     pub target: ImportedTarget,
     pub disabled: bool,
+    pub required: bool,
+    pub timeout: Option<Duration>,
+    pub start_timeout: Option<Duration>,
+    /// Which of its tools are published.
+    pub tools: ToolSelection,
 }
 
 #[derive(Clone, Debug)]
 pub enum ImportedTarget {
-    Command { command: String, args: Vec<String>, env: Vec<(String, Secret)>, cwd: Option<String> },
-    Url { url: String, headers: Vec<(String, Secret)>, sse: bool },
+    Command(ImportedCommand),
+    Url { url: ImportedText, headers: Vec<(String, ImportedText)>, sse: bool },
 }
 
-/// Reads a config file of another program. Settings that the proxy does not support are skipped with a warning.
-pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<Diagnostic>> {
-    let document = ConfigDocument::parse(path, text).map_err(|error| vec![error])?;
-    let Some(servers) = find_servers(&document.root) else {
-        let problem = Diagnostic::error(format!("no servers found in `{}`", path.display()));
-        return Err(vec![problem.hint("expected `mcpServers`, or VS Code's `servers` or `mcp.servers`, as a map")]);
-    };
-    let repeated: Vec<Diagnostic> = document.repeated_keys().collect();
-    if !repeated.is_empty() {
-        return Err(repeated);
+#[derive(Clone, Debug)]
+pub struct ImportedCommand {
+    pub command: ImportedText,
+    pub args: Vec<ImportedText>,
+    pub env: Vec<(String, ImportedText)>,
+    pub env_file: Option<ImportedText>,
+    pub inherit_env: Vec<String>,
+    pub cwd: Option<ImportedText>,
+}
+
+/// A string of an imported file, which may be a secret.
+#[derive(Clone)]
+pub struct ImportedText {
+    /// As written in the imported file.
+    written: String,
+    /// With variables as the proxy writes them.
+    text: String,
+    /// What a person has to take care of.
+    notes: Vec<String>,
+}
+
+impl fmt::Debug for ImportedText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("•••")
     }
-    let mut importer = Importer { document: &document, names: HashSet::new(), warnings: Vec::new() };
-    let entries = servers.iter().filter_map(|(key, node)| importer.entry(key, node)).collect();
-    Ok(Imported { file: path.display().to_string(), entries, warnings: importer.warnings })
 }
 
-fn find_servers(root: &Node) -> Option<&[(NodeKey, Node)]> {
-    let in_settings = root.get("mcp").and_then(|mcp| mcp.get("servers"));
-    match &root.get("mcpServers").or_else(|| root.get("servers")).or(in_settings)?.value {
-        Value::Map(entries) => Some(entries),
-        _ => None,
-    }
-}
-
+/// The state of the import of one file.
 struct Importer<'a> {
     document: &'a ConfigDocument,
-    names: HashSet<String>,
+    client: &'static Client,
+    variables: Variables,
+    /// The base of relative paths.
+    workspace: PathBuf,
+    is_project: bool,
+    /// The names of servers that are taken.
+    names: &'a mut HashSet<String>,
     warnings: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
 }
 
 impl Importer<'_> {
@@ -90,143 +122,22 @@ impl Importer<'_> {
         name
     }
 
+    /// Translates the variables of a string. `path` names it in warnings.
+    fn text(&mut self, path: &str, key: &NodeKey, written: &str) -> ImportedText {
+        let Translated { text, notes, unknown } = self.variables.translate(written);
+        for variable in unknown {
+            let variable = variable.escape_debug();
+            let title = if self.client.title.is_empty() { "the other program" } else { self.client.title };
+            self.warn(format!("`{path}`: only {title} knows the variable `{variable}`; it stays as text"), key);
+        }
+        ImportedText { written: written.to_owned(), text, notes }
+    }
+
     fn warn(&mut self, message: String, key: &NodeKey) {
         self.warnings.push(Diagnostic::warning(message).at(self.place(key)));
     }
 
     fn place(&self, key: &NodeKey) -> Location {
         self.document.place(key.span.clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::{Config, TransportConfig, load_text};
-
-    fn imported(text: &str) -> Imported {
-        import(Path::new("client.json"), text).unwrap()
-    }
-
-    fn round_trip(imported: &Imported) -> Config {
-        let yaml = render_yaml(imported);
-        let environment = |name: &str| Some(format!("<{name}>"));
-        load_text(Path::new("proxy.yaml"), &yaml, &environment).unwrap_or_else(|errors| panic!("{errors:?}\n{yaml}")).0
-    }
-
-    fn messages(imported: &Imported) -> Vec<&str> {
-        imported.warnings.iter().map(|warning| warning.message.as_str()).collect()
-    }
-
-    #[test]
-    fn a_claude_desktop_file() {
-        let imported = imported(
-            r#"{"globalShortcut": "x", "mcpServers": {"fs": {"command": "npx", "args": ["-y", "@a/b", "C:\\Users\\a b", "--x=\"y\""],
-                "env": {"KEY": "pa$$w0rd: #1", "N": 5}}}}"#,
-        );
-        let TransportConfig::Stdio { command, args, env, .. } = round_trip(&imported).servers["fs"].transport.clone()
-        else {
-            panic!("not a command")
-        };
-        assert_eq!(command, "npx");
-        assert_eq!(args, ["-y", "@a/b", "C:\\Users\\a b", "--x=\"y\""]);
-        assert_eq!((env["KEY"].reveal(), env["N"].reveal()), ("pa$$w0rd: #1", "5"));
-        assert_eq!(messages(&imported), [""; 0]);
-        assert!(!format!("{imported:?}").contains("pa$$w0rd"));
-    }
-
-    #[test]
-    fn a_cursor_file_with_keys_of_its_own() {
-        let imported = imported(
-            r#"{"mcpServers": {"docs": {"url": "https://h/mcp?k=1", "headers": {"Authorization": "Bearer ${env:DOCS}"},
-                "autoApprove": ["x"], "timeout": 60}, "off": {"command": "x", "disabled": true, "envFile": ".env"},
-                "old": {"url": "https://h/sse", "type": "sse"}, "odd": {}}}"#,
-        );
-        let config = round_trip(&imported);
-        let TransportConfig::Http { url, headers, sse: false } = &config.servers["docs"].transport else {
-            panic!("not an address")
-        };
-        assert_eq!((url.as_str(), headers["Authorization"].reveal()), ("https://h/mcp?k=1", "Bearer <DOCS>"));
-        assert!(config.servers["off"].disabled);
-        assert!(
-            matches!(&config.servers["old"].transport, TransportConfig::Http { url, sse: true, .. } if url == "https://h/sse")
-        );
-        assert_eq!(config.servers.len(), 3);
-        assert_eq!(
-            messages(&imported),
-            [
-                "ignored `docs.autoApprove`: it is not supported",
-                "ignored `docs.timeout`: it is not supported",
-                "ignored `off.envFile`: it is not supported",
-                "skipped `odd`: it has neither a command nor a URL",
-            ]
-        );
-    }
-
-    #[test]
-    fn vs_code_files_of_both_kinds() {
-        let servers = r#"{"owner/gh": {"type": "stdio", "command": "${workspaceFolder}/x", "env": {"T": "${input:gh-token}"}, "gallery": true}}"#;
-        for text in
-            [format!(r#"{{"inputs": [], "servers": {servers}}}"#), format!(r#"{{"mcp": {{"servers": {servers}}}}}"#)]
-        {
-            let imported = imported(&text);
-            let yaml = render_yaml(&imported);
-            assert!(yaml.contains("# VS Code prompts for this value: set the environment variable GH_TOKEN"), "{yaml}");
-            let config = round_trip(&imported);
-            let TransportConfig::Stdio { command, env, .. } = &config.servers["owner-gh"].transport else {
-                panic!("not a command")
-            };
-            assert_eq!((command.as_str(), env["T"].reveal()), ("${workspaceFolder}/x", "<GH_TOKEN>"));
-            assert_eq!(imported.warnings.len(), 2);
-        }
-    }
-
-    #[test]
-    fn every_command_is_shown_and_cannot_disguise_itself() {
-        let imported = imported(
-            "{\"mcpServers\": {\"a\": {\"command\": \"sh\", \"args\": [\"-c\", \"rm x\\u001b[2K\\n\", \"\"], \"env\": {\"LD_PRELOAD\": \"s3cret\"}}, \
-             \"b\": {\"url\": \"http://h\"}, \"c\": {\"command\": \"x\", \"cwd\": \"/tmp\", \"disabled\": true}}}",
-        );
-        assert_eq!(
-            commands(&imported),
-            [r#"a: sh -c "rm x\u{1b}[2K\n" ""  (sets LD_PRELOAD)"#, "b: http://h/", "c: x  (in /tmp)"]
-        );
-    }
-
-    #[test]
-    fn a_command_is_shown_without_the_secrets_in_its_arguments() {
-        let imported = imported(
-            r#"{"mcpServers": {"a": {"command": "docker", "args": ["run", "-e", "API_KEY=s3cret", "--token", "s3cret",
-                "--api-key=s3cret", "--password:s3cret", "--header", "Authorization: Bearer s3cret", "MODE=fast", "--port", "80"]}}}"#,
-        );
-        assert_eq!(
-            commands(&imported),
-            ["a: docker run -e API_KEY=*** --token *** --api-key=*** --password=*** --header *** MODE=fast --port 80"]
-        );
-    }
-
-    #[test]
-    fn an_address_is_shown_without_what_may_be_a_key() {
-        let imported = imported(
-            r#"{"mcpServers": {"a": {"url": "https://u:s3cret@h:8/mcp?key=s3cret#x", "headers": {"X-Key": "s3cret"}}}}"#,
-        );
-        assert_eq!(commands(&imported), ["a: https://h:8/mcp?...  (sends X-Key)"]);
-    }
-
-    #[test]
-    fn a_file_without_servers_says_what_was_expected() {
-        let errors = import(Path::new("settings.json"), "{\"a\": 1}").unwrap_err();
-        assert_eq!(errors[0].message, "no servers found in `settings.json`");
-        assert!(import(Path::new("x.json"), "{").is_err());
-        assert!(render_yaml(&imported("{\"mcpServers\": {}}")).contains("mcpServers: {}"));
-    }
-
-    #[test]
-    fn names_that_do_not_fit_are_changed_and_stay_apart() {
-        let imported =
-            imported(r#"{"mcpServers": {"a-b": {"command": "x"}, "a/b": {"command": "y"}, "": {"command": "z"}}}"#);
-        let names: Vec<&str> = imported.entries.iter().map(|entry| entry.name.as_str()).collect();
-        assert_eq!(names, ["a-b", "a-b-2", "server"]);
-        round_trip(&imported);
     }
 }

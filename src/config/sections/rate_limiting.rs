@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::config::syntax::reader::ValueReader;
+use crate::diagnostic::{Diagnostic, Severity};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RateLimiting {
@@ -24,12 +25,14 @@ pub struct Rate {
 }
 
 /// An additional limit for one tool, prompt or resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ItemRate {
     /// The published name or URI, or a glob.
     pub name: String,
     pub global: Option<Rate>,
     pub per_user: Option<Rate>,
+    /// The warning if nothing is published under this name.
+    pub unmatched: Diagnostic,
 }
 
 impl RateLimiting {
@@ -79,7 +82,9 @@ fn read_item(reader: &ValueReader) -> Option<ItemRate> {
     }
     let Some(name) = name else { return reader.fail("missing key `name` (name, URI or glob)") };
     let [global, per_user] = [global, per_user].map(|rate| rate.and_then(|rate| read_rate(&rate)));
-    Some(ItemRate { name: name.word()?, global, per_user })
+    let mut unmatched = name.problem("nothing is published under this name").rule("unmatched-pattern");
+    unmatched.severity = Severity::Warning;
+    Some(ItemRate { name: name.word()?, global, per_user, unmatched })
 }
 
 fn read_rate(reader: &ValueReader) -> Option<Rate> {

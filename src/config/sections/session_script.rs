@@ -53,12 +53,10 @@ pub(crate) fn read_session_init(reader: &ValueReader, folder: &Path) -> Option<S
     refuse_several([("preset", &preset), ("script", &script), ("scriptFile", &script_file)]);
     let set_section = params.as_ref().map(|params| SetSection { name: "params", place: params.place() });
     let params = params.and_then(|params| params.json_object()).unwrap_or_default();
-    let script = match (preset, script, script_file) {
-        (Some(preset), _, _) => SessionScript::Preset { name: preset.word()?, place: Some(preset.place()) },
-        (_, Some(script), _) => read_inline(&script)?,
-        (_, _, Some(file)) => read_file(&file, folder)?,
-        (None, None, None) => SessionScript::default(),
-    };
+    let preset = preset.map(|preset| Some(SessionScript::Preset { name: preset.word()?, place: Some(preset.place()) }));
+    let script = script.map(|script| read_inline(&script));
+    let file = script_file.map(|file| read_file(&file, folder));
+    let script = preset.or(script).or(file).unwrap_or_else(|| Some(SessionScript::default()))?;
     Some(SessionInit { script, params, set_section })
 }
 

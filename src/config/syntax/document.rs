@@ -24,7 +24,9 @@ impl ConfigDocument {
             Ok(root) => Ok(ConfigDocument { file, source: mask_tree(text, &root).into(), root }),
             Err(error) => {
                 let shown = mask_lines(text, &error.span);
-                Err(Diagnostic::error(error.message).at(Location::new(file, shown, error.span)))
+                let mut problem = Diagnostic::error(error.message).at(Location::new(file, shown, error.span));
+                problem.hint = error.hint;
+                Err(problem)
             }
         }
     }
@@ -39,8 +41,11 @@ impl ConfigDocument {
     }
 
     pub(crate) fn repeated_keys(&self) -> impl Iterator<Item = Diagnostic> {
-        tree::repeated_keys(&self.root).into_iter().map(|(path, span)| {
-            Diagnostic::error(format!("duplicate key `{path}`")).at(self.place(span)).hint("remove one of them")
+        tree::repeated_keys(&self.root).into_iter().map(|repeated| {
+            let first = self.place(repeated.first).line();
+            Diagnostic::error(format!("duplicate key `{}`", repeated.path))
+                .at(self.place(repeated.span))
+                .hint(format!("remove one of them; the first is in line {first}"))
         })
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn flag_of(argument: &str) -> SecretFlag {
 
 /// Whether the name of a key suggests a secret. Misspelt keys count too, because their values are just as secret.
 fn sounds_secret(key: &str) -> bool {
-    const WORDS: [&str; 10] = [
+    const WORDS: [&str; 11] = [
         "token",
         "secret",
         "password",
@@ -86,6 +86,7 @@ fn sounds_secret(key: &str) -> bool {
         "cookie",
         "authorization",
         "header",
+        "environment",
     ];
     let plain: String = key.to_lowercase().chars().filter(|character| character.is_alphanumeric()).collect();
     // The size of a token bucket is not a secret.
@@ -95,8 +96,32 @@ fn sounds_secret(key: &str) -> bool {
     WORDS.iter().any(|word| plain.contains(word)) || nearest(&plain, ["env", "headers", "token"]).is_some()
 }
 
+/// Keys whose values are shown even if the file could not be parsed, because no secret belongs there.
+const PUBLIC_KEYS: [&str; 19] = [
+    "command",
+    "args",
+    "cwd",
+    "type",
+    "scriptFile",
+    "preset",
+    "paths",
+    "workload",
+    "filter",
+    "exclude",
+    "priorityOrder",
+    "prefixFormat",
+    "conflictResolution",
+    "pinned",
+    "http",
+    "timeout",
+    "startTimeout",
+    "title",
+    "description",
+];
+
 /// Masks a text that could not be parsed. Without a tree it is unknown what is secret, so only the leading keys and the
-/// punctuation of the lines in `shown` remain visible, which is enough to locate a syntax error.
+/// punctuation of the lines in `shown` remain visible, which is enough to locate a syntax error; and the values of keys
+/// that hold no secrets.
 pub(crate) fn mask_lines(text: &str, shown: &Span) -> String {
     let mut secrets = Vec::new();
     let mut start = 0;
@@ -104,7 +129,7 @@ pub(crate) fn mask_lines(text: &str, shown: &Span) -> String {
         let end = start + line.len();
         if end <= shown.start || start > shown.end {
             secrets.push(start..end);
-        } else {
+        } else if !is_public(&text[..start], line) {
             let key = leading_key(line);
             let words = line.char_indices().filter(|(index, character)| {
                 !(key.contains(index) || character.is_ascii_punctuation() || character.is_whitespace())
@@ -116,6 +141,42 @@ pub(crate) fn mask_lines(text: &str, shown: &Span) -> String {
     mask(text, secrets)
 }
 
+/// Whether a line belongs to a public key and neither it nor the keys above it suggest a secret. `before` is the text
+/// above the line.
+fn is_public(before: &str, line: &str) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t', '-']).len();
+    // The line, then the lines that its indentation puts it below.
+    let mut enclosing = vec![line];
+    let mut least = indent(line);
+    for above in before.lines().rev().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
+        if indent(above) < least {
+            least = indent(above);
+            enclosing.push(above);
+        }
+    }
+    // A flag on the line above may announce a secret.
+    let announced = before.lines().next_back();
+    // The key of the line, or that of the list in which it is an item.
+    let key_of = |line: &str| line[leading_key(line)].to_owned();
+    let key = match key_of(line) {
+        none if none.is_empty() && line.trim_start().starts_with('-') => enclosing.get(1).map(|above| key_of(above)),
+        own => Some(own),
+    };
+    // `name: {command: x, args: [y]}`
+    let keys = line.split(':').rev().skip(1).map(|part| part.rsplit([' ', '{', ',']).next().unwrap_or_default());
+    let keys: Vec<&str> = keys.collect();
+    let inner = &keys[..keys.len().saturating_sub(1)];
+    let in_braces = line.contains('{') && !inner.is_empty() && inner.iter().all(|key| PUBLIC_KEYS.contains(key));
+    let suggests_secret = |line: &&str| {
+        line.contains(['@', '?', '=']) && line.contains("://")
+            || line
+                .split(|character: char| !(character.is_alphanumeric() || "_-".contains(character)))
+                .any(sounds_secret)
+    };
+    (in_braces || key.is_some_and(|key| PUBLIC_KEYS.contains(&key.as_str())))
+        && !enclosing.iter().chain(&announced).any(suggests_secret)
+}
+
 /// The span of the key at the beginning of a line; empty if the line begins with something else.
 fn leading_key(line: &str) -> Span {
     let is_key = |character: char| character.is_alphanumeric() || "_-.".contains(character);
@@ -124,6 +185,11 @@ fn leading_key(line: &str) -> Span {
     let end = start + line[start..].find(|character| !is_key(character)).unwrap_or(line.len() - start);
     let is_before_colon = line[end..].trim_start_matches(['"', '\'', ' ', '\t']).starts_with(':');
     if is_before_colon { start..end } else { start..start }
+}
+
+/// Masks a whole text.
+pub(crate) fn mask_all(text: &str) -> String {
+    text.chars().map(mask_character).collect()
 }
 
 fn mask(text: &str, secrets: Vec<Span>) -> String {
@@ -195,6 +261,24 @@ mod tests {
             assert!(shown.lines().any(|line| line == expected), "{shown}");
             let readable = shown.lines().filter(|line| line.contains(char::is_alphabetic)).count();
             assert!(readable <= 1, "{shown}");
+        }
+    }
+
+    #[test]
+    fn of_a_text_that_does_not_parse_the_values_of_public_keys_are_shown() {
+        let text = "mcpServers:\n  a:\n    command: @x/y\n    args:\n      - @b\n      - --token @s1\n      - @s3\n    env:\n      command: @s2\n  b: {command: npx, args: [@c]}\n  c: {command: x, env: {K: s4}}\n";
+        for (wanted, expected) in [
+            ("command: @x", "    command: @x/y"),
+            ("@b", "      - @b"),
+            ("b: {command", "  b: {command: npx, args: [@c]}"),
+            ("c: {command", "  c: {*******: *, ***: {*: **}}"),
+            ("@s1", "      - --***** @**"),
+            ("@s3", "      - @**"),
+            ("command: @s2", "      command: @**"),
+        ] {
+            let start = text.find(wanted).unwrap();
+            let shown = mask_lines(text, &(start..start + 1));
+            assert!(shown.lines().any(|line| line == expected), "{expected}\n{shown}");
         }
     }
 }

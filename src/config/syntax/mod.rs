@@ -2,6 +2,7 @@
 //! collects every error.
 
 pub(super) mod document;
+pub(super) mod dotenv;
 pub(super) mod mask;
 pub(super) mod reader;
 pub(super) mod substitute;

@@ -72,6 +72,26 @@ pub(crate) fn substitute(text: &str, environment: &Environment) -> Result<String
     if problems.is_empty() { Ok(output) } else { Err(problems) }
 }
 
+/// A `$NAME` without braces, which is plain text here but a variable in other programs. Only names in capitals count, or
+/// of variables that are set: any other may well be part of a password.
+pub(crate) fn bare_variable<'a>(text: &'a str, environment: &Environment) -> Option<&'a str> {
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        rest = &rest[dollar + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            rest = after;
+            continue;
+        }
+        let end = rest.find(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
+        let name = &rest[..end.unwrap_or(rest.len())];
+        let is_in_capitals = name.len() > 1 && !name.contains(|character: char| character.is_ascii_lowercase());
+        if is_variable_name(name) && (is_in_capitals || environment(name).is_some()) {
+            return Some(name);
+        }
+    }
+    None
+}
+
 fn variable(expression: &str, environment: &Environment) -> Result<String, SubstitutionError> {
     if let Some(name) = expression.strip_prefix("input:") {
         return Err(SubstitutionError::Input(name.to_owned()));
@@ -153,6 +173,17 @@ mod tests {
         assert!(filled("${a b}").unwrap_err()[0].hint().contains("`$$`"));
         assert_eq!(filled("${A").unwrap_err(), [SubstitutionError::Unclosed]);
         assert_eq!(filled("${A:-${B}").unwrap_err(), [SubstitutionError::NotAName]);
+    }
+
+    #[test]
+    fn a_name_without_braces_is_noticed() {
+        let bare = |text| bare_variable(text, &environment);
+        for text in ["$TOKEN", "a/$MY_DIR/b", "$$$TOKEN", "${TOKEN}$OTHER"] {
+            assert!(bare(text).is_some(), "{text}");
+        }
+        for text in ["$$TOKEN", "${TOKEN}", "$5", "pa$word", "^a$", "$", "$A", "$$"] {
+            assert_eq!(bare(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::local_tools::LocalTools;
 use super::prepare::Prepared;
 use super::routes::Routes;
 use super::servers::{RunningServers, ServerChanges};
-use crate::backend::{Environment, idle_view};
+use crate::backend::{Environment, RunningProcess, idle_view};
 use crate::config::{Config, StoreAddress, Token};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::backend_set::BackendSet;
@@ -40,6 +40,8 @@ struct Applied {
     local: Arc<LocalTools>,
     /// `None` before the first config.
     store: Option<StoreAddress>,
+    /// The digest of the config file.
+    digest: Option<String>,
 }
 
 impl Installation {
@@ -73,6 +75,20 @@ impl Installation {
         self.lock().servers.restarts(server)
     }
 
+    /// The digest of the config file in use; `None` if the command line adds to it.
+    pub(crate) fn config_digest(&self) -> Option<String> {
+        self.lock().digest.clone()
+    }
+
+    /// Starts a server that rests.
+    pub(crate) fn wake(&self, server: &str) {
+        self.lock().servers.wake(server);
+    }
+
+    pub(crate) fn processes(&self, server: &str) -> Vec<RunningProcess> {
+        self.lock().servers.processes(server)
+    }
+
     /// Reads the local tools from disk again. Blocking.
     pub(crate) fn reload_local(&self, config: &Config) -> LocalTools {
         self.local().reload(config, self.options.bundled, &self.backend_set.calls().pool, &self.host_io)
@@ -104,6 +120,7 @@ impl Installation {
         let changes = applied.servers.apply(config, &self.environment, &self.backend_set);
         let backends_changed = changes.is_any() || !prepared.local.is_same_as(&applied.local);
         applied.local = prepared.local;
+        applied.digest.clone_from(&config.digest);
         self.routes.store(prepared.routes);
         self.tokens.send_if_modified(|tokens| {
             let changed = *tokens != config.tokens;

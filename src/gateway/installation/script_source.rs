@@ -30,6 +30,7 @@ pub fn script_source(config: &Config, embedder: Option<Arc<dyn Embedder>>) -> Re
         settings: Arc::new(Settings { sections, embedder, code_mode: config.code_mode.clone() }),
         first_users: first_users(config),
         lenient: config.script_for_once,
+        only_tools: config.only_tools.clone().into(),
         sections_set: config.set_sections.iter().map(|set| (set.name.to_string(), set.place.clone())).collect(),
     })
 }

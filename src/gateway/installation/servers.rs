@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::backend::{self, Backend, Environment, StopOnDrop};
-use crate::config::{Config, ServerConfig, TransportConfig};
+use crate::backend::{self, Backend, Environment, RunningProcess, StopOnDrop};
+use crate::config::{Config, ServerConfig};
 use crate::gateway::backend_set::BackendSet;
-use crate::process::watchdog;
 
 struct RunningServer {
     entry: ServerConfig,
@@ -46,11 +45,6 @@ impl RunningServers {
         backend_set: &BackendSet,
     ) -> ServerChanges {
         let enabled = || config.servers.iter().filter(|(_, server)| !server.disabled);
-        if enabled().any(|(_, server)| matches!(server.transport, TransportConfig::Stdio { .. }))
-            && let Err(error) = watchdog::start(&environment.executable)
-        {
-            tracing::warn!(%error, "the watchdog did not start: servers may keep running if the proxy is killed");
-        }
         let mut old = std::mem::take(&mut self.0);
         let mut changes = ServerChanges::default();
         for (name, entry) in enabled() {
@@ -74,6 +68,18 @@ impl RunningServers {
     /// The number of reconnections of a server; `None` for an extension.
     pub(crate) fn restarts(&self, name: &str) -> Option<u64> {
         self.0.get(name).map(|running| running.backend.handle().restarts())
+    }
+
+    /// Starts a server that rests.
+    pub(crate) fn wake(&self, name: &str) {
+        if let Some(running) = self.0.get(name) {
+            running.backend.handle().wake();
+        }
+    }
+
+    /// The running processes of a server; none for an extension or a server behind a URL.
+    pub(crate) fn processes(&self, name: &str) -> Vec<RunningProcess> {
+        self.0.get(name).map(|running| running.backend.handle().processes()).unwrap_or_default()
     }
 
     pub(crate) fn backends(&self) -> impl Iterator<Item = Arc<dyn Backend>> {

@@ -1,20 +1,41 @@
 //! Reload of the config file.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Reloader, report, run_blocking};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::installation::{Prepared, ServerChanges};
+
+/// The texts that make up the config: the config file, and the files of variables that it names.
+#[derive(PartialEq)]
+pub(super) struct ConfigTexts {
+    text: Option<String>,
+    pub(super) env_files: Vec<(PathBuf, Option<Vec<u8>>)>,
+}
+
+impl ConfigTexts {
+    pub(super) fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).ok();
+        let environment = |name: &str| std::env::var(name).ok();
+        let named = text.as_ref().map(|text| config::env_files_of(path, text, &environment)).unwrap_or_default();
+        let contents = |file: PathBuf| {
+            let bytes = file.is_file().then(|| std::fs::read(&file).ok()).flatten();
+            (file, bytes)
+        };
+        ConfigTexts { text, env_files: named.into_iter().map(contents).collect() }
+    }
+}
 
 impl Reloader {
     pub(super) async fn reload_config(&mut self) {
         let Some(path) = self.config.path.clone() else { return };
-        let text = std::fs::read_to_string(&path).ok();
-        if text == self.last_text {
+        let texts = Some(ConfigTexts::read(&path));
+        if texts == self.last_texts {
             return;
         }
-        self.last_text = text;
+        self.last_texts = texts;
         let (reread, gateway) = (Arc::clone(&self.reread), Arc::clone(&self.gateway));
         let read = run_blocking(move || {
             let config = reread()?;
@@ -23,8 +44,8 @@ impl Reloader {
         });
         match read.await {
             Some(Ok((config, prepared))) => match self.objection(&config, &prepared).await {
-                Some(problem) => self.reject(vec![problem]),
-                None => self.install(config, prepared),
+                problems if problems.is_empty() => self.install(config, prepared),
+                problems => self.reject(problems),
             },
             Some(Err(problems)) => self.reject(problems),
             None => {}
@@ -33,21 +54,21 @@ impl Reloader {
 
     /// Why the new config must not replace the old one: it would disable authentication, or the script fails on its
     /// catalog, as far as that is known before its new servers have started.
-    async fn objection(&self, config: &Config, prepared: &Prepared) -> Option<Diagnostic> {
+    async fn objection(&self, config: &Config, prepared: &Prepared) -> Vec<Diagnostic> {
         if !self.config.tokens.is_empty() && config.tokens.is_empty() {
-            return Some(
+            return vec![
                 Diagnostic::error("`auth.tokens` is empty now, which would disable authentication over HTTP")
                     .hint("keep at least one token, or restart the proxy to serve without authentication"),
-            );
+            ];
         }
         let now = self.gateway.snapshot();
         let preview = Arc::new(self.gateway.installed.preview(config, prepared, &now));
         if !preview.is_settled() {
-            return None;
+            return Vec::new();
         }
         let script_source = Arc::clone(&prepared.script_source);
-        let built = run_blocking(move || script_source.build(&preview).map(drop)).await?;
-        built.err().map(|error| error.diagnostic().clone())
+        let built = run_blocking(move || script_source.build(&preview).map(drop)).await;
+        built.and_then(Result::err).map(|error| error.diagnostics().cloned().collect()).unwrap_or_default()
     }
 
     fn reject(&self, problems: Vec<Diagnostic>) {

@@ -8,6 +8,8 @@ mod script;
 
 use std::sync::Arc;
 
+use config::ConfigTexts;
+
 use super::Gateway;
 use super::installation::LocalTools;
 use crate::config::Config;
@@ -22,17 +24,17 @@ struct Reloader {
     reread: Reread,
     /// The config in force.
     config: Config,
-    /// The text of the config file when it was last read.
-    last_text: Option<String>,
+    /// The texts of the config when they were last read; `None` without a config file.
+    last_texts: Option<ConfigTexts>,
 }
 
 impl Gateway {
     /// Follows the files of `config`, which must be the config in force, until the proxy stops.
     pub fn follow_files(self: Arc<Self>, config: Config, reread: Reread) -> impl Future<Output = ()> + Send {
         // Read the text now and not at the first poll, so that a change in between is noticed.
-        let last_text = config.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+        let last_texts = config.path.as_deref().map(ConfigTexts::read);
         report::new_problems(&LocalTools::default(), &self.installed.local());
-        let mut reloader = Reloader { gateway: Arc::clone(&self), reread, config, last_text };
+        let mut reloader = Reloader { gateway: Arc::clone(&self), reread, config, last_texts };
         async move {
             tokio::select! {
                 () = reloader.run() => {}
@@ -62,6 +64,9 @@ impl Reloader {
     fn watched_paths(&self) -> WatchedPaths {
         let mut paths = WatchedPaths::default();
         if let Some(path) = &self.config.path {
+            paths.file(path);
+        }
+        for (path, _) in self.last_texts.iter().flat_map(|texts| &texts.env_files) {
             paths.file(path);
         }
         let edition = self.gateway.installed.editions.borrow();

@@ -83,7 +83,7 @@ fn kind(method: &str) -> Option<ItemKind> {
 }
 
 fn member(params: Option<&RawRef>, name: &str) -> Option<String> {
-    Object::of(params?).ok()?.string(name).map(Into::into)
+    Object::of(params?).ok()?.string(name)
 }
 
 fn is_error(result: &RawRef) -> bool {

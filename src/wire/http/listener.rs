@@ -26,7 +26,7 @@ use crate::wire::outbound::{NoRoom, OutboundBudget, OutboundConnection, Outbound
 use crate::wire::{RpcError, encode, oversized};
 
 /// How long the body of a request may take to arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct HttpRequest {
@@ -216,7 +216,7 @@ fn preflight(headers: &HeaderMap) -> HttpReply {
     reply.with_header(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"))
 }
 
-fn into_response(
+pub(super) fn into_response(
     reply: HttpReply,
     origin: Option<HeaderValue>,
     connection: Arc<OutboundConnection>,

@@ -7,8 +7,10 @@ mod connection_slots;
 mod guard;
 mod listener;
 mod reply_body;
+mod socket;
 mod watched_stream;
 
 pub use client::{EventStream, HttpAnswer, HttpClient, HttpError, HttpPool};
 pub use guard::{Guard, GuardError};
 pub use listener::{Body, Frames, HttpReply, HttpRequest, HttpService, Listener, is_browser};
+pub use socket::{SocketClient, SocketRequest, SocketService, serve_socket};

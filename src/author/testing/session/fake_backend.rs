@@ -1,6 +1,5 @@
 //! A server that exists only in a test. It is a [`Backend`] like any other and records the calls it receives.
 
-use std::future::ready;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -8,11 +7,11 @@ use serde_json::{Map, Value as Json, json};
 
 use super::recording::Recording;
 use crate::author::testing::world::TestWorld;
-use crate::backend::{Answer, Backend, BackendCall, CacheHint, CallError, Listener, Subscriber, Subscription};
+use crate::backend::{Answer, Backend, BackendCall, CallError, ConnectedBackend};
 use crate::json::{Object, Raw, Schema, raw};
 use crate::model::{
-    BackendKind, BackendView, ClientProfile, Definition, ItemKind, Lists, Owner, ServerInfo, Status, UriTemplate,
-    error_result, shaped, shaped_contents, shaped_messages,
+    BackendKind, BackendView, Definition, ItemKind, Lists, ServerInfo, Status, UriTemplate, error_result, shaped,
+    shaped_contents, shaped_messages,
 };
 use crate::wire::{RpcError, code};
 
@@ -73,6 +72,7 @@ impl FakeBackend {
             lists: Arc::new(lists),
             start_time: None,
             reports: Arc::default(),
+            last_known: None,
             variants: Arc::default(),
         };
         FakeBackend { view: Arc::new(view), items: spec.items, world: Arc::clone(world), calls: Recording::default() }
@@ -161,41 +161,15 @@ impl Backend for FakeBackend {
         })
     }
 
-    fn subscribe<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a Subscriber,
-        _: Listener,
-    ) -> BoxFuture<'a, Result<Subscription, CallError>> {
-        Box::pin(ready(Err(CallError::no_subscriptions(&self.view.name))))
-    }
-
-    fn cache_hint(&self, _: ItemKind, _: ClientProfile) -> CacheHint {
-        CacheHint::default()
-    }
-
-    /// The lists of a fake server never change.
-    fn refresh(&self, _: ItemKind, _: ClientProfile) -> BoxFuture<'_, ()> {
-        Box::pin(ready(()))
-    }
-
-    fn prepare<'a>(&'a self, _: ClientProfile, _: &'a Owner) -> BoxFuture<'a, ()> {
-        Box::pin(ready(()))
-    }
-
-    fn notify(&self, _: String, _: Option<Raw>) -> BoxFuture<'_, ()> {
-        Box::pin(ready(()))
-    }
-
-    fn roots_changed<'a>(&'a self, _: &'a Owner) -> BoxFuture<'a, ()> {
-        Box::pin(ready(()))
-    }
-
     fn is_in_process(&self) -> bool {
         false
     }
 
     fn call_blocking(&self, call: BackendCall, runtime: &tokio::runtime::Handle) -> Result<Answer, CallError> {
         crate::fiber::wait(self.call(call), runtime)
+    }
+
+    fn connected(&self) -> Option<&dyn ConnectedBackend> {
+        None
     }
 }

@@ -1,22 +1,13 @@
 //! One use of a published item: its options on the command line, the request, and the errors.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::backend::{CallError, Peer};
-use crate::calls::{ItemCall, RequestContext};
+use crate::admin::SurfaceReport;
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup::{self, SourceArgs};
-use crate::cli::{output, terminal};
+use crate::cli::query::{self, Answers, Query, QueryArgs};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::gateway::Gateway;
-use crate::json::Raw;
-use crate::model::{ItemKind, Principal};
-use crate::server::Identity;
-use crate::surface::{PublishedItem, Surface};
+use crate::model::{Definition, ItemKind};
 
 #[derive(Debug, Args)]
 pub(crate) struct ItemOptions {
@@ -27,7 +18,7 @@ pub(crate) struct ItemOptions {
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
     #[command(flatten)]
-    source: SourceArgs,
+    query: QueryArgs,
     /// Print the full result as JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -39,7 +30,7 @@ impl ItemOptions {
         &self,
         kind: ItemKind,
         key: &str,
-        params: impl FnOnce(&PublishedItem) -> Result<Value, CommandFailure>,
+        params: impl FnOnce(&Definition) -> Result<Value, CommandFailure>,
     ) -> Result<Value, CommandFailure> {
         let timeout = match &self.timeout {
             Some(text) => Some(crate::config::duration(text).ok_or_else(|| {
@@ -47,91 +38,39 @@ impl ItemOptions {
             })?),
             None => None,
         };
-        let loaded = self.source.load()?;
-        let principal = match &self.as_user {
-            Some(sub) => Identity::new(&loaded.config.tokens).named(sub),
-            None => Identity::local_user(&setup::variables()),
-        };
-        setup::with_user(&loaded, Some((kind, key)), principal.clone(), async |gateway, surface| {
-            let Some(entry) = surface.find(kind, key) else { return Err(unknown(kind, key, &surface, gateway)) };
-            let params = params(entry)?;
-            let result = call_item(gateway, &surface, principal, (kind, key), &params, timeout).await?;
+        let loaded = self.query.source.load()?;
+        let query =
+            Query { user: self.as_user.as_deref(), wanted: Some((kind, key)), ..self.query.query(&loaded, self.json) };
+        query::answer(&query, async |answers| {
+            let report = answers.report_on(kind, key).await?;
+            let Some(item) = report.find(kind, key) else { return Err(unknown(kind, key, &report, answers)) };
+            let params = params(&item.definition)?;
+            let result = answers.use_item((kind, key), &params, timeout).await?;
             serde_json::from_str(result.get()).map_err(|error| CommandFailure::usage(error.to_string()))
         })
     }
 }
 
-/// Calls a published tool as the given user.
-pub(super) async fn call_tool(
-    gateway: &Arc<Gateway>,
-    surface: &Arc<Surface>,
-    principal: Principal,
-    name: &str,
-    arguments: &Value,
-    timeout: Option<Duration>,
-) -> Result<Raw, CommandFailure> {
-    let params = json!({"name": name, "arguments": arguments});
-    call_item(gateway, surface, principal, (ItemKind::Tool, name), &params, timeout).await
-}
-
-/// Uses a published item as the given user.
-async fn call_item(
-    gateway: &Arc<Gateway>,
-    surface: &Arc<Surface>,
-    principal: Principal,
-    (kind, key): (ItemKind, &str),
-    params: &Value,
-    timeout: Option<Duration>,
-) -> Result<Raw, CommandFailure> {
-    let user = terminal::user();
-    let peer = user.clone().map(|user| user as Arc<dyn Peer>);
-    let request = RequestContext::local(principal, Arc::clone(surface), peer);
-    let calls = gateway.calls();
-    let call = calls.item(&request, ItemCall::new(surface, kind, key, crate::json::raw(params)));
-    let outcome = match timeout {
-        None => Ok(call.await),
-        Some(limit) => tokio::time::timeout(limit, call).await.map_err(|_| limit),
-    };
-    if let Some(user) = user {
-        user.clear_progress();
-    }
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(limit) => {
-            request.cancel.cancel(None);
-            let message = format!("`{key}` did not answer within {} s", limit.as_secs_f32());
-            return Err(CommandFailure::failed(Diagnostic::error(message)));
-        }
-    };
-    match outcome {
-        Ok(result) => Ok(result),
-        Err(CallError::Rejected(error)) => Err(CommandFailure::failed(Diagnostic::error(error.message()))),
-        Err(CallError::Unknown | CallError::Cancelled | CallError::Asks(_)) => {
-            let verb = if kind == ItemKind::Tool { "called" } else { "read" };
-            Err(CommandFailure::failed(Diagnostic::error(format!("`{key}` was not {verb}"))))
-        }
-        Err(error) => Err(CommandFailure::failed(Diagnostic::error(error.to_string()))),
-    }
-}
-
-fn unknown(kind: ItemKind, key: &str, surface: &Surface, gateway: &Gateway) -> CommandFailure {
+fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &Answers) -> CommandFailure {
     // A broken extension may be the one that offers the item.
-    output::diagnostics(&gateway.extension_problems());
+    answers.report_extensions(report);
     let mut diagnostic = Diagnostic::error(format!("unknown {} `{key}`", kind.noun()));
-    let snapshot = gateway.snapshot();
-    for backend in snapshot.backends.iter().filter(|backend| !backend.error.is_empty()) {
-        diagnostic = diagnostic.note(format!("server `{}` is not available: {}", backend.name, backend.error));
+    for server in &report.servers {
+        let name = server["name"].as_str().unwrap_or_default();
+        if let Some(error) = server["error"].as_str().filter(|error| !error.is_empty()) {
+            diagnostic = diagnostic.note(format!("server `{name}` is not available: {error}"));
+        }
     }
-    if kind == ItemKind::Tool
-        && surface.tool("call_tool").is_some()
-        && surface.search_index().ready().tools().iter().any(|tool| tool.definition.key() == key)
-    {
+    if let Some(source) = answers.lists_from() {
+        diagnostic = diagnostic.note(source);
+    }
+    if kind == ItemKind::Tool && report.indexed.iter().any(|tool| tool == key) {
         let hint = format!("call it through `call_tool`: `proxy call call_tool tool_name={key} parameters='{{...}}'`");
         return CommandFailure::failed(diagnostic.hint(hint));
     }
     let kinds = if kind == ItemKind::Resource { &[kind, ItemKind::ResourceTemplate][..] } else { &[kind] };
     let names: Vec<&str> =
-        kinds.iter().flat_map(|kind| surface.entries(*kind)).map(|entry| entry.definition.key()).collect();
+        kinds.iter().flat_map(|kind| report.of_kind(*kind)).map(|item| item.definition.key()).collect();
     CommandFailure::failed(match nearest(key, names) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic.hint(format!("`proxy list-{0}s` lists the published {0}s", kind.noun())),

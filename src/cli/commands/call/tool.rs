@@ -23,7 +23,7 @@ pub(crate) struct CallArgs {
 pub(in crate::cli::commands) fn run(args: &CallArgs) -> Result<(), CommandFailure> {
     let arguments = args.arguments.read()?;
     let result = args.options.use_item(ItemKind::Tool, &args.tool, |tool| {
-        let schema = tool.definition.member("inputSchema").unwrap_or_default();
+        let schema = tool.member("inputSchema").unwrap_or_default();
         let values = arguments.values(|name| schema["properties"][name]["type"] == "string");
         Ok(json!({"name": args.tool, "arguments": values}))
     })?;

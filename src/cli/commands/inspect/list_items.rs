@@ -3,14 +3,13 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::builtins::Handler;
+use crate::admin::{ReportedItem, SurfaceReport};
 use crate::cli::failure::CommandFailure;
-use crate::cli::setup::{self, SourceArgs};
+use crate::cli::query::{self, QueryArgs};
 use crate::cli::{output, table};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::gateway::Gateway;
-use crate::model::{Definition, ItemKind};
-use crate::surface::Surface;
+use crate::json::Raw;
+use crate::model::ItemKind;
 
 #[derive(Debug, Args)]
 pub(crate) struct ItemListArgs {
@@ -20,40 +19,19 @@ pub(crate) struct ItemListArgs {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    source: SourceArgs,
+    query: QueryArgs,
     /// Print the full definitions as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// One row of the output.
-struct ItemRow {
-    kind: ItemKind,
-    key: String,
-    server: String,
-    description: String,
-    definition: Value,
-}
-
-impl ItemRow {
-    fn new(kind: ItemKind, server: String, definition: &Definition) -> Self {
-        ItemRow {
-            kind,
-            key: definition.key().to_owned(),
-            server,
-            description: definition.text("description"),
-            definition: serde_json::from_str(definition.raw().get()).unwrap_or_default(),
-        }
-    }
-
-    /// The member of the JSON output that has the definition.
-    fn member(&self) -> &'static str {
-        match self.kind {
-            ItemKind::Tool => "tool",
-            ItemKind::Resource => "resource",
-            ItemKind::ResourceTemplate => "resourceTemplate",
-            ItemKind::Prompt => "prompt",
-        }
+/// The member of the JSON output that has the definition.
+fn member(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Tool => "tool",
+        ItemKind::Resource => "resource",
+        ItemKind::ResourceTemplate => "resourceTemplate",
+        ItemKind::Prompt => "prompt",
     }
 }
 
@@ -71,59 +49,43 @@ pub(in crate::cli::commands) fn prompts(args: &ItemListArgs) -> Result<(), Comma
 
 /// Lists the items of these kinds below this heading.
 fn list(args: &ItemListArgs, heading: &str, kinds: &[ItemKind]) -> Result<(), CommandFailure> {
-    let (items, backends) = setup::with_gateway(&args.source, async |gateway, surface| {
-        setup::report_missing(gateway);
-        check_server(args.server.as_deref(), gateway)?;
-        let items = if args.all { offered(gateway, kinds) } else { published(&surface, kinds) };
-        Ok((items, gateway.snapshot().backends.clone()))
+    let loaded = args.query.source.load()?;
+    let report = query::answer(&args.query.query(&loaded, args.json), async |answers| {
+        let report = answers.report().await?;
+        query::report_missing(answers, &report);
+        check_server(args.server.as_deref(), &report)?;
+        Ok(report)
     })?;
-    let items: Vec<ItemRow> =
-        items.into_iter().filter(|item| args.server.as_ref().is_none_or(|server| *server == item.server)).collect();
+    let is_shown = |item: &&ReportedItem| args.server.as_ref().is_none_or(|server| *server == item.server);
+    let items: Vec<&ReportedItem> = match args.all {
+        // The servers one after the other, each with all kinds.
+        true => report.offered.iter().filter(|item| kinds.contains(&item.kind)).filter(is_shown).collect(),
+        false => kinds.iter().flat_map(|kind| report.of_kind(*kind)).filter(is_shown).collect(),
+    };
     if args.json {
-        let items: Vec<Value> =
-            items.into_iter().map(|item| json!({"server": item.server, (item.member()): item.definition})).collect();
+        let definition = |item: &ReportedItem| Raw::clone(item.definition.shared_raw());
+        let items: Vec<Value> = items
+            .into_iter()
+            .map(|item| json!({"server": item.server, (member(item.kind)): definition(item)}))
+            .collect();
         output::json(&items);
-        return setup::unless_all_failed(&backends);
+        return query::unless_all_failed(&report.servers);
     }
-    let rows: Vec<Vec<String>> = items
-        .into_iter()
-        .map(|item| vec![item.key, item.server, table::first_line(&item.description).to_owned()])
-        .collect();
+    let row = |item: &ReportedItem| {
+        let description = item.definition.text("description");
+        vec![item.definition.key().to_owned(), item.server.clone(), table::first_line(&description).to_owned()]
+    };
+    let rows: Vec<Vec<String>> = items.into_iter().map(row).collect();
     output::out(&table::render(&[heading, "SERVER", "DESCRIPTION"], &rows));
-    setup::unless_all_failed(&backends)
+    query::unless_all_failed(&report.servers)
 }
 
-fn check_server(name: Option<&str>, gateway: &Gateway) -> Result<(), CommandFailure> {
-    let snapshot = gateway.snapshot();
-    let Some(name) = name.filter(|name| snapshot.backend(name).is_none()) else { return Ok(()) };
-    let names: Vec<&str> = snapshot.backends.iter().map(|backend| backend.name.as_ref()).collect();
+fn check_server(name: Option<&str>, report: &SurfaceReport) -> Result<(), CommandFailure> {
+    let names: Vec<&str> = report.servers.iter().filter_map(|server| server["name"].as_str()).collect();
+    let Some(name) = name.filter(|name| !names.contains(name)) else { return Ok(()) };
     let diagnostic = Diagnostic::error(format!("unknown server `{name}`"));
     Err(CommandFailure::failed(match nearest(name, names.iter().copied()) {
         Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
         None => diagnostic.hint(format!("known servers: {}", names.join(", "))),
     }))
-}
-
-fn published(surface: &Surface, kinds: &[ItemKind]) -> Vec<ItemRow> {
-    let entries = kinds.iter().flat_map(|kind| surface.entries(*kind));
-    let row = entries.map(|entry| {
-        let server = match &entry.handler {
-            Handler::Backend(target) => target.backend.to_string(),
-            Handler::Script(_) => entry.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default(),
-        };
-        ItemRow::new(entry.kind, server, &entry.definition)
-    });
-    row.collect()
-}
-
-fn offered(gateway: &Gateway, kinds: &[ItemKind]) -> Vec<ItemRow> {
-    let snapshot = gateway.snapshot();
-    let mut items = Vec::new();
-    for backend in &snapshot.backends {
-        for kind in kinds {
-            let listed = backend.lists.of(*kind).iter();
-            items.extend(listed.map(|definition| ItemRow::new(*kind, backend.name.to_string(), definition)));
-        }
-    }
-    items
 }

@@ -4,10 +4,10 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
-use crate::cli::setup::{self, SourceArgs};
+use crate::cli::query::{self, QueryArgs};
 use crate::diagnostic::Diagnostic;
 use crate::foreign_text::visible;
-use crate::model::Definition;
+use crate::model::{Definition, ItemKind};
 use crate::typings;
 
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(crate) struct TypesArgs {
     #[arg(long, value_name = "GLOB")]
     filter: Option<String>,
     #[command(flatten)]
-    source: SourceArgs,
+    query: QueryArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,19 +38,23 @@ pub(in crate::cli::commands) fn run(args: &TypesArgs) -> Result<(), CommandFailu
         Some(Ok(pattern)) => Some(pattern),
         Some(Err(error)) => return Err(CommandFailure::usage(format!("--filter is not a valid glob: {error}"))),
     };
-    setup::with_gateway(&args.source, async |gateway, surface| {
-        setup::report_missing(gateway);
-        let matches = |tool: &&Definition| pattern.as_ref().is_none_or(|pattern| pattern.matches(tool.key()));
-        let tools = || surface.tools().map(|entry| entry.definition.as_ref()).filter(matches);
-        if tools().next().is_none() {
-            let problem = Diagnostic::error("no published tool matches");
-            return Err(CommandFailure::failed(problem.hint("`proxy list-tools` lists the published tools")));
-        }
-        match args.lang {
-            OutputLanguage::Ts => output::out(&visible(typings::typescript(tools()).trim_end())),
-            OutputLanguage::Star => output::out(&visible(&typings::signatures(tools()))),
-            OutputLanguage::JsonSchema => output::json(&typings::json_schema(tools())),
-        }
-        Ok(())
-    })
+    let loaded = args.query.source.load()?;
+    let as_json = args.lang == OutputLanguage::JsonSchema;
+    let report = query::answer(&args.query.query(&loaded, as_json), async |answers| {
+        let report = answers.report().await?;
+        query::report_missing(answers, &report);
+        Ok(report)
+    })?;
+    let matches = |tool: &&Definition| pattern.as_ref().is_none_or(|pattern| pattern.matches(tool.key()));
+    let tools = || report.of_kind(ItemKind::Tool).map(|item| item.definition.as_ref()).filter(matches);
+    if tools().next().is_none() {
+        let problem = Diagnostic::error("no published tool matches");
+        return Err(CommandFailure::failed(problem.hint("`proxy list-tools` lists the published tools")));
+    }
+    match args.lang {
+        OutputLanguage::Ts => output::out(&visible(typings::typescript(tools()).trim_end())),
+        OutputLanguage::Star => output::out(&visible(&typings::signatures(tools()))),
+        OutputLanguage::JsonSchema => output::json(&typings::json_schema(tools())),
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! `proxy new`: scaffolds an extension and its test.
+//! `proxy new`: scaffolds a policy or an extension with its test, or a test alone.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use crate::author::lint::Role;
 use crate::builtins::is_plain_name;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output;
 use crate::diagnostic::Diagnostic;
+use crate::script::Source;
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
@@ -19,29 +21,79 @@ pub(crate) struct NewArgs {
 
 #[derive(Debug, Subcommand)]
 enum NewCommand {
+    /// Write a session script, and a test for it
+    Policy {
+        /// Name of the script: letters, digits, `_` and `-`
+        name: String,
+        /// Folder to write to [default: scripts]
+        #[arg(long, value_name = "DIR", default_value = "scripts", hide_default_value = true)]
+        folder: PathBuf,
+    },
     /// Write a `.star` file with a tool, and a test for it
     Extension {
         /// Name of the extension: letters, digits, `_` and `-`
         name: String,
-        /// Folder to write to
-        #[arg(long, value_name = "DIR", default_value = "extensions")]
+        /// Folder to write to [default: extensions]
+        #[arg(long, value_name = "DIR", default_value = "extensions", hide_default_value = true)]
         folder: PathBuf,
+    },
+    /// Write a test for a script or an extension
+    Test {
+        /// Name of the script or extension, without `.star`
+        name: String,
+        /// Folder of the script and to write to [default: scripts, extensions or `.`, whichever has the script]
+        #[arg(long, value_name = "DIR")]
+        folder: Option<PathBuf>,
     },
 }
 
-const EXTENSION: &str = include_str!("extension.star");
-const TEST: &str = include_str!("extension_test.star");
 const PLACEHOLDER: &str = "NAME";
 
+const POLICY: &str = include_str!("policy.star");
+const POLICY_TEST: &str = include_str!("policy_test.star");
+const EXTENSION: &str = include_str!("extension.star");
+const EXTENSION_TEST: &str = include_str!("extension_test.star");
+const TEST_OF_POLICY: &str = include_str!("test_of_policy.star");
+const TEST_OF_EXTENSION: &str = include_str!("test_of_extension.star");
+const TEST_OF_PRESET: &str = include_str!("test_of_preset.star");
+
 pub(super) fn run(args: &NewArgs) -> Result<(), CommandFailure> {
-    let NewCommand::Extension { name, folder } = &args.what;
-    // The name becomes a file name, and a module name in load().
-    if !is_plain_name(name) || name.contains('.') || name.ends_with("_test") {
-        let hint = "use letters, digits, `_` and `-`; names that end in `_test` are reserved for tests";
-        let diagnostic = Diagnostic::error(format!("`{name}` is not a valid name for an extension")).hint(hint);
-        return Err(CommandFailure::failed(diagnostic));
+    match &args.what {
+        NewCommand::Policy { name, folder } => {
+            check_name(name, "a policy")?;
+            let (script, test) = write_both(folder, name, POLICY, POLICY_TEST)?;
+            output::err(&format!(
+                "wrote {script} and {test}. Next: `proxy test {test}`, then `proxy list-tools --script {script}`. To use it, write \
+                 `sessionInit: {{ scriptFile: {script} }}` into the config"
+            ));
+        }
+        NewCommand::Extension { name, folder } => {
+            check_name(name, "an extension")?;
+            let (script, test) = write_both(folder, name, EXTENSION, EXTENSION_TEST)?;
+            output::err(&format!(
+                "wrote {script} and {test}. Next: `proxy test {test}`, then `proxy call --extension {script} greet name=Ann`"
+            ));
+        }
+        NewCommand::Test { name, folder } => {
+            check_name(name, "a test")?;
+            new_test(name, folder.as_deref())?;
+        }
     }
-    let files = [(folder.join(format!("{name}.star")), EXTENSION), (folder.join(format!("{name}_test.star")), TEST)];
+    Ok(())
+}
+
+/// The name becomes a file name, and a module name in load().
+fn check_name(name: &str, what: &str) -> Result<(), CommandFailure> {
+    if is_plain_name(name) && !name.contains('.') && !name.ends_with("_test") {
+        return Ok(());
+    }
+    let hint = "use letters, digits, `_` and `-`; names that end in `_test` are reserved for tests";
+    Err(CommandFailure::failed(Diagnostic::error(format!("`{name}` is not a valid name for {what}")).hint(hint)))
+}
+
+/// Writes a script and its test, and returns their paths.
+fn write_both(folder: &Path, name: &str, script: &str, test: &str) -> Result<(String, String), CommandFailure> {
+    let files = [(folder.join(format!("{name}.star")), script), (folder.join(format!("{name}_test.star")), test)];
     if let Some((existing, _)) = files.iter().find(|(file, _)| file.exists()) {
         return Err(CommandFailure::failed(already_exists(existing)));
     }
@@ -49,12 +101,35 @@ pub(super) fn run(args: &NewArgs) -> Result<(), CommandFailure> {
     for (file, text) in &files {
         write(file, &text.replace(PLACEHOLDER, name))?;
     }
-    let [(extension, _), (test, _)] = &files;
-    output::err(&format!(
-        "wrote {0} and {1}. Next: `proxy test {1}`, then `proxy call --extension {0} greet name=Ann`",
-        extension.display(),
-        test.display()
-    ));
+    let [(script, _), (test, _)] = &files;
+    Ok((script.display().to_string(), test.display().to_string()))
+}
+
+/// Writes a test beside the script of this name. If there is none, the test is for the preset.
+fn new_test(name: &str, folder: Option<&Path>) -> Result<(), CommandFailure> {
+    let folders: Vec<&Path> = match folder {
+        Some(folder) => vec![folder],
+        None => ["scripts", "extensions", ""].map(Path::new).to_vec(),
+    };
+    let mut scripts = folders.iter().map(|folder| folder.join(format!("{name}.star")));
+    let script = scripts.find(|script| script.is_file());
+    let (folder, template, about) = match &script {
+        None => (folders.first().copied().unwrap_or(Path::new("")), TEST_OF_PRESET, "the preset `default`".to_owned()),
+        Some(script) => {
+            let text = std::fs::read_to_string(script).map_err(|error| {
+                CommandFailure::failed(Diagnostic::error(format!("cannot read `{}`: {error}", script.display())))
+            })?;
+            let role = Role::of_text(&Source::at(name, text, script));
+            let template = if role == Role::Extension { TEST_OF_EXTENSION } else { TEST_OF_POLICY };
+            (script.parent().unwrap_or(Path::new("")), template, script.display().to_string())
+        }
+    };
+    let file = folder.join(format!("{name}_test.star"));
+    if !folder.as_os_str().is_empty() {
+        std::fs::create_dir_all(folder)?;
+    }
+    write(&file, &template.replace(PLACEHOLDER, name))?;
+    output::err(&format!("wrote {0}, a test of {about}. Next: `proxy test {0}`", file.display()));
     Ok(())
 }
 

@@ -35,7 +35,8 @@ async fn start_prompt(loaded: &LoadedConfig) -> Result<(), CommandFailure> {
     let gateway = Arc::new(Gateway::start(&loaded.config, &options).map_err(CommandFailure::config)?);
     gateway.introduce(crate::cli::terminal::client());
     spinner::with("starting the servers", gateway.servers_settled()).await;
-    setup::report_missing(&gateway);
+    setup::report_servers(&gateway);
+    crate::cli::output::diagnostics(&gateway.extension_problems());
     let script_source = gateway::script_source(&loaded.config, None)?;
     let interrupt = Interrupt::default();
     let setting = PromptContext {

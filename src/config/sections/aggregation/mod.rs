@@ -7,7 +7,7 @@ mod workload;
 use serde_json::{Value, json};
 
 pub(crate) use read::read_aggregation;
-pub use workload::{NamedWorkload, WorkloadItems};
+pub use workload::{ItemPattern, NamedWorkload, PatternKind, WorkloadItems};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregation {
@@ -23,6 +23,8 @@ pub struct Aggregation {
     /// Every workload that the section names. An extension has its name in its file, so the names are checked after the
     /// extensions have been loaded.
     pub named_workloads: Vec<NamedWorkload>,
+    /// Every `filter`, `exclude` and `overrides` of the section. What matches is known when the servers were seen.
+    pub patterns: Vec<ItemPattern>,
 }
 
 impl Default for Aggregation {
@@ -37,6 +39,7 @@ impl Default for Aggregation {
             prompts: Vec::new(),
             resources: Vec::new(),
             named_workloads: Vec::new(),
+            patterns: Vec::new(),
         }
     }
 }

@@ -5,21 +5,21 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::{Aggregation, ConflictResolution, NamedWorkload, Visibility, WorkloadItems};
+use super::{Aggregation, ConflictResolution, ItemPattern, NamedWorkload, PatternKind, Visibility, WorkloadItems};
 use crate::config::syntax::reader::ValueReader;
+use crate::diagnostic::Severity;
 
-/// The kinds of item that an entry can be about, by the key of their list.
-#[derive(Clone, Copy, PartialEq)]
-enum Listed {
-    Tools,
-    Prompts,
-    Resources,
+/// What the section names, to be checked when the servers and extensions are known.
+#[derive(Default)]
+struct Mentioned {
+    workloads: Vec<NamedWorkload>,
+    patterns: Vec<ItemPattern>,
 }
 
-/// Reads the section. The names of workloads are collected and checked later.
+/// Reads the section. The names of workloads and items are collected and checked later.
 pub(crate) fn read_aggregation(reader: &ValueReader) -> Option<Aggregation> {
     let mut aggregation = Aggregation::default();
-    let mut named = Vec::new();
+    let mut mentioned = Mentioned::default();
     let mut fields = reader.fields()?;
     let resolution = fields.get("conflictResolution");
     if let Some(found) = resolution.as_ref().and_then(|reader| reader.choice(&ConflictResolution::ALL)) {
@@ -27,18 +27,22 @@ pub(crate) fn read_aggregation(reader: &ValueReader) -> Option<Aggregation> {
     }
     if let Some(mut details) = fields.read("conflictResolutionConfig", ValueReader::fields) {
         details.set(&mut aggregation.prefix_format, "prefixFormat", read_prefix_format);
-        let read_order = |reader: &ValueReader| reader.list(|item| read_workload(item, &mut named));
+        let read_order = |reader: &ValueReader| reader.list(|item| read_workload(item, &mut mentioned));
         details.set(&mut aggregation.priority_order, "priorityOrder", read_order);
         details.finish();
     }
     fields.set(&mut aggregation.exclude_all_tools, "excludeAllTools", ValueReader::boolean);
     let read_visibility = |reader: &ValueReader| reader.choice(&Visibility::ALL);
     fields.set(&mut aggregation.default_tool_visibility, "defaultToolVisibility", read_visibility);
-    fields.set(&mut aggregation.tools, "tools", |reader| read_entries(reader, Listed::Tools, &mut named));
-    fields.set(&mut aggregation.prompts, "prompts", |reader| read_entries(reader, Listed::Prompts, &mut named));
-    fields.set(&mut aggregation.resources, "resources", |reader| read_entries(reader, Listed::Resources, &mut named));
+    fields.set(&mut aggregation.tools, "tools", |reader| read_entries(reader, PatternKind::Tools, &mut mentioned));
+    fields
+        .set(&mut aggregation.prompts, "prompts", |reader| read_entries(reader, PatternKind::Prompts, &mut mentioned));
+    fields.set(&mut aggregation.resources, "resources", |reader| {
+        read_entries(reader, PatternKind::Resources, &mut mentioned)
+    });
     fields.finish();
-    aggregation.named_workloads = named;
+    aggregation.named_workloads = mentioned.workloads;
+    aggregation.patterns = mentioned.patterns;
     if let Some(reader) = resolution.filter(|_| lacks_order(&aggregation)) {
         let problem = reader.problem("`priority` requires an order");
         let hint = "list servers and extensions in `conflictResolutionConfig.priorityOrder`; the first one wins";
@@ -60,36 +64,57 @@ fn read_prefix_format(reader: &ValueReader) -> Option<String> {
     }
 }
 
-fn read_workload(reader: &ValueReader, named: &mut Vec<NamedWorkload>) -> Option<String> {
+fn read_workload(reader: &ValueReader, mentioned: &mut Mentioned) -> Option<String> {
     let name = reader.word()?;
-    named.push(NamedWorkload::new(&name, reader.problem(&format!("there is no server or extension `{name}`"))));
+    let unknown = reader.problem(&format!("there is no server or extension `{name}`"));
+    mentioned.workloads.push(NamedWorkload::new(&name, unknown));
     Some(name)
 }
 
-fn read_entries(reader: &ValueReader, listed: Listed, named: &mut Vec<NamedWorkload>) -> Option<Vec<WorkloadItems>> {
+fn read_entries(reader: &ValueReader, kind: PatternKind, mentioned: &mut Mentioned) -> Option<Vec<WorkloadItems>> {
     let mut seen = HashSet::new();
     reader.list(|item| {
         let mut fields = item.fields()?;
         let workload = fields.get("workload");
-        let read_patterns = |patterns: &ValueReader| patterns.list(ValueReader::word);
+        let mut patterns = Vec::new();
+        let mut read_patterns = |list: &ValueReader| {
+            list.list(|item| {
+                let pattern = item.word()?;
+                patterns.push(item_pattern(item, kind, &pattern, false));
+                Some(pattern)
+            })
+        };
         let mut entry = WorkloadItems {
             workload: String::new(),
-            filter: fields
-                .read("filter", |patterns| read_patterns(patterns).and_then(|found| not_empty(patterns, found))),
+            filter: fields.read("filter", |list| read_patterns(list).and_then(|found| not_empty(list, found))),
             exclude: fields.read("exclude", read_patterns).unwrap_or_default(),
             exclude_all: fields.read("excludeAll", ValueReader::boolean).unwrap_or(false),
-            overrides: fields.read("overrides", |reader| read_overrides(reader, listed)).unwrap_or_default(),
+            overrides: fields
+                .read("overrides", |reader| read_overrides(reader, kind, &mut patterns))
+                .unwrap_or_default(),
         };
         fields.finish();
         let Some(workload) = workload else {
             return item.fail("missing key `workload` (name of a server or extension)");
         };
-        entry.workload = read_workload(&workload, named)?;
+        entry.workload = read_workload(&workload, mentioned)?;
         if !seen.insert(entry.workload.clone()) {
             return workload.fail("duplicate entry for this workload");
         }
+        let of_entry = |pattern| ItemPattern { workload: entry.workload.clone(), ..pattern };
+        mentioned.patterns.extend(patterns.into_iter().map(of_entry));
         Some(entry)
     })
+}
+
+/// The pattern or the key of an override, without its workload.
+fn item_pattern(reader: &ValueReader, kind: PatternKind, pattern: &str, exact: bool) -> ItemPattern {
+    let mut unmatched = reader.problem(&format!("nothing matches `{pattern}`")).rule("unmatched-pattern");
+    unmatched.severity = Severity::Warning;
+    if exact {
+        unmatched.place = Some(reader.place());
+    }
+    ItemPattern { workload: String::new(), kind, pattern: pattern.to_owned(), exact, unmatched }
 }
 
 /// An empty filter may mean that everything is published, or nothing.
@@ -104,18 +129,23 @@ fn not_empty(reader: &ValueReader, patterns: Vec<String>) -> Option<Vec<String>>
     Some(patterns)
 }
 
-fn read_overrides(reader: &ValueReader, listed: Listed) -> Option<IndexMap<String, Map<String, Value>>> {
+fn read_overrides(
+    reader: &ValueReader,
+    kind: PatternKind,
+    patterns: &mut Vec<ItemPattern>,
+) -> Option<IndexMap<String, Map<String, Value>>> {
     let overrides = reader.map(|original, reader| {
+        patterns.push(item_pattern(reader, kind, original, true));
         let mut fields = reader.fields()?;
         let mut found = Map::new();
         let mut set = |key: &str, value: Option<Value>| found.insert(key.to_owned(), value.unwrap_or_default());
-        if listed == Listed::Resources {
+        if kind == PatternKind::Resources {
             set("uri", fields.read("uri", |uri| read_uri(uri, original)));
         }
         set("name", fields.read("name", ValueReader::word).map(Into::into));
         set("title", fields.read("title", ValueReader::string).map(Into::into));
         set("description", fields.read("description", ValueReader::string).map(Into::into));
-        if listed == Listed::Tools {
+        if kind == PatternKind::Tools {
             set("annotations", fields.read("annotations", ValueReader::json_object).map(Into::into));
         }
         fields.finish();

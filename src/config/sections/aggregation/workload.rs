@@ -46,6 +46,27 @@ impl NamedWorkload {
     }
 }
 
+/// A name or glob in the section that should match an item of a workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ItemPattern {
+    pub workload: String,
+    pub kind: PatternKind,
+    pub pattern: String,
+    /// Whether it is a name, so that globs do not count: the key of an override.
+    pub exact: bool,
+    /// The warning if nothing matches.
+    pub unmatched: Diagnostic,
+}
+
+/// The kinds of items that a pattern can be about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternKind {
+    Tools,
+    Prompts,
+    /// Resources and resource templates.
+    Resources,
+}
+
 impl Aggregation {
     /// An error for each name in the section that no server and no extension has. `known` are their names.
     pub fn unknown_workloads(&self, known: &[&str]) -> Vec<Diagnostic> {

@@ -1,5 +1,6 @@
 //! A server of `mcpServers`: its transport, timeouts and limits.
 
+mod env_file;
 mod read;
 mod transport;
 
@@ -12,6 +13,7 @@ use tracing::level_filters::LevelFilter;
 use crate::diagnostic::Location;
 use crate::model::{MethodPattern, Secret};
 
+pub(crate) use env_file::env_files;
 pub(crate) use read::{read_inherited, read_servers};
 
 #[derive(Clone, Debug, PartialEq)]

@@ -20,6 +20,9 @@ impl<'a> Fields<'a> {
     /// The value of a key. A key without a value counts as absent, because its content may be commented out.
     pub(crate) fn get(&mut self, key: &'static str) -> Option<ValueReader<'a>> {
         self.known.push(key);
+        if self.reader.context.recording.is_some() {
+            return Some(self.reader.recorded_child(join(&self.reader.path, key)));
+        }
         let (key, node) = self.entries.iter().find(|(candidate, _)| candidate.text == key)?;
         (node.value != Value::Null).then(|| self.reader.child(key, node))
     }

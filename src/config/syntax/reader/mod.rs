@@ -1,6 +1,7 @@
 //! A cursor over the tree that reads typed values and collects all errors, not only the first.
 
 mod fields;
+mod recording;
 mod scalars;
 
 use std::cell::RefCell;
@@ -12,6 +13,7 @@ use super::substitute::Environment;
 use super::tree::{Node, NodeKey, Span, Value, join};
 
 pub(crate) use fields::Fields;
+pub(crate) use recording::{ANY_KEY, ITEM, Recording, Shape};
 pub use scalars::BlockPosition;
 
 /// The state that all readers of one file share.
@@ -19,11 +21,23 @@ pub(crate) struct ReadContext<'a> {
     document: &'a ConfigDocument,
     environment: &'a Environment<'a>,
     found: RefCell<Vec<Diagnostic>>,
+    /// If set, nothing is read, and what is asked for is recorded.
+    recording: Option<Recording>,
 }
 
 impl<'a> ReadContext<'a> {
     pub(crate) fn new(document: &'a ConfigDocument, environment: &'a Environment<'a>) -> Self {
-        ReadContext { document, environment, found: RefCell::new(document.repeated_keys().collect()) }
+        ReadContext { document, environment, found: RefCell::new(document.repeated_keys().collect()), recording: None }
+    }
+
+    /// A context that records what is asked for.
+    pub(crate) fn recording(document: &'a ConfigDocument, environment: &'a Environment<'a>) -> Self {
+        ReadContext { recording: Some(Recording::default()), ..ReadContext::new(document, environment) }
+    }
+
+    /// What was asked for, by path, in order.
+    pub(crate) fn recorded(self) -> Vec<(String, Shape)> {
+        self.recording.map(Recording::into_inner).unwrap_or_default()
     }
 
     pub(crate) fn root(&'a self) -> ValueReader<'a> {
@@ -58,11 +72,18 @@ impl<'a> ValueReader<'a> {
 
     /// The keys of a map with fixed keys.
     pub(crate) fn fields(&self) -> Option<Fields<'a>> {
+        if self.records(|| Shape::Fields) {
+            return Some(Fields::new(self.clone(), &[]));
+        }
         self.entries().map(|entries| Fields::new(self.clone(), entries))
     }
 
     /// The entries of a map with arbitrary keys, each read by `read`; those that fail are omitted.
     pub(crate) fn map<T>(&self, mut read: impl FnMut(&str, &ValueReader<'a>) -> Option<T>) -> Option<Vec<(String, T)>> {
+        if self.records(|| Shape::Map) {
+            let read = read(ANY_KEY, &self.recorded_child(join(&self.path, ANY_KEY)));
+            return Some(read.map(|value| (ANY_KEY.to_owned(), value)).into_iter().collect());
+        }
         let entries = self.entries()?.iter();
         let read = entries.filter_map(|(key, node)| Some((key.text.clone(), read(&key.text, &self.child(key, node))?)));
         Some(read.collect())
@@ -70,6 +91,9 @@ impl<'a> ValueReader<'a> {
 
     /// The items of a list, each read by `read`; those that fail are omitted.
     pub(crate) fn list<T>(&self, mut read: impl FnMut(&ValueReader<'a>) -> Option<T>) -> Option<Vec<T>> {
+        if self.records(|| Shape::List) {
+            return Some(read(&self.recorded_child(format!("{}{ITEM}", self.path))).into_iter().collect());
+        }
         let Value::List(items) = &self.node.value else { return self.expected("a list") };
         let item = |(index, node)| {
             let path = format!("{}[{index}]", self.path);
@@ -83,6 +107,11 @@ impl<'a> ValueReader<'a> {
             Value::Map(entries) => Some(entries),
             // An empty file, or one with comments only.
             Value::Null if self.path.is_empty() => Some(&[]),
+            Value::String(text) if lacks_space(text) => {
+                let problem = self.problem("expected a map of keys and values, found a text");
+                self.report(problem.hint("write a space behind the `:` of a key: `key: value`"));
+                None
+            }
             _ => self.expected("a map of keys and values"),
         }
     }
@@ -107,6 +136,11 @@ impl<'a> ValueReader<'a> {
 
     pub(crate) fn report(&self, diagnostic: Diagnostic) {
         self.context.report(diagnostic);
+    }
+
+    /// The path of the key: `mcpServers.github.env`.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 
     /// An error with the path and the location of this value.
@@ -147,4 +181,12 @@ impl<'a> ValueReader<'a> {
             _ => false,
         }
     }
+}
+
+/// Whether a text looks like a key and its value without the space between them: `command:npx`.
+fn lacks_space(text: &str) -> bool {
+    let Some((key, value)) = text.split_once(':') else { return false };
+    let is_key =
+        !key.is_empty() && key.chars().all(|character| character.is_alphanumeric() || "_-".contains(character));
+    is_key && !value.is_empty() && !value.starts_with([' ', '/'])
 }

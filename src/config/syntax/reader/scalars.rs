@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::Number;
 
+use crate::diagnostic::Severity;
 use crate::model::Secret;
 
-use super::ValueReader;
-use crate::config::syntax::substitute::substitute;
+use super::{Shape, ValueReader};
+use crate::config::syntax::substitute::{bare_variable, substitute};
 use crate::config::syntax::tree::Value;
 use crate::config::syntax::units;
 
@@ -20,8 +21,14 @@ pub struct BlockPosition {
     pub indent: usize,
 }
 
+/// A string that most readers accept, for when a config is only recorded.
+const ACCEPTED: &str = "http://localhost:1";
+
 impl ValueReader<'_> {
     pub(crate) fn string(&self) -> Option<String> {
+        if self.records(|| Shape::String) {
+            return Some(ACCEPTED.to_owned());
+        }
         match &self.node.value {
             Value::String(text) | Value::Block(text) => self.substituted(text),
             _ => self.expected("a string"),
@@ -36,6 +43,9 @@ impl ValueReader<'_> {
 
     /// A string, number or Boolean as text, for example a port in `args`.
     pub(crate) fn text(&self) -> Option<String> {
+        if self.records(|| Shape::Text) {
+            return Some(ACCEPTED.to_owned());
+        }
         match &self.node.value {
             Value::Number(text) => Some(text.clone()),
             Value::Bool(value) => Some(value.to_string()),
@@ -49,6 +59,9 @@ impl ValueReader<'_> {
 
     /// A string without substitution of variables, with its position if it is a `|` block.
     pub(crate) fn verbatim(&self) -> Option<(String, Option<BlockPosition>)> {
+        if self.records(|| Shape::String) {
+            return Some((String::new(), None));
+        }
         match &self.node.value {
             Value::String(text) => Some((text.clone(), None)),
             Value::Block(text) => Some((text.clone(), Some(self.block_position(text)))),
@@ -68,6 +81,9 @@ impl ValueReader<'_> {
     }
 
     pub(crate) fn boolean(&self) -> Option<bool> {
+        if self.records(|| Shape::Boolean) {
+            return Some(true);
+        }
         match &self.node.value {
             Value::Bool(value) => Some(*value),
             _ => self.expected("`true` or `false`"),
@@ -76,6 +92,9 @@ impl ValueReader<'_> {
 
     /// An integer of at least 1.
     pub(crate) fn count(&self) -> Option<usize> {
+        if self.records(|| Shape::Integer(1)) {
+            return Some(1);
+        }
         let Value::Number(text) = &self.node.value else { return self.expected("an integer") };
         match text.parse() {
             Ok(number) if number > 0 => Some(number),
@@ -85,6 +104,9 @@ impl ValueReader<'_> {
 
     /// An integer of at least 0.
     pub(crate) fn whole(&self) -> Option<usize> {
+        if self.records(|| Shape::Integer(0)) {
+            return Some(1);
+        }
         match &self.node.value {
             Value::Number(text) => text.parse().ok().or_else(|| self.expected("an integer")),
             _ => self.expected("an integer"),
@@ -92,6 +114,9 @@ impl ValueReader<'_> {
     }
 
     pub(crate) fn duration(&self) -> Option<Duration> {
+        if self.records(|| Shape::Duration) {
+            return Some(Duration::from_secs(1));
+        }
         const EXPECTED: &str = "a duration such as `250ms`, `30s`, `5m` or `2h`";
         match &self.node.value {
             Value::String(text) => {
@@ -115,6 +140,9 @@ impl ValueReader<'_> {
 
     /// A number of bytes, at least one.
     pub(crate) fn size(&self) -> Option<u64> {
+        if self.records(|| Shape::Size) {
+            return Some(1);
+        }
         const EXPECTED: &str = "a size such as `4MiB`, `64KiB`, `1GiB` or a number of bytes";
         let size = match &self.node.value {
             Value::Number(text) => units::size(text),
@@ -126,6 +154,9 @@ impl ValueReader<'_> {
 
     /// One of several words, each with its value.
     pub(crate) fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
+        if self.records(|| Shape::Choice(choices.iter().map(|(word, _)| (*word).to_owned()).collect())) {
+            return choices.first().map(|(_, value)| value.clone());
+        }
         let found = match &self.node.value {
             Value::String(text) => self.substituted(text)?,
             _ => String::new(),
@@ -139,6 +170,9 @@ impl ValueReader<'_> {
 
     /// Any value, as JSON.
     pub(crate) fn json(&self) -> Option<serde_json::Value> {
+        if self.records(|| Shape::Any) {
+            return None;
+        }
         match &self.node.value {
             Value::Null => Some(serde_json::Value::Null),
             Value::Bool(value) => Some((*value).into()),
@@ -152,10 +186,16 @@ impl ValueReader<'_> {
     }
 
     pub(crate) fn json_object(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
+        if self.records(|| Shape::AnyMap) {
+            return None;
+        }
         self.map(|_, reader| reader.json()).map(|entries| entries.into_iter().collect())
     }
 
     fn substituted(&self, text: &str) -> Option<String> {
+        if let Some(name) = bare_variable(text, self.context.environment) {
+            self.warn_about_bare(name);
+        }
         match substitute(text, self.context.environment) {
             Ok(text) => Some(text),
             Err(problems) => {
@@ -165,6 +205,18 @@ impl ValueReader<'_> {
                 None
             }
         }
+    }
+}
+
+impl ValueReader<'_> {
+    /// Names the variable only if it is one: what follows a dollar sign can be part of a password.
+    fn warn_about_bare(&self, name: &str) {
+        let is_set = (self.context.environment)(name).is_some();
+        let name = if is_set { name } else { "NAME" };
+        let mut warning =
+            self.problem(&format!("`${name}` without braces is not replaced by the environment variable"));
+        warning.severity = Severity::Warning;
+        self.report(warning.hint(format!("write `${{{name}}}` for its value, or `$${name}` for the text as it is")));
     }
 }
 

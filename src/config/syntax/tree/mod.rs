@@ -1,11 +1,13 @@
-//! A config file as a tree of nodes with source positions, for both YAML and JSON with comments.
+//! A config file as a tree of nodes with source positions, for YAML, JSON with comments, and TOML.
 
 mod json;
 mod lines;
 mod scalar;
+mod toml;
 mod yaml;
+mod yaml_cure;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -54,30 +56,45 @@ impl Node {
 pub(crate) struct SyntaxError {
     pub message: String,
     pub span: Span,
+    /// How to correct it, if the cause is known.
+    pub hint: Option<String>,
 }
 
 impl SyntaxError {
     fn new(message: impl Into<String>, span: Span) -> Self {
-        SyntaxError { message: message.into(), span }
+        SyntaxError { message: message.into(), span, hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
     }
 }
 
-/// Parses JSON if the file extension is `.json` or `.jsonc`, or else YAML.
+/// Parses JSON if the file extension is `.json` or `.jsonc`, TOML if it is `.toml`, or else YAML.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Node, SyntaxError> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("json" | "jsonc") => json::parse(text),
+        Some("toml") => toml::parse(text),
         _ => yaml::parse(text),
     }
 }
 
+/// A key that a map has already.
+pub(crate) struct RepeatedKey {
+    pub path: String,
+    pub span: Span,
+    pub first: Span,
+}
+
 /// All duplicate keys with their paths.
-pub(crate) fn repeated_keys(root: &Node) -> Vec<(String, Span)> {
+pub(crate) fn repeated_keys(root: &Node) -> Vec<RepeatedKey> {
     let mut found = Vec::new();
     collect_repeated(root, "", &mut found);
     found
 }
 
-fn collect_repeated(node: &Node, path: &str, found: &mut Vec<(String, Span)>) {
+fn collect_repeated(node: &Node, path: &str, found: &mut Vec<RepeatedKey>) {
     match &node.value {
         Value::List(items) => {
             for (index, item) in items.iter().enumerate() {
@@ -85,11 +102,16 @@ fn collect_repeated(node: &Node, path: &str, found: &mut Vec<(String, Span)>) {
             }
         }
         Value::Map(entries) => {
-            let mut seen = HashSet::new();
+            let mut seen: HashMap<&str, &Span> = HashMap::new();
             for (key, value) in entries {
                 let path = join(path, &key.text);
-                if !seen.insert(key.text.as_str()) {
-                    found.push((path.clone(), key.span.clone()));
+                match seen.get(key.text.as_str()) {
+                    Some(first) => found.push(RepeatedKey {
+                        path: path.clone(),
+                        span: key.span.clone(),
+                        first: Span::clone(first),
+                    }),
+                    None => drop(seen.insert(&key.text, &key.span)),
                 }
                 collect_repeated(value, &path, found);
             }

@@ -6,7 +6,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 
 use super::lines::LineIndex;
 use super::scalar::plain;
-use super::{MAX_DEPTH, Node, NodeKey, Span, SyntaxError, Value};
+use super::{MAX_DEPTH, Node, NodeKey, Span, SyntaxError, Value, yaml_cure};
 
 /// Maximum number of values after the expansion of aliases, which could otherwise make a small file huge.
 const MAX_NODES: usize = 100_000;
@@ -65,7 +65,7 @@ impl<'a> YamlBuilder<'a> {
                 // An error at the end of the file is shown behind the last word.
                 let offset = offset.min(self.text.trim_end().len());
                 let end = offset + self.text[offset..].chars().next().map_or(0, char::len_utf8);
-                Err(SyntaxError::new(format!("invalid YAML: {}", error.info()), offset..end))
+                Err(yaml_cure::explained(self.text, error.info(), offset..end))
             }
         }
     }
@@ -173,7 +173,8 @@ fn key(event: Event<'_>, span: Span) -> Result<NodeKey, SyntaxError> {
             Err(SyntaxError::new("merge keys (`<<`) are not supported: write the keys out", span))
         }
         Event::Scalar(text, ..) => Ok(NodeKey { text: text.into_owned(), span }),
-        _ => Err(SyntaxError::new("a key must be a string", span)),
+        _ => Err(SyntaxError::new("a key must be a string", span)
+            .hint("quote the value if it is meant as text: `{` and `[` start a map and a list")),
     }
 }
 
@@ -192,7 +193,8 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Res
 fn refuse_tag(tag: Option<&Tag>, span: &Span) -> Result<(), SyntaxError> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
-            Err(SyntaxError::new("YAML tags (`!name`) are not supported here", span.clone()))
+            Err(SyntaxError::new("YAML tags (`!name`) are not supported here", span.clone())
+                .hint("quote the value if it is meant as text"))
         }
         _ => Ok(()),
     }

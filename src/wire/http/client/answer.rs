@@ -6,8 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AsHeaderName, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
+use super::error::root_cause;
 use super::local::LocalResponse;
 use super::{DRAIN_TIMEOUT, HttpError, MAX_DRAINED};
 use crate::wire::sse;
@@ -17,6 +21,32 @@ use crate::wire::sse;
 pub(super) enum HttpResponse {
     Remote(reqwest::Response),
     Local(Box<LocalResponse>),
+    Socket(Box<SocketResponse>),
+}
+
+/// A response on a Unix socket, and the task that does its I/O.
+#[derive(Debug)]
+pub(super) struct SocketResponse {
+    response: http::Response<Incoming>,
+    driver: JoinHandle<()>,
+}
+
+impl Drop for SocketResponse {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl SocketResponse {
+    async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        while let Some(frame) = self.response.frame().await {
+            let frame = frame.map_err(|error| HttpError::Broken(root_cause(&error)))?;
+            if let Ok(data) = frame.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl HttpResponse {
@@ -24,6 +54,7 @@ impl HttpResponse {
         match self {
             HttpResponse::Remote(response) => response.headers(),
             HttpResponse::Local(response) => response.headers(),
+            HttpResponse::Socket(response) => response.response.headers(),
         }
     }
 
@@ -31,6 +62,7 @@ impl HttpResponse {
         match self {
             HttpResponse::Remote(response) => response.status(),
             HttpResponse::Local(response) => response.status(),
+            HttpResponse::Socket(response) => response.response.status(),
         }
     }
 
@@ -38,6 +70,7 @@ impl HttpResponse {
         match self {
             HttpResponse::Remote(response) => Ok(response.chunk().await?),
             HttpResponse::Local(response) => response.chunk().await,
+            HttpResponse::Socket(response) => response.chunk().await,
         }
     }
 
@@ -46,6 +79,8 @@ impl HttpResponse {
         match self {
             HttpResponse::Remote(response) => drain(response),
             HttpResponse::Local(response) => response.finish(),
+            // Each request has a connection of its own.
+            HttpResponse::Socket(_) => {}
         }
     }
 }
@@ -73,6 +108,16 @@ pub struct HttpAnswer {
 
 impl HttpAnswer {
     pub(super) fn new(response: HttpResponse, max_bytes: usize) -> Self {
+        HttpAnswer { response, max_bytes }
+    }
+
+    /// The response to a request on a Unix socket, and the task that does its I/O.
+    pub(in crate::wire::http) fn from_socket(
+        response: http::Response<Incoming>,
+        driver: JoinHandle<()>,
+        max_bytes: usize,
+    ) -> Self {
+        let response = HttpResponse::Socket(Box::new(SocketResponse { response, driver }));
         HttpAnswer { response, max_bytes }
     }
 

@@ -1,5 +1,8 @@
 //! `proxy init`: writes a config file, and offers to start its servers once.
 
+mod schema_file;
+mod sources;
+
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,8 +16,9 @@ use crate::diagnostic::Diagnostic;
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Import the servers from a config of Claude Desktop, Cursor or VS Code
-    #[arg(long, value_name = "FILE")]
+    /// Import the servers of another client: its name, or a config file of it [clients: claude-desktop, claude-code, cursor,
+    /// vscode, windsurf, zed, codex, gemini, opencode, continue, goose, cline]
+    #[arg(long, value_name = "SOURCE")]
     from: Option<PathBuf>,
     /// File to write
     #[arg(long, value_name = "FILE", default_value = "proxy.yaml")]
@@ -34,6 +38,10 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
             .hint("use --force to overwrite it, or --output FILE to write another file");
         return Err(CommandFailure::failed(diagnostic));
     }
+    if target.extension().is_some_and(|extension| extension == "json" || extension == "jsonc") {
+        let problem = Diagnostic::error("`proxy init` writes YAML");
+        return Err(CommandFailure::config(vec![problem.hint("choose a name that ends in `.yaml`")]));
+    }
     let text = match &args.from {
         None => config::template().to_owned(),
         Some(from) => match imported(from, args.yes)? {
@@ -44,13 +52,18 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CommandFailure> {
             }
         },
     };
+    let schema = schema_file::write(target);
+    let text = schema.as_ref().map_or_else(String::new, |name| schema_file::comment(name)) + &text;
     write(target, &text, args.from.is_some()).map_err(|error| {
         CommandFailure::failed(Diagnostic::error(format!("cannot write `{}`: {error}", target.display())))
     })?;
     let option =
         if target.as_os_str() == "proxy.yaml" { String::new() } else { format!(" --config {}", target.display()) };
-    output::err(&format!("wrote {}. Next: `proxy check{option}`, then `proxy serve{option}`", target.display()));
+    let also = schema.map_or_else(String::new, |name| format!(" and {name} for editors"));
+    let next = format!("Next: `proxy check{option}`, then `proxy serve{option}`");
+    output::err(&format!("wrote {}{also}. {next}", target.display()));
     if args.from.is_none() {
+        sources::report_found(target)?;
         return Ok(());
     }
     if args.yes || !std::io::stdin().is_terminal() {
@@ -78,9 +91,9 @@ fn write(target: &Path, text: &str, private: bool) -> std::io::Result<()> {
 
 /// Imports a config after the user has confirmed what it starts, because a config can run arbitrary programs.
 fn imported(from: &Path, yes: bool) -> Result<Option<String>, CommandFailure> {
-    let text = std::fs::read_to_string(from)
-        .map_err(|error| CommandFailure::usage(format!("cannot read `{}`: {error}", from.display())))?;
-    let imported = import::import(from, &text).map_err(CommandFailure::config)?;
+    let surroundings = sources::surroundings()?;
+    let files = sources::named(from, &surroundings)?;
+    let imported = import::import(&files, &surroundings).map_err(CommandFailure::config)?;
     output::diagnostics(&imported.warnings);
     output::err("this config starts or connects to:");
     for line in import::commands(&imported) {

@@ -1,0 +1,234 @@
+//! The control API: what a running proxy answers on its socket. Nothing here changes the config or the policy.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+
+use super::event_peer::{EventPeer, frame};
+use super::events::{CallEvent, CallRequest, ExecRequest};
+use super::find::find;
+use super::operator::{Operator, UseError};
+use super::questions::Questions;
+use super::report::SurfaceReport;
+use crate::control;
+use crate::gateway::{Gateway, SurfaceHandle};
+use crate::json::{Raw, valid};
+use crate::model::{Abilities, ClientProfile, Era, ItemKind, Owner, Principal, SurfaceKey};
+use crate::server::{Identity, Server};
+use crate::wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
+use crate::wire::outbound::OutboundMessage;
+
+/// How many events of a call wait for the caller. Progress beyond that is lost.
+const MAX_WAITING_EVENTS: usize = 64;
+/// The maximum number of tools that `GET /find` returns.
+const MAX_FOUND: usize = 1000;
+
+/// The control API of a running proxy.
+pub struct ControlApi {
+    gateway: Arc<Gateway>,
+    server: Server,
+    /// The user who has started the proxy.
+    local: Principal,
+    questions: Arc<Questions>,
+    logs: LogsProvider,
+}
+
+/// What a server wrote to stderr, or why there is nothing.
+pub type LogsProvider = Arc<dyn Fn(&str) -> Value + Send + Sync>;
+
+/// A reply that says what is wrong with the request.
+type Refused = HttpReply;
+
+impl ControlApi {
+    pub fn new(gateway: &Arc<Gateway>, server: &Server, local: Principal, logs: LogsProvider) -> Self {
+        let questions = Arc::default();
+        ControlApi { gateway: Arc::clone(gateway), server: server.clone(), local, questions, logs }
+    }
+
+    /// Answers on a socket until the future is dropped.
+    pub async fn serve(self, listener: UnixListener, max_body: usize) {
+        serve_socket(listener, Arc::new(self), max_body).await;
+    }
+
+    fn status(&self) -> Value {
+        let mut status = self.gateway.status();
+        status["clients"] = self.server.clients().into();
+        status
+    }
+
+    fn principal(&self, user: Option<&str>) -> Principal {
+        match user {
+            Some(sub) => Identity::new(&self.gateway.tokens().borrow()).named(sub),
+            None => self.local.clone(),
+        }
+    }
+
+    /// A user of this proxy who can be asked this much, with the surface of that user.
+    async fn operator(&self, user: Option<&str>, abilities: Abilities) -> Result<Operator, Refused> {
+        let principal = self.principal(user);
+        let key = SurfaceKey { principal: principal.clone(), client: Arc::default() };
+        let handle = SurfaceHandle::of(key, ClientProfile { era: Era::Session, abilities });
+        self.gateway.first_lists().await;
+        let surface = self.gateway.surface(&handle).await;
+        let surface = surface.map_err(|error| problem(StatusCode::CONFLICT, &error.to_string()))?;
+        Ok(Operator { gateway: Arc::clone(&self.gateway), surface, principal, peer: None })
+    }
+
+    async fn reply(self: Arc<Self>, request: SocketRequest) -> Result<HttpReply, Refused> {
+        let path: Vec<&str> = request.path.trim_matches('/').split('/').collect();
+        match (&request.method, path.as_slice()) {
+            (&Method::GET, ["status"]) => Ok(HttpReply::json(StatusCode::OK, self.status().to_string())),
+            (&Method::GET, ["surface"]) => self.surface(&request).await,
+            (&Method::GET, ["logs"]) => self.logs(&request),
+            (&Method::GET, ["find"]) => self.find(&request).await,
+            (&Method::POST, ["call"]) => self.call(&request).await,
+            (&Method::POST, ["exec"]) => self.exec(&request).await,
+            (&Method::POST, ["questions", id]) => self.answer(id, &request),
+            (_, ["status" | "surface" | "logs" | "find" | "call" | "exec"] | ["questions", _]) => {
+                Err(problem(StatusCode::METHOD_NOT_ALLOWED, "this path has another method"))
+            }
+            _ => Err(problem(StatusCode::NOT_FOUND, "unknown path")),
+        }
+    }
+
+    async fn surface(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let capabilities = request.parameter("capabilities").map(serde_json::from_str::<Value>);
+        let capabilities = capabilities.transpose().map_err(|error| bad_request(&error))?.unwrap_or_default();
+        let operator = self.operator(request.parameter("user"), Abilities::read(&capabilities)).await?;
+        let report = SurfaceReport::of(&operator.gateway, &operator.surface);
+        let text = serde_json::to_string(&report).map_err(|error| bad_request(&error))?;
+        Ok(self.within(text, request, &operator).await)
+    }
+
+    fn logs(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let Some(server) = request.parameter("server") else {
+            return Err(problem(StatusCode::BAD_REQUEST, "`server` is missing"));
+        };
+        Ok(HttpReply::json(StatusCode::OK, (self.logs)(server).to_string()))
+    }
+
+    async fn find(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let Some(words) = request.parameter("query").filter(|words| !words.trim().is_empty()) else {
+            return Err(problem(StatusCode::BAD_REQUEST, "`query` is missing"));
+        };
+        let limit =
+            request.parameter("limit").map_or(Ok(8), str::parse::<usize>).map_err(|error| bad_request(&error))?;
+        let operator = self.operator(request.parameter("user"), Abilities::NONE).await?;
+        let found = find(&operator.surface, words.to_owned(), limit.clamp(1, MAX_FOUND)).await;
+        let (found, of) = found.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error))?;
+        Ok(self.within(json!({"found": found, "of": of}).to_string(), request, &operator).await)
+    }
+
+    /// A reply that counts toward what waits for the user.
+    async fn within(&self, text: String, request: &SocketRequest, operator: &Operator) -> HttpReply {
+        let outlet = request.connection.outlet(Owner::of_share(&operator.principal));
+        HttpReply::json(StatusCode::OK, text).within(&outlet).await
+    }
+
+    async fn call(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let call: CallRequest = body(request)?;
+        let kinds = [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
+        let Some(kind) = kinds.into_iter().find(|kind| kind.noun() == call.kind) else {
+            return Err(problem(StatusCode::BAD_REQUEST, "`kind` must be `tool`, `resource` or `prompt`"));
+        };
+        let (user, capabilities) = (call.user.as_deref(), &call.capabilities);
+        let (operator, frames, stream) = self.caller(user, capabilities, Some((kind, &call.key))).await?;
+        tokio::spawn(async move {
+            let outcome = until_gone(&frames, operator.use_item(kind, &call.key, call.params)).await;
+            finish(frames, operator, outcome).await;
+        });
+        Ok(HttpReply::events(stream))
+    }
+
+    async fn exec(&self, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let exec: ExecRequest = body(request)?;
+        let (operator, frames, stream) = self.caller(exec.user.as_deref(), &exec.capabilities, None).await?;
+        let limits = self.gateway.code_mode();
+        tokio::spawn(async move {
+            let outcome = until_gone(&frames, operator.exec(&exec.script, &exec.data, &limits)).await;
+            finish(frames, operator, outcome).await;
+        });
+        Ok(HttpReply::events(stream))
+    }
+
+    /// Somebody who calls and is told by events what happens. What is published only to those who can be asked is looked
+    /// for only if it is wanted: to find that out, every server may have to be started once more.
+    async fn caller(
+        &self,
+        user: Option<&str>,
+        capabilities: &Value,
+        wanted: Option<(ItemKind, &str)>,
+    ) -> Result<(Operator, mpsc::Sender<OutboundMessage>, mpsc::Receiver<OutboundMessage>), Refused> {
+        let abilities = Abilities::read(capabilities);
+        let mut operator = self.operator(user, Abilities::NONE).await?;
+        if abilities.any() && wanted.is_some_and(|(kind, key)| operator.surface.find(kind, key).is_none()) {
+            operator = self.operator(user, abilities).await?;
+        }
+        let (frames, stream) = mpsc::channel(MAX_WAITING_EVENTS);
+        let peer = EventPeer::new(&operator.principal, abilities, frames.clone(), &self.questions);
+        Ok((Operator { peer: Some(Arc::new(peer)), ..operator }, frames, stream))
+    }
+
+    fn answer(&self, id: &str, request: &SocketRequest) -> Result<HttpReply, Refused> {
+        let id = id.parse().map_err(|error: std::num::ParseIntError| bad_request(&error))?;
+        let text = String::from_utf8(request.body.to_vec()).map_err(|error| bad_request(&error))?;
+        let answer: Raw = valid(text).map_err(|error| bad_request(&error))?;
+        match self.questions.answer(id, answer) {
+            true => Ok(HttpReply::json(StatusCode::OK, "{}".to_owned())),
+            false => Err(problem(StatusCode::NOT_FOUND, "this question is not open")),
+        }
+    }
+}
+
+impl SocketService for ControlApi {
+    fn refusal(&self, client: &UnixStream) -> Option<String> {
+        control::refusal(client)
+    }
+
+    fn handle(self: Arc<Self>, request: SocketRequest) -> BoxFuture<'static, HttpReply> {
+        async move { self.reply(request).await.unwrap_or_else(|refused| refused) }.boxed()
+    }
+}
+
+/// The outcome of a call; `None` if its caller has gone, which cancels the call.
+async fn until_gone(
+    frames: &mpsc::Sender<OutboundMessage>,
+    call: impl Future<Output = Result<Raw, UseError>>,
+) -> Option<Result<Raw, UseError>> {
+    tokio::select! {
+        outcome = call => Some(outcome),
+        () = frames.closed() => None,
+    }
+}
+
+/// Sends the last event. The stream ends when everybody who may write on it is gone.
+async fn finish(frames: mpsc::Sender<OutboundMessage>, operator: Operator, outcome: Option<Result<Raw, UseError>>) {
+    drop(operator);
+    let event = match outcome {
+        None => return,
+        Some(Ok(result)) => CallEvent::Result(result),
+        Some(Err(UseError::Unknown)) => {
+            CallEvent::Error { message: "no such item is published".to_owned(), unknown: true }
+        }
+        Some(Err(UseError::Failed(message))) => CallEvent::Error { message, unknown: false },
+    };
+    let _ = frames.send(OutboundMessage::uncounted(frame(&event))).await;
+}
+
+fn body<'a, T: Deserialize<'a>>(request: &'a SocketRequest) -> Result<T, Refused> {
+    serde_json::from_slice(&request.body).map_err(|error| bad_request(&error))
+}
+
+fn bad_request(error: &dyn std::error::Error) -> HttpReply {
+    problem(StatusCode::BAD_REQUEST, &format!("invalid request: {error}"))
+}
+
+fn problem(status: StatusCode, message: &str) -> HttpReply {
+    HttpReply::json(status, json!({"error": message}).to_string())
+}

@@ -1,0 +1,145 @@
+//! The caller at the other end of the control socket, as the peer of a call.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::events::CallEvent;
+use super::questions::Questions;
+use crate::backend::{Peer, Question};
+use crate::json::{Raw, RawRef};
+use crate::model::{Abilities, Era, Owner, Principal};
+use crate::wire::outbound::OutboundMessage;
+use crate::wire::{LoggingLevel, RpcError, sse};
+
+/// The frame of an event.
+pub(super) fn frame(event: &CallEvent) -> Vec<u8> {
+    sse::event(None, serde_json::to_string(event).unwrap_or_default().as_bytes())
+}
+
+#[derive(Debug)]
+pub(super) struct EventPeer {
+    owner: Owner,
+    person: Owner,
+    abilities: Abilities,
+    frames: mpsc::Sender<OutboundMessage>,
+    questions: Arc<Questions>,
+    gone: CancellationToken,
+    /// Ends the connections that servers have for this caller alone.
+    _leaving: DropGuard,
+}
+
+impl EventPeer {
+    pub(super) fn new(
+        principal: &Principal,
+        abilities: Abilities,
+        frames: mpsc::Sender<OutboundMessage>,
+        questions: &Arc<Questions>,
+    ) -> Self {
+        let gone = CancellationToken::new();
+        EventPeer {
+            owner: Owner::new_session(),
+            person: Owner::of_share(principal),
+            abilities,
+            frames,
+            questions: Arc::clone(questions),
+            _leaving: gone.clone().drop_guard(),
+            gone,
+        }
+    }
+
+    /// Sends an event that may be lost if the caller does not read.
+    fn offer(&self, event: &CallEvent) {
+        let _ = self.frames.try_send(OutboundMessage::uncounted(frame(event)));
+    }
+}
+
+impl Peer for EventPeer {
+    fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    fn person(&self) -> Owner {
+        self.person.clone()
+    }
+
+    fn era(&self) -> Era {
+        Era::Session
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    fn askable(&self) -> Abilities {
+        self.abilities
+    }
+
+    fn declared(&self) -> Option<&RawRef> {
+        None
+    }
+
+    fn wants_progress(&self) -> bool {
+        true
+    }
+
+    fn log_level(&self) -> Option<LoggingLevel> {
+        None
+    }
+
+    fn understands_url_error(&self) -> bool {
+        false
+    }
+
+    fn progress(&self, params: &RawRef) {
+        self.offer(&CallEvent::Progress(params.to_owned()));
+    }
+
+    fn log(&self, params: &RawRef) {
+        self.offer(&CallEvent::Log(params.to_owned()));
+    }
+
+    fn notify(&self, _: &str, _: Option<&RawRef>) {}
+
+    fn room(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
+    fn relays(&self) -> bool {
+        true
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, RpcError>> {
+        let (frames, mut open, limit) = (self.frames.clone(), self.questions.open(), question.answer_timeout);
+        async move {
+            let event = CallEvent::Question {
+                id: open.id,
+                method: question.method,
+                params: question.params,
+                answer_seconds: limit.as_secs(),
+            };
+            let gone = || RpcError::internal("the caller is gone");
+            frames.send(OutboundMessage::uncounted(frame(&event))).await.map_err(|_| gone())?;
+            match tokio::time::timeout(limit, &mut open.answer).await {
+                Ok(answer) => answer.map_err(|_| gone()),
+                Err(_) => Err(RpcError::internal("the caller did not answer in time")),
+            }
+        }
+        .boxed()
+    }
+
+    fn supports_form(&self, _: &Question) -> bool {
+        self.abilities.form
+    }
+
+    fn between_calls(&self) -> Option<Arc<dyn Peer>> {
+        None
+    }
+
+    fn gone(&self) -> Option<CancellationToken> {
+        Some(self.gone.clone())
+    }
+}

@@ -1,0 +1,63 @@
+//! The user of a proxy who calls what it publishes, by the same way as a client's calls.
+
+use std::sync::Arc;
+
+use crate::backend::{CallError, Cancellation, Peer};
+use crate::calls::{ItemCall, PolicyNow, RequestContext};
+use crate::gateway::Gateway;
+use crate::json::Raw;
+use crate::model::{ItemKind, Principal};
+use crate::surface::Surface;
+
+/// Somebody who uses the items of one surface.
+#[derive(Clone)]
+pub struct Operator {
+    pub gateway: Arc<Gateway>,
+    pub surface: Arc<Surface>,
+    pub principal: Principal,
+    /// Receives progress and questions. `None` if there is nobody to notify or ask.
+    pub peer: Option<Arc<dyn Peer>>,
+}
+
+/// Why an item could not be used.
+#[derive(Debug)]
+pub enum UseError {
+    /// Nothing of that name is published.
+    Unknown,
+    Failed(String),
+}
+
+/// Cancels a call that nobody waits for any more.
+struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel(None);
+    }
+}
+
+impl Operator {
+    /// Calls a tool, reads a resource or gets a prompt. Dropping the future cancels the call.
+    pub async fn use_item(&self, kind: ItemKind, key: &str, params: Raw) -> Result<Raw, UseError> {
+        if self.surface.find(kind, key).is_none() {
+            return Err(UseError::Unknown);
+        }
+        let current = self.gateway.watch();
+        let policy = PolicyNow::new(move || current.borrow().surface.as_ref().map(|now| Arc::clone(now.policy())));
+        let request = RequestContext {
+            policy: Some(policy),
+            ..RequestContext::local(self.principal.clone(), Arc::clone(&self.surface), self.peer.clone())
+        };
+        let _cancel = CancelOnDrop(request.cancel.clone());
+        let calls = self.gateway.calls();
+        let call = ItemCall::new(&self.surface, kind, key, params);
+        calls.item(&request, call).await.map_err(|error| match error {
+            CallError::Rejected(error) => UseError::Failed(error.message()),
+            CallError::Unknown | CallError::Cancelled | CallError::Asks(_) => {
+                let verb = if kind == ItemKind::Tool { "called" } else { "read" };
+                UseError::Failed(format!("`{key}` was not {verb}"))
+            }
+            error => UseError::Failed(error.to_string()),
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! The questions that wait for an answer over the control socket.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::json::Raw;
+
+#[derive(Debug, Default)]
+pub(super) struct Questions(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    last: u64,
+    answers: HashMap<u64, oneshot::Sender<Raw>>,
+}
+
+/// An open question. Dropping it withdraws the question.
+pub(super) struct OpenQuestion {
+    pub(super) id: u64,
+    pub(super) answer: oneshot::Receiver<Raw>,
+    questions: Arc<Questions>,
+}
+
+impl Questions {
+    pub(super) fn open(self: &Arc<Self>) -> OpenQuestion {
+        let (sender, answer) = oneshot::channel();
+        let mut waiting = self.0.lock();
+        waiting.last += 1;
+        let id = waiting.last;
+        waiting.answers.insert(id, sender);
+        OpenQuestion { id, answer, questions: Arc::clone(self) }
+    }
+
+    /// Answers a question. Returns whether it was still open.
+    pub(super) fn answer(&self, id: u64, answer: Raw) -> bool {
+        let sender = self.0.lock().answers.remove(&id);
+        sender.is_some_and(|sender| sender.send(answer).is_ok())
+    }
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        self.questions.0.lock().answers.remove(&self.id);
+    }
+}

@@ -1,0 +1,117 @@
+//! What a user sees of a proxy: the published items with their servers, what the servers offer, and how they are.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::builtins::Handler;
+use crate::gateway::Gateway;
+use crate::json::Raw;
+use crate::model::{Definition, ItemKind, UriTemplate};
+use crate::surface::Surface;
+
+/// An item and the server that it comes from.
+#[derive(Clone, Debug)]
+pub struct ReportedItem {
+    pub kind: ItemKind,
+    /// Empty if a script defines the item.
+    pub server: String,
+    pub definition: Arc<Definition>,
+}
+
+/// The body of `GET /surface`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SurfaceReport {
+    pub published: Vec<ReportedItem>,
+    /// What the servers offer, before the session script.
+    pub offered: Vec<ReportedItem>,
+    /// The state of each server, as in `GET /status`.
+    pub servers: Vec<Value>,
+    /// The tools that can be found by search where `call_tool` calls them.
+    pub indexed: Vec<String>,
+    /// The errors of extensions.
+    pub problems: Vec<String>,
+}
+
+impl SurfaceReport {
+    /// What is known of the servers now and published to the owner of this surface.
+    pub fn of(gateway: &Gateway, surface: &Surface) -> Self {
+        let snapshot = gateway.snapshot();
+        let published = ItemKind::ALL.into_iter().flat_map(|kind| surface.entries(kind)).map(|entry| {
+            let server = match &entry.handler {
+                Handler::Backend(target) => target.backend.to_string(),
+                Handler::Script(_) => {
+                    entry.origin.as_ref().map(|origin| origin.backend.to_string()).unwrap_or_default()
+                }
+            };
+            ReportedItem { kind: entry.kind, server, definition: Arc::clone(&entry.definition) }
+        });
+        let offered = snapshot.backends.iter().flat_map(|backend| {
+            ItemKind::ALL.into_iter().flat_map(move |kind| {
+                backend.lists.of(kind).iter().map(move |definition| ReportedItem {
+                    kind,
+                    server: backend.name.to_string(),
+                    definition: Arc::clone(definition),
+                })
+            })
+        });
+        let indexed = match surface.tool("call_tool") {
+            Some(_) => {
+                let index = surface.search_index();
+                index.ready().tools().iter().map(|tool| tool.definition.key().to_owned()).collect()
+            }
+            None => Vec::new(),
+        };
+        SurfaceReport {
+            published: published.collect(),
+            offered: offered.collect(),
+            servers: snapshot.backends.iter().map(|backend| backend.to_json()).collect(),
+            indexed,
+            problems: gateway.extension_problems().iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// The published item that a request names; for a resource also a template that the URI matches.
+    pub fn find(&self, kind: ItemKind, key: &str) -> Option<&ReportedItem> {
+        let exact = self.published.iter().find(|item| item.kind == kind && item.definition.key() == key);
+        let matches = |item: &&ReportedItem| {
+            kind == ItemKind::Resource
+                && item.kind == ItemKind::ResourceTemplate
+                && UriTemplate::parse(item.definition.key()).is_some_and(|template| template.variables(key).is_some())
+        };
+        exact.or_else(|| self.published.iter().find(matches))
+    }
+
+    /// The published items of one kind.
+    pub fn of_kind(&self, kind: ItemKind) -> impl Iterator<Item = &ReportedItem> {
+        self.published.iter().filter(move |item| item.kind == kind)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct EncodedItem {
+    kind: String,
+    server: String,
+    definition: Raw,
+}
+
+impl Serialize for ReportedItem {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let definition = Raw::clone(self.definition.shared_raw());
+        EncodedItem { kind: self.kind.noun().to_owned(), server: self.server.clone(), definition }.serialize(serializer)
+    }
+}
+
+impl<'a> Deserialize<'a> for ReportedItem {
+    fn deserialize<D: serde::Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let item = EncodedItem::deserialize(deserializer)?;
+        let kind = ItemKind::ALL.into_iter().find(|kind| kind.noun() == item.kind);
+        let kind = kind.ok_or_else(|| D::Error::custom(format!("unknown kind `{}`", item.kind)))?;
+        let definition =
+            Definition::parse(kind, item.definition).map_err(|error| D::Error::custom(error.to_string()))?;
+        Ok(ReportedItem { kind, server: item.server, definition: Arc::new(definition) })
+    }
+}

@@ -1,0 +1,24 @@
+//! `proxy config-schema`: prints the JSON Schema of config files, for editors.
+
+mod descriptions;
+
+use clap::Args;
+
+use crate::cli::failure::CommandFailure;
+use crate::cli::output;
+use crate::config;
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigSchemaArgs {}
+
+pub(super) fn run(_args: &ConfigSchemaArgs) -> Result<(), CommandFailure> {
+    output::out(&text());
+    Ok(())
+}
+
+/// The schema as text, with what the documentation says about each key.
+pub(super) fn text() -> String {
+    let pages = descriptions::Page::read();
+    let schema = config::json_schema(&|keys| pages.about(keys));
+    serde_json::to_string_pretty(&schema).unwrap_or_default()
+}

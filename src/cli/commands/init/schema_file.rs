@@ -1,0 +1,24 @@
+//! The JSON Schema beside a new config file. It is a file of its own, so that editors need no network, and the path to it
+//! is relative, so that it holds on other machines.
+
+use std::path::Path;
+
+use super::super::config_schema;
+
+const NAME: &str = "proxy.schema.json";
+
+/// Writes the schema beside the config and returns its name; `None` if that is not possible, because the config works
+/// without it.
+pub(super) fn write(config: &Path) -> Option<&'static str> {
+    let path = config.parent().unwrap_or(Path::new("")).join(NAME);
+    let is_ours = |text: String| text.contains("\"title\": \"proxy.yaml\"");
+    if path.exists() && !std::fs::read_to_string(&path).is_ok_and(is_ours) {
+        return None;
+    }
+    std::fs::write(&path, config_schema::text() + "\n").ok().map(|()| NAME)
+}
+
+/// The line by which editors find the schema.
+pub(super) fn comment(name: &str) -> String {
+    format!("# yaml-language-server: $schema={name}\n")
+}

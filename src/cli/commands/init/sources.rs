@@ -1,0 +1,78 @@
+//! The configs of other clients on this machine.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::failure::CommandFailure;
+use crate::cli::{output, setup, table};
+use crate::config::import::{self, CLIENTS, ClientFile, ImportClient, Surroundings};
+use crate::diagnostic::Diagnostic;
+
+pub(super) fn surroundings() -> Result<Surroundings, CommandFailure> {
+    Ok(Surroundings {
+        home: std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from),
+        config_folder: setup::user_config_folder(),
+        current_folder: std::env::current_dir()?,
+    })
+}
+
+/// The files that `--from` stands for: a file, or all usual files of a client.
+pub(super) fn named(from: &Path, surroundings: &Surroundings) -> Result<Vec<ClientFile>, CommandFailure> {
+    let client = from.to_str().and_then(ImportClient::by_name);
+    let Some(client) = client.filter(|_| !from.is_file()) else {
+        let file = import::file_of(from, surroundings);
+        let is_name = !from.exists() && from.extension().is_none() && from.components().count() == 1;
+        if !is_name {
+            return Ok(vec![file]);
+        }
+        let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+        let problem = Diagnostic::error(format!("`{}` is neither a file nor a known client", from.display()));
+        return Err(CommandFailure::config(vec![problem.hint(format!("the known clients are: {}", names.join(", ")))]));
+    };
+    let usual = client.usual_files(surroundings);
+    let existing: Vec<ClientFile> = usual.iter().filter(|file| file.path.is_file()).cloned().collect();
+    if existing.is_empty() {
+        let mut problem = Diagnostic::error(format!("no config of {} found", client.title));
+        for file in &usual {
+            problem = problem.note(format!("there is no file `{}`", file.path.display()));
+        }
+        return Err(CommandFailure::config(vec![problem.hint("name the file: `proxy init --from FILE`")]));
+    }
+    Ok(existing)
+}
+
+/// Says which configs of other clients could be imported.
+pub(super) fn report_found(target: &Path) -> Result<(), CommandFailure> {
+    let surroundings = surroundings()?;
+    for client in &CLIENTS {
+        let files = client.usual_files(&surroundings).into_iter();
+        let with_servers: Vec<(ClientFile, usize)> = files
+            .filter_map(|file| import::count_servers(&file).filter(|count| *count > 0).map(|count| (file, count)))
+            .collect();
+        if with_servers.is_empty() {
+            continue;
+        }
+        let counts: Vec<String> = with_servers
+            .iter()
+            .map(|(file, count)| format!("{} in {}", table::count(*count, "server"), shown(file, &surroundings)))
+            .collect();
+        let output =
+            if target.as_os_str() == "proxy.yaml" { String::new() } else { format!(" --output {}", target.display()) };
+        output::err(&format!(
+            "found {}: {}. To import: `proxy init --from {} --force{output}`",
+            client.title,
+            counts.join(", "),
+            client.name
+        ));
+    }
+    Ok(())
+}
+
+/// The path of a file as a person would write it.
+fn shown(file: &ClientFile, surroundings: &Surroundings) -> String {
+    let (base, before) =
+        if file.is_project { (Some(&surroundings.current_folder), "") } else { (surroundings.home.as_ref(), "~/") };
+    match base.and_then(|base| file.path.strip_prefix(base).ok()) {
+        Some(below) => format!("{before}{}", below.display()),
+        None => file.path.display().to_string(),
+    }
+}

@@ -1,0 +1,135 @@
+//! What a command learns and does, wherever the answer comes from.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::failed;
+use super::running::RunningProxy;
+use crate::admin::{FoundTool, Operator, SurfaceReport, UseError, find};
+use crate::cli::failure::CommandFailure;
+use crate::cli::{output, terminal};
+use crate::config::CodeMode;
+use crate::diagnostic::Diagnostic;
+use crate::json::{Raw, raw};
+use crate::model::ItemKind;
+
+/// Who answers.
+pub(in crate::cli) enum Answers {
+    /// This process.
+    Local(Operator),
+    /// A running `proxy serve`.
+    Running(RunningProxy),
+}
+
+impl Answers {
+    /// What is published, and how the servers are.
+    pub(in crate::cli) async fn report(&self) -> Result<SurfaceReport, CommandFailure> {
+        match self {
+            Answers::Local(operator) => Ok(SurfaceReport::of(&operator.gateway, &operator.surface)),
+            Answers::Running(running) => running.report().await,
+        }
+    }
+
+    /// The same, for the use of this item.
+    pub(in crate::cli) async fn report_on(&self, kind: ItemKind, key: &str) -> Result<SurfaceReport, CommandFailure> {
+        let report = self.report().await?;
+        match self {
+            // To find out what clients that can be asked see, a server may have to be started once more.
+            Answers::Running(running) if report.find(kind, key).is_none() && terminal::askable().any() => {
+                running.report_for_terminal().await
+            }
+            _ => Ok(report),
+        }
+    }
+
+    /// The tools that match a query, and how many there are in all.
+    pub(in crate::cli) async fn find(
+        &self,
+        words: &str,
+        limit: usize,
+    ) -> Result<(Vec<FoundTool>, usize), CommandFailure> {
+        match self {
+            Answers::Local(operator) => find(&operator.surface, words.to_owned(), limit).await.map_err(failed),
+            Answers::Running(running) => running.find(words, limit).await,
+        }
+    }
+
+    /// Calls a tool, reads a resource or gets a prompt.
+    pub(in crate::cli) async fn use_item(
+        &self,
+        (kind, key): (ItemKind, &str),
+        params: &Value,
+        timeout: Option<Duration>,
+    ) -> Result<Raw, CommandFailure> {
+        let call = async {
+            match self {
+                Answers::Local(operator) => operator.use_item(kind, key, raw(params)).await,
+                Answers::Running(running) => running.use_item(kind, key, raw(params)).await,
+            }
+        };
+        let outcome = match timeout {
+            None => call.await,
+            Some(limit) => tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
+                Err(UseError::Failed(format!("`{key}` did not answer within {} s", limit.as_secs_f32())))
+            }),
+        };
+        terminal::clear_progress();
+        outcome.map_err(|error| match error {
+            UseError::Unknown => failed(format!("unknown {} `{key}`", kind.noun())),
+            UseError::Failed(message) => failed(message),
+        })
+    }
+
+    /// Runs a script over the published tools.
+    pub(in crate::cli) async fn exec(
+        &self,
+        script: &str,
+        data: &Value,
+        limits: &CodeMode,
+    ) -> Result<Raw, CommandFailure> {
+        let outcome = match self {
+            Answers::Local(operator) => operator.exec(script, data, limits).await,
+            Answers::Running(running) => running.exec(script, data).await,
+        };
+        terminal::clear_progress();
+        outcome.map_err(|error| match error {
+            UseError::Unknown => failed("the script was not run"),
+            UseError::Failed(message) => failed(message),
+        })
+    }
+
+    /// How old the lists are that this process has used instead of starting servers.
+    pub(in crate::cli) fn lists_from(&self) -> Option<String> {
+        match self {
+            Answers::Local(operator) => super::local::lists_from(&operator.gateway),
+            Answers::Running(_) => None,
+        }
+    }
+
+    /// Prints the errors of extensions.
+    pub(in crate::cli) fn report_extensions(&self, report: &SurfaceReport) {
+        match self {
+            Answers::Local(operator) => output::diagnostics(&operator.gateway.extension_problems()),
+            Answers::Running(_) => {
+                for problem in &report.problems {
+                    output::diagnostics(&[Diagnostic::warning(problem.trim_end())]);
+                }
+            }
+        }
+    }
+}
+
+/// Prints a warning for each server and extension that is not available.
+pub(in crate::cli) fn report_missing(answers: &Answers, report: &SurfaceReport) {
+    for server in &report.servers {
+        let name = server["name"].as_str().unwrap_or_default();
+        if let Some(error) = server["error"].as_str().filter(|error| !error.is_empty()) {
+            output::diagnostics(&[Diagnostic::warning(format!("server `{name}` is not available: {error}"))]);
+        }
+        for text in server["reports"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            output::diagnostics(&[Diagnostic::warning(format!("server `{name}`: {text}"))]);
+        }
+    }
+    answers.report_extensions(report);
+}

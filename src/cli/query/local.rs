@@ -1,0 +1,128 @@
+//! Answers of this process: it starts the servers that nobody knows and those that a call needs.
+
+use std::sync::Arc;
+
+use super::Query;
+use crate::admin::Operator;
+use crate::backend::{Peer, StartPolicy};
+use crate::cli::age::ago;
+use crate::cli::failure::CommandFailure;
+use crate::cli::setup::{self, LoadedConfig};
+use crate::cli::{output, spinner, terminal};
+use crate::config::Config;
+use crate::diagnostic::Diagnostic;
+use crate::gateway::{Gateway, GatewayOptions, SurfaceHandle};
+use crate::model::{BackendView, ClientProfile, ItemKind, ItemRef, Status, SurfaceKey};
+use crate::sandbox::Workers;
+use crate::surface::Surface;
+
+/// Runs `work` with the surface of a client on stdio and with all servers of a config.
+pub(in crate::cli) fn with_loaded<T>(
+    loaded: &LoadedConfig,
+    work: impl AsyncFnOnce(&Arc<Gateway>, Arc<Surface>) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
+    let query =
+        Query { loaded, start: StartPolicy::All, user: None, wanted: None, runs_code: false, status_line: false };
+    setup::runtime()?.block_on(run(&query, async |operator| work(&operator.gateway, operator.surface).await))
+}
+
+/// Starts what the query needs, runs `work`, and stops the servers.
+pub(super) async fn run<T>(
+    query: &Query<'_>,
+    work: impl AsyncFnOnce(Operator) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
+    if query.runs_code {
+        Workers::shared().warm_up();
+    }
+    let gateway = Arc::new(Gateway::start(&query.loaded.config, &options(query)?).map_err(CommandFailure::config)?);
+    let outcome = match surface(&gateway, query).await {
+        Ok(surface) => {
+            output::diagnostics(&missing_tools(&query.loaded.config, &surface));
+            let peer = terminal::user().map(|user| user as Arc<dyn Peer>);
+            work(Operator { gateway: Arc::clone(&gateway), surface, principal: query.principal(), peer }).await
+        }
+        Err(failure) => Err(failure),
+    };
+    gateway.stop().await;
+    outcome
+}
+
+pub(super) fn options(query: &Query<'_>) -> Result<GatewayOptions, CommandFailure> {
+    Ok(GatewayOptions {
+        client: Some(terminal::client()),
+        start: query.start,
+        first_user: Some(query.principal()),
+        ..setup::options(query.loaded.bundled)?
+    })
+}
+
+/// The surface of the user, once the servers that it needs are up or have failed.
+async fn surface(gateway: &Arc<Gateway>, query: &Query<'_>) -> Result<Arc<Surface>, CommandFailure> {
+    let settled = spinner::with(&starting(gateway, query.start), gateway.offering(query.wanted)).await;
+    let mut shared = settled.map_err(|error| CommandFailure::from(error.as_ref()).with_note(lists_from(gateway)))?;
+    match query.wanted.and_then(|wanted| resting_origin(gateway, &shared, wanted)) {
+        Some(origin) => shared = woken(gateway, query, &origin).await?,
+        None => query.say(lists_from(gateway)),
+    }
+    let own = SurfaceKey { principal: query.principal(), client: Arc::default() };
+    let own = SurfaceHandle::of(own, ClientProfile::TERMINAL);
+    let own = if shared.personal().is_some() { gateway.surface(&own).await } else { Ok(shared) };
+    own.map_err(|error| CommandFailure::from(error.as_ref()))
+}
+
+/// A warning for each name of `--tools` that no published tool has.
+fn missing_tools(config: &Config, surface: &Surface) -> Vec<Diagnostic> {
+    let is_missing = |pattern: &&glob::Pattern| !surface.tools().any(|entry| pattern.matches(entry.definition.key()));
+    let missing = config.only_tools.iter().filter(is_missing);
+    missing.map(|pattern| Diagnostic::warning(format!("`--tools`: no tool `{pattern}` is published"))).collect()
+}
+
+/// Starts the server of an item that only the cache knows. Fails if the server does not offer the item any more.
+async fn woken(gateway: &Arc<Gateway>, query: &Query<'_>, origin: &ItemRef) -> Result<Arc<Surface>, CommandFailure> {
+    let server = &origin.backend;
+    let age = lists_from(gateway);
+    let label = format!("starting {server}");
+    let surface = spinner::with(&label, gateway.woken(server)).await;
+    let surface = surface.map_err(|error| CommandFailure::from(error.as_ref()))?;
+    let is_ready = gateway.snapshot().backend(server).is_some_and(|view| view.status == Status::Ready);
+    query.say(is_ready.then(|| format!("from `{server}`, started for this")));
+    let gone = query.wanted.filter(|(kind, key)| is_ready && surface.find(*kind, key).is_none());
+    if let Some((kind, key)) = gone {
+        let message = format!("server `{server}` no longer offers the {} `{key}`", kind.noun());
+        let hint = format!("`proxy list-{}s` lists what it offers now", kind.noun());
+        let failure = CommandFailure::failed(Diagnostic::error(message).hint(hint));
+        return Err(failure.with_note(age));
+    }
+    Ok(surface)
+}
+
+/// The item of a server that rests, behind a published item.
+fn resting_origin(gateway: &Gateway, surface: &Surface, (kind, key): (ItemKind, &str)) -> Option<ItemRef> {
+    let origin = surface.find(kind, key)?.origin.clone()?;
+    let snapshot = gateway.snapshot();
+    snapshot.backend(&origin.backend).is_some_and(|view| rests(view)).then_some(origin)
+}
+
+/// Whether a server was not started, because its lists are known.
+fn rests(backend: &BackendView) -> bool {
+    backend.status == Status::Cached && backend.error.is_empty()
+}
+
+/// How old the lists are that were used instead of starting servers; `None` if every server was started.
+pub(super) fn lists_from(gateway: &Gateway) -> Option<String> {
+    let snapshot = gateway.snapshot();
+    let resting = snapshot.backends.iter().filter(|backend| rests(backend));
+    let oldest = resting.map(|backend| backend.last_known.as_ref().and_then(|known| known.seen)).min()?;
+    Some(match oldest {
+        Some(seen) => format!("from the lists of {}; --live starts the servers", ago(seen)),
+        None => "from the last known lists; --live starts the servers".to_owned(),
+    })
+}
+
+/// What the user sees while servers start, or while the script runs on what is known.
+pub(super) fn starting(gateway: &Gateway, start: StartPolicy) -> String {
+    let snapshot = gateway.snapshot();
+    let waits = |view: &&Arc<BackendView>| view.status != Status::Ready && (start == StartPolicy::All || !rests(view));
+    let names: Vec<&str> = snapshot.backends.iter().filter(waits).map(|view| view.name.as_ref()).collect();
+    if names.is_empty() { "running the session script".to_owned() } else { format!("starting {}", names.join(", ")) }
+}

@@ -1,0 +1,122 @@
+//! Commands that ask once. The answer comes from a running `proxy serve` of the same config, or else from this process: from
+//! the last known lists where these are enough, and from the servers that a call needs.
+
+mod answers;
+mod local;
+mod running;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::failure::CommandFailure;
+use super::setup::{self, LoadedConfig, SourceArgs};
+use super::{output, spinner};
+use crate::backend::StartPolicy;
+use crate::diagnostic::Diagnostic;
+use crate::gateway::Gateway;
+use crate::model::{ItemKind, Principal};
+use crate::server::Identity;
+
+pub(super) use answers::{Answers, report_missing};
+pub(super) use local::with_loaded;
+pub(super) use running::{server_log, status};
+
+/// Options that select the servers and the session script, and how fresh an answer must be.
+#[derive(Debug, Args)]
+pub(super) struct QueryArgs {
+    #[command(flatten)]
+    pub(super) source: SourceArgs,
+    /// Start all servers instead of using their last known lists
+    #[arg(long)]
+    pub(super) live: bool,
+}
+
+impl QueryArgs {
+    /// A query of these options and of this loaded config.
+    pub(super) fn query<'a>(&self, loaded: &'a LoadedConfig, json: bool) -> Query<'a> {
+        let start = if self.live { StartPolicy::All } else { StartPolicy::Unknown };
+        Query { loaded, start, user: None, wanted: None, runs_code: false, status_line: !json }
+    }
+}
+
+/// What a command asks of a config.
+pub(super) struct Query<'a> {
+    pub(super) loaded: &'a LoadedConfig,
+    pub(super) start: StartPolicy,
+    /// The user whose surface it is; the local user if there is none. The session script runs for nobody else.
+    pub(super) user: Option<&'a str>,
+    /// The only item that matters: servers that cannot offer it are not waited for, its own is started.
+    pub(super) wanted: Option<(ItemKind, &'a str)>,
+    /// Whether a script of code mode will run.
+    pub(super) runs_code: bool,
+    /// Whether to say where the answer comes from, on a terminal.
+    pub(super) status_line: bool,
+}
+
+impl Query<'_> {
+    fn principal(&self) -> Principal {
+        match self.user {
+            Some(sub) => Identity::new(&self.loaded.config.tokens).named(sub),
+            None => Identity::local_user(&setup::variables()),
+        }
+    }
+
+    fn say(&self, line: Option<String>) {
+        if let Some(line) = line.filter(|_| self.status_line) {
+            output::status_line(&line);
+        }
+    }
+
+    /// Says which process answers.
+    fn say_running(&self, pid: u32) {
+        self.say(Some(format!("from the running `proxy serve`, process {pid}; --live starts the servers")));
+    }
+}
+
+/// Runs `work` with what the running proxy or this process knows.
+pub(super) fn answer<T>(
+    query: &Query<'_>,
+    work: impl AsyncFnOnce(&Answers) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
+    setup::runtime()?.block_on(async {
+        if let Some(running) = running::serving(query).await {
+            query.say_running(running.pid);
+            return work(&Answers::Running(running)).await;
+        }
+        local::run(query, async |operator| work(&Answers::Local(operator)).await).await
+    })
+}
+
+/// The state of each server: as the running proxy sees it, or else the last known one. Servers that are not known are
+/// started, or all, and waited for.
+pub(super) fn server_states(query: &Query<'_>) -> Result<Vec<Value>, CommandFailure> {
+    setup::runtime()?.block_on(async {
+        if let Some(running) = running::serving(query).await {
+            query.say_running(running.pid);
+            let status = running.status().await?;
+            return Ok(status["servers"].as_array().cloned().unwrap_or_default());
+        }
+        let options = local::options(query)?;
+        let gateway = Gateway::start(&query.loaded.config, &options).map_err(CommandFailure::config)?;
+        spinner::with(&local::starting(&gateway, query.start), gateway.servers_settled()).await;
+        output::diagnostics(&gateway.extension_problems());
+        let servers = gateway.snapshot().backends.iter().map(|backend| backend.to_json()).collect();
+        query.say(local::lists_from(&gateway));
+        gateway.stop().await;
+        Ok(servers)
+    })
+}
+
+/// Fails if there are servers and none of them is ready or known. The list of servers has already been printed.
+pub(super) fn unless_all_failed(servers: &[Value]) -> Result<(), CommandFailure> {
+    let mut servers = servers.iter().filter(|server| server["kind"] != "extension").peekable();
+    let is_usable =
+        |server: &Value| server["status"] == "ready" || (server["status"] == "cached" && server["error"] == "");
+    let failed = servers.peek().is_some() && !servers.any(is_usable);
+    if failed { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
+}
+
+/// The operation failed with this message.
+fn failed(message: impl Into<String>) -> CommandFailure {
+    CommandFailure::failed(Diagnostic::error(message))
+}

@@ -1,0 +1,208 @@
+//! Asks a running `proxy serve` over its control socket.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Query, failed};
+use crate::admin::{CallEvent, CallRequest, ExecRequest, FoundTool, SurfaceReport, UseError};
+use crate::backend::{Peer, Question, StartPolicy};
+use crate::cli::failure::CommandFailure;
+use crate::cli::{setup, terminal};
+use crate::control::{Instance, instances};
+use crate::gateway::script_source;
+use crate::json::Raw;
+use crate::model::ItemKind;
+use crate::wire::http::{EventStream, HttpAnswer, HttpError, SocketClient};
+
+/// The maximum size of an answer or an event.
+const MAX_BYTES: usize = 256 << 20;
+/// How long a running proxy may take to tell its status.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same if it is only one that may be asked: a proxy that hangs must not stop the command.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A running proxy.
+pub(in crate::cli) struct RunningProxy {
+    pub(super) pid: u32,
+    client: SocketClient,
+    /// The user to act as; the local user if there is none.
+    user: Option<String>,
+}
+
+/// The status of a running proxy. Blocking.
+pub(in crate::cli) fn status(instance: &Instance) -> Result<Value, CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    setup::runtime()?.block_on(running.status())
+}
+
+/// The last lines that a server of a running proxy wrote to stderr, or why there are none. Blocking.
+pub(in crate::cli) fn server_log(instance: &Instance, server: &str) -> Result<Value, CommandFailure> {
+    let running = RunningProxy::of(instance, None);
+    setup::runtime()?.block_on(running.get("/logs", &[("server", server)]))
+}
+
+/// The newest running proxy that serves exactly this config. `None` if the query changes the config or wants the servers
+/// started.
+pub(super) async fn serving(query: &Query<'_>) -> Option<RunningProxy> {
+    let config = &query.loaded.config;
+    if query.start == StartPolicy::All {
+        return None;
+    }
+    let (path, digest) = (config.path.as_ref()?, config.digest.as_ref()?);
+    let path = std::fs::canonicalize(path).ok()?;
+    let script = script_source(config, None).ok()?.digest();
+    let source = json!({"path": path.display().to_string(), "digest": digest, "script": script});
+    let mut running = instances(&setup::control_folder()).unwrap_or_default();
+    running.sort_by_key(|instance| std::cmp::Reverse((instance.since, instance.pid)));
+    for instance in running {
+        let proxy = RunningProxy::of(&instance, query.user);
+        let status = tokio::time::timeout(SEARCH_TIMEOUT, proxy.status()).await;
+        if status.is_ok_and(|status| status.is_ok_and(|status| status["source"] == source)) {
+            return Some(proxy);
+        }
+    }
+    None
+}
+
+impl RunningProxy {
+    fn of(instance: &Instance, user: Option<&str>) -> Self {
+        let client = SocketClient::new(&instance.socket, MAX_BYTES);
+        RunningProxy { pid: instance.pid, client, user: user.map(str::to_owned) }
+    }
+
+    pub(super) async fn status(&self) -> Result<Value, CommandFailure> {
+        match tokio::time::timeout(STATUS_TIMEOUT, self.get("/status", &[])).await {
+            Ok(status) => status,
+            Err(_) => Err(failed(format!("it did not answer within {} s", STATUS_TIMEOUT.as_secs()))),
+        }
+    }
+
+    pub(super) async fn report(&self) -> Result<SurfaceReport, CommandFailure> {
+        self.get("/surface", &[]).await
+    }
+
+    /// What the user of this terminal sees, who can be asked: some servers list more for such clients.
+    pub(super) async fn report_for_terminal(&self) -> Result<SurfaceReport, CommandFailure> {
+        let capabilities = terminal::askable().to_capabilities().to_string();
+        self.get("/surface", &[("capabilities", &capabilities)]).await
+    }
+
+    pub(super) async fn find(&self, words: &str, limit: usize) -> Result<(Vec<FoundTool>, usize), CommandFailure> {
+        #[derive(Deserialize)]
+        struct Found {
+            found: Vec<FoundTool>,
+            of: usize,
+        }
+        let Found { found, of } = self.get("/find", &[("query", words), ("limit", &limit.to_string())]).await?;
+        Ok((found, of))
+    }
+
+    pub(super) async fn use_item(&self, kind: ItemKind, key: &str, params: Raw) -> Result<Raw, UseError> {
+        let request = CallRequest {
+            kind: kind.noun().to_owned(),
+            key: key.to_owned(),
+            params,
+            user: self.user.clone(),
+            capabilities: terminal::askable().to_capabilities(),
+        };
+        self.events("/call", &request).await
+    }
+
+    pub(super) async fn exec(&self, script: &str, data: &Value) -> Result<Raw, UseError> {
+        let request = ExecRequest {
+            script: script.to_owned(),
+            data: data.clone(),
+            user: self.user.clone(),
+            capabilities: terminal::askable().to_capabilities(),
+        };
+        self.events("/exec", &request).await
+    }
+
+    /// Reads JSON.
+    async fn get<T: for<'a> Deserialize<'a>>(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<T, CommandFailure> {
+        let user = self.user.iter().map(|user| ("user", user.as_str()));
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(parameters.iter().copied().chain(user))
+            .finish();
+        let answer = self.client.get(&format!("{path}?{query}")).await;
+        let body = self.accepted(answer).await.map_err(failed)?.body().await;
+        let body = body.map_err(|error| failed(self.lost(&error)))?;
+        serde_json::from_slice(&body)
+            .map_err(|error| failed(format!("process {} answered with something else: {error}", self.pid)))
+    }
+
+    /// Does something and follows what happens until there is a result.
+    async fn events(&self, path: &str, request: &impl serde::Serialize) -> Result<Raw, UseError> {
+        let body = serde_json::to_string(request).map_err(|error| UseError::Failed(error.to_string()))?;
+        let answer = self.client.post(path, body).await;
+        let mut events = self.accepted(answer).await.map_err(UseError::Failed)?.events();
+        let user = terminal::user();
+        loop {
+            let event = self.next(&mut events).await.map_err(UseError::Failed)?;
+            match event {
+                CallEvent::Progress(params) => {
+                    if let Some(user) = &user {
+                        user.progress(&params);
+                    }
+                }
+                CallEvent::Log(_) => {}
+                CallEvent::Question { id, method, params, answer_seconds } => {
+                    let answer_timeout = Duration::from_secs(answer_seconds);
+                    self.ask(user.as_ref(), id, Question { method, params, answer_timeout });
+                }
+                CallEvent::Result(result) => return Ok(result),
+                CallEvent::Error { unknown: true, .. } => return Err(UseError::Unknown),
+                CallEvent::Error { message, .. } => return Err(UseError::Failed(message)),
+            }
+        }
+    }
+
+    async fn next(&self, events: &mut EventStream) -> Result<CallEvent, String> {
+        match events.next().await {
+            Ok(Some(event)) => serde_json::from_str(&event.data)
+                .map_err(|error| format!("process {} sent something else: {error}", self.pid)),
+            Ok(None) => Err(self.lost(&HttpError::Broken("the connection was closed".to_owned()))),
+            Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    /// Asks the user at the terminal, while other events arrive. Without one, the question is cancelled.
+    fn ask(&self, user: Option<&Arc<terminal::TerminalUser>>, id: u64, question: Question) {
+        let asked = user.map(|user| user.ask(question));
+        let client = self.client.clone();
+        tokio::spawn(async move {
+            let answer = match asked {
+                Some(asked) => asked.await.ok(),
+                None => None,
+            };
+            let answer =
+                answer.map_or_else(|| json!({"action": "cancel"}).to_string(), |answer| answer.get().to_owned());
+            if let Err(error) = client.post(&format!("/questions/{id}"), answer).await {
+                tracing::debug!(%error, "an answer was not delivered");
+            }
+        });
+    }
+
+    /// An answer that is not a refusal.
+    async fn accepted(&self, answer: Result<HttpAnswer, HttpError>) -> Result<HttpAnswer, String> {
+        let mut answer = answer.map_err(|error| self.lost(&error))?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let body = answer.body().await.unwrap_or_default();
+        let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let reason = problem["error"].as_str().map_or_else(|| answer.status().to_string(), str::to_owned);
+        Err(format!("process {} (`proxy serve`) refused: {reason}", self.pid))
+    }
+
+    fn lost(&self, error: &HttpError) -> String {
+        format!("process {} (`proxy serve`) ended before it answered: {error}", self.pid)
+    }
+}

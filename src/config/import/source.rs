@@ -1,0 +1,171 @@
+//! Reads configs of other programs from their files.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::client::{Client, ClientFile, Surroundings, UNKNOWN};
+use super::members::plain_text;
+use super::rules::Rules;
+use super::variables::{Prompt, Variables};
+use super::{Imported, ImportedServer, Importer, sections};
+use crate::config::syntax::document::ConfigDocument;
+use crate::config::syntax::tree::Value;
+use crate::diagnostic::Diagnostic;
+
+/// A file that the command line names, with the client that has such a file.
+pub fn file_of(path: &Path, surroundings: &Surroundings) -> ClientFile {
+    let absolute = surroundings.current_folder.join(path);
+    let client = Client::by_path(&absolute).unwrap_or(&UNKNOWN);
+    let project = client.project_of(&absolute).filter(|project| Some(project) != surroundings.home.as_ref());
+    ClientFile {
+        client,
+        path: path.to_owned(),
+        is_project: project.is_some(),
+        workspace: project.unwrap_or_else(|| surroundings.current_folder.clone()),
+    }
+}
+
+/// How many servers a file has; `None` if it cannot be read or has no place for servers.
+pub fn count_servers(file: &ClientFile) -> Option<usize> {
+    let document = parse(&file.path).ok()?;
+    let sections = sections::find(&document, Some(file.client), &file.workspace).ok()??;
+    Some(sections.servers.len())
+}
+
+/// Imports the servers of files. Of several servers with the same name, the first is used, as the client does. What the
+/// proxy does not have is left out with a warning.
+pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Imported, Vec<Diagnostic>> {
+    let mut imported = Imported::default();
+    let mut names = HashSet::new();
+    let mut found: Vec<(String, &'static Client, ImportedServer)> = Vec::new();
+    let mut rules = Rules::default();
+    let mut errors = Vec::new();
+    for file in files {
+        let document = match parse(&file.path) {
+            Ok(document) => document,
+            Err(problem) => {
+                errors.push(problem);
+                continue;
+            }
+        };
+        match read(file, &document, &mut names, &mut rules) {
+            Ok(Some((client, servers, warnings))) => {
+                imported.files.push(file.path.display().to_string());
+                imported.warnings.extend(warnings);
+                for (original, server) in servers {
+                    if found.iter().any(|(known, _, _)| *known == original) {
+                        let shown = (original.escape_debug(), file.path.display());
+                        let message = format!("skipped `{}` of {}: another config has it too", shown.0, shown.1);
+                        imported.warnings.push(Diagnostic::warning(message));
+                    } else {
+                        found.push((original, client, server));
+                    }
+                }
+            }
+            Ok(None) => {}
+            Err(problems) => errors.extend(problems),
+        }
+    }
+    errors.extend(read_rule_files(&found, surroundings, &mut rules).err());
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    if imported.files.is_empty() {
+        let paths: Vec<String> = files.iter().map(|file| format!("`{}`", file.path.display())).collect();
+        let problem = Diagnostic::error(format!("no servers found in {}", paths.join(", ")));
+        let hint = "expected `mcpServers`, or `servers`, `mcp`, `context_servers`, `mcp_servers` or `extensions`, as other \
+                    clients have them";
+        return Err(vec![problem.hint(hint)]);
+    }
+    for (original, client, mut server) in found {
+        rules.apply(client, &original, &mut server);
+        imported.entries.push(server);
+    }
+    Ok(imported)
+}
+
+/// The rules that the clients have in files of their own.
+fn read_rule_files(
+    found: &[(String, &'static Client, ImportedServer)],
+    surroundings: &Surroundings,
+    rules: &mut Rules,
+) -> Result<(), Diagnostic> {
+    let mut seen = Vec::new();
+    for (_, client, _) in found {
+        if !seen.contains(&client.name) {
+            seen.push(client.name);
+            for path in client.rule_files(surroundings) {
+                rules.add(client, &parse(&path)?, &surroundings.current_folder)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parse(path: &Path) -> Result<ConfigDocument, Diagnostic> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Diagnostic::error(format!("cannot read `{}`: {error}", path.display())))?;
+    ConfigDocument::parse(path, &text)
+}
+
+type Servers = (&'static Client, Vec<(String, ImportedServer)>, Vec<Diagnostic>);
+
+/// The servers of one file, and its warnings; `None` if it has no place for servers.
+fn read(
+    file: &ClientFile,
+    document: &ConfigDocument,
+    names: &mut HashSet<String>,
+    rules: &mut Rules,
+) -> Result<Option<Servers>, Vec<Diagnostic>> {
+    let known = Some(file.client).filter(|client| !client.name.is_empty());
+    let Some(found) = sections::find(document, known, &file.workspace).map_err(|problem| vec![problem])? else {
+        return Ok(None);
+    };
+    let repeated: Vec<Diagnostic> = document.repeated_keys().collect();
+    if !repeated.is_empty() {
+        return Err(repeated);
+    }
+    rules.add(found.client, document, &file.workspace).map_err(|problem| vec![problem])?;
+    let variables = Variables {
+        syntax: found.client.syntax,
+        workspace: file.workspace.to_string_lossy().into_owned(),
+        prompts: prompts(document),
+        local: Vec::new(),
+    };
+    let mut importer = Importer {
+        document,
+        client: found.client,
+        variables,
+        workspace: file.workspace.clone(),
+        is_project: file.is_project,
+        names,
+        warnings: Vec::new(),
+        errors: Vec::new(),
+    };
+    let entries = found.servers.iter();
+    let servers = entries.filter_map(|(key, node)| Some((key.text.clone(), importer.entry(key, node)?))).collect();
+    if !importer.errors.is_empty() {
+        return Err(importer.errors);
+    }
+    let mut warnings = importer.warnings;
+    if found.of_other_projects > 0 {
+        let count = found.of_other_projects;
+        let noun = if count == 1 { "server" } else { "servers" };
+        let message = format!("left out {count} {noun} of other projects");
+        warnings.push(Diagnostic::warning(message).hint("run the command in the folder of the project to import them"));
+    }
+    Ok(Some((found.client, servers, warnings)))
+}
+
+/// The values that VS Code prompts for.
+fn prompts(document: &ConfigDocument) -> Vec<Prompt> {
+    let in_settings = || document.root.get("mcp").and_then(|mcp| mcp.get("inputs"));
+    let Some(Value::List(items)) = document.root.get("inputs").or_else(in_settings).map(|inputs| &inputs.value) else {
+        return Vec::new();
+    };
+    let prompt = |item: &crate::config::syntax::tree::Node| {
+        let text = |key: &str| item.get(key).and_then(plain_text);
+        Some(Prompt { id: text("id")?, description: text("description").unwrap_or_default(), default: text("default") })
+    };
+    items.iter().filter_map(prompt).collect()
+}

@@ -1,0 +1,97 @@
+//! `envFile`: environment variables of a server in a file of their own.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+
+use crate::config::syntax::document::ConfigDocument;
+use crate::config::syntax::dotenv;
+use crate::config::syntax::mask::mask_all;
+use crate::config::syntax::reader::{Fields, ValueReader};
+use crate::config::syntax::substitute::{Environment, substitute};
+use crate::config::syntax::tree::Value;
+use crate::diagnostic::{Diagnostic, Location};
+use crate::model::Secret;
+
+use super::{ServerConfig, TransportConfig};
+
+const KEY: &str = "envFile";
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Adds the variables of the file. Those of `env` take precedence. The file of a disabled server is not read.
+pub(super) fn read_env_file(fields: &mut Fields, server: &mut ServerConfig, folder: &Path) {
+    let Some(reader) = fields.get(KEY) else { return };
+    let Some(path) = reader.word() else { return };
+    match &mut server.transport {
+        TransportConfig::Stdio { env, .. } if !server.disabled => {
+            let own = std::mem::take(env);
+            *env = variables(&reader, &folder.join(path)).unwrap_or_default();
+            env.extend(own);
+        }
+        TransportConfig::Stdio { .. } => {}
+        TransportConfig::Http { .. } => {
+            reader.report(reader.problem("requires `command`: the proxy does not start a server with `url`"));
+        }
+    }
+}
+
+fn variables(reader: &ValueReader, path: &Path) -> Option<IndexMap<String, Secret>> {
+    let shown = path.display();
+    let bytes = match read(path) {
+        Ok(bytes) => bytes,
+        Err(problem) => {
+            let problem = reader.problem(&format!("cannot read `{shown}`: {problem}"));
+            reader.report(problem.hint("the path is relative to the folder of the config file"));
+            return None;
+        }
+    };
+    let text = match std::str::from_utf8(&bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+            return reader.fail(&format!("`{shown}` is not UTF-8 (line {line})"));
+        }
+    };
+    match dotenv::parse(text) {
+        Ok(variables) => Some(variables.into_iter().map(|(name, value)| (name, Secret::new(value))).collect()),
+        Err(problems) => {
+            let masked = mask_all(text);
+            for problem in problems {
+                let place = Location::new(shown.to_string(), masked.as_str(), problem.span);
+                let error = Diagnostic::error(format!("`{}`: {}", reader.path(), problem.problem)).at(place);
+                reader.report(error.hint("write `NAME=value`, with quotes around a value that has spaces at its ends"));
+            }
+            None
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    // Before opening, because a named pipe would wait for a writer.
+    let metadata = path.metadata().map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MAX_BYTES { Err("it has more than 1 MiB".to_owned()) } else { Ok(bytes) }
+}
+
+/// The files of variables that the text of a config names, also if the config has errors: a file that is missing may be
+/// what has to change.
+pub(crate) fn env_files(path: &Path, text: &str, folder: &Path, environment: &Environment) -> Vec<PathBuf> {
+    let Ok(document) = ConfigDocument::parse(path, text) else { return Vec::new() };
+    let sections = ["mcpServers", "servers"].into_iter().filter_map(|key| document.root.get(key));
+    let servers = sections.flat_map(|section| match &section.value {
+        Value::Map(entries) => entries.as_slice(),
+        _ => &[],
+    });
+    let named = servers.filter_map(|(_, server)| match &server.get(KEY)?.value {
+        Value::String(written) => substitute(written, environment).ok(),
+        _ => None,
+    });
+    named.map(|written| folder.join(written)).collect()
+}

@@ -1,0 +1,131 @@
+//! Serves HTTP/1.1 on a Unix socket.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::json;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+
+use crate::wire::http::body::{self, BodyError};
+use crate::wire::http::listener::{BODY_TIMEOUT, HttpReply, into_response};
+use crate::wire::http::reply_body::ReplyBody;
+use crate::wire::outbound::{OutboundBudget, OutboundConnection};
+
+/// The maximum number of connections at a time. Others wait.
+const MAX_CONNECTIONS: usize = 64;
+/// How long a client may take to send the head of a request, with the silence before it.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pause after `accept` failed, usually because the process has no file descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub struct SocketRequest {
+    pub method: Method,
+    pub path: String,
+    /// The parameters of the query, decoded.
+    pub query: Vec<(String, String)>,
+    pub body: Bytes,
+    /// The connection that takes the reply.
+    pub connection: Arc<OutboundConnection>,
+}
+
+impl SocketRequest {
+    /// The value of a parameter of the query.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Answers the requests on a socket. The future of a reply is dropped when the client closes its connection.
+pub trait SocketService: Send + Sync + 'static {
+    /// Why this client gets no answer.
+    fn refusal(&self, client: &UnixStream) -> Option<String>;
+
+    fn handle(self: Arc<Self>, request: SocketRequest) -> BoxFuture<'static, HttpReply>;
+}
+
+/// Serves until the future is dropped; connections end with the requests that run on them.
+pub async fn serve_socket<S: SocketService>(listener: UnixListener, service: Arc<S>, max_body: usize) {
+    let (permits, outbound) = (Arc::new(Semaphore::new(MAX_CONNECTIONS)), OutboundBudget::default());
+    loop {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let (service, connection) = (Arc::clone(&service), outbound.connection());
+                tokio::spawn(async move {
+                    serve(stream, service, connection, max_body).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the control socket cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn serve<S: SocketService>(
+    stream: UnixStream,
+    service: Arc<S>,
+    connection: Arc<OutboundConnection>,
+    max_body: usize,
+) {
+    let refusal = service.refusal(&stream);
+    let outlet = Arc::clone(&connection);
+    let respond = service_fn(move |request: Request<Incoming>| {
+        let (service, connection, refusal) = (Arc::clone(&service), Arc::clone(&outlet), refusal.clone());
+        async move {
+            let reply = match refusal {
+                Some(reason) => problem(StatusCode::FORBIDDEN, &reason),
+                None => reply(request, service, &connection, max_body).await,
+            };
+            let response: Response<ReplyBody> = into_response(reply, None, connection);
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    tokio::select! {
+        ended = builder.serve_connection(TokioIo::new(stream), respond) => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection to the control socket failed");
+            }
+        }
+        _ = connection.stalled() => tracing::debug!("closed a connection to the control socket: nobody reads"),
+    }
+}
+
+async fn reply<S: SocketService>(
+    request: Request<Incoming>,
+    service: Arc<S>,
+    connection: &Arc<OutboundConnection>,
+    max_body: usize,
+) -> HttpReply {
+    let (parts, body) = request.into_parts();
+    let body = match tokio::time::timeout(BODY_TIMEOUT, body::read(body, max_body)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(BodyError::TooLarge)) => {
+            return problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than {max_body} bytes"));
+        }
+        Ok(Err(BodyError::Broken)) | Err(_) => return problem(StatusCode::BAD_REQUEST, "the body did not arrive"),
+    };
+    let query = parts.uri.query().unwrap_or_default();
+    let query = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let path = parts.uri.path().to_owned();
+    service.handle(SocketRequest { method: parts.method, path, query, body, connection: Arc::clone(connection) }).await
+}
+
+/// A reply that says what is wrong.
+fn problem(status: StatusCode, message: &str) -> HttpReply {
+    HttpReply::json(status, json!({"error": message}).to_string())
+}

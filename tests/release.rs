@@ -1,0 +1,115 @@
+//! What a user installs: the release archive, and the container. There is no Docker where the tests run, so the commands of
+//! the `Dockerfile` are run without it.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::config::Config;
+use crate::support::finished::Finished;
+use crate::support::program::Program;
+use crate::support::programs::{self, fake_backend};
+use crate::support::proxy::Proxy;
+use crate::support::temp_dir::TempDir;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const DOCKERFILE: &str = include_str!("../Dockerfile");
+
+/// A small program that behaves like the binary: packing the unoptimized binary would take half a minute.
+fn stand_in(folder: &TempDir) -> std::path::PathBuf {
+    let proxy = programs::proxy().get_program().to_owned();
+    let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_2.4\0", proxy.display());
+    let file = folder.write("proxy", &script);
+    std::fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("it is ours");
+    file
+}
+
+#[tokio::test]
+async fn the_archive_has_the_binary_its_completions_and_all_licences() {
+    let folder = TempDir::new();
+    let mut release = Command::new("python3");
+    release.arg("-B").arg(Path::new(ROOT).join(".ci/release"));
+    release.arg("--binary").arg(stand_in(&folder)).arg("--out").arg(folder.path());
+
+    let archive = Finished::run(release).await.expect(0).stdout;
+
+    // The name says which C library the binary needs at least.
+    let archive = Path::new(archive.trim());
+    let name = archive.file_name().and_then(|name| name.to_str()).expect("a name");
+    assert!(name.ends_with("-linux-glibc2.34.tar.gz"), "{name}");
+    let mut unpack = Command::new("tar");
+    unpack.arg("xf").arg(archive).arg("-C").arg(folder.path());
+    Finished::run(unpack).await.expect(0);
+    let unpacked = folder.path().join(name.trim_end_matches(".tar.gz"));
+    let read = |file: &str| std::fs::read_to_string(unpacked.join(file)).expect(file);
+    assert!(read("LICENSE").contains("Apache License"));
+    assert!(read("THIRD-PARTY-NOTICES.txt").contains("\ntokio 1."));
+    assert!(read("README.md").contains("starlark-mcp-proxy"));
+    for file in ["completions/proxy.bash", "completions/_proxy", "completions/proxy.fish"] {
+        assert!(read(file).contains("proxy completions"), "{file}");
+    }
+    let version = Finished::run({
+        let mut command = Command::new(unpacked.join("proxy"));
+        command.arg("--version");
+        command
+    });
+    assert!(version.await.expect(0).stdout.starts_with("proxy "));
+    let mut digest = Command::new("sha256sum");
+    digest.arg("--check").arg(format!("{name}.sha256")).current_dir(folder.path());
+    Finished::run(digest).await.expect(0);
+}
+
+/// The words of the instruction that is written as a JSON list.
+fn words(instruction: &str) -> Vec<String> {
+    let line = DOCKERFILE.lines().rfind(|line| line.starts_with(instruction)).expect(instruction);
+    let list = &line[line.find('[').expect("a list")..];
+    serde_json::from_str(list).expect("JSON")
+}
+
+#[tokio::test]
+async fn a_container_serves_with_a_token_and_its_health_check_says_so() {
+    let config = Config::new()
+        .server("fake", &fake_backend(["--only", "echo"]))
+        .section("auth: { tokens: [{ token: 0123456789abcdef, sub: ann }] }");
+    let world = Proxy::new(&config);
+    assert_eq!(words("ENTRYPOINT"), ["proxy"]);
+    // The container's own file and port are not to be had here.
+    let command: Vec<String> = words("CMD")
+        .into_iter()
+        .map(|word| match word.as_str() {
+            "/etc/proxy/proxy.yaml" => "proxy.yaml".to_owned(),
+            "0.0.0.0:7331" => "0.0.0.0:0".to_owned(),
+            _ => word,
+        })
+        .collect();
+    let health = words("HEALTHCHECK");
+    assert_eq!(health[0], "proxy");
+    let health: Vec<&str> = health[1..].iter().map(String::as_str).collect();
+
+    world.run(health.clone()).await.expect(1);
+    let serving = Program::start_server(world.command(command.iter().map(String::as_str))).await;
+    world.run(health.clone()).await.expect(0);
+    drop(serving);
+    world.run(health).await.expect(1);
+}
+
+#[test]
+fn the_container_copies_what_is_there() {
+    // Given the folder that the build runs in
+    let built = "/src/target/release/";
+    let made = [format!("{built}proxy"), format!("{built}THIRD-PARTY-NOTICES.txt")];
+    for line in DOCKERFILE.lines().filter(|line| line.starts_with("COPY --from=build")) {
+        let files: Vec<&str> = line.split(' ').skip(2).collect();
+        for file in &files[..files.len() - 1] {
+            let in_checkout = file.strip_prefix("/src/").is_some_and(|file| Path::new(ROOT).join(file).exists());
+            assert!(made.iter().any(|made| made == file) || in_checkout, "{file}");
+        }
+    }
+    // And the command that makes them is one that cargo has
+    let build = DOCKERFILE.lines().find(|line| line.starts_with("RUN cargo")).expect("it builds");
+    assert!(
+        build.contains("cargo build --release --locked --bin proxy") && build.ends_with("&& .ci/notices"),
+        "{build}"
+    );
+}
