@@ -2,7 +2,7 @@
 //! alike in every table.
 
 /// Columns that are left out on a narrow terminal, the first of them first. All of them are in `--json`.
-const OPTIONAL: [&str; 18] = [
+const OPTIONAL: [&str; 17] = [
     "START",
     "RESTARTS",
     "FAILED/MIN",
@@ -15,18 +15,17 @@ const OPTIONAL: [&str; 18] = [
     "RESOURCES",
     "SCORE",
     "CONNECTED",
-    "CLIENT VERSION",
-    "TRANSPORT",
-    "PROCESSES",
+    "PROCESS",
+    "UP",
     "FAILED",
     "CALLS",
     "TOOLS",
 ];
 
 /// Columns with text for people. They get what the others leave.
-const CUT: [&str; 2] = ["DESCRIPTION", "CONFIG"];
+const CUT: [&str; 1] = ["DESCRIPTION"];
 /// Columns with text of which nothing may be lost.
-const WRAPPED: [&str; 2] = ["ERROR", "LAST ERROR"];
+const WRAPPED: [&str; 3] = ["ERROR", "BECAME", "CONFIG"];
 /// Columns whose words have colours.
 const STATES: [&str; 2] = ["STATUS", "STATE"];
 
