@@ -55,7 +55,7 @@ pub(super) fn with_examples(command: Command) -> Command {
 }
 
 /// What people do with each subcommand.
-const EXAMPLES: [(&str, &[&str]); 22] = [
+const EXAMPLES: [(&str, &[&str]); 23] = [
     (
         "serve",
         &[
@@ -85,6 +85,7 @@ const EXAMPLES: [(&str, &[&str]); 22] = [
     ("lsp", &["proxy lsp"]),
     ("init", &["proxy init", "proxy init --from ~/.cursor/mcp.json"]),
     ("completions", &["proxy completions bash > ~/.local/share/bash-completion/completions/proxy"]),
+    ("config-schema", &["proxy config-schema > proxy.schema.json"]),
 ];
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub(super) fn state_colour(heading: &str, cell: &str) -> Option<&'static str> {
     if !STATES.contains(&heading) {
         return None;
     }
-    match cell.split([' ', ',', '(']).next().unwrap_or_default() {
+    match cell.split([' ', ',', ':', '(']).next().unwrap_or_default() {
         "ready" | "ok" | "up" => Some("\x1b[32m"),
         "failed" | "error" | "down" => Some("\x1b[31m"),
         "starting" | "cached" | "resting" => Some("\x1b[33m"),
