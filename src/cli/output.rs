@@ -45,7 +45,7 @@ pub(super) fn err(text: &str) {
 
 /// Says on a terminal where an answer comes from.
 pub(super) fn status_line(text: &str) {
-    if std::io::stderr().is_terminal() {
+    if std::io::stderr().is_terminal() && !is_quiet() {
         err(&one_line(text));
     }
 }

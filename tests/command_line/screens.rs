@@ -80,7 +80,9 @@ async fn a_table_of_servers_has_the_whole_error_and_colours_for_states() {
     let proxy = Proxy::new(&config);
     let error = "the command `no-such-program` was not found";
     for columns in [120, 80, 40] {
-        let Some(seen) = screen(&proxy, &["list-servers", "-q", "--color", "never"], columns).await else { return };
+        let Some(seen) = screen(&proxy, &["list-servers", "--live", "-q", "--color", "never"], columns).await else {
+            return;
+        };
         assert!(!seen.contains('\u{1b}'), "{seen:?}");
         assert!(seen.lines().all(|line| line.chars().count() <= usize::from(columns)), "at {columns} columns:\n{seen}");
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -92,14 +94,14 @@ async fn a_table_of_servers_has_the_whole_error_and_colours_for_states() {
         );
     }
     let colours = ["\u{1b}[32mready\u{1b}[0m", "\u{1b}[31mfailed\u{1b}[0m"];
-    let Some(seen) = screen(&proxy, &["list-servers", "-q"], 80).await else { return };
+    let Some(seen) = screen(&proxy, &["list-servers", "--live", "-q"], 80).await else { return };
     assert!(colours.iter().all(|state| seen.contains(state)), "{seen:?}");
-    let plain = proxy.run(["list-servers"]).await.expect(0);
+    let plain = proxy.run(["list-servers", "--live"]).await.expect(0);
     assert!(!plain.stdout.contains('\u{1b}') && !plain.stderr.contains('\u{1b}'), "{plain:?}");
-    let asked = proxy.run(["list-servers", "--color", "always"]).await.expect(0);
+    let asked = proxy.run(["list-servers", "--live", "--color", "always"]).await.expect(0);
     assert!(colours.iter().all(|state| asked.stdout.contains(state)), "{}", asked.stdout);
     let proxy = proxy.environment("NO_COLOR", "1");
-    let Some(seen) = screen(&proxy, &["list-servers", "-q"], 80).await else { return };
+    let Some(seen) = screen(&proxy, &["list-servers", "--live", "-q"], 80).await else { return };
     assert!(seen.contains("ready") && !seen.contains('\u{1b}'), "{seen:?}");
 }
 

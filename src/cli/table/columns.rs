@@ -2,7 +2,7 @@
 //! alike in every table.
 
 /// Columns that are left out on a narrow terminal, the first of them first. All of them are in `--json`.
-const OPTIONAL: [&str; 18] = [
+const OPTIONAL: [&str; 17] = [
     "START",
     "RESTARTS",
     "FAILED/MIN",
@@ -15,18 +15,17 @@ const OPTIONAL: [&str; 18] = [
     "RESOURCES",
     "SCORE",
     "CONNECTED",
-    "CLIENT VERSION",
-    "TRANSPORT",
-    "PROCESSES",
+    "PROCESS",
+    "UP",
     "FAILED",
     "CALLS",
     "TOOLS",
 ];
 
 /// Columns with text for people. They get what the others leave.
-const CUT: [&str; 2] = ["DESCRIPTION", "CONFIG"];
+const CUT: [&str; 1] = ["DESCRIPTION"];
 /// Columns with text of which nothing may be lost.
-const WRAPPED: [&str; 2] = ["ERROR", "LAST ERROR"];
+const WRAPPED: [&str; 3] = ["ERROR", "BECAME", "CONFIG"];
 /// Columns whose words have colours.
 const STATES: [&str; 2] = ["STATUS", "STATE"];
 
@@ -60,7 +59,7 @@ pub(super) fn state_colour(heading: &str, cell: &str) -> Option<&'static str> {
     if !STATES.contains(&heading) {
         return None;
     }
-    match cell.split([' ', ',', '(']).next().unwrap_or_default() {
+    match cell.split([' ', ',', ':', '(']).next().unwrap_or_default() {
         "ready" | "ok" | "up" => Some("\x1b[32m"),
         "failed" | "error" | "down" => Some("\x1b[31m"),
         "starting" | "cached" | "resting" => Some("\x1b[33m"),

@@ -233,6 +233,8 @@ mod tests {
         let painted = render_for(&header, &servers, Some(60), true);
         assert!(painted.contains("files   \x1b[32mready\x1b[0m   stdio"), "{painted:?}");
         assert!(painted.contains("github  \x1b[31mfailed\x1b[0m  stdio"), "{painted:?}");
+        let reasons = render_for(&["SERVER", "STATE"], &rows([["a", "failed: no"]]), None, true);
+        assert!(reasons.ends_with("\x1b[31mfailed: no\x1b[0m"), "{reasons:?}");
     }
 
     #[test]
