@@ -101,8 +101,11 @@ impl ControlApi {
         let capabilities = request.parameter("capabilities").map(serde_json::from_str::<Value>);
         let capabilities = capabilities.transpose().map_err(|error| bad_request(&error))?.unwrap_or_default();
         let operator = self.operator(request.parameter("user"), Abilities::read(&capabilities)).await?;
-        let report = SurfaceReport::of(&operator.gateway, &operator.surface);
-        let text = serde_json::to_string(&report).map_err(|error| bad_request(&error))?;
+        let (gateway, surface) = (Arc::clone(&operator.gateway), Arc::clone(&operator.surface));
+        // Thousands of definitions take a while to write, and clients must not wait for that.
+        let text = tokio::task::spawn_blocking(move || serde_json::to_string(&SurfaceReport::of(&gateway, &surface)));
+        let failed = |error: &dyn std::error::Error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string());
+        let text = text.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
         Ok(self.within(text, request, &operator).await)
     }
 

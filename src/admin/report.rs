@@ -29,8 +29,6 @@ pub struct SurfaceReport {
     pub offered: Vec<ReportedItem>,
     /// The state of each server, as in `GET /status`.
     pub servers: Vec<Value>,
-    /// The tools that can be found by search where `call_tool` calls them.
-    pub indexed: Vec<String>,
     /// The errors of extensions.
     pub problems: Vec<String>,
 }
@@ -57,18 +55,10 @@ impl SurfaceReport {
                 })
             })
         });
-        let indexed = match surface.tool("call_tool") {
-            Some(_) => {
-                let index = surface.search_index();
-                index.ready().tools().iter().map(|tool| tool.definition.key().to_owned()).collect()
-            }
-            None => Vec::new(),
-        };
         SurfaceReport {
             published: published.collect(),
             offered: offered.collect(),
             servers: snapshot.backends.iter().map(|backend| backend.to_json()).collect(),
-            indexed,
             problems: gateway.extension_problems().iter().map(ToString::to_string).collect(),
         }
     }

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
+
 use super::empty;
+use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 
 /// A client, and where its files lie in its user's home or in the project.
@@ -255,4 +258,40 @@ async fn rules_that_cannot_be_read_stop_an_import() {
     put(&proxy, ".claude/settings.json", "{\n \"permissions\": {\"deny\": \"mcp__shared\"}}");
     let told = proxy.run(["init", "--from", "claude-code", "--yes"]).await.expect(2).stderr;
     assert!(told.contains("`permissions.deny`: expected a list") && told.contains("settings.json:2:"), "{told}");
+}
+
+#[tokio::test]
+async fn a_tool_that_a_client_hides_is_not_listed_after_the_import() {
+    let server = fake_backend(["--only", "echo,search,fail"]);
+    let program = server.get_program().to_string_lossy().into_owned();
+    let arguments: Vec<String> = server.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let entry = |more: Value| {
+        let mut entry = json!({"command": program, "args": arguments});
+        entry.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        entry
+    };
+    let command: Vec<&String> = std::iter::once(&program).chain(&arguments).collect();
+    for (name, file, text) in [
+        (
+            "gemini",
+            ".gemini/settings.json",
+            json!({"mcpServers": {"a": entry(json!({"includeTools": ["echo", "fail"], "excludeTools": ["fail"]}))}}),
+        ),
+        (
+            "windsurf",
+            "home/.codeium/windsurf/mcp_config.json",
+            json!({"mcpServers": {"a": entry(json!({"disabledTools": ["fail", "search"]}))}}),
+        ),
+        (
+            "opencode",
+            "opencode.json",
+            json!({"mcp": {"a": {"type": "local", "command": command}}, "tools": {"a_f*": false, "*search": false}}),
+        ),
+    ] {
+        let proxy = empty();
+        put(&proxy, file, &text.to_string());
+        proxy.run(["init", "--from", name, "--yes"]).await.expect(0);
+        let list = proxy.run(["list-tools"]).await.expect(0);
+        assert_eq!(list.column(), ["echo"], "{name}: {}", list.stdout);
+    }
 }

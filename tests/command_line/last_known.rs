@@ -120,6 +120,19 @@ async fn a_tool_that_its_server_no_longer_offers_is_told() {
 }
 
 #[tokio::test]
+async fn a_known_server_that_does_not_start_is_told_with_its_last_words() {
+    let servers = Counted::new();
+    let proxy = servers.two();
+    proxy.run(["list-tools"]).await.expect(0);
+    servers.started();
+    std::fs::remove_file(servers.directory.path().join("two.tools")).expect("it is there");
+    let failed = proxy.run(["call", "read"]).await.expect(1);
+    assert!(failed.stderr.starts_with("error: server `two` is not available: "), "{}", failed.stderr);
+    assert!(failed.stderr.contains("No such file"), "{}", failed.stderr);
+    assert!(servers.started().iter().all(|name| name == "two"));
+}
+
+#[tokio::test]
 async fn a_script_that_fails_on_known_lists_says_how_old_they_are() {
     let servers = Counted::new();
     let config =

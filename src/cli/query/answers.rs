@@ -14,6 +14,9 @@ use crate::diagnostic::Diagnostic;
 use crate::json::{Raw, raw};
 use crate::model::ItemKind;
 
+/// How many tools are looked at for one whose name is the query.
+const NEAREST: usize = 20;
+
 /// Who answers.
 pub(in crate::cli) enum Answers {
     /// This process.
@@ -97,6 +100,22 @@ impl Answers {
             UseError::Unknown => failed("the script was not run"),
             UseError::Failed(message) => failed(message),
         })
+    }
+
+    /// Whether a tool that is not published is found by search and called through `call_tool`.
+    pub(in crate::cli) async fn is_searchable(&self, tool: &str, report: &SurfaceReport) -> bool {
+        if report.find(ItemKind::Tool, "call_tool").is_none() {
+            return false;
+        }
+        match self {
+            Answers::Local(operator) => {
+                operator.surface.search_index().ready().tools().iter().any(|found| found.definition.key() == tool)
+            }
+            Answers::Running(running) => {
+                let found = running.find(tool, NEAREST).await;
+                found.is_ok_and(|(found, _)| found.iter().any(|found| found.tool["name"] == tool))
+            }
+        }
     }
 
     /// How old the lists are that this process has used instead of starting servers.

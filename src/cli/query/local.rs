@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Query;
 use crate::admin::Operator;
 use crate::backend::{Peer, StartPolicy};
+use crate::builtins::Handler;
 use crate::cli::age::ago;
 use crate::cli::failure::CommandFailure;
 use crate::cli::setup::{self, LoadedConfig};
@@ -84,10 +85,17 @@ async fn woken(gateway: &Arc<Gateway>, query: &Query<'_>, origin: &ItemRef) -> R
     let label = format!("starting {server}");
     let surface = spinner::with(&label, gateway.woken(server)).await;
     let surface = surface.map_err(|error| CommandFailure::from(error.as_ref()))?;
-    let is_ready = gateway.snapshot().backend(server).is_some_and(|view| view.status == Status::Ready);
+    let view = gateway.snapshot().backend(server).cloned();
+    let is_ready = view.as_ref().is_some_and(|view| view.status == Status::Ready);
+    let item = query.wanted.and_then(|(kind, key)| surface.find(kind, key));
+    let is_forwarded = item.is_some_and(|item| matches!(item.handler, Handler::Backend(_)));
+    if let Some(view) = view.filter(|_| !is_ready && is_forwarded) {
+        // The error of the call itself would not have the last words of the process.
+        let message = format!("server `{server}` is not available: {}", view.error);
+        return Err(CommandFailure::failed(Diagnostic::error(message)));
+    }
     query.say(is_ready.then(|| format!("from `{server}`, started for this")));
-    let gone = query.wanted.filter(|(kind, key)| is_ready && surface.find(*kind, key).is_none());
-    if let Some((kind, key)) = gone {
+    if let Some((kind, key)) = query.wanted.filter(|_| is_ready && item.is_none()) {
         let message = format!("server `{server}` no longer offers the {} `{key}`", kind.noun());
         let hint = format!("`proxy list-{}s` lists what it offers now", kind.noun());
         let failure = CommandFailure::failed(Diagnostic::error(message).hint(hint));

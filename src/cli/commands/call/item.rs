@@ -43,7 +43,7 @@ impl ItemOptions {
             Query { user: self.as_user.as_deref(), wanted: Some((kind, key)), ..self.query.query(&loaded, self.json) };
         query::answer(&query, async |answers| {
             let report = answers.report_on(kind, key).await?;
-            let Some(item) = report.find(kind, key) else { return Err(unknown(kind, key, &report, answers)) };
+            let Some(item) = report.find(kind, key) else { return Err(unknown(kind, key, &report, answers).await) };
             let params = params(&item.definition)?;
             let result = answers.use_item((kind, key), &params, timeout).await?;
             serde_json::from_str(result.get()).map_err(|error| CommandFailure::usage(error.to_string()))
@@ -51,7 +51,7 @@ impl ItemOptions {
     }
 }
 
-fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &Answers) -> CommandFailure {
+async fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &Answers) -> CommandFailure {
     // A broken extension may be the one that offers the item.
     answers.report_extensions(report);
     let mut diagnostic = Diagnostic::error(format!("unknown {} `{key}`", kind.noun()));
@@ -64,7 +64,7 @@ fn unknown(kind: ItemKind, key: &str, report: &SurfaceReport, answers: &Answers)
     if let Some(source) = answers.lists_from() {
         diagnostic = diagnostic.note(source);
     }
-    if kind == ItemKind::Tool && report.indexed.iter().any(|tool| tool == key) {
+    if kind == ItemKind::Tool && answers.is_searchable(key, report).await {
         let hint = format!("call it through `call_tool`: `proxy call call_tool tool_name={key} parameters='{{...}}'`");
         return CommandFailure::failed(diagnostic.hint(hint));
     }

@@ -95,6 +95,9 @@ fn imported(from: &Path, yes: bool) -> Result<Option<String>, CommandFailure> {
     let files = sources::named(from, &surroundings)?;
     let imported = import::import(&files, &surroundings).map_err(CommandFailure::config)?;
     output::diagnostics(&imported.warnings);
+    if imported.entries.is_empty() {
+        return Err(CommandFailure::failed(Diagnostic::error("there is no server to import")));
+    }
     output::err("this config starts or connects to:");
     for line in import::commands(&imported) {
         output::err(&format!("  {}", output::one_line(&line)));
