@@ -63,6 +63,7 @@ mod supply_chain;
 mod support;
 mod tasks;
 mod testing;
+mod trial;
 mod unread_messages;
 mod use_cases;
 mod varying_lists;

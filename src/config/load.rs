@@ -235,6 +235,16 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_ends_in_toml_is_toml() {
+        let text = "[mcpServers.files]\ncommand = \"files\"\nargs = [\".\"]\n";
+        let (config, _) = load_text(Path::new("proxy.toml"), text, &environment).unwrap();
+        assert_eq!(config.servers.keys().collect::<Vec<_>>(), ["files"]);
+        let wrong = text.replace("command", "comand");
+        let errors = load_text(Path::new("proxy.toml"), &wrong, &environment).unwrap_err();
+        assert!(errors[0].to_string().contains("proxy.toml:2:"), "{}", errors[0]);
+    }
+
+    #[test]
     fn empty_sections_are_absent_ones() {
         let config = loaded("# nothing yet\nmcpServers:\nextensions:\n  paths: [tools, '*.star']\nserve:\n");
         assert!(config.servers.is_empty());
@@ -300,7 +310,9 @@ mod tests {
                     X: >-\n        s3cret\n        s3cret\n      Y: &a s3cret\n      Z: *a\nauth:\n  tokens:\n    - {token: s3cret-of-length-3, sub: ann}\n";
         let json = "{\"mcpServers\": {\n\t\"é\": {\"command\": \"x\", \"env\": {\n\t\t\"K\": \"s3cret-é\"}}, // ö\n\t\"b\": {\"url\": \"http://h\", \
                     \"headers\": {\"X\": \"s3cret\"}}}, \"auth\": {\"tokens\": [{\"token\": \"s3cret-of-length-3\", \"sub\": \"ann\"}]}}";
-        for (file, text) in [("proxy.yaml", yaml), ("proxy.json", json)] {
+        let toml = "[mcpServers.a]\ncommand = \"x\"\nenv = { \"ö\" = \"s3cret-é\", L = 's3cret' }\n\n[mcpServers.b]\nurl = \"http://h\"\n\
+                    headers.X = \"\"\"\ns3cret\ns3cret\"\"\"\n\n[[auth.tokens]]\ntoken = \"s3cret-of-length-3\"\nsub = \"ann\"\n";
+        for (file, text) in [("proxy.yaml", yaml), ("proxy.json", json), ("proxy.toml", toml)] {
             for (end, _) in text.char_indices() {
                 for cut in [
                     text[..end].to_owned(),
