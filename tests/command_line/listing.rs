@@ -7,7 +7,7 @@ use crate::support::config::Config;
 use crate::support::finished::Finished;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
-use crate::support::terminal::on_a_terminal;
+use crate::support::terminal::{on_a_terminal, typed};
 
 #[tokio::test]
 async fn presets_are_listed_and_shown() {
@@ -146,6 +146,16 @@ async fn lists_fail_when_no_server_is_there() {
     let servers = proxy.run(["list-servers"]).await.expect(1);
     assert_eq!(servers.column(), ["gone"]);
     assert_eq!(proxy.run(["list-tools", "--json"]).await.expect(1).json(), json!([]));
+}
+
+#[tokio::test]
+async fn an_empty_list_says_why_on_a_terminal() {
+    let nothing = Proxy::with_config_text("mcpServers: {}");
+    let seen = typed(nothing.command(["list-tools"]), "").await.expect(0);
+    assert!(seen.stderr.contains("the config has no servers"), "{}", seen.stderr);
+    let hidden = Proxy::new(&Config::new().server("fake", &fake_backend(["--only", "echo"])));
+    let seen = typed(hidden.command(["list-prompts"]), "").await.expect(0);
+    assert!(seen.stderr.contains("none is published; `--all` lists"), "{}", seen.stderr);
 }
 
 #[tokio::test]

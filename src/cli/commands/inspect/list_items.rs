@@ -77,6 +77,13 @@ fn list(args: &ItemListArgs, heading: &str, kinds: &[ItemKind]) -> Result<(), Co
     };
     let rows: Vec<Vec<String>> = items.into_iter().map(row).collect();
     output::out(&table::render(&[heading, "SERVER", "DESCRIPTION"], &rows));
+    if rows.is_empty() {
+        output::status_line(match (report.servers.is_empty(), args.all) {
+            (true, _) => "the config has no servers: add some, or import them with `proxy init --from`",
+            (false, true) => "the servers offer none",
+            (false, false) => "none is published; `--all` lists what the servers offer",
+        });
+    }
     query::unless_all_failed(&report.servers)
 }
 
