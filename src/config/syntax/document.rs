@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Location};
 
-use super::mask::{mask_lines, mask_tree};
+use super::mask::{mask_all, mask_lines, mask_tree};
 use super::tree;
 use super::tree::{Node, Span};
 
@@ -23,7 +23,9 @@ impl ConfigDocument {
         match tree::parse(path, text) {
             Ok(root) => Ok(ConfigDocument { file, source: mask_tree(text, &root).into(), root }),
             Err(error) => {
-                let shown = mask_lines(text, &error.span);
+                // In TOML, a line in the middle of a long string looks like any other.
+                let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+                let shown = if is_toml { mask_all(text) } else { mask_lines(text, &error.span) };
                 let mut problem = Diagnostic::error(error.message).at(Location::new(file, shown, error.span));
                 problem.hint = error.hint;
                 Err(problem)
