@@ -115,6 +115,14 @@ async fn a_call_is_a_stream_of_events_that_ends_with_the_result() {
 }
 
 #[tokio::test]
+async fn a_call_reaches_the_item_that_policy_was_asked_about() {
+    let proxy = serving().await;
+    let other = json!({"kind": "tool", "key": "echo", "params": {"name": "slow", "arguments": {"a": 1}}});
+    let (status, events) = ask(&proxy, "POST /call", &other.to_string()).await;
+    assert!(status == 200 && events.contains(r#""structuredContent":{"a":1}"#), "{events}");
+}
+
+#[tokio::test]
 async fn a_question_is_answered_by_its_number_and_once() {
     let proxy = serving().await;
     let call = json!({

@@ -1,6 +1,8 @@
 //! The control API: what a running proxy answers on its socket. Nothing here changes the config or the policy.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -20,12 +22,15 @@ use crate::control;
 use crate::gateway::{Gateway, SurfaceHandle};
 use crate::json::{Raw, valid};
 use crate::model::{Abilities, ClientProfile, Era, ItemKind, Owner, Principal, SurfaceKey};
+use crate::process::ANCESTORS_VARIABLE;
 use crate::server::{Identity, Server};
 use crate::wire::http::{HttpReply, SocketRequest, SocketService, serve_socket};
 use crate::wire::outbound::OutboundMessage;
 
 /// How many events of a call wait for the caller. Progress beyond that is lost.
 const MAX_WAITING_EVENTS: usize = 64;
+/// How long an answer waits for servers that are starting and of which nothing is known.
+const STARTING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum number of tools that `GET /find` returns.
 const MAX_FOUND: usize = 1000;
 
@@ -37,6 +42,8 @@ pub struct ControlApi {
     local: Principal,
     questions: Arc<Questions>,
     logs: LogsProvider,
+    /// The folder of the control sockets.
+    folder: PathBuf,
 }
 
 /// What a server wrote to stderr, or why there is nothing.
@@ -46,9 +53,9 @@ pub type LogsProvider = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 type Refused = HttpReply;
 
 impl ControlApi {
-    pub fn new(gateway: &Arc<Gateway>, server: &Server, local: Principal, logs: LogsProvider) -> Self {
+    pub fn new(gateway: &Arc<Gateway>, server: &Server, local: Principal, logs: LogsProvider, folder: PathBuf) -> Self {
         let questions = Arc::default();
-        ControlApi { gateway: Arc::clone(gateway), server: server.clone(), local, questions, logs }
+        ControlApi { gateway: Arc::clone(gateway), server: server.clone(), local, questions, logs, folder }
     }
 
     /// Answers on a socket until the future is dropped.
@@ -75,6 +82,8 @@ impl ControlApi {
         let key = SurfaceKey { principal: principal.clone(), client: Arc::default() };
         let handle = SurfaceHandle::of(key, ClientProfile { era: Era::Session, abilities });
         self.gateway.first_lists().await;
+        // Later, a reload may have added servers.
+        let _ = tokio::time::timeout(STARTING_TIMEOUT, self.gateway.lists_known()).await;
         let surface = self.gateway.surface(&handle).await;
         let surface = surface.map_err(|error| problem(StatusCode::CONFLICT, &error.to_string()))?;
         Ok(Operator { gateway: Arc::clone(&self.gateway), surface, principal, peer: None })
@@ -143,7 +152,9 @@ impl ControlApi {
         let (user, capabilities) = (call.user.as_deref(), &call.capabilities);
         let (operator, frames, stream) = self.caller(user, capabilities, Some((kind, &call.key))).await?;
         tokio::spawn(async move {
+            let started = Instant::now();
             let outcome = until_gone(&frames, operator.use_item(kind, &call.key, call.params)).await;
+            log(kind.use_method(), &call.key, started, outcome.as_ref());
             finish(frames, operator, outcome).await;
         });
         Ok(HttpReply::events(stream))
@@ -154,7 +165,9 @@ impl ControlApi {
         let (operator, frames, stream) = self.caller(exec.user.as_deref(), &exec.capabilities, None).await?;
         let limits = self.gateway.code_mode();
         tokio::spawn(async move {
+            let started = Instant::now();
             let outcome = until_gone(&frames, operator.exec(&exec.script, &exec.data, &limits)).await;
+            log("exec", "", started, outcome.as_ref());
             finish(frames, operator, outcome).await;
         });
         Ok(HttpReply::events(stream))
@@ -191,7 +204,7 @@ impl ControlApi {
 
 impl SocketService for ControlApi {
     fn refusal(&self, client: &UnixStream) -> Option<String> {
-        control::refusal(client)
+        control::refusal(client, &self.folder, ANCESTORS_VARIABLE)
     }
 
     fn handle(self: Arc<Self>, request: SocketRequest) -> BoxFuture<'static, HttpReply> {
@@ -208,6 +221,23 @@ async fn until_gone(
         outcome = call => Some(outcome),
         () = frames.closed() => None,
     }
+}
+
+/// One line of the log, as for a request of a client.
+fn log(method: &str, name: &str, started: Instant, outcome: Option<&Result<Raw, UseError>>) {
+    let outcome = match outcome {
+        None => "cancelled",
+        Some(Ok(_)) => "ok",
+        Some(Err(UseError::Unknown)) => "unknown",
+        Some(Err(UseError::Failed(reason))) => reason,
+    };
+    let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let what = format!("{method} {name}");
+    let what = what.trim_end();
+    tracing::debug!(
+        target: "request", method, name, ms, outcome, by = "control socket",
+        "{what}: {outcome} in {ms} ms, over the control socket"
+    );
 }
 
 /// Sends the last event. The stream ends when everybody who may write on it is gone.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::backend::{CallError, Cancellation, Peer};
 use crate::calls::{ItemCall, PolicyNow, RequestContext};
 use crate::gateway::Gateway;
-use crate::json::Raw;
+use crate::json::{Object, Raw, raw};
 use crate::model::{ItemKind, Principal};
 use crate::surface::Surface;
+use crate::wire::key;
 
 /// Somebody who uses the items of one surface.
 #[derive(Clone)]
@@ -25,6 +26,18 @@ pub enum UseError {
     /// Nothing of that name is published.
     Unknown,
     Failed(String),
+}
+
+/// The params with the name or URI of the item itself, which policy decides about, and without what belongs to a session of
+/// MCP: the server gets them as they are.
+fn own_params(kind: ItemKind, item: &str, params: &Raw) -> Result<Raw, UseError> {
+    let params = Object::of(params).map_err(|error| UseError::Failed(format!("invalid params: {error}")))?;
+    let mut own = params.edit();
+    own.set(kind.use_member(), &raw(item));
+    for member in [key::META, "task", "requestState", "inputResponses"] {
+        own.remove(member);
+    }
+    Ok(own.finish_raw())
 }
 
 /// Cancels a call that nobody waits for any more.
@@ -50,7 +63,7 @@ impl Operator {
         };
         let _cancel = CancelOnDrop(request.cancel.clone());
         let calls = self.gateway.calls();
-        let call = ItemCall::new(&self.surface, kind, key, params);
+        let call = ItemCall::new(&self.surface, kind, key, own_params(kind, key, &params)?);
         calls.item(&request, call).await.map_err(|error| match error {
             CallError::Rejected(error) => UseError::Failed(error.message()),
             CallError::Unknown | CallError::Cancelled | CallError::Asks(_) => {

@@ -1,5 +1,7 @@
 //! Loads a config file.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -36,13 +38,27 @@ pub fn load_text(
     environment: &Environment,
 ) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
     let document = ConfigDocument::parse(path, text).map_err(|error| vec![error])?;
-    let context = ReadContext::new(&document, environment);
+    let used = RefCell::new(BTreeMap::new());
+    let recorded = |name: &str| {
+        let value = environment(name);
+        used.borrow_mut().insert(name.to_owned(), value.clone());
+        value
+    };
+    let context = ReadContext::new(&document, &recorded);
     let mut config = Config::default_for(&folder_of(path));
     config.path = Some(path.to_owned());
-    config.digest = Some(crate::json::hex(&Sha256::digest(text.as_bytes())));
     read_sections(&context.root(), &mut config);
+    config.digest = Some(digest(text, &used.borrow(), &config));
     let (errors, warnings): (Vec<_>, Vec<_>) = context.finish().into_iter().partition(Diagnostic::is_error);
     if errors.is_empty() { Ok((config, warnings)) } else { Err(errors) }
+}
+
+/// The digest of all that a config is made of: its text, the variables in it, and the variables of servers, which may come
+/// from files.
+fn digest(text: &str, variables: &BTreeMap<String, Option<String>>, config: &Config) -> String {
+    let servers = config.servers.values().map(|server| server.environment_digest());
+    let whole = format!("{text}\0{variables:?}\0{}", servers.collect::<Vec<_>>().join(" "));
+    crate::json::hex(&Sha256::digest(whole))
 }
 
 /// What the code that reads config files asks for: each key by its path, in order.

@@ -8,8 +8,9 @@ use tokio::net::UnixStream;
 /// More parents than any process has; the table changes while it is read.
 const MAX_PARENTS: usize = 1000;
 
-/// Why the process at the other end may not use this proxy; `None` if it may.
-pub fn refusal(stream: &UnixStream) -> Option<String> {
+/// Why the process at the other end may not use this proxy; `None` if it may. `folder` has the sockets of all proxies: what
+/// another one has started may not use this one either. `mark` is a variable in the environment of what proxies start.
+pub fn refusal(stream: &UnixStream, folder: &Path, mark: &str) -> Option<String> {
     let peer = match stream.peer_cred() {
         Ok(peer) => peer,
         Err(error) => return Some(format!("the process at the other end is not known: {error}")),
@@ -17,22 +18,41 @@ pub fn refusal(stream: &UnixStream) -> Option<String> {
     if peer.uid() != rustix::process::getuid().as_raw() && peer.uid() != 0 {
         return Some("only the user who started the proxy may use its control socket".to_owned());
     }
-    let own = std::process::id();
+    let (own, table) = (std::process::id(), Path::new("/proc"));
     let Some(pid) = peer.pid().and_then(|pid| u32::try_from(pid).ok()) else {
         return Some("the process at the other end is not known".to_owned());
     };
-    // Tests of the proxy ask their own process.
-    let descends = pid != own && descends(pid, own, |pid| parent(Path::new("/proc"), pid));
-    descends.then(|| "processes that this proxy has started may not use its control socket".to_owned())
+    // Systems without this table do not tell who started a process. Tests of the proxy ask their own process.
+    if !table.join("self").exists() || pid == own {
+        return None;
+    }
+    let proxies: Vec<u32> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".sock")?.parse().ok())
+        .chain([own])
+        .collect();
+    let descends = is_marked(table, pid, mark) || descends(pid, &proxies, |pid| parent(table, pid));
+    descends.then(|| "processes that a proxy has started may not use its control socket".to_owned())
 }
 
-/// Whether a process was started by another one, directly or not.
-fn descends(mut pid: u32, ancestor: u32, parent: impl Fn(u32) -> Option<u32>) -> bool {
+/// Whether a process has the variable in its environment. One that cannot be read counts as marked: it may have exited and
+/// left its connection to another.
+fn is_marked(table: &Path, pid: u32, mark: &str) -> bool {
+    let name = format!("{mark}=");
+    std::fs::read(table.join(pid.to_string()).join("environ"))
+        .map_or(true, |environment| environment.split(|byte| *byte == 0).any(|one| one.starts_with(name.as_bytes())))
+}
+
+/// Whether a process was started by one of these, directly or not. One that is gone counts as such.
+fn descends(mut pid: u32, proxies: &[u32], parent: impl Fn(u32) -> Option<u32>) -> bool {
     for _ in 0..MAX_PARENTS {
         match parent(pid) {
-            Some(above) if above == ancestor => return true,
+            Some(above) if proxies.contains(&above) => return true,
             Some(above) if above > 1 => pid = above,
-            _ => return false,
+            Some(_) => return false,
+            None => return true,
         }
     }
     true
@@ -56,9 +76,10 @@ mod tests {
                 .find(|(child, _)| *child == pid)
                 .map(|(_, above)| above)
         };
-        assert!(descends(9, 7, table) && descends(9, 5, table) && descends(8, 5, table));
-        assert!(!descends(8, 7, table) && !descends(5, 9, table));
-        assert!(descends(3, 4, table), "a circle is not trusted");
+        assert!(descends(9, &[7], table) && descends(9, &[5], table) && descends(8, &[2, 5], table));
+        assert!(!descends(8, &[7], table) && !descends(5, &[9], table));
+        assert!(descends(3, &[4], table), "a circle is not trusted");
+        assert!(descends(2, &[4], table), "nor is a process that is gone");
     }
 
     #[test]

@@ -82,6 +82,15 @@ impl Gateway {
         settled.map_or(0, |snapshot| snapshot.version)
     }
 
+    /// Waits until each server has lists, if only cached ones, or has failed once, and the surface was built from them.
+    pub async fn lists_known(&self) {
+        let mut catalog = self.catalog.clone();
+        let known =
+            catalog.wait_for(|snapshot| snapshot.backends.iter().all(|one| one.status != Status::Starting)).await;
+        let version = known.map_or(0, |snapshot| snapshot.version);
+        let _ = self.built_from(version).await;
+    }
+
     /// Whether a server that only the cache knows is left alone until a call needs it.
     fn may_rest(&self, backend: &BackendView) -> bool {
         self.installed.options.start == StartPolicy::Unknown && backend.status == Status::Cached
@@ -106,13 +115,12 @@ impl Gateway {
     /// The shared surface once it was built from this version of the snapshot or a later one.
     async fn built_from(&self, version: u64) -> Result<Arc<Surface>, Arc<BuildError>> {
         let mut current = self.current.clone();
-        match current.wait_for(|now| now.snapshot >= version).await {
-            Ok(now) => match (&now.error, &now.surface) {
-                (Some(error), _) => Err(Arc::clone(error)),
-                (None, Some(surface)) => Ok(Arc::clone(surface)),
-                (None, None) => Err(Arc::new(Diagnostic::error("the session script did not run").into())),
-            },
-            Err(_) => self.shared().await,
+        let built = current.wait_for(|now| now.snapshot >= version).await;
+        match built.ok().map(|now| (now.error.clone(), now.surface.clone())) {
+            Some((Some(error), _)) => Err(error),
+            Some((None, Some(surface))) => Ok(surface),
+            Some((None, None)) => Err(Arc::new(Diagnostic::error("the session script did not run").into())),
+            None => self.shared().await,
         }
     }
 

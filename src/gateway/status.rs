@@ -68,6 +68,11 @@ impl Gateway {
     fn source(&self) -> Value {
         let path = self.config_path.as_ref().and_then(|path| std::fs::canonicalize(path).ok());
         let edition = self.installed.editions.borrow();
+        let now = self.current.borrow();
+        // While a new version is not in use, commands work it out themselves, and show its error.
+        if now.error.is_some() || now.edition != edition.number || now.generation < edition.generation {
+            return Value::Null;
+        }
         let script = edition.script_source.as_ref().map(|script| script.digest());
         match (path, self.installed.config_digest(), script) {
             (Some(path), Some(digest), Some(script)) => {

@@ -6,7 +6,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 /// The environment variable with the tokens of all ancestors' configs.
-pub(super) const VARIABLE: &str = "PROXY_ANCESTORS";
+pub const VARIABLE: &str = "PROXY_ANCESTORS";
 
 /// A hash in place of the config's path, which servers should not see.
 fn token(config: &Path) -> String {

@@ -9,6 +9,6 @@ mod environment;
 mod tree;
 pub mod watchdog;
 
-pub use ancestors::{is_served_by_ancestor, with_ancestor};
+pub use ancestors::{VARIABLE as ANCESTORS_VARIABLE, is_served_by_ancestor, with_ancestor};
 pub use child::{Child, DESCENDANT_MARK, Launch};
 pub use environment::base_environment;

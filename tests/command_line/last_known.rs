@@ -5,6 +5,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::support::config::Config;
+use crate::support::finished::Finished;
 use crate::support::programs::fake_backend;
 use crate::support::proxy::Proxy;
 use crate::support::temp_dir::TempDir;
@@ -71,6 +72,20 @@ async fn lists_start_no_server_whose_lists_are_known() {
     assert_eq!(servers.started(), [""; 0]);
     proxy.run(["list-tools", "--live"]).await.expect(0);
     assert_eq!(servers.started(), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn what_a_server_listed_for_another_account_is_not_what_it_lists_now() {
+    let servers = Counted::new();
+    let server = servers.server("one", "echo");
+    let config = Config::new().server_with("one", &server, json!({"env": {"ACCOUNT": "${ACCOUNT}"}}));
+    let proxy = Proxy::new(&config);
+    for (account, started) in [("ann", 1), ("ann", 0), ("bob", 1), ("bob", 0)] {
+        let mut list = proxy.command(["list-tools"]);
+        list.env("ACCOUNT", account);
+        assert_eq!(Finished::run(list).await.expect(0).column(), ["echo"]);
+        assert_eq!(servers.started().len(), started, "{account}");
+    }
 }
 
 #[tokio::test]

@@ -144,7 +144,7 @@ fn bound(name: &str, text: &str, at: usize, steps: usize) -> Option<Inferred> {
             return Inferred::of(value, text, start.saturating_sub(1), steps);
         }
         if let Some(found) = looped(name, code, text, start, steps) {
-            return Some(found);
+            return found;
         }
         if start == 0 {
             return None;
@@ -159,24 +159,30 @@ fn assigned<'a>(name: &str, code: &'a str) -> Option<&'a str> {
     (!value.starts_with('=')).then(|| value.trim())
 }
 
-/// What `name` is in `for name in ...`, of a statement or a comprehension.
-fn looped(name: &str, code: &str, text: &str, start: usize, steps: usize) -> Option<Inferred> {
+/// What `name` is in `for name in ...`, of a statement or a comprehension; `None` if the line has no such loop. The search
+/// ends at the loop even if it is not known what it runs over: otherwise each such line would search all lines above it.
+fn looped(name: &str, code: &str, text: &str, start: usize, steps: usize) -> Option<Option<Inferred>> {
     code.match_indices("for ").find_map(|(position, _)| {
         let (targets, over) = code[position + "for ".len()..].split_once(" in ")?;
         let targets: Vec<&str> = targets.split(',').map(|target| target.trim_matches([' ', '(', ')'])).collect();
         let index = targets.iter().position(|target| *target == name)?;
-        let over = &over[..over_length(over)];
-        let item = match Inferred::of(over, text, start.saturating_sub(1), steps)? {
-            Inferred::List(item) => *item,
-            Inferred::Backends => Inferred::Text,
-            _ => return None,
-        };
-        match (targets.len(), item) {
-            (1, item) => Some(item),
-            (2, pair @ Inferred::Pair(..)) => pair.item(if index == 0 { "0" } else { "1" }),
-            _ => None,
-        }
+        let over = Inferred::of(&over[..over_length(over)], text, start.saturating_sub(1), steps);
+        Some(over.and_then(|over| loop_variable(over, index, targets.len())))
     })
+}
+
+/// What a variable of a loop over something is.
+fn loop_variable(over: Inferred, index: usize, count: usize) -> Option<Inferred> {
+    let item = match over {
+        Inferred::List(item) => *item,
+        Inferred::Backends => Inferred::Text,
+        _ => return None,
+    };
+    match (count, item) {
+        (1, item) => Some(item),
+        (2, pair @ Inferred::Pair(..)) => pair.item(if index == 0 { "0" } else { "1" }),
+        _ => None,
+    }
 }
 
 /// The length of the expression that a loop runs over: up to the colon, the closing bracket or the condition.
@@ -212,6 +218,12 @@ mod tests {
 
     fn at_end(text: &str) -> Option<Inferred> {
         Inferred::before(text, text.len())
+    }
+
+    #[test]
+    fn loops_over_their_own_variable_are_searched_once() {
+        // Each line would double the time.
+        assert_eq!(at_end(&("for x in x.y:\n".repeat(2000) + "x")), None);
     }
 
     #[test]

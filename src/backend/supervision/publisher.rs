@@ -104,6 +104,8 @@ pub(super) struct Publisher {
     pub(super) asked: Option<Era>,
     /// What this process has written to the cache last.
     saved: Option<ViewVariant>,
+    /// Whether this process has written a failure since then.
+    failure_saved: bool,
 }
 
 impl Publisher {
@@ -125,6 +127,7 @@ impl Publisher {
             down_since: Instant::now(),
             asked: None,
             saved: None,
+            failure_saved: false,
         }
     }
 
@@ -175,7 +178,7 @@ impl Publisher {
     }
 
     async fn save(&mut self, seen: ViewVariant) {
-        if self.saved.as_ref() == Some(&seen) {
+        if !std::mem::take(&mut self.failure_saved) && self.saved.as_ref() == Some(&seen) {
             return;
         }
         self.saved = Some(seen.clone());
@@ -188,7 +191,8 @@ impl Publisher {
     }
 
     /// Remembers why the server did not start, for commands that do not start it.
-    pub(super) async fn save_failure(&self, reason: &str) {
+    pub(super) async fn save_failure(&mut self, reason: &str) {
+        self.failure_saved = true;
         let error = self.last_words.after(reason);
         let save = move |cache: &Cache, name: &str, config: &ServerConfig| {
             cache.change(name, config, |known| known.record_failure(&error))

@@ -13,12 +13,12 @@ use super::relist::{self, ConnectionEnd};
 use super::resubscribe::Resubscriber;
 use super::supervised::{ConnectionState, SupervisedServer};
 use crate::backend::connection::{
-    Connection, ConnectionPurpose, Connector, Environment, Leg, ServerMemory, SoleClient,
+    Connection, ConnectionPurpose, Connector, Environment, Leg, ServerMemory, SoleClient, StartPolicy,
 };
 use crate::backend::transport::{Signals, Transport};
 use crate::backoff::Backoff;
 use crate::config::ServerConfig;
-use crate::model::{Abilities, BackendKind, Era};
+use crate::model::{Abilities, BackendKind, Era, Status};
 
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The shortest time between two attempts if calls demand a reconnect.
@@ -35,7 +35,11 @@ async fn closed(launched: Option<&Transport>) -> String {
 /// Starts the supervision of a server. Returns at once.
 pub(crate) fn supervise(name: &str, config: &ServerConfig, environment: &Environment) -> Arc<SupervisedServer> {
     let name: Arc<str> = name.into();
-    let view = idle_view(&name, config, &environment.cache, environment.main_profile());
+    let mut view = idle_view(&name, config, &environment.cache, environment.main_profile());
+    if environment.start == StartPolicy::Unknown && !environment.cache.is_current(&name, config) {
+        // What is known was seen with other variables, such as those of another account: it does not rest.
+        view.status = Status::Starting;
+    }
     let (state, receiver) = watch::channel(ConnectionState::default());
     let connector = Arc::new(Connector::new(&name, config, environment));
     let server = Arc::new(SupervisedServer::new(&name, config, view, receiver, &connector, environment));

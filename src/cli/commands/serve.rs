@@ -128,11 +128,12 @@ fn endpoint(config: &Config, listener: Option<&Listener>) -> Result<Endpoint, Co
 
 /// Opens the control socket. The proxy works without it.
 fn control(gateway: &Arc<Gateway>, server: &Server, config: &Config, local: Principal) -> Option<ControlSocket> {
-    match ControlSocket::listen(&setup::control_folder()) {
+    let folder = setup::control_folder();
+    match ControlSocket::listen(&folder) {
         Ok((socket, listener)) => {
             let asked = Arc::clone(gateway);
             let logs = Arc::new(move |name: &str| server_log::of_server(name, &asked.snapshot().backends));
-            let api = ControlApi::new(gateway, server, local, logs);
+            let api = ControlApi::new(gateway, server, local, logs, folder);
             tokio::spawn(api.serve(listener, usize::try_from(config.serve.max_body_bytes).unwrap_or(usize::MAX)));
             Some(socket)
         }

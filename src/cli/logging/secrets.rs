@@ -20,11 +20,19 @@ static KNOWN: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::default);
 
 /// Hides the secrets of this config from now on, and no others.
 pub(super) fn set(config: &Config) {
-    let mut known: Vec<String> = values(config).into_iter().filter(|value| value.len() >= MIN_LENGTH).collect();
+    let forms = values(config).into_iter().flat_map(|value| forms(&value));
+    let mut known: Vec<String> = forms.filter(|value| value.len() >= MIN_LENGTH).collect();
     // A secret within another is hidden after it.
     known.sort_by_key(|value| std::cmp::Reverse(value.len()));
     known.dedup();
     KNOWN.store(known.into());
+}
+
+/// How a value appears in a line of the log: as it is, one of its lines, or within JSON.
+fn forms(value: &str) -> Vec<String> {
+    let json = serde_json::Value::from(value).to_string();
+    let within_json = json[1..json.len() - 1].to_owned();
+    value.lines().map(str::to_owned).chain([value.to_owned(), within_json]).collect()
 }
 
 fn values(config: &Config) -> Vec<String> {
@@ -87,6 +95,12 @@ pub(super) fn hidden(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_known_by_each_of_its_lines_and_within_json() {
+        assert_eq!(forms("one\ntwo"), ["one", "two", "one\ntwo", "one\\ntwo"]);
+        assert_eq!(forms("a\"b"), ["a\"b", "a\"b", "a\\\"b"]);
+    }
 
     #[test]
     fn members_with_secret_names_are_hidden_also_in_json_within_text() {

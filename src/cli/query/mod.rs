@@ -110,8 +110,11 @@ pub(super) fn server_states(query: &Query<'_>) -> Result<Vec<Value>, CommandFail
 /// Fails if there are servers and none of them is ready or known. The list of servers has already been printed.
 pub(super) fn unless_all_failed(servers: &[Value]) -> Result<(), CommandFailure> {
     let mut servers = servers.iter().filter(|server| server["kind"] != "extension").peekable();
-    let is_usable =
-        |server: &Value| server["status"] == "ready" || (server["status"] == "cached" && server["error"] == "");
+    let is_usable = |server: &Value| match server["status"].as_str() {
+        Some("ready" | "starting") => true,
+        Some("cached") => server["error"] == "",
+        _ => false,
+    };
     let failed = servers.peek().is_some() && !servers.any(is_usable);
     if failed { Err(CommandFailure::already_reported(1)) } else { Ok(()) }
 }

@@ -77,6 +77,7 @@ pub static CLIENTS: [Client; 12] = [
             Place::Project(".claude/settings.local.json"),
             Place::Project(".claude/settings.json"),
             Place::Home(".claude/settings.json"),
+            Place::Home(".claude.json"),
         ],
         timeout: Some(TimeKey::Request(Unit::Milliseconds)),
         syntax: Syntax::SHELL_BRACES,
@@ -124,6 +125,7 @@ pub static CLIENTS: [Client; 12] = [
         name: "gemini",
         title: "Gemini CLI",
         places: &[Place::Project(".gemini/settings.json"), Place::Home(".gemini/settings.json")],
+        rules: &[Place::Home(".gemini/mcp-server-enablement.json")],
         timeout: Some(TimeKey::Request(Unit::Milliseconds)),
         syntax: Syntax::SHELL,
         ..PLAIN

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::client::{TimeKey, Unit};
 use super::members::{Member, Members, plain_text};
 use super::variables::Syntax;
-use super::{ImportedCommand, ImportedServer, ImportedTarget, ImportedText, Importer};
+use super::{ImportedCommand, ImportedServer, ImportedTarget, ImportedText, Importer, Restriction};
 use crate::config::sections::server::url_problem;
 use crate::config::syntax::tree::{Node, NodeKey, Value};
 
@@ -51,7 +51,11 @@ impl Importer<'_> {
             (None, None) if members.take(&["settings"]).is_some() => {
                 return self.skip(key, &format!("its command comes from an extension of {}", self.client.title));
             }
-            (None, None) => return self.skip(key, "it has neither a command nor a URL"),
+            (None, None) => {
+                let (disabled, tools) = (self.is_disabled(&mut members), self.tools(&mut members));
+                self.restrictions.push(Restriction { server: key.text.clone(), disabled, tools });
+                return self.skip(key, "it has neither a command nor a URL");
+            }
         };
         let mut server = ImportedServer {
             name: self.name(key),
@@ -314,5 +318,5 @@ fn set(values: &mut Vec<(String, ImportedText)>, name: &str, value: ImportedText
 /// Whether a command starts this proxy, which clients that use it have among their servers.
 fn is_this_proxy(command: &ImportedCommand) -> bool {
     let program = Path::new(&command.command.written).file_name();
-    program.is_some_and(|name| name == "proxy") && command.args.first().is_some_and(|first| first.written == "serve")
+    program.is_some_and(|name| name == "proxy") && command.args.iter().any(|argument| argument.written == "serve")
 }

@@ -97,8 +97,28 @@ struct Importer<'a> {
     is_project: bool,
     /// The names of servers that are taken.
     names: &'a mut HashSet<String>,
+    /// Entries that only restrict a server of another file.
+    restrictions: Vec<Restriction>,
     warnings: Vec<Diagnostic>,
     errors: Vec<Diagnostic>,
+}
+
+/// What a file says about a server that another file has. Clients combine their files, so it holds for that server.
+#[derive(Debug)]
+struct Restriction {
+    server: String,
+    disabled: bool,
+    tools: ToolSelection,
+}
+
+impl Restriction {
+    fn apply(self, server: &mut ImportedServer) {
+        server.disabled |= self.disabled;
+        self.tools.exclude.into_iter().for_each(|pattern| server.tools.hide(pattern));
+        if server.tools.only.is_none() {
+            server.tools.only = self.tools.only;
+        }
+    }
 }
 
 impl Importer<'_> {

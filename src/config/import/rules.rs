@@ -9,10 +9,15 @@ use crate::config::syntax::document::ConfigDocument;
 use crate::config::syntax::tree::{Node, Value};
 use crate::diagnostic::Diagnostic;
 
+/// The file in which Gemini CLI keeps which servers are off, by their names in lower case.
+pub(super) const SWITCHES: &str = "mcp-server-enablement.json";
+
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     /// Names of servers that are off.
     disabled: Vec<String>,
+    /// The same in lower case.
+    switched_off: Vec<String>,
     /// If set, all other servers are off.
     allowed: Option<Vec<String>>,
     /// Patterns of full names of tools that are hidden.
@@ -41,8 +46,16 @@ impl Rules {
             }
             "opencode" => {
                 self.hidden.extend(denied(root.get("tools"), |value| *value == Value::Bool(false)));
-                let is_denied = |value: &Value| matches!(value, Value::String(action) if action == "deny");
+                let denies = |value: &Value| matches!(value, Value::String(action) if action == "deny");
+                // A permission may depend on the arguments; what is denied for all of them is hidden.
+                let is_denied = |value: &Value| match value {
+                    Value::Map(cases) => cases.iter().any(|(case, node)| case.text == "*" && denies(&node.value)),
+                    one => denies(one),
+                };
                 self.hidden.extend(denied(root.get("permission"), is_denied));
+                if root.get("permission").is_some_and(|all| denies(&all.value)) {
+                    self.hidden.push("*".to_owned());
+                }
             }
             "claude-code" => {
                 self.disabled.extend(list(&["disabledMcpjsonServers"])?);
@@ -59,9 +72,18 @@ impl Rules {
         Ok(())
     }
 
+    /// Adds the servers that Gemini CLI was told to turn off.
+    pub(super) fn add_switches(&mut self, document: &ConfigDocument) {
+        let Value::Map(servers) = &document.root.value else { return };
+        let is_off = |server: &Node| server.get("enabled").is_some_and(|enabled| enabled.value == Value::Bool(false));
+        self.switched_off
+            .extend(servers.iter().filter(|(_, server)| is_off(server)).map(|(name, _)| name.text.to_lowercase()));
+    }
+
     /// Applies the rules to a server. `original` is its name in the file.
     pub(super) fn apply(&self, client: &Client, original: &str, server: &mut ImportedServer) {
         let is_named = |names: &Vec<String>| names.iter().any(|name| name == original);
+        server.disabled |= self.switched_off.contains(&original.trim().to_lowercase());
         server.disabled |= is_named(&self.disabled) || self.allowed.as_ref().is_some_and(|names| !is_named(names));
         let plain: String =
             original.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
@@ -77,7 +99,11 @@ impl Rules {
                 if client.name == "claude-code" && prefix.strip_suffix("__") == Some(pattern) {
                     server.tools.hide("*".to_owned());
                 }
-                rest_after(pattern, prefix).into_iter().for_each(|rest| server.tools.hide(rest));
+                for rest in rest_after(pattern, prefix) {
+                    // These clients write every unusual character of a tool's name as `_`.
+                    let is_changed = matches!(client.name, "claude-code" | "opencode");
+                    server.tools.hide(if is_changed { rest.replace('_', "?") } else { rest });
+                }
             }
         }
     }

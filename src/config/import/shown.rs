@@ -51,13 +51,15 @@ fn command_line<'a>(command: &str, args: impl Iterator<Item = &'a str>, cwd: Opt
     for argument in args {
         let flag = flag_of(argument);
         let shown = match flag {
-            // Keep the name, so that a person sees which option is set.
+            // Keep the name, so that a person sees which option is set, and what a shell would run after it.
             SecretFlag::WithValue => {
-                let name = argument.split(['=', ':']).next().unwrap_or_default();
-                word(&format!("{name}=***"))
+                let (name, value) = argument.split_at(argument.find(['=', ':']).unwrap_or(argument.len()));
+                let ends = |character: char| character.is_whitespace() || ";|&<>()`".contains(character);
+                let rest = value.find(ends).filter(|_| !argument.starts_with('-')).map_or("", |at| &value[at..]);
+                word(&format!("{name}=***{rest}"))
             }
             _ if after_flag => "***".to_owned(),
-            _ => word(argument),
+            _ => word(&without_credentials(argument)),
         };
         after_flag = flag == SecretFlag::BeforeValue;
         let _ = write!(text, " {shown}");
@@ -66,6 +68,19 @@ fn command_line<'a>(command: &str, args: impl Iterator<Item = &'a str>, cwd: Opt
         let _ = write!(text, "  (in {})", one_line(cwd));
     }
     text
+}
+
+/// An argument without the user info and the query of the address in it: `https://...`, or `URL=https://...`.
+fn without_credentials(argument: &str) -> String {
+    match argument.find("://") {
+        Some(scheme) if argument.contains(['@', '?']) => {
+            let is_scheme = |character: char| character.is_ascii_alphanumeric() || "+-.".contains(character);
+            let start = argument[..scheme].rfind(|character| !is_scheme(character)).map_or(0, |before| before + 1);
+            let start = if argument.is_char_boundary(start) { start } else { scheme };
+            format!("{}{}", &argument[..start], address(&argument[start..]))
+        }
+        _ => argument.to_owned(),
+    }
 }
 
 /// An argument in shell-like quoting. Quoting prevents control characters and hidden word boundaries in the terminal.

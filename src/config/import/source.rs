@@ -1,13 +1,13 @@
 //! Reads configs of other programs from their files.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::client::{Client, ClientFile, Surroundings, UNKNOWN};
 use super::members::plain_text;
-use super::rules::Rules;
+use super::rules::{Rules, SWITCHES};
 use super::variables::{Prompt, Variables};
-use super::{Imported, ImportedServer, Importer, sections};
+use super::{Imported, ImportedServer, Importer, Restriction, sections};
 use crate::config::syntax::document::ConfigDocument;
 use crate::config::syntax::tree::Value;
 use crate::diagnostic::Diagnostic;
@@ -32,12 +32,14 @@ pub fn count_servers(file: &ClientFile) -> Option<usize> {
     Some(sections.servers.len())
 }
 
-/// Imports the servers of files. Of several servers with the same name, the first is used, as the client does. What the
-/// proxy does not have is left out with a warning.
+/// Imports the servers of files. Of several servers with the same name, the first is used, as the client does; but what is
+/// off or hidden in one of them stays so. What the proxy does not have is left out with a warning.
 pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Imported, Vec<Diagnostic>> {
     let mut imported = Imported::default();
     let mut names = HashSet::new();
     let mut found: Vec<(String, &'static Client, ImportedServer)> = Vec::new();
+    let mut restrictions = Vec::new();
+    let mut projects: Vec<(&'static Client, PathBuf)> = Vec::new();
     let mut rules = Rules::default();
     let mut errors = Vec::new();
     for file in files {
@@ -49,16 +51,25 @@ pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Impor
             }
         };
         match read(file, &document, &mut names, &mut rules) {
-            Ok(Some((client, servers, warnings))) => {
+            Ok(Some(read)) => {
                 imported.files.push(file.path.display().to_string());
-                imported.warnings.extend(warnings);
-                for (original, server) in servers {
+                imported.warnings.extend(read.warnings);
+                restrictions.extend(read.restrictions);
+                let is_known = |(client, project): &(&'static Client, PathBuf)| {
+                    client.name == read.client.name && *project == file.workspace
+                };
+                if !projects.iter().any(is_known) {
+                    projects.push((read.client, file.workspace.clone()));
+                }
+                for (original, server) in read.servers {
                     if found.iter().any(|(known, _, _)| *known == original) {
                         let shown = (original.escape_debug(), file.path.display());
                         let message = format!("skipped `{}` of {}: another config has it too", shown.0, shown.1);
                         imported.warnings.push(Diagnostic::warning(message));
+                        let ImportedServer { disabled, tools, .. } = server;
+                        restrictions.push(Restriction { server: original, disabled, tools });
                     } else {
-                        found.push((original, client, server));
+                        found.push((original, read.client, server));
                     }
                 }
             }
@@ -66,7 +77,7 @@ pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Impor
             Err(problems) => errors.extend(problems),
         }
     }
-    errors.extend(read_rule_files(&found, surroundings, &mut rules).err());
+    errors.extend(read_rule_files(&projects, surroundings, &mut rules).err());
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -77,6 +88,12 @@ pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Impor
                     clients have them";
         return Err(vec![problem.hint(hint)]);
     }
+    for restriction in restrictions {
+        let server = found.iter_mut().find(|(name, _, _)| *name == restriction.server);
+        if let Some((_, _, server)) = server {
+            restriction.apply(server);
+        }
+    }
     for (original, client, mut server) in found {
         rules.apply(client, &original, &mut server);
         imported.entries.push(server);
@@ -84,18 +101,19 @@ pub fn import(files: &[ClientFile], surroundings: &Surroundings) -> Result<Impor
     Ok(imported)
 }
 
-/// The rules that the clients have in files of their own.
+/// The rules that the clients have in files of their own, for each project.
 fn read_rule_files(
-    found: &[(String, &'static Client, ImportedServer)],
+    projects: &[(&'static Client, PathBuf)],
     surroundings: &Surroundings,
     rules: &mut Rules,
 ) -> Result<(), Diagnostic> {
-    let mut seen = Vec::new();
-    for (_, client, _) in found {
-        if !seen.contains(&client.name) {
-            seen.push(client.name);
-            for path in client.rule_files(surroundings) {
-                rules.add(client, &parse(&path)?, &surroundings.current_folder)?;
+    for (client, project) in projects {
+        let surroundings = Surroundings { current_folder: project.clone(), ..surroundings.clone() };
+        for path in client.rule_files(&surroundings) {
+            let document = parse(&path)?;
+            match path.ends_with(SWITCHES) {
+                true => rules.add_switches(&document),
+                false => rules.add(client, &document, project)?,
             }
         }
     }
@@ -108,7 +126,13 @@ fn parse(path: &Path) -> Result<ConfigDocument, Diagnostic> {
     ConfigDocument::parse(path, &text)
 }
 
-type Servers = (&'static Client, Vec<(String, ImportedServer)>, Vec<Diagnostic>);
+/// What one file has.
+struct ReadFile {
+    client: &'static Client,
+    servers: Vec<(String, ImportedServer)>,
+    restrictions: Vec<Restriction>,
+    warnings: Vec<Diagnostic>,
+}
 
 /// The servers of one file, and its warnings; `None` if it has no place for servers.
 fn read(
@@ -116,7 +140,7 @@ fn read(
     document: &ConfigDocument,
     names: &mut HashSet<String>,
     rules: &mut Rules,
-) -> Result<Option<Servers>, Vec<Diagnostic>> {
+) -> Result<Option<ReadFile>, Vec<Diagnostic>> {
     let known = Some(file.client).filter(|client| !client.name.is_empty());
     let Some(found) = sections::find(document, known, &file.workspace).map_err(|problem| vec![problem])? else {
         return Ok(None);
@@ -139,6 +163,7 @@ fn read(
         workspace: file.workspace.clone(),
         is_project: file.is_project,
         names,
+        restrictions: Vec::new(),
         warnings: Vec::new(),
         errors: Vec::new(),
     };
@@ -154,7 +179,7 @@ fn read(
         let message = format!("left out {count} {noun} of other projects");
         warnings.push(Diagnostic::warning(message).hint("run the command in the folder of the project to import them"));
     }
-    Ok(Some((found.client, servers, warnings)))
+    Ok(Some(ReadFile { client: found.client, servers, restrictions: importer.restrictions, warnings }))
 }
 
 /// The values that VS Code prompts for.

@@ -76,6 +76,10 @@ fn quoted(text: &str, quote: char) -> Result<(String, usize), &'static str> {
     let mut characters = text.char_indices();
     while let Some((index, character)) = characters.next() {
         match character {
+            '\\' if quote == '\'' && text[index + 1..].starts_with('\'') => {
+                characters.next();
+                value.push('\'');
+            }
             _ if character == quote => {
                 let after = text[index + 1..].lines().next().unwrap_or_default().trim_start();
                 if !after.is_empty() && !after.starts_with('#') {

@@ -4,6 +4,9 @@ use crate::diagnostic::nearest;
 
 use super::tree::{Node, Span, Value};
 
+/// The keys of addresses, also those of other programs whose configs are imported.
+const URL_KEYS: [&str; 4] = ["url", "serverUrl", "httpUrl", "uri"];
+
 /// Masks the values of `env`, `headers`, `token` and other keys whose names suggest a secret.
 pub(crate) fn mask_tree(text: &str, root: &Node) -> String {
     let mut secrets = Vec::new();
@@ -19,7 +22,9 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
             for (key, value) in entries {
                 // These members of `auth.tokens` are not secret.
                 let is_public = matches!(key.text.as_str(), "sub" | "email" | "groups");
-                let hidden = secret || sounds_secret(&key.text) || (key.text == "url" && has_credentials(value));
+                let hidden = secret
+                    || sounds_secret(&key.text)
+                    || (URL_KEYS.contains(&key.text.as_str()) && has_credentials(value));
                 collect(value, !is_public && hidden, secrets);
             }
         }
@@ -27,7 +32,9 @@ fn collect(node: &Node, secret: bool, secrets: &mut Vec<Span>) {
             let mut after_flag = false;
             for item in items {
                 let flag = secret_flag(item);
-                collect(item, secret || after_flag || flag == SecretFlag::WithValue, secrets);
+                let is_address = matches!(&item.value, Value::String(text) if text.contains("://"));
+                let hidden = after_flag || flag == SecretFlag::WithValue || (is_address && has_credentials(item));
+                collect(item, secret || hidden, secrets);
                 after_flag = flag == SecretFlag::BeforeValue;
             }
         }
@@ -61,6 +68,8 @@ fn secret_flag(item: &Node) -> SecretFlag {
 /// Classifies an argument: `--token`, `--token=abc`, or `API_KEY=abc` for programs that set variables.
 pub(crate) fn flag_of(argument: &str) -> SecretFlag {
     match argument.strip_prefix('-') {
+        // A header, as of curl.
+        Some("H") => SecretFlag::BeforeValue,
         Some(flag) => match flag.split_once(['=', ':']) {
             Some((name, _)) if sounds_secret(name.trim_start_matches('-')) => SecretFlag::WithValue,
             None if sounds_secret(flag.trim_start_matches('-')) => SecretFlag::BeforeValue,
@@ -93,7 +102,9 @@ fn sounds_secret(key: &str) -> bool {
     if plain == "maxtokens" {
         return false;
     }
-    WORDS.iter().any(|word| plain.contains(word)) || nearest(&plain, ["env", "headers", "token"]).is_some()
+    // Too short to look for within other words.
+    let is_short = ["key", "pat", "pass", "pwd"].contains(&plain.as_str());
+    is_short || WORDS.iter().any(|word| plain.contains(word)) || nearest(&plain, ["env", "headers", "token"]).is_some()
 }
 
 /// Keys whose values are shown even if the file could not be parsed, because no secret belongs there.

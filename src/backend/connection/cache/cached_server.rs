@@ -21,6 +21,8 @@ pub struct CachedServer {
     pub entries: Vec<ViewVariant>,
     /// When the server last started and when it last did not.
     pub last: LastKnown,
+    /// The variables or headers with which it was seen, as a digest. With others a server may offer something else.
+    pub environment: String,
 }
 
 impl CachedServer {
@@ -50,7 +52,10 @@ impl CachedServer {
         if seen.profile.abilities == Abilities::NONE {
             self.change_alike(&seen);
         }
+        let varied = self.varies;
         self.record(seen);
+        // Whoever sees another list at another time sees a change: only a comparison finds out that lists vary.
+        self.varies &= varied;
         self.last = LastKnown { seen: Some(file::now()), failure: None };
         self.absent.extend(refused.filter(|era| !self.absent.contains(era)));
     }

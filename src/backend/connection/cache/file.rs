@@ -44,6 +44,8 @@ pub(super) struct CacheFile {
     seen: Option<u64>,
     #[serde(default)]
     failure: Option<CachedFailure>,
+    #[serde(default)]
+    environment: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -92,6 +94,7 @@ impl From<CacheFile> for CachedServer {
                 seen: file.seen.map(time_of),
                 failure: file.failure.map(|failure| StartFailure { at: time_of(failure.at), error: failure.error }),
             },
+            environment: file.environment,
         }
     }
 }
@@ -105,6 +108,7 @@ impl From<CachedServer> for CacheFile {
             entries: known.entries.iter().map(CacheEntry::from).collect(),
             seen: known.last.seen.map(seconds_of),
             failure: known.last.failure.map(failure),
+            environment: known.environment,
         }
     }
 }

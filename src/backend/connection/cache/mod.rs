@@ -53,6 +53,11 @@ impl Cache {
         Some(file.into())
     }
 
+    /// Whether a server was last seen with the variables or headers that it has now.
+    pub fn is_current(&self, name: &str, server: &ServerConfig) -> bool {
+        self.load(name, server).is_some_and(|known| known.environment == server.environment_digest())
+    }
+
     /// Records what clients of a profile see.
     pub fn save(&self, name: &str, server: &ServerConfig, seen: ViewVariant) -> io::Result<()> {
         self.change(name, server, |known| known.record(seen))
@@ -81,6 +86,7 @@ impl Cache {
         let known = self.load(name, server).unwrap_or_default();
         let mut changed = known.clone();
         change(&mut changed);
+        changed.environment = server.environment_digest();
         if changed.shrink_to(max_file_bytes(server) - MAX_FRAME) && changed.entries.is_empty() {
             tracing::warn!(
                 server = %name,

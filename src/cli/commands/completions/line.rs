@@ -12,6 +12,8 @@ pub(super) struct CommandLine {
     words: Vec<String>,
     /// The quote that is open at the cursor.
     quote: Option<char>,
+    /// Where the last word has characters that were quoted or escaped, and so are no word breaks.
+    literal: Vec<usize>,
 }
 
 /// What can stand at the end of a line.
@@ -33,7 +35,7 @@ pub(super) enum Wanted {
 
 impl CommandLine {
     pub(super) fn of_words(words: &[String]) -> Self {
-        CommandLine { words: words.to_vec(), quote: None }
+        CommandLine { words: words.to_vec(), quote: None, literal: Vec::new() }
     }
 
     /// Splits a text as a shell does, without expanding anything.
@@ -41,17 +43,31 @@ impl CommandLine {
         let mut words: Vec<String> = Vec::new();
         let mut word: Option<String> = None;
         let mut quote: Option<char> = None;
+        let mut literal = Vec::new();
         let mut characters = text.chars();
         while let Some(character) = characters.next() {
             match (quote, character) {
-                (None, ' ' | '\t' | '\n') => words.extend(word.take()),
+                (None, ' ' | '\t' | '\n') => {
+                    words.extend(word.take());
+                    literal.clear();
+                }
                 (None, '"' | '\'') => {
                     quote = Some(character);
                     word.get_or_insert_default();
                 }
                 (Some(open), character) if open == character => quote = None,
-                (None | Some('"'), '\\') => word.get_or_insert_default().extend(characters.next()),
-                _ => word.get_or_insert_default().push(character),
+                (None | Some('"'), '\\') => {
+                    let word = word.get_or_insert_default();
+                    literal.push(word.len());
+                    word.extend(characters.next());
+                }
+                _ => {
+                    let word = word.get_or_insert_default();
+                    if quote.is_some() {
+                        literal.push(word.len());
+                    }
+                    word.push(character);
+                }
             }
         }
         words.push(word.unwrap_or_default());
@@ -60,7 +76,7 @@ impl CommandLine {
             word.split_once('=').is_some_and(|(name, _)| name.chars().all(|part| part.is_alphanumeric() || part == '_'))
         };
         let start = words.iter().take_while(|word| is_assignment(word)).count().min(words.len() - 1);
-        CommandLine { words: words.split_off(start), quote }
+        CommandLine { words: words.split_off(start), quote, literal }
     }
 
     fn current(&self) -> &str {
@@ -152,7 +168,9 @@ impl CommandLine {
             // Within quotes everything stands for itself, except for these.
             Some(quote) => (!candidate.contains([quote, '$', '`', '\\', '!'])).then(|| candidate.to_owned()),
             None => {
-                let kept = current.rfind(|part| breaks.contains(part)).map_or(0, |last| last + 1);
+                let is_break = |(at, part): &(usize, char)| breaks.contains(*part) && !self.literal.contains(at);
+                let last = current.char_indices().rev().find(is_break);
+                let kept = last.map_or(0, |(at, part)| at + part.len_utf8());
                 Some(escaped(&candidate[kept..]))
             }
         }
@@ -266,6 +284,7 @@ mod tests {
         assert_eq!(text("proxy call se", "echo"), None);
         assert_eq!(text("proxy call ", "two words; rm $x").as_deref(), Some("two\\ words\\;\\ rm\\ \\$x"));
         assert_eq!(text("proxy call \"two w", "two words").as_deref(), Some("two words"));
+        assert_eq!(text("proxy call two\\ w", "two words").as_deref(), Some("two\\ words"));
         assert_eq!(text("proxy call \"t", "t$(x)"), None);
         assert_eq!(text("proxy read test://a", "test://abc").as_deref(), Some("//abc"));
         assert_eq!(text("proxy types --lang=t", "--lang=ts").as_deref(), Some("ts"));

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -19,6 +20,8 @@ use super::{ServerConfig, TransportConfig};
 
 const KEY: &str = "envFile";
 const MAX_BYTES: u64 = 1 << 20;
+/// A file that is no file of variables has an error in each line.
+const MAX_PROBLEMS: usize = 10;
 
 /// Adds the variables of the file. Those of `env` take precedence. The file of a disabled server is not read.
 pub(super) fn read_env_file(fields: &mut Fields, server: &mut ServerConfig, folder: &Path) {
@@ -57,9 +60,9 @@ fn variables(reader: &ValueReader, path: &Path) -> Option<IndexMap<String, Secre
     match dotenv::parse(text) {
         Ok(variables) => Some(variables.into_iter().map(|(name, value)| (name, Secret::new(value))).collect()),
         Err(problems) => {
-            let masked = mask_all(text);
-            for problem in problems {
-                let place = Location::new(shown.to_string(), masked.as_str(), problem.span);
+            let masked: Arc<str> = mask_all(text).into();
+            for problem in problems.into_iter().take(MAX_PROBLEMS) {
+                let place = Location::new(shown.to_string(), Arc::clone(&masked), problem.span);
                 let error = Diagnostic::error(format!("`{}`: {}", reader.path(), problem.problem)).at(place);
                 reader.report(error.hint("write `NAME=value`, with quotes around a value that has spaces at its ends"));
             }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
 use tracing::level_filters::LevelFilter;
 
 use crate::diagnostic::Location;
@@ -56,6 +57,16 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
+    /// A digest of the variables of its process, or of the headers.
+    pub fn environment_digest(&self) -> String {
+        let values = match &self.transport {
+            TransportConfig::Stdio { env, .. } => env,
+            TransportConfig::Http { headers, .. } => headers,
+        };
+        let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (name.as_str(), value.reveal())).collect();
+        crate::json::hex(&Sha256::digest(format!("{values:?}")))
+    }
+
     pub fn new(transport: TransportConfig) -> Self {
         ServerConfig {
             transport,
