@@ -1,5 +1,6 @@
 //! Everything at once that somebody who means harm could do, beside two honest sessions: they get all their answers,
 //! and the proxy stays small. `ATTACK_SECONDS` says for how long; 600 is the full measure.
+//! `ATTACK_ONLY` chooses attacks by a part of their names.
 
 mod attackers;
 

@@ -185,7 +185,7 @@ async fn a_server_cannot_use_the_proxy_that_started_it() {
     proxy.directory.write("proxy.yaml", &Config::new().server("spy", &spy).text());
     let proxy = serving(proxy).await;
     let refused = proxy.world.directory.appearing("refused.txt", &proxy.client.program.stderr).await;
-    assert!(refused.contains("processes that this proxy has started may not use its control socket"), "{refused}");
+    assert!(refused.contains("processes that a proxy has started may not use its control socket"), "{refused}");
     let told = proxy.world.directory.appearing("runtime.txt", &proxy.client.program.stderr).await;
     assert_eq!(told, "none\n");
     assert_eq!(proxy.world.run(["status", "--json"]).await.expect(0).json()["servers"][0]["name"], json!("spy"));
