@@ -29,7 +29,10 @@ pub use sections::code_mode::CodeMode;
 pub use sections::optimizer::{Embedding, EmbeddingProvider, Optimizer};
 pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::serve::Serve;
-pub use sections::server::{CircuitBreaker, PROTOCOL_VERSIONS, ProtocolChoice, ServerConfig, TransportConfig};
+pub use sections::server::{
+    AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig,
+    PROTOCOL_VERSIONS, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig, SigningAlgorithm, TransportConfig,
+};
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::StoreAddress;
 pub use sections::token::Token;

@@ -37,15 +37,23 @@ pub enum Status {
     Cached,
     /// Not connected, and the last attempt failed.
     Failed,
+    /// Not connected before somebody logs in.
+    Login,
 }
 
 impl Status {
+    /// Whether its items cannot be used, and no attempt is under way that calls would wait for.
+    pub fn is_down(self) -> bool {
+        matches!(self, Status::Failed | Status::Login)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Ready => "ready",
             Status::Starting => "starting",
             Status::Cached => "cached",
             Status::Failed => "failed",
+            Status::Login => "login",
         }
     }
 }

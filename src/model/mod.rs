@@ -3,6 +3,7 @@
 mod catalog;
 mod abilities;
 mod backend;
+mod credentials;
 mod definition;
 mod form;
 mod method;
@@ -23,6 +24,7 @@ pub use backend::{
     BackendKind, BackendView, ItemRef, LastKnown, Lists, ServerInfo, StartFailure, Status, ViewVariant, error_line,
 };
 pub use catalog::{Snapshot, SnapshotVariant};
+pub use credentials::{Credentials, LoginNeeded, Refusal, Remedy};
 pub use definition::{Definition, DefinitionError, ItemKind};
 pub use form::{checked_answer, checked_form};
 pub use method::{MethodPattern, capability_of, is_protocol_method};

@@ -18,7 +18,7 @@ use crate::builtins::{Handler, Hook, OtherHook, Plan, Published};
 use crate::diagnostic::Diagnostic;
 use crate::json::Schema;
 use crate::model::Snapshot;
-use crate::model::{BackendView, Definition, ItemKind, ItemRef, Status, ToolChecks, UriTemplate};
+use crate::model::{BackendView, Definition, ItemKind, ItemRef, ToolChecks, UriTemplate};
 use crate::script::LogLine;
 use crate::search::{IndexCache, SharedIndex, Tool};
 use crate::wire::Revision;
@@ -188,7 +188,7 @@ impl Surface {
             Some(only) => only.info.instructions.clone(),
             None => joined_instructions(snapshot),
         };
-        let failed = snapshot.backends.iter().filter(|backend| backend.status == Status::Failed);
+        let failed = snapshot.backends.iter().filter(|backend| backend.status.is_down());
         let failed: Vec<&str> = failed.map(|backend| backend.name.as_ref()).collect();
         let annotation = memchr::memmem::Finder::new("x-mcp-header");
         let has_param_headers = plan.tools.iter().any(|tool| {
@@ -400,7 +400,7 @@ fn joined_instructions(snapshot: &Snapshot) -> String {
     let parts: Vec<String> = snapshot
         .backends
         .iter()
-        .filter(|backend| backend.status != Status::Failed && !backend.info.instructions.trim().is_empty())
+        .filter(|backend| !backend.status.is_down() && !backend.info.instructions.trim().is_empty())
         .map(|backend| format!("# {}\n\n{}", backend.name, backend.info.instructions.trim()))
         .collect();
     parts.join("\n\n")

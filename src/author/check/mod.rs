@@ -164,6 +164,7 @@ fn describe(backend: &BackendView) -> String {
         Status::Cached => format!("{tools} as last seen"),
         Status::Starting => "never seen: `proxy check --live` starts it".to_owned(),
         Status::Failed => format!("failed: {}", error_line(&backend.error)),
+        Status::Login => error_line(&backend.error),
         Status::Ready => tools,
     }
 }

@@ -93,7 +93,7 @@ impl FakeBackend {
     }
 
     async fn handle(&self, call: &BackendCall) -> Result<Raw, CallError> {
-        if self.view.status == Status::Failed {
+        if self.view.status.is_down() {
             return Err(CallError::Down { backend: Arc::clone(&self.view.name), reason: self.view.error.clone() });
         }
         let Some(kind) = ItemKind::ALL.into_iter().find(|kind| kind.use_method() == call.method) else {

@@ -1,5 +1,6 @@
 //! A server of `mcpServers`: its transport, timeouts and limits.
 
+mod auth;
 mod env_file;
 mod read;
 mod transport;
@@ -14,12 +15,18 @@ use tracing::level_filters::LevelFilter;
 use crate::diagnostic::Location;
 use crate::model::{MethodPattern, Secret};
 
+pub use auth::{
+    AuthConfig, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig, RegisteredClient,
+    ResourceChoice, SigningAlgorithm,
+};
 pub(crate) use env_file::env_files;
 pub(crate) use read::{read_inherited, read_servers};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
     pub transport: TransportConfig,
+    /// How the proxy logs in; `None` if the config does not say, and then the server is asked.
+    pub auth: Option<AuthConfig>,
     pub disabled: bool,
     /// The variables of the proxy's own environment that its process gets in addition to the base environment.
     pub inherit_env: Vec<glob::Pattern>,
@@ -70,6 +77,7 @@ impl ServerConfig {
     pub fn new(transport: TransportConfig) -> Self {
         ServerConfig {
             transport,
+            auth: None,
             disabled: false,
             inherit_env: Vec::new(),
             timeout: Duration::from_secs(10 * 60),

@@ -5,6 +5,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use tracing::level_filters::LevelFilter;
 
+use super::auth::read_auth;
 use super::env_file::read_env_file;
 use super::transport::{read_transport, unreadable};
 use super::{PROTOCOL_VERSIONS, ProtocolChoice, STATELESS_VERSION, ServerConfig, TransportConfig, name_problem};
@@ -41,6 +42,7 @@ fn read_server(reader: &ValueReader, folder: &Path) -> Option<ServerConfig> {
     let transport = read_transport(&mut fields, reader, folder);
     let mut server = ServerConfig::new(transport.unwrap_or_else(unreadable));
     server.place = Some(reader.place());
+    server.auth = read_auth(&mut fields, &server.transport, folder);
     fields.set(&mut server.disabled, "disabled", ValueReader::boolean);
     read_env_file(&mut fields, &mut server, folder);
     read_inherit_env(&mut fields, &mut server);

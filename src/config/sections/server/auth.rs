@@ -1,0 +1,441 @@
+//! `mcpServers.NAME.auth`: how the proxy logs in at a server.
+
+use std::path::{Path, PathBuf};
+
+use super::{TransportConfig, url_problem};
+use crate::config::syntax::reader::{Fields, ValueReader};
+use crate::model::Secret;
+
+/// How the proxy logs in at a server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AuthConfig {
+    /// A person logs in once, with a browser, for everybody who uses the proxy.
+    OAuth(OAuthConfig),
+    /// The proxy logs in as itself.
+    ClientCredentials(ClientCredentialsConfig),
+    /// The identity provider of a company vouches for the local user.
+    Enterprise(EnterpriseConfig),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OAuthConfig {
+    /// The authorization server; `None` for the one that the server names.
+    pub issuer: Option<String>,
+    /// The client that was registered by hand.
+    pub client: Option<RegisteredClient>,
+    /// The URL of a client ID metadata document.
+    pub client_metadata_url: Option<String>,
+    /// Whether the proxy may register itself.
+    pub register: bool,
+    /// The scopes to ask for, instead of those that the server names.
+    pub scopes: Vec<String>,
+    pub resource: ResourceChoice,
+    /// Whether an authorization server must declare PKCE.
+    pub require_pkce_metadata: bool,
+    /// The port of the redirect URI on loopback; 0 for any.
+    pub redirect_port: u16,
+    /// Whether all callers may act as the account that logged in.
+    pub shared: bool,
+}
+
+impl Default for OAuthConfig {
+    fn default() -> Self {
+        OAuthConfig {
+            issuer: None,
+            client: None,
+            client_metadata_url: None,
+            register: true,
+            scopes: Vec::new(),
+            resource: ResourceChoice::Auto,
+            require_pkce_metadata: true,
+            redirect_port: 0,
+            shared: false,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegisteredClient {
+    pub id: String,
+    pub secret: Option<Secret>,
+}
+
+/// The `resource` of authorization and token requests.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResourceChoice {
+    /// As the server's metadata name it.
+    Auto,
+    Uri(String),
+    /// Some authorization servers refuse requests that have one.
+    None,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientCredentialsConfig {
+    pub issuer: Option<String>,
+    pub client_id: String,
+    pub proof: ClientProof,
+    pub scopes: Vec<String>,
+    pub resource: ResourceChoice,
+}
+
+/// How a client proves who it is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClientProof {
+    Secret(Secret),
+    /// It signs an assertion.
+    PrivateKey { file: PathBuf, key_id: Option<String>, algorithm: SigningAlgorithm },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SigningAlgorithm {
+    Rs256,
+    Rs384,
+    Rs512,
+    Es256,
+    Es384,
+}
+
+const ALGORITHMS: [(&str, SigningAlgorithm); 5] = [
+    ("RS256", SigningAlgorithm::Rs256),
+    ("RS384", SigningAlgorithm::Rs384),
+    ("RS512", SigningAlgorithm::Rs512),
+    ("ES256", SigningAlgorithm::Es256),
+    ("ES384", SigningAlgorithm::Es384),
+];
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnterpriseConfig {
+    pub id_token: IdToken,
+    pub idp_token_url: String,
+    pub idp_client: RegisteredClient,
+    pub issuer: Option<String>,
+    pub client: RegisteredClient,
+    pub scopes: Vec<String>,
+    pub resource: ResourceChoice,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum IdToken {
+    Text(Secret),
+    /// Read at each use: other programs renew it.
+    File(PathBuf),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum AuthKind {
+    OAuth,
+    ClientCredentials,
+    Enterprise,
+    /// Would show the client's token to the server.
+    Passthrough,
+}
+
+const KINDS: [(&str, AuthKind); 6] = [
+    ("oauth", AuthKind::OAuth),
+    ("clientCredentials", AuthKind::ClientCredentials),
+    ("enterprise", AuthKind::Enterprise),
+    ("passthrough", AuthKind::Passthrough),
+    ("bearer", AuthKind::Passthrough),
+    ("forward", AuthKind::Passthrough),
+];
+
+/// The keys that not every type has, with their readers.
+struct OwnKeys<'a> {
+    found: Vec<(&'static str, AuthKind, ValueReader<'a>)>,
+}
+
+impl<'a> OwnKeys<'a> {
+    fn read<T>(
+        &mut self,
+        fields: &mut Fields<'a>,
+        kind: AuthKind,
+        key: &'static str,
+        read: impl FnOnce(&ValueReader<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let reader = fields.get(key)?;
+        let value = read(&reader);
+        self.found.push((key, kind, reader));
+        value
+    }
+
+    /// Reports keys that have no effect with this type.
+    fn refuse_others(&self, kind: AuthKind) {
+        for (_, owner, reader) in self.found.iter().filter(|(_, owner, _)| *owner != kind) {
+            let name = KINDS.iter().find(|(_, kind)| kind == owner).map_or("", |(name, _)| name);
+            reader.report(reader.problem(&format!("requires `type: {name}`")).at(reader.place()));
+        }
+    }
+}
+
+/// Reads `auth`. All keys of all types are read, so that they are known and report their errors; the type decides which
+/// of them may be there.
+pub(super) fn read_auth(fields: &mut Fields, transport: &TransportConfig, folder: &Path) -> Option<AuthConfig> {
+    let reader = &fields.get("auth")?;
+    match transport {
+        TransportConfig::Stdio { .. } => {
+            return reader.fail("requires `url`: a server with `command` gets its credentials from `env`");
+        }
+        TransportConfig::Http { headers, .. } => {
+            if headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) {
+                return reader.fail("conflicts with the header `Authorization` in `headers`: remove one of them");
+            }
+        }
+    }
+    let mut fields = reader.fields()?;
+    let declared = fields.get("type");
+    let kind = declared.as_ref().and_then(|kind| kind.choice(&KINDS));
+    if kind == Some(AuthKind::Passthrough) {
+        return declared?.fail("a client's token is for this proxy and for nobody else: a server needs a log-in of its own");
+    }
+    let issuer = fields.read("issuer", read_url);
+    let client = read_client(&mut fields, "clientId", "clientSecret");
+    let scopes = fields.read("scopes", |scopes| scopes.list(read_scope)).unwrap_or_default();
+    let resource = fields.read("resource", read_resource).unwrap_or(ResourceChoice::Auto);
+    let mut own = OwnKeys { found: Vec::new() };
+    let oauth = read_oauth(&mut fields, &mut own);
+    let proof = read_private_key(&mut fields, &mut own, folder);
+    let enterprise = read_enterprise(&mut fields, &mut own, folder);
+    fields.finish();
+    let Some(kind) = kind else {
+        let problem = "missing key `type`: `oauth`, `clientCredentials` or `enterprise`";
+        return if declared.is_some() { None } else { reader.fail(problem) };
+    };
+    own.refuse_others(kind);
+    match kind {
+        AuthKind::OAuth if client.is_some() && issuer.is_none() => {
+            reader.fail("missing key `issuer`: `clientId` is shown only to the authorization server that gave it")
+        }
+        AuthKind::OAuth => Some(AuthConfig::OAuth(OAuthConfig { issuer, client, scopes, resource, ..oauth })),
+        AuthKind::ClientCredentials => {
+            let Some(client) = client else { return reader.fail("missing key `clientId`") };
+            let proof = match (client.secret, proof) {
+                (Some(_), Some(_)) => return reader.fail("`clientSecret` and `privateKeyFile` are mutually exclusive"),
+                (Some(secret), None) => ClientProof::Secret(secret),
+                (None, Some(proof)) => proof,
+                (None, None) => return reader.fail("missing key `clientSecret` or `privateKeyFile`"),
+            };
+            let client_id = client.id;
+            Some(AuthConfig::ClientCredentials(ClientCredentialsConfig { issuer, client_id, proof, scopes, resource }))
+        }
+        AuthKind::Enterprise => {
+            let EnterpriseKeys { id_token, idp_token_url, idp_client } = enterprise;
+            let Some(id_token) = id_token else { return reader.fail("missing key `idTokenFile` or `idToken`") };
+            let Some(idp_token_url) = idp_token_url else { return reader.fail("missing key `idpTokenUrl`") };
+            let Some(idp_client) = idp_client else { return reader.fail("missing key `idpClientId`") };
+            let Some(client) = client else { return reader.fail("missing key `clientId`") };
+            let enterprise =
+                EnterpriseConfig { id_token, idp_token_url, idp_client, issuer, client, scopes, resource };
+            Some(AuthConfig::Enterprise(enterprise))
+        }
+        AuthKind::Passthrough => None,
+    }
+}
+
+fn read_oauth<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>) -> OAuthConfig {
+    let kind = AuthKind::OAuth;
+    let defaults = OAuthConfig::default();
+    OAuthConfig {
+        client_metadata_url: own.read(fields, kind, "clientMetadataUrl", read_metadata_url),
+        register: own.read(fields, kind, "register", ValueReader::boolean).unwrap_or(defaults.register),
+        require_pkce_metadata: own
+            .read(fields, kind, "requirePkceMetadata", ValueReader::boolean)
+            .unwrap_or(defaults.require_pkce_metadata),
+        redirect_port: own.read(fields, kind, "redirectPort", read_port).unwrap_or(defaults.redirect_port),
+        shared: own.read(fields, kind, "shared", ValueReader::boolean).unwrap_or(defaults.shared),
+        ..defaults
+    }
+}
+
+fn read_private_key<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>, folder: &Path) -> Option<ClientProof> {
+    let kind = AuthKind::ClientCredentials;
+    let file = own.read(fields, kind, "privateKeyFile", ValueReader::word).map(|file| folder.join(file));
+    let key_id = own.read(fields, kind, "keyId", ValueReader::word);
+    let algorithm = own.read(fields, kind, "algorithm", |reader| reader.choice(&ALGORITHMS));
+    let algorithm = algorithm.unwrap_or(SigningAlgorithm::Es256);
+    file.map(|file| ClientProof::PrivateKey { file, key_id, algorithm })
+}
+
+struct EnterpriseKeys {
+    id_token: Option<IdToken>,
+    idp_token_url: Option<String>,
+    idp_client: Option<RegisteredClient>,
+}
+
+fn read_enterprise<'a>(fields: &mut Fields<'a>, own: &mut OwnKeys<'a>, folder: &Path) -> EnterpriseKeys {
+    let kind = AuthKind::Enterprise;
+    let text = own.read(fields, kind, "idToken", ValueReader::secret).map(IdToken::Text);
+    let file = own.read(fields, kind, "idTokenFile", ValueReader::word).map(|file| IdToken::File(folder.join(file)));
+    let idp_token_url = own.read(fields, kind, "idpTokenUrl", read_url);
+    let id = own.read(fields, kind, "idpClientId", ValueReader::word);
+    let secret = own.read(fields, kind, "idpClientSecret", read_secret);
+    EnterpriseKeys { id_token: file.or(text), idp_token_url, idp_client: id.map(|id| RegisteredClient { id, secret }) }
+}
+
+fn read_client(fields: &mut Fields, id: &'static str, secret: &'static str) -> Option<RegisteredClient> {
+    let (id, secret) = (fields.read(id, ValueReader::word), fields.get(secret));
+    match (id, secret) {
+        (Some(id), secret) => Some(RegisteredClient { id, secret: secret.as_ref().and_then(read_secret) }),
+        (None, Some(secret)) => secret.fail("requires `clientId`"),
+        (None, None) => None,
+    }
+}
+
+fn read_secret(reader: &ValueReader) -> Option<Secret> {
+    let secret = reader.secret()?;
+    if secret.reveal().is_empty() { reader.fail("must not be empty") } else { Some(secret) }
+}
+
+/// A URL at which tokens are handled: by `https`, or on this machine.
+fn read_url(reader: &ValueReader) -> Option<String> {
+    let text = reader.word()?;
+    if let Some(problem) = url_problem(&text) {
+        return reader.fail(problem);
+    }
+    let Ok(url) = url::Url::parse(&text) else { return reader.fail("expected a URL such as `https://host`") };
+    if url.query().is_some() || url.fragment().is_some() {
+        return reader.fail("must have neither `?` nor `#`");
+    }
+    if url.scheme() != "https" && !is_loopback(&url) {
+        return reader.fail("must begin with `https://`: tokens are sent there");
+    }
+    Some(text)
+}
+
+fn is_loopback(url: &url::Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// A client ID that is the URL of a document must have a path.
+fn read_metadata_url(reader: &ValueReader) -> Option<String> {
+    let text = read_url(reader)?;
+    let has_path = url::Url::parse(&text).is_ok_and(|url| url.path().len() > 1);
+    if has_path { Some(text) } else { reader.fail("must have a path, such as `https://host/client.json`") }
+}
+
+fn read_scope(reader: &ValueReader) -> Option<String> {
+    let scope = reader.word()?;
+    // RFC 6749, 3.3.
+    let valid = scope.chars().all(|character| matches!(character, '!' | '#'..='[' | ']'..='~'));
+    if valid { Some(scope) } else { reader.fail("a scope has no spaces, quotes or backslashes") }
+}
+
+fn read_resource(reader: &ValueReader) -> Option<ResourceChoice> {
+    match reader.word()?.as_str() {
+        "auto" => Some(ResourceChoice::Auto),
+        "none" => Some(ResourceChoice::None),
+        uri if url::Url::parse(uri).is_ok_and(|url| url.fragment().is_none()) => {
+            Some(ResourceChoice::Uri(uri.to_owned()))
+        }
+        _ => reader.fail("expected `auto`, `none` or an absolute URI without `#`"),
+    }
+}
+
+fn read_port(reader: &ValueReader) -> Option<u16> {
+    let port = reader.whole()?;
+    u16::try_from(port).map_or_else(|_| reader.fail("expected a port up to 65535"), Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::testing::{errors, loaded};
+
+    fn auth(text: &str) -> AuthConfig {
+        let config = loaded(&format!("mcpServers: {{a: {{url: 'https://h/mcp', auth: {text}}}}}"));
+        config.servers["a"].auth.clone().unwrap()
+    }
+
+    fn problems(text: &str) -> Vec<String> {
+        let found = errors(&format!("mcpServers: {{a: {{url: 'https://h/mcp', auth: {text}}}}}"));
+        found.iter().map(|text| text.split_once(' ').unwrap().1.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_log_in_with_a_browser_needs_nothing_but_its_type() {
+        assert_eq!(auth("{type: oauth}"), AuthConfig::OAuth(OAuthConfig::default()));
+        let AuthConfig::OAuth(full) = auth(
+            "{type: oauth, issuer: 'https://as', clientId: me, clientSecret: s, scopes: [read, 'repo:write'], \
+             resource: none, requirePkceMetadata: false, redirectPort: 8123, register: false, shared: true, \
+             clientMetadataUrl: 'https://h/client.json'}",
+        ) else {
+            panic!("another type")
+        };
+        assert_eq!(full.client, Some(RegisteredClient { id: "me".into(), secret: Some(Secret::new("s")) }));
+        assert_eq!((full.resource, full.redirect_port, full.scopes.len()), (ResourceChoice::None, 8123, 2));
+        assert!(full.shared && !full.register && !full.require_pkce_metadata);
+    }
+
+    #[test]
+    fn the_proxy_logs_in_as_itself_with_a_secret_or_a_key() {
+        let AuthConfig::ClientCredentials(with_key) =
+            auth("{type: clientCredentials, clientId: jobs, privateKeyFile: key.pem, keyId: k1, scopes: [run]}")
+        else {
+            panic!("another type")
+        };
+        let ClientProof::PrivateKey { file, key_id, algorithm } = with_key.proof else { panic!("a secret") };
+        assert!(file.is_absolute() && file.ends_with("key.pem"));
+        assert_eq!((key_id.as_deref(), algorithm), (Some("k1"), SigningAlgorithm::Es256));
+        assert_eq!(
+            problems("{type: clientCredentials, clientId: jobs}"),
+            ["`mcpServers.a.auth`: missing key `clientSecret` or `privateKeyFile`"]
+        );
+        let both = problems("{type: clientCredentials, clientId: jobs, clientSecret: s, privateKeyFile: k}");
+        assert_eq!(both, ["`mcpServers.a.auth`: `clientSecret` and `privateKeyFile` are mutually exclusive"]);
+    }
+
+    #[test]
+    fn a_company_vouches_for_the_local_user() {
+        let AuthConfig::Enterprise(enterprise) = auth(
+            "{type: enterprise, idTokenFile: id.jwt, idpTokenUrl: 'https://idp/token', idpClientId: i, \
+             idpClientSecret: s, clientId: c, clientSecret: t}",
+        ) else {
+            panic!("another type")
+        };
+        assert!(matches!(enterprise.id_token, IdToken::File(file) if file.is_absolute()));
+        assert_eq!(enterprise.idp_client.id, "i");
+        assert_eq!(
+            problems("{type: enterprise, idToken: x, idpTokenUrl: 'https://idp/token', clientId: c}"),
+            ["`mcpServers.a.auth`: missing key `idpClientId`"]
+        );
+    }
+
+    #[test]
+    fn a_clients_token_cannot_be_forwarded() {
+        for kind in ["passthrough", "bearer", "forward"] {
+            let found = problems(&format!("{{type: {kind}}}"));
+            assert!(found[0].contains("a client's token is for this proxy and for nobody else"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_has_one_kind_of_credentials() {
+        let found = errors("mcpServers:\n  a: {command: x, auth: {type: oauth}}\n");
+        assert!(found[0].contains("`mcpServers.a.auth`: requires `url`"), "{found:?}");
+        let found =
+            errors("mcpServers:\n  a: {url: 'https://h/', headers: {authorization: x}, auth: {type: oauth}}\n");
+        assert!(found[0].contains("conflicts with the header `Authorization`"), "{found:?}");
+    }
+
+    #[test]
+    fn wrong_values_say_what_is_right() {
+        assert_eq!(
+            problems("{scopes: [a]}"),
+            ["`mcpServers.a.auth`: missing key `type`: `oauth`, `clientCredentials` or `enterprise`"]
+        );
+        assert!(problems("{type: oauth, clientId: x}")[0].contains("missing key `issuer`"));
+        assert!(problems("{type: oauth, clientSecret: x}")[0].contains("requires `clientId`"));
+        assert!(problems("{type: oauth, issuer: 'http://as', clientId: x}")[0].contains("must begin with `https://`"));
+        assert!(problems("{type: oauth, issuer: 'https://as/?a=b'}")[0].contains("neither `?` nor `#`"));
+        assert!(problems("{type: oauth, scopes: ['a b']}")[0].contains("a scope has no spaces"));
+        assert!(problems("{type: oauth, resource: here}")[0].contains("`auto`, `none` or an absolute URI"));
+        assert!(problems("{type: oauth, clientMetadataUrl: 'https://h'}")[0].contains("must have a path"));
+        assert!(problems("{type: oauth, keyId: k}")[0].contains("requires `type: clientCredentials`"));
+        assert!(problems("{type: oauth, redirectPort: 70000}")[0].contains("up to 65535"));
+    }
+}

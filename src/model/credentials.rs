@@ -1,0 +1,49 @@
+//! What the proxy shows at a server so that it is let in. The transport asks for it; `oauth` knows it.
+
+use std::fmt;
+
+use futures::future::BoxFuture;
+use http::HeaderValue;
+
+/// The log-in at one server.
+pub trait Credentials: fmt::Debug + Send + Sync {
+    /// The value of `Authorization` for the next request, renewed if it is about to expire. `None` while there is no
+    /// log-in: the server may want none, and what it answers says so.
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, LoginNeeded>>;
+
+    /// The server has refused a request. Says what helps.
+    fn refused(&self, refusal: Refusal) -> BoxFuture<'_, Remedy>;
+
+    /// Completes when there is another log-in than at the time of this call, made by this process or another.
+    fn changed(&self) -> BoxFuture<'_, ()>;
+}
+
+/// A request that was refused for want of authorization: HTTP 401 or 403.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub status: u16,
+    /// The values of all `WWW-Authenticate` headers.
+    pub challenges: Vec<String>,
+    /// What the refused request has shown.
+    pub shown: Option<HeaderValue>,
+}
+
+/// What helps after a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// The log-in was renewed: the request may be sent once more.
+    Retry,
+    /// A person has to log in.
+    LogIn(LoginNeeded),
+    /// The log-in is good and lacks permission for this request only. The text says what is lacking and what to run.
+    MoreScopes(String),
+    /// The renewal failed for now, such as for want of a network. The log-in is kept.
+    Later(String),
+    /// The server asks for something else than a log-in.
+    None,
+}
+
+/// Nothing can be done before somebody has logged in. The text says why, and what to run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LoginNeeded(pub String);
