@@ -59,6 +59,11 @@ impl SourceArgs {
         }
     }
 
+    /// The servers of a file and of the command line.
+    pub(super) fn of_servers(config: Option<PathBuf>, servers: Vec<String>) -> Self {
+        SourceArgs { config, servers, ..SourceArgs::default() }
+    }
+
     /// These options with a different session script.
     pub(super) fn with_script(&self, script: &Path) -> Self {
         SourceArgs {
