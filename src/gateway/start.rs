@@ -16,7 +16,7 @@ use super::preparation::PreparedProfiles;
 use super::rebuild::{self, SharedSurface};
 use super::reload_status::SharedReloadStatus;
 use super::surfaces::Surfaces;
-use crate::backend::{Audience, Cache, Environment, SoleClient, StartSlots};
+use crate::backend::{Audience, Cache, CredentialsSource, Environment, SoleClient, StartSlots};
 use crate::calls::{Calls, Dispatcher, WaitingMemory};
 use crate::config::{Config, Token};
 use crate::diagnostic::Diagnostic;
@@ -67,6 +67,7 @@ impl Gateway {
         let changes = Arc::new(Notify::new());
         let environment = Environment {
             pool: http,
+            credentials: CredentialsSource::default(),
             cache: Cache::at(options.cache_folder.clone()),
             executable: options.executable.clone(),
             variables: match &config.path {
