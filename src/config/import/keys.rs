@@ -42,7 +42,7 @@ const REFUSED: [(&[&str], &str); 4] = [
     ),
     (
         &["oauth", "auth", "authProviderType", "scopes", "oauth_resource", "targetAudience", "targetServiceAccount"],
-        "the proxy has its own log-ins; run `proxy login` for this server, or see `auth` in the docs",
+        "the proxy does not log in; write a token into `headers`, or use `mcp-remote` as the command",
     ),
     (
         &["trust", "autoApprove", "alwaysAllow", "default_tools_approval_mode"],

@@ -99,9 +99,7 @@ impl CurrentLists {
                 {
                     return Err(ListError::LoginNeeded(LoginNeeded(text)));
                 }
-                Err(failure)
-                    if *kind == ItemKind::Tool && !failure.is_settled() && self.must_reconnect(connection) =>
-                {
+                Err(failure) if *kind == ItemKind::Tool && !failure.is_settled() && self.must_reconnect(connection) => {
                     return Err(ListError::Failed(failure.reason));
                 }
                 // What a server that dies in the middle has listed so far is not what it offers.

@@ -1,15 +1,26 @@
 //! `proxy login` and `proxy logout`: the log-ins of the proxy at servers.
 
+mod attempt;
 mod browser;
 mod callback;
+mod list;
+mod log_out;
 mod page;
 mod paste;
+mod probe;
 mod redirect;
 mod source;
 mod wait;
 
+use std::sync::Arc;
+
 use clap::Args;
 
+use crate::cli::failure::CommandFailure;
+use crate::cli::{output, setup};
+use crate::config::Config;
+use crate::diagnostic::Diagnostic;
+use crate::oauth::{CredentialStorage, LogInError, LogIns};
 use source::LogInSource;
 
 #[derive(Debug, Args)]
@@ -50,9 +61,34 @@ pub(crate) struct LogoutArgs {
     #[command(flatten)]
     source: LogInSource,
 }
-pub(super) fn run(_args: &LoginArgs) -> Result<(), crate::cli::failure::CommandFailure> {
-    Ok(())
+
+pub(super) fn run(args: &LoginArgs) -> Result<(), CommandFailure> {
+    match &args.server {
+        Some(server) => attempt::run(args, server),
+        None => list::run(&args.source, args.json),
+    }
 }
-pub(super) fn log_out(_args: &LogoutArgs) -> Result<(), crate::cli::failure::CommandFailure> {
-    Ok(())
+
+pub(super) fn log_out(args: &LogoutArgs) -> Result<(), CommandFailure> {
+    log_out::run(args)
+}
+
+/// The log-ins of a config.
+fn log_ins(config: &Config) -> Arc<LogIns> {
+    LogIns::new(CredentialStorage::for_config(config, setup::state_folder().as_deref()))
+}
+
+fn failure(error: &LogInError) -> CommandFailure {
+    let problem = Diagnostic::error(error.to_string());
+    match error {
+        LogInError::NotApplicable(_) => problem.into(),
+        _ => CommandFailure::failed(problem),
+    }
+}
+
+/// Says something to the person, unless only results are wanted.
+fn say(text: &str) {
+    if !output::is_quiet() {
+        output::err(&output::one_line(text));
+    }
 }
