@@ -2,6 +2,7 @@
 
 mod callback;
 mod client_credentials;
+mod command;
 mod discovery;
 mod enterprise;
 mod first_time;
