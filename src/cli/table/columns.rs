@@ -63,6 +63,7 @@ pub(super) fn state_colour(heading: &str, cell: &str) -> Option<&'static str> {
         "ready" | "ok" | "up" => Some("\x1b[32m"),
         "failed" | "error" | "down" => Some("\x1b[31m"),
         "starting" | "cached" | "resting" => Some("\x1b[33m"),
+        "login" => Some("\x1b[36m"),
         "disabled" | "off" => Some("\x1b[2m"),
         _ => None,
     }
