@@ -119,8 +119,8 @@ pub fn record(world: &Proxy) -> String {
     fs::read_to_string(path).expect("it is ours")
 }
 
-/// The state of the only server, by `proxy list-servers`.
+/// The state of the only server, which is connected for that.
 pub async fn state(world: &Proxy) -> Value {
-    let listed = world.run(["list-servers", "--json"]).await;
+    let listed = world.run(["list-servers", "--live", "--json"]).await;
     listed.json()[0].clone()
 }
