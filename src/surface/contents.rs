@@ -171,7 +171,7 @@ pub struct Surface {
     pub log: Vec<LogLine>,
     version: SurfaceVersion,
     digests: OnceLock<ListDigests>,
-    /// The memory that was taken to build it and not given back.
+    /// The memory that was taken to build it and not given back, without its lists.
     bytes: usize,
 }
 
@@ -227,16 +227,21 @@ impl Surface {
         }
     }
 
-    pub(super) fn set_bytes(&mut self, bytes: usize) {
-        self.bytes = bytes;
+    /// Sets how much memory was taken to build it. That of lists is counted by those who share them.
+    pub(super) fn set_bytes(&mut self, taken: usize) {
+        let unshared = ItemKind::ALL.iter().map(|kind| &self.items(*kind).listed.text);
+        let unshared = unshared.filter(|text| text.share() == text.len());
+        self.bytes = taken.saturating_sub(unshared.map(|text| text.len()).sum());
     }
 
-    /// The memory that the surface takes, without what it shares with others: what was measured when it was built, and the
-    /// lists for other revisions that were made since.
+    /// The memory that the surface takes: what was measured when it was built, and its part of the lists.
     pub fn bytes(&self) -> usize {
-        let later = ItemKind::ALL.iter().flat_map(|kind| &self.items(*kind).listed_for);
-        let later = later.filter_map(|listing| listing.get()?.as_ref()).map(|listing| listing.text.len());
-        self.bytes + later.sum::<usize>()
+        let texts = ItemKind::ALL.iter().flat_map(|kind| {
+            let items = self.items(*kind);
+            let converted = items.listed_for.iter().filter_map(|listing| listing.get()?.as_ref());
+            converted.chain([&items.listed]).map(|listing| listing.text.share())
+        });
+        self.bytes + texts.sum::<usize>()
     }
 
     /// What distinguishes the lists of this surface from those of others.
@@ -324,7 +329,7 @@ impl Surface {
     }
 
     /// The JSON array of the listed items.
-    pub fn list(&self, kind: ItemKind) -> &Arc<str> {
+    pub fn list(&self, kind: ItemKind) -> &str {
         &self.items(kind).listed.text
     }
 

@@ -1,12 +1,13 @@
 //! The listed items of one kind as JSON text, complete or in pages.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+
+use super::shared_text::SharedText;
 
 /// The JSON array of the listed items, and the position of each item in it.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    pub(crate) text: Arc<str>,
+    pub(crate) text: SharedText,
     /// The index of each listed item among the published items, and the end of its text.
     items: Vec<(usize, usize)>,
 }

@@ -8,6 +8,7 @@ mod listing;
 mod mirror;
 mod contents;
 mod schema_faults;
+mod shared_text;
 mod updates;
 mod version;
 

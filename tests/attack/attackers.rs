@@ -49,13 +49,13 @@ impl Attacker {
         }
     }
 
-    /// Does this again and again until it is over; counts how often it was answered at all.
+    /// Does this again and again until it is over; counts how often it was answered at all, or was still going on.
     async fn again<F: Future<Output = bool>>(&self, attack: impl Fn(usize) -> F) -> usize {
         let mut count = 0;
         while !self.over.is_cancelled() {
             let done = tokio::select! {
                 done = attack(count) => done,
-                () = self.over.cancelled() => break,
+                () = self.over.cancelled() => true,
             };
             count += usize::from(done);
             tokio::time::sleep(PAUSE).await;
