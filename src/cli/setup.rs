@@ -166,6 +166,7 @@ pub(super) fn control_folder() -> PathBuf {
 pub(super) fn options(bundled: bool) -> Result<GatewayOptions, CommandFailure> {
     Ok(GatewayOptions {
         cache_folder: xdg_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("starlark-mcp-proxy")),
+        state_folder: state_folder(),
         executable: std::env::current_exe()?,
         variables: variables(),
         first_user: None,

@@ -10,6 +10,8 @@ async fn a_server_that_wants_a_log_in_says_what_to_run_and_then_works() {
     let server = ProtectedServer::start(&authorization).await;
     let world = world(&server);
 
+    let listed = world.run(["list-servers"]).await;
+    assert!(listed.stdout.contains("login") && listed.stdout.contains("proxy login cloud"), "{listed:?}");
     let before = state(&world).await;
     assert_eq!(before["status"], "login", "{before}");
     assert!(before["error"].as_str().unwrap_or_default().contains("proxy login cloud"), "{before}");

@@ -10,6 +10,7 @@ mod interrupted;
 mod log_out;
 mod migration;
 mod old_transport;
+mod others;
 mod records;
 mod refresh;
 mod registration;

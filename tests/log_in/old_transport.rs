@@ -27,8 +27,8 @@ async fn a_stream_and_its_messages_carry_the_token() {
         assert_eq!(authorization.seen().count("refresh_token"), 1, "{keys}");
         let let_in: Vec<_> = server.visits().into_iter().filter(|visit| visit.status < 300).collect();
         assert!(let_in.iter().all(|visit| visit.authorization.is_some()), "{keys}: {let_in:?}");
-        for verb in [Method::GET, Method::POST] {
-            assert!(let_in.iter().any(|visit| visit.verb == verb), "{keys}: {let_in:?}");
+        for (verb, path) in [(Method::GET, "/mcp"), (Method::POST, "/messages")] {
+            assert!(let_in.iter().any(|visit| visit.verb == verb && visit.path == path), "{keys}: {let_in:?}");
         }
     }
 }

@@ -1,10 +1,12 @@
 //! A person who logs in at servers with `proxy login`, and the files that are kept of it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
 use super::config::Config;
@@ -51,17 +53,36 @@ pub async fn log_in_with(world: &Proxy, options: &[&str]) -> Finished {
 
 /// Opens what the browser is given, and goes wherever it leads.
 async fn follow<T>(world: &Proxy, mut seen: usize) -> T {
-    let browser = reqwest::Client::builder().no_proxy().build().expect("a client");
     loop {
         for url in opened(world).into_iter().skip(seen) {
             seen += 1;
-            // A page that cannot be opened is the proxy's to notice.
-            if let Ok(page) = browser.get(url).send().await {
-                let _ = page.text().await;
-            }
+            open(url).await;
         }
         // No event tells of another process's file.
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A browser with cookies. A page that cannot be opened is the proxy's to notice.
+pub async fn open(mut url: String) {
+    let browser = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build().expect("a client");
+    let mut cookies = BTreeMap::new();
+    loop {
+        let jar: Vec<String> = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let Ok(page) = browser.get(&url).header("cookie", jar.join("; ")).send().await else { return };
+        for cookie in page.headers().get_all("set-cookie") {
+            let pair = cookie.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+            if let Some((name, value)) = pair.split_once('=') {
+                cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        cookies.retain(|_, value| !value.is_empty());
+        let next = page.headers().get("location").and_then(|location| location.to_str().ok());
+        let Some(next) = next.and_then(|next| page.url().join(next).ok()) else {
+            let _ = page.text().await;
+            return;
+        };
+        url = next.into();
     }
 }
 
@@ -98,8 +119,8 @@ pub fn record(world: &Proxy) -> String {
     fs::read_to_string(path).expect("it is ours")
 }
 
-/// The state of the only server, by `proxy list-servers`.
+/// The state of the only server, which is connected for that.
 pub async fn state(world: &Proxy) -> Value {
-    let listed = world.run(["list-servers", "--json"]).await;
+    let listed = world.run(["list-servers", "--live", "--json"]).await;
     listed.json()[0].clone()
 }

@@ -37,6 +37,10 @@ struct Door {
 pub struct Rules {
     /// Their tokens are good; the metadata name them.
     pub authorization_servers: Vec<AuthorizationServer>,
+    /// An authorization server that is not in this process.
+    pub foreign: Option<Foreign>,
+    /// Tokens that have been shown before this number of visits are refused.
+    pub forget_before: usize,
     /// Another `resource` in the metadata than the server's URL.
     pub resource: Option<String>,
     pub scopes_supported: Option<Vec<&'static str>>,
@@ -54,6 +58,15 @@ pub struct Rules {
     pub tool_scopes: Vec<(&'static str, &'static str)>,
     /// No scope is ever enough for tools that need one.
     pub never_content: bool,
+}
+
+/// An authorization server that says by introspection whether a token is good.
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    pub issuer: String,
+    pub introspection: String,
+    pub client: &'static str,
+    pub secret: &'static str,
 }
 
 /// A request at the door.
@@ -77,12 +90,19 @@ impl ProtectedServer {
     }
 
     /// The door before a fake backend with these flags.
-    pub async fn before(authorization: &AuthorizationServer, flags: &[&str], change: impl FnOnce(&mut Rules)) -> Self {
+    pub async fn before(
+        authorization: impl Into<Option<&AuthorizationServer>>,
+        flags: &[&str],
+        change: impl FnOnce(&mut Rules),
+    ) -> Self {
+        let authorization: Option<&AuthorizationServer> = authorization.into();
         let (backend, behind) = fake_http_backend(flags).await;
         let behind = url::Url::parse(&behind).expect("a URL");
         let (listener, origin) = listener::bind().await;
         let mut rules = Rules {
-            authorization_servers: vec![authorization.clone()],
+            authorization_servers: authorization.into_iter().cloned().collect(),
+            foreign: None,
+            forget_before: 0,
             resource: None,
             scopes_supported: None,
             challenge_scope: None,
@@ -114,14 +134,15 @@ impl ProtectedServer {
         change(&mut lock(&self.door.rules));
     }
 
+    /// Refuses every token that was shown so far.
+    pub fn refuse_known_tokens(&self) {
+        let visits = self.visits().len();
+        self.set(|rules| rules.forget_before = visits);
+    }
+
     /// Who has come so far, to the MCP endpoint and its streams.
     pub fn visits(&self) -> Vec<Visit> {
         lock(&self.door.visits).clone()
-    }
-
-    /// How many requests were let in with this JSON-RPC method.
-    pub fn let_in(&self, method: &str) -> usize {
-        self.visits().iter().filter(|visit| visit.status < 400 && visit.method.as_deref() == Some(method)).count()
     }
 }
 
@@ -140,7 +161,7 @@ impl Door {
             authorization: authorization.map(str::to_owned),
             status: 0,
         };
-        let response = match self.refusal(&visit, &message) {
+        let response = match self.refusal(&visit, &message).await {
             Some(refused) => refused,
             None => self.pass(request).await,
         };
@@ -163,7 +184,8 @@ impl Door {
         if format!("{}{path}", self.origin) != self.metadata_url(&rules) {
             return listener::text(404, "not found");
         }
-        let issuers: Vec<_> = rules.authorization_servers.iter().map(AuthorizationServer::issuer).collect();
+        let mut issuers: Vec<_> = rules.authorization_servers.iter().map(AuthorizationServer::issuer).collect();
+        issuers.extend(rules.foreign.map(|foreign| foreign.issuer));
         let resource = rules.resource.unwrap_or_else(|| format!("{}{}", self.origin, self.path));
         let mut document = json!({"resource": resource, "authorization_servers": issuers});
         if let Some(scopes) = rules.scopes_supported {
@@ -173,15 +195,17 @@ impl Door {
     }
 
     /// What a request is told that may not come in.
-    fn refusal(&self, visit: &Visit, message: &Value) -> Option<Response<Body>> {
+    async fn refusal(&self, visit: &Visit, message: &Value) -> Option<Response<Body>> {
         let rules = self.rules();
         let method = visit.method.as_deref().unwrap_or_default();
         if rules.open_handshake && (method == "initialize" || method.starts_with("notifications/")) {
             return None;
         }
         let token = visit.authorization.as_deref().and_then(|value| value.strip_prefix("Bearer "));
-        let scopes =
-            token.and_then(|token| rules.authorization_servers.iter().find_map(|known| known.scopes_of(token)));
+        let scopes = match token {
+            Some(token) => self.scopes_of(&rules, token).await,
+            None => None,
+        };
         let Some(scopes) = scopes else {
             let mut challenge = Vec::new();
             if token.is_some() {
@@ -197,6 +221,26 @@ impl Door {
         }
         let challenge = vec!["error=\"insufficient_scope\"".to_owned(), format!("scope=\"{scope}\"")];
         Some(self.challenged(403, &rules, challenge))
+    }
+
+    /// The scopes of a token that is good here.
+    async fn scopes_of(&self, rules: &Rules, token: &str) -> Option<Vec<String>> {
+        let shown = format!("Bearer {token}");
+        let known = |visit: &Visit| visit.authorization.as_ref() == Some(&shown);
+        if lock(&self.visits).iter().take(rules.forget_before).any(known) {
+            return None;
+        }
+        let Some(foreign) = &rules.foreign else {
+            return rules.authorization_servers.iter().find_map(|server| server.scopes_of(token));
+        };
+        let question = self.client.post(&foreign.introspection).basic_auth(foreign.client, Some(foreign.secret));
+        let form = url::form_urlencoded::Serializer::new(String::new()).append_pair("token", token).finish();
+        let question = question.header("content-type", "application/x-www-form-urlencoded").body(form);
+        let answer = question.send().await.ok()?.text().await.ok()?;
+        let answer: Value = serde_json::from_str(&answer).ok()?;
+        // It must be for this server and nobody else.
+        let good = answer["active"] == true && answer["aud"] == format!("{}{}", self.origin, self.path);
+        good.then(|| answer["scope"].as_str().unwrap_or_default().split(' ').map(str::to_owned).collect())
     }
 
     fn challenged(&self, status: u16, rules: &Rules, mut parameters: Vec<String>) -> Response<Body> {

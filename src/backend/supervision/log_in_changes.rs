@@ -32,11 +32,20 @@ impl LogInChanges {
     /// Completes when there is another log-in, by [`LogIn::changed`].
     pub(super) async fn take_up(&mut self, changed: impl Future<Output = ()>) {
         changed.await;
-        match self.last {
-            Some(last) if last.elapsed() < QUIET_TIME => tokio::time::sleep(self.backoff.next_delay()).await,
-            _ => self.backoff.reset(),
-        }
-        self.last = Some(Instant::now());
+        tokio::time::sleep_until(self.due(Instant::now())).await;
+    }
+
+    /// When a change of this moment is taken up.
+    fn due(&mut self, now: Instant) -> Instant {
+        let due = match self.last {
+            Some(last) if now < last + QUIET_TIME => now + self.backoff.next_delay(),
+            _ => {
+                self.backoff.reset();
+                now
+            }
+        };
+        self.last = Some(due);
+        due
     }
 }
 
@@ -53,18 +62,17 @@ pub(super) async fn relist_on_change(log_in: Arc<LogIn>, signals: Arc<Signals>) 
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_change_is_taken_up_at_once_unless_it_follows_another() {
-        let (mut changes, start) = (LogInChanges::default(), Instant::now());
-        let mut times = Vec::new();
-        for _ in 0..4 {
-            changes.take_up(std::future::ready(())).await;
-            times.push(start.elapsed().as_secs());
-        }
-        assert_eq!(times, [0, 1, 3, 7]);
-        tokio::time::sleep(QUIET_TIME).await;
-        let later = Instant::now();
-        changes.take_up(std::future::ready(())).await;
-        assert_eq!(later.elapsed().as_secs(), 0);
+    #[test]
+    fn a_change_is_taken_up_at_once_unless_it_follows_another() {
+        let (mut changes, mut now) = (LogInChanges::default(), Instant::now());
+        let delays = [0; 4].map(|_| {
+            let due = changes.due(now);
+            let delay = due - now;
+            now = due;
+            delay.as_secs()
+        });
+        assert_eq!(delays, [0, 1, 2, 4]);
+        now += QUIET_TIME;
+        assert_eq!(changes.due(now), now, "after a while");
     }
 }

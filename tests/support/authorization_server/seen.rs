@@ -80,10 +80,6 @@ impl SeenRequests {
         self.0.borrow().iter().map(|seen| seen.kind.clone()).collect()
     }
 
-    pub fn paths(&self) -> Vec<String> {
-        self.0.borrow().iter().map(|seen| seen.path.clone()).collect()
-    }
-
     /// Waits until there were so many of this kind.
     pub async fn times(&self, kind: &str, count: usize, log: &StderrLog) {
         let mut all = self.0.subscribe();
