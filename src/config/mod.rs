@@ -31,7 +31,8 @@ pub use sections::rate_limiting::{ItemRate, Rate, RateLimiting};
 pub use sections::serve::Serve;
 pub use sections::server::{
     AuthConfig, CircuitBreaker, ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdToken, OAuthConfig,
-    PROTOCOL_VERSIONS, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig, SigningAlgorithm, TransportConfig,
+    PROTOCOL_VERSIONS, ProtocolChoice, RegisteredClient, ResourceChoice, ServerConfig, SigningAlgorithm,
+    TransportConfig,
 };
 pub use sections::session_script::{InlineScript, SessionScript};
 pub use sections::store::StoreAddress;

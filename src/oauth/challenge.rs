@@ -131,8 +131,8 @@ fn skip_token68(text: &str) -> &str {
     let is_token68 = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
     let end = begin.bytes().position(|byte| !is_token68(byte)).unwrap_or(begin.len());
     let behind = begin[end..].trim_start_matches('=');
-    let ends_element = behind.trim_start_matches([' ', '\t']).is_empty()
-        || behind.trim_start_matches([' ', '\t']).starts_with(',');
+    let ends_element =
+        behind.trim_start_matches([' ', '\t']).is_empty() || behind.trim_start_matches([' ', '\t']).starts_with(',');
     // Without padding and with a value it is a parameter.
     if end > 0 && ends_element { behind } else { text }
 }
@@ -152,7 +152,8 @@ mod tests {
     #[test]
     fn a_challenge_names_its_metadata_its_scopes_and_its_error() {
         let challenge =
-            find(&[r#"Bearer error="insufficient_scope", scope="a b", resource_metadata="https://h/m?a=1,2""#]).unwrap();
+            find(&[r#"Bearer error="insufficient_scope", scope="a b", resource_metadata="https://h/m?a=1,2""#])
+                .unwrap();
         assert_eq!(challenge.resource_metadata.as_deref(), Some("https://h/m?a=1,2"));
         assert_eq!(challenge.scopes, ["a", "b"]);
         assert!(challenge.is_insufficient_scope());

@@ -28,7 +28,11 @@ pub(super) fn unmatched(aggregation: &Aggregation, snapshot: &Snapshot) -> Vec<D
 
 /// A warning for each limit whose name nothing has. None if a server has never been seen: the name may be one of its.
 pub(super) fn unmatched_limits(limits: &RateLimiting, surface: &Surface, snapshot: &Snapshot) -> Vec<Diagnostic> {
-    if snapshot.backends.iter().any(|backend| matches!(backend.status, Status::Starting | Status::Failed | Status::Login)) {
+    if snapshot
+        .backends
+        .iter()
+        .any(|backend| matches!(backend.status, Status::Starting | Status::Failed | Status::Login))
+    {
         return Vec::new();
     }
     let published = |kind| surface.entries(kind).map(|entry| entry.definition.key());

@@ -84,7 +84,11 @@ pub struct ClientCredentialsConfig {
 pub enum ClientProof {
     Secret(Secret),
     /// It signs an assertion.
-    PrivateKey { file: PathBuf, key_id: Option<String>, algorithm: SigningAlgorithm },
+    PrivateKey {
+        file: PathBuf,
+        key_id: Option<String>,
+        algorithm: SigningAlgorithm,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +190,8 @@ pub(super) fn read_auth(fields: &mut Fields, transport: &TransportConfig, folder
     let declared = fields.get("type");
     let kind = declared.as_ref().and_then(|kind| kind.choice(&KINDS));
     if kind == Some(AuthKind::Passthrough) {
-        return declared?.fail("a client's token is for this proxy and for nobody else: a server needs a log-in of its own");
+        return declared?
+            .fail("a client's token is for this proxy and for nobody else: a server needs a log-in of its own");
     }
     let issuer = fields.read("issuer", read_url);
     let client = read_client(&mut fields, "clientId", "clientSecret");
@@ -224,8 +229,7 @@ pub(super) fn read_auth(fields: &mut Fields, transport: &TransportConfig, folder
             let Some(idp_token_url) = idp_token_url else { return reader.fail("missing key `idpTokenUrl`") };
             let Some(idp_client) = idp_client else { return reader.fail("missing key `idpClientId`") };
             let Some(client) = client else { return reader.fail("missing key `clientId`") };
-            let enterprise =
-                EnterpriseConfig { id_token, idp_token_url, idp_client, issuer, client, scopes, resource };
+            let enterprise = EnterpriseConfig { id_token, idp_token_url, idp_client, issuer, client, scopes, resource };
             Some(AuthConfig::Enterprise(enterprise))
         }
         AuthKind::Passthrough => None,
@@ -417,8 +421,7 @@ mod tests {
     fn a_server_has_one_kind_of_credentials() {
         let found = errors("mcpServers:\n  a: {command: x, auth: {type: oauth}}\n");
         assert!(found[0].contains("`mcpServers.a.auth`: requires `url`"), "{found:?}");
-        let found =
-            errors("mcpServers:\n  a: {url: 'https://h/', headers: {authorization: x}, auth: {type: oauth}}\n");
+        let found = errors("mcpServers:\n  a: {url: 'https://h/', headers: {authorization: x}, auth: {type: oauth}}\n");
         assert!(found[0].contains("conflicts with the header `Authorization`"), "{found:?}");
     }
 
