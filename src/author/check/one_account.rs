@@ -10,7 +10,8 @@ pub(super) fn warnings(config: &Config) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let servers = config.servers.iter().filter(|(_, server)| !server.disabled);
-    let shared = servers.filter(|(_, server)| matches!(&server.auth, Some(AuthConfig::OAuth(log_in)) if !log_in.shared));
+    let shared =
+        servers.filter(|(_, server)| matches!(&server.auth, Some(AuthConfig::OAuth(log_in)) if !log_in.shared));
     let warning = |(name, place)| {
         let message = format!("`mcpServers.{name}.auth`: all callers act as this account (`auth.tokens` has {people})");
         let warning = Diagnostic::warning(message)

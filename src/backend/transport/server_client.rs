@@ -172,7 +172,9 @@ mod tests {
                 let request = String::from_utf8_lossy(&request[..length]).into_owned();
                 let response = match request.contains(lets_in) {
                     true => "HTTP/1.1 202 Accepted\r\n",
-                    false => "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Basic\r\nwww-authenticate: Bearer scope=a\r\n",
+                    false => {
+                        "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Basic\r\nwww-authenticate: Bearer scope=a\r\n"
+                    }
                 };
                 seen.lock().push(request);
                 let response = format!("{response}content-length: 0\r\nconnection: close\r\n\r\n");

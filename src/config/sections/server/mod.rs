@@ -110,7 +110,8 @@ impl ServerConfig {
     /// Whether all settings of the server are equal, so that a reload can keep it running. Ignores its location in the file
     /// and what is logged.
     pub fn is_same_as(&self, other: &ServerConfig) -> bool {
-        let of_server = |config: &ServerConfig| ServerConfig { place: None, auth_place: None, log: None, ..config.clone() };
+        let of_server =
+            |config: &ServerConfig| ServerConfig { place: None, auth_place: None, log: None, ..config.clone() };
         of_server(self) == of_server(other)
     }
 }
