@@ -13,7 +13,7 @@ use tokio::process::ChildStdin;
 use crate::support::authorization_server::{Approval, AuthorizationServer};
 use crate::support::config::Config;
 use crate::support::finished::Finished;
-use crate::support::log_ins::{folder, log_in, log_in_with, open, opened, records, with_browser, world, world_with};
+use crate::support::log_ins::{log_in, log_in_with, open, opened, records, with_browser, world, world_with};
 use crate::support::program::Program;
 use crate::support::programs::{fake_backend, fake_http_backend};
 use crate::support::protected_server::ProtectedServer;
@@ -44,6 +44,7 @@ async fn what_cannot_be_a_log_in_is_refused_with_the_reason() {
         (&["login", "jobs"], "by itself: its `auth.type` is `clientCredentials`"),
         (&["login", "cloud", "--timeout", "5"], "invalid duration `5`"),
         (&["login", "cloud", "--timeout", "0s"], "invalid duration `0s`"),
+        (&["login", "cloud", "--timeout", "1h"], "at most 10m"),
         (&["login", "cloud", "--scope", "read write"], "write `--scope` once for each"),
         (&["login", "cloud", "--port", "0"], "--port"),
         (&["login", "cloud", "--port", "70000"], "--port"),
@@ -245,7 +246,7 @@ async fn a_person_who_says_no_is_told_so_on_the_page_and_in_the_terminal() {
 }
 
 #[tokio::test]
-async fn a_log_in_that_is_given_up_leaves_nothing() {
+async fn a_log_in_that_is_given_up_leaves_nothing_but_the_client() {
     let authorization = AuthorizationServer::start().await;
     let server = ProtectedServer::start(&authorization).await;
     let cancelled = world(&server);
@@ -253,14 +254,21 @@ async fn a_log_in_that_is_given_up_leaves_nothing() {
     login.program.interrupt();
     let (code, said) = login.exit().await;
     assert_eq!(code, 1);
-    assert!(said.contains("the log-in was cancelled, and nothing was saved"), "{said}");
+    assert!(said.contains("the log-in was cancelled"), "{said}");
 
     let late = world(&server);
     let timed_out = late.run(["login", "cloud", "--no-browser", "--timeout", "100ms"]).await.expect(1);
     assert!(timed_out.stderr.contains("nobody has logged in within 100 ms"), "{}", timed_out.stderr);
     for world in [cancelled, late] {
-        assert_eq!(records(&world), Vec::<std::path::PathBuf>::new(), "{:?}", fs::read_dir(folder(&world)));
+        for path in records(&world) {
+            let text = fs::read_to_string(path).expect("a record");
+            let secrets = ["access-", "refresh-", "code-", "verifier", "state"];
+            assert!(!secrets.iter().any(|secret| text.contains(secret)), "{text}");
+        }
+        world.run(["login", "--list"]).await.expect(1);
+        assert_ne!(world.run(["call", "echo", "{}"]).await.code, 0);
     }
+    assert_eq!(authorization.seen().count("authorization_code"), 0);
 }
 
 #[tokio::test]

@@ -18,6 +18,9 @@ use crate::control::instances;
 use crate::diagnostic::Diagnostic;
 use crate::oauth::{Challenge, LogInError, LogInReport, LogInRequest, LogInState, LogIns, PendingLogIn};
 
+/// As long as a log-in may take at all.
+const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
+
 /// One log-in, from the arguments and the config.
 struct Attempt<'a> {
     name: &'a str,
@@ -30,9 +33,12 @@ struct Attempt<'a> {
 }
 
 pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
-    let timeout = duration(&args.timeout).filter(|time| !time.is_zero()).ok_or_else(|| {
-        CommandFailure::usage(format!("invalid duration `{}`: write it as 90s, 5m or 1h", args.timeout))
-    })?;
+    let timeout = duration(&args.timeout)
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| CommandFailure::usage(format!("invalid duration `{}`: write it as 90s or 5m", args.timeout)))?;
+    if timeout > MAX_WAIT {
+        return Err(CommandFailure::usage("`--timeout` is at most 10m: an address is not good for longer"));
+    }
     // RFC 6749, 3.3.
     let is_scope =
         |scope: &str| !scope.is_empty() && scope.bytes().all(|byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'));
@@ -56,7 +62,7 @@ pub(super) fn run(args: &LoginArgs, name: &str) -> Result<(), CommandFailure> {
         tokio::select! {
             outcome = attempt.run() => outcome,
             _ = tokio::signal::ctrl_c() => {
-                Err(CommandFailure::failed(Diagnostic::error("the log-in was cancelled, and nothing was saved")))
+                Err(CommandFailure::failed(Diagnostic::error("the log-in was cancelled: nobody is logged in by it")))
             }
         }
     })

@@ -10,7 +10,7 @@ use crate::cli::age::{age, ago};
 use crate::cli::failure::CommandFailure;
 use crate::cli::{output, setup, table};
 use crate::config::{ServerConfig, TransportConfig};
-use crate::oauth::{LogInDescription, LogInError, LogInState};
+use crate::oauth::{LogInDescription, LogInError, LogInKind, LogInState};
 
 const HEADER: [&str; 9] = ["SERVER", "STATUS", "TYPE", "ISSUER", "CLIENT ID", "SCOPES", "EXPIRES", "RENEWED", "TO DO"];
 
@@ -71,7 +71,8 @@ impl Entry {
             Known::Described(known) => match known.state {
                 LogInState::LoggedIn => "ok",
                 LogInState::LogInNeeded => "login",
-                LogInState::NotNeeded => "none",
+                LogInState::NotNeeded if known.kind == LogInKind::Undeclared => "none",
+                LogInState::NotNeeded => "automatic",
             },
             Known::Header => "ok",
             Known::Unreadable(_) => "error",
@@ -85,9 +86,8 @@ impl Entry {
             Known::Header => return row([name, status, "header".to_owned()], ""),
             Known::Unreadable(error) => return row([name, status, String::new()], error),
         };
-        let wanted = (!known.wanted_scopes.is_empty()).then(|| format!("wants {}", known.wanted_scopes.join(" ")));
-        let to_do: Vec<String> =
-            [&known.last_error, &wanted, &known.what_to_do].into_iter().flatten().cloned().collect();
+        let to_do: Vec<&str> =
+            [&known.last_error, &known.what_to_do].into_iter().flatten().map(String::as_str).collect();
         vec![
             name,
             status,
@@ -147,6 +147,7 @@ fn renewed(known: &LogInDescription) -> &'static str {
     match (known.state, known.refreshable) {
         (LogInState::LoggedIn, true) => "yes",
         (LogInState::LoggedIn, false) => "no",
+        (LogInState::NotNeeded, _) if known.kind != LogInKind::Undeclared => "yes",
         _ => "",
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct LoginArgs {
     #[arg(long, conflicts_with_all = ["server", "scopes", "no_browser", "port"])]
     list: bool,
     /// With --list: print JSON
-    #[arg(long, requires = "list")]
+    #[arg(long)]
     json: bool,
     #[command(flatten)]
     source: LogInSource,
@@ -64,6 +64,8 @@ pub(crate) struct LogoutArgs {
 
 pub(super) fn run(args: &LoginArgs) -> Result<(), CommandFailure> {
     match &args.server {
+        // clap demands no `--list` where there cannot be one.
+        Some(_) if args.json => Err(CommandFailure::usage("`--json` requires `--list`")),
         Some(server) => attempt::run(args, server),
         None => list::run(&args.source, args.json),
     }

@@ -13,7 +13,9 @@ pub(super) struct Redirect {
 impl Redirect {
     /// The redirect of this authorization request. `None` if the request has no `state`.
     pub(super) fn of(redirect_uri: &str, authorization_url: &str) -> Option<Self> {
-        let state = only(authorization_url, "state")?;
+        let url = Url::parse(authorization_url).ok()?;
+        // The address of the page may have parameters of its own, to which those of the request were added.
+        let state = url.query_pairs().filter(|(name, _)| name == "state").last()?.1.into_owned();
         Some(Redirect { uri: redirect_uri.to_owned(), state })
     }
 
@@ -48,7 +50,8 @@ mod tests {
 
     #[test]
     fn the_answer_to_another_log_in_is_told_from_this_one() {
-        let redirect = Redirect::of("http://127.0.0.1:7/callback", "https://as/authorize?a=1&state=x%20y").unwrap();
+        let redirect =
+            Redirect::of("http://127.0.0.1:7/callback", "https://as/authorize?state=own&state=x%20y").unwrap();
         assert_eq!(redirect.check("http://127.0.0.1:7/callback?code=1&state=x+y"), Ok(()));
         assert_eq!(redirect.check("http://127.0.0.1:7/callback?error=access_denied&state=x%20y"), Ok(()));
         for (url, part) in [

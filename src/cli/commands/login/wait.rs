@@ -68,7 +68,7 @@ pub(super) async fn answer(
             }
             () = tokio::time::sleep_until(deadline) => {
                 let problem = Diagnostic::error(format!("nobody has logged in within {}", shown(timeout)));
-                return Err(CommandFailure::failed(problem.hint("run the command again; `--timeout 15m` waits longer")));
+                return Err(CommandFailure::failed(problem.hint("run the command again; `--timeout 10m` waits longer")));
             }
         }
     }
