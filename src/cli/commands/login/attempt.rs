@@ -89,6 +89,7 @@ impl Attempt<'_> {
             pending => pending.map_err(|error| failure(&error))?,
         };
         let report = self.wait_for(pending, port).await?;
+        super::outdate_lists(self.name, self.server);
         self.show(&report);
         Ok(())
     }

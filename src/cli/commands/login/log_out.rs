@@ -17,6 +17,9 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
         spinner::with(&format!("revoking the log-in at {name}"), leaving).await
     });
     let report = report.map_err(|error| failure(&error))?;
+    if report.was_logged_in {
+        super::outdate_lists(name, server);
+    }
     // What could not be revoked expires by itself. It is deleted here, so the command has done its part.
     for problem in &report.problems {
         output::diagnostics(&[Diagnostic::warning(problem.clone())]);

@@ -242,7 +242,8 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
         return declared?
             .fail("a client's token is for this proxy and for nobody else: a server needs a log-in of its own");
     }
-    let issuer = fields.read("issuer", read_url);
+    let issuer = fields.get("issuer");
+    let (has_issuer, issuer) = (issuer.is_some(), issuer.as_ref().and_then(read_url));
     let client = read_client(&mut fields, "clientId", "clientSecret");
     let scopes = fields.read("scopes", |scopes| scopes.list(read_scope)).unwrap_or_default();
     let resource = fields.read("resource", read_resource).unwrap_or(ResourceChoice::Auto);
@@ -257,7 +258,7 @@ fn read_section(reader: &ValueReader, transport: &TransportConfig, folder: &Path
     };
     own.refuse_others(kind);
     match kind {
-        AuthKind::OAuth if client.is_some() && issuer.is_none() => {
+        AuthKind::OAuth if client.is_some() && !has_issuer => {
             reader.fail("missing key `issuer`: `clientId` is shown only to the authorization server that gave it")
         }
         AuthKind::OAuth => Some(AuthConfig::OAuth(OAuthConfig { issuer, client, scopes, resource, ..oauth })),
