@@ -32,10 +32,12 @@ enum Known {
 
 pub(super) fn run(source: &LogInSource, json: bool) -> Result<(), CommandFailure> {
     let loaded = source.load()?;
+    let runtime = setup::runtime()?;
+    let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
     let cache = Cache::at(setup::options(loaded.bundled)?.cache_folder);
     let has_url = |server: &ServerConfig| matches!(server.transport, TransportConfig::Http { .. }) && !server.disabled;
-    let entries: Vec<Entry> = setup::runtime()?.block_on(async {
+    let entries: Vec<Entry> = runtime.block_on(async {
         let mut entries = Vec::new();
         for (name, server) in loaded.config.servers.iter().filter(|(_, server)| has_url(server)) {
             let known = match log_ins.describe(name, server).await {
