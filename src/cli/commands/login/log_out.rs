@@ -11,8 +11,10 @@ pub(super) fn run(args: &LogoutArgs) -> Result<(), CommandFailure> {
     let name = &args.server;
     let loaded = args.source.load()?;
     let server = source::find(&loaded, name)?;
+    let runtime = setup::runtime()?;
+    let _entered = runtime.enter();
     let log_ins = super::log_ins(&loaded.config);
-    let report = setup::runtime()?.block_on(async {
+    let report = runtime.block_on(async {
         let leaving = log_ins.log_out(name, server, args.forget_client);
         spinner::with(&format!("revoking the log-in at {name}"), leaving).await
     });
