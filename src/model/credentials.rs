@@ -26,6 +26,8 @@ pub struct Refusal {
     pub challenges: Vec<String>,
     /// What the refused request has shown.
     pub shown: Option<HeaderValue>,
+    /// Whether the request had been refused before, and was sent once more after [`Remedy::Retry`].
+    pub is_repeated: bool,
 }
 
 /// What helps after a refusal.

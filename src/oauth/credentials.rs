@@ -1,12 +1,10 @@
 //! What a transport shows of the log-in of a person.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, ready};
 use http::HeaderValue;
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use super::person::PersonLogIn;
 use super::renewal::Renewal;
@@ -15,17 +13,14 @@ use super::subject::Subject;
 use super::{Challenge, LogIns};
 use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
 
-/// A token that is refused this soon after it replaced a refused one is not renewed once more.
-const SECOND_REFUSAL: Duration = Duration::from_secs(60);
-
 #[derive(Debug)]
 pub(super) struct PersonCredentials {
     pub(super) subject: Subject,
     pub(super) log_in: Arc<PersonLogIn>,
     /// To follow what others store, once there is something to follow.
     pub(super) log_ins: Weak<LogIns>,
-    /// The token that replaced a refused one, and when.
-    replacement: Mutex<Option<(HeaderValue, Instant)>>,
+    /// The token that has replaced a refused one.
+    replacement: Mutex<Option<HeaderValue>>,
 }
 
 impl PersonCredentials {
@@ -82,7 +77,7 @@ impl PersonCredentials {
     async fn remedy(&self, refusal: Refusal) -> Remedy {
         let challenge = Challenge::find(&refusal.challenges);
         match (refusal.status, &challenge, &refusal.shown) {
-            (401, _, Some(shown)) => self.after_refused_token(shown, challenge.as_ref()).await,
+            (401, _, Some(shown)) => self.after_refused_token(shown, challenge.as_ref(), refusal.is_repeated).await,
             (401, Some(_), None) => self.after_nothing(challenge.as_ref()).await,
             (401, None, None) if self.subject.declared => self.after_nothing(None).await,
             (403, Some(found), Some(shown)) if found.is_insufficient_scope() => self.after_scopes(shown, found).await,
@@ -108,24 +103,42 @@ impl PersonCredentials {
         if self.has_other(None).await { Remedy::Retry } else { self.needed(challenge) }
     }
 
-    async fn after_refused_token(&self, shown: &HeaderValue, challenge: Option<&Challenge>) -> Remedy {
+    async fn after_refused_token(
+        &self,
+        shown: &HeaderValue,
+        challenge: Option<&Challenge>,
+        is_repeated: bool,
+    ) -> Remedy {
         if self.has_other(Some(shown)).await {
             return Remedy::Retry;
         }
-        let replaced = self.replacement.lock().clone();
-        let is_second = replaced.is_some_and(|(token, at)| token == *shown && at.elapsed() < SECOND_REFUSAL);
+        // A request for which the token was renewed is refused with that one too: no other would help.
+        let is_second = is_repeated && self.replacement.lock().as_ref() == Some(shown);
         if is_second || !self.log_in.known().is_renewable() {
+            self.note_refused(shown).await;
             return self.needed(challenge);
         }
         match self.log_in.renew().await {
             Renewal::Renewed => {
-                *self.replacement.lock() = self.log_in.known().header.clone().map(|token| (token, Instant::now()));
+                self.replacement.lock().clone_from(&self.log_in.known().header);
                 Remedy::Retry
             }
             Renewal::Refused(reason) => Remedy::LogIn(self.ended(&reason)),
             Renewal::Failed(reason) => {
                 Remedy::Later(format!("the log-in at server `{}` cannot be renewed now: {reason}", self.subject.name))
             }
+        }
+    }
+
+    /// Notes that a token is of no use any more, so that `proxy login --list` in another process knows.
+    async fn note_refused(&self, shown: &HeaderValue) {
+        let noted = self.log_in.change(|record| {
+            if let Some(tokens) = record.tokens.as_mut().filter(|tokens| tokens.header().as_ref() == Some(shown)) {
+                tokens.refused = true;
+            }
+        });
+        if let Err(error) = noted.await {
+            tracing::warn!(server = %self.subject.name, "the end of a log-in could not be noted: {error}");
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) fn of_person(subject: &Subject, stored: Result<Option<Record>, LogInE
     let refreshable = tokens.is_some_and(|tokens| tokens.refresh_token.is_some());
     let expired = tokens.and_then(|tokens| tokens.expires_at).is_some_and(|end| end <= now());
     let state = match tokens {
-        Some(_) if !expired || refreshable => LogInState::LoggedIn,
+        Some(tokens) if !tokens.refused && (!expired || refreshable) => LogInState::LoggedIn,
         None if !subject.declared && record.is_none() && problem.is_none() => LogInState::NotNeeded,
         _ => LogInState::LogInNeeded,
     };

@@ -176,6 +176,7 @@ impl PendingLogIn {
             expires_at: grant.expires_at(),
             access_token: grant.access_token,
             refresh_token: grant.refresh_token,
+            refused: false,
         };
         let report = LogInReport {
             issuer: server.issuer.clone(),

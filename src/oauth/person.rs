@@ -56,11 +56,7 @@ pub(super) struct Known {
 impl Known {
     fn new(record: Option<Arc<Record>>, stored: Option<Arc<Record>>) -> Self {
         let tokens = record.as_ref().and_then(|record| record.tokens.as_ref());
-        let header = tokens.and_then(|tokens| {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", tokens.access_token.reveal())).ok()?;
-            value.set_sensitive(true);
-            Some(value)
-        });
+        let header = tokens.and_then(super::record::Tokens::header);
         let renew_at = tokens.and_then(super::record::Tokens::renew_at);
         Known { loaded: true, header, renew_at, record, stored }
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 use super::ClientKind;
@@ -88,9 +89,24 @@ pub(super) struct Tokens {
     /// In seconds since 1970.
     pub(super) obtained_at: u64,
     pub(super) expires_at: Option<u64>,
+    /// Whether the server has refused the access token, and nothing but another log-in helps.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) refused: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Tokens {
+    /// The value of `Authorization`.
+    pub(super) fn header(&self) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", self.access_token.reveal())).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
     /// When they are to be renewed; `None` if they do not expire.
     pub(super) fn renew_at(&self) -> Option<u64> {
         let end = self.expires_at?;
@@ -142,6 +158,7 @@ impl Record {
             obtained_at: now(),
             expires_at,
             log_in: old.log_in,
+            refused: false,
         };
         let granted_scopes = grant.scopes.unwrap_or_else(|| self.granted_scopes.clone());
         Some(Record { tokens: Some(tokens), granted_scopes, last_error: None, ..self.clone() })
@@ -196,6 +213,7 @@ pub(super) mod tests {
             refresh_token: Some(Secret::new("refresh-1")),
             obtained_at: 1000,
             expires_at: Some(4600),
+            refused: false,
         };
         let granted_scopes = vec!["read".to_owned()];
         Record { tokens: Some(tokens), granted_scopes, ..Record::new("https://h/mcp", server, None) }

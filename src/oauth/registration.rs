@@ -78,8 +78,10 @@ impl ClientChoice<'_> {
         // Its error holds the body of the response.
         let registered = manager.register_client(CLIENT_NAME, self.redirect_uri, &scopes).await.map_err(|_| {
             LogInError::Registration(format!(
-                "the registration of the proxy failed: {}",
-                exchange.problem(issuer).text()
+                "the registration of the proxy failed: {}; a client that was registered by hand is named by `issuer` and \
+                 `clientId` in `mcpServers.{}.auth`",
+                exchange.problem(issuer).text(),
+                self.subject.name
             ))
         })?;
         // It does not tell these.

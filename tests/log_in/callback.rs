@@ -52,9 +52,7 @@ async fn an_answer_without_an_issuer_is_good_where_none_is_declared() {
 
 #[tokio::test]
 async fn a_page_that_is_no_page_is_not_opened() {
-    for endpoint in
-        ["javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "http://elsewhere.example/authorize"]
-    {
+    for endpoint in ["javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "http://192.0.2.1/authorize"] {
         let authorization =
             AuthorizationServer::with(|settings| settings.authorization_endpoint = Some(endpoint.to_owned())).await;
         let server = ProtectedServer::start(&authorization).await;

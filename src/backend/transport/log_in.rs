@@ -63,7 +63,8 @@ impl LogIn {
             return AfterRefusal::Fail(TransportError::unexpected(answer));
         };
         let challenges = answer.challenges();
-        AfterRefusal::Fail(match credentials.refused(Refusal { status, challenges, shown }).await {
+        let refusal = Refusal { status, challenges, shown, is_repeated: repetitions > 0 };
+        AfterRefusal::Fail(match credentials.refused(refusal).await {
             Remedy::Retry if repetitions < MAX_REPETITIONS => return AfterRefusal::SendAgain,
             Remedy::Retry => self.wait_for(LoginNeeded(format!(
                 "it refuses the log-in that was just renewed (HTTP {status}): run `proxy login {}`",

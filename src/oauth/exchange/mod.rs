@@ -85,6 +85,7 @@ impl Exchange {
         client: &Registration,
     ) -> Result<AuthorizationManager, LogInError> {
         let mut manager = self.bare_manager(server_url, server, client.method).await?;
+        self.rewrite(|rewrite| rewrite.client_id = Some(client.client_id.clone()));
         let mut config = OAuthClientConfig::new(client.client_id.clone(), client.redirect_uri.clone());
         if let Some(secret) = &client.client_secret {
             config = config.with_client_secret(secret.reveal());

@@ -23,6 +23,8 @@ pub(in crate::oauth) struct Rewrite {
     pub(in crate::oauth) code: Option<Secret>,
     /// rmcp registers public clients only.
     pub(in crate::oauth) method: Option<AuthMethod>,
+    /// The authorization server of the Python SDK looks for it in the form even if the header names the client.
+    pub(in crate::oauth) client_id: Option<String>,
     /// What was sent and must not be shown, even if the server repeats it.
     pub(in crate::oauth) secrets: Vec<Secret>,
 }
@@ -42,6 +44,7 @@ impl Rewrite {
     }
 
     fn form(&self, body: &[u8]) -> String {
+        let has = |wanted: &str| form_urlencoded::parse(body).any(|(name, _)| name == wanted);
         let mut form = form_urlencoded::Serializer::new(String::new());
         for (name, value) in form_urlencoded::parse(body) {
             match (&*name, &self.code) {
@@ -55,6 +58,9 @@ impl Rewrite {
                     form.append_pair(&name, &value);
                 }
             }
+        }
+        if let Some(client_id) = self.client_id.as_ref().filter(|_| !has("client_id")) {
+            form.append_pair("client_id", client_id);
         }
         form.finish()
     }

@@ -5,13 +5,11 @@ mod enterprise;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use futures::future::{BoxFuture, FutureExt, ready};
 use http::HeaderValue;
 use parking_lot::Mutex;
-use tokio::time::Instant;
 use url::Url;
 
 use super::discovery::{Discovered, Discovery};
@@ -24,9 +22,6 @@ use crate::config::{ClientCredentialsConfig, ClientProof, EnterpriseConfig, IdTo
 use crate::model::{Credentials, LoginNeeded, Refusal, Remedy};
 use crate::watch::{WatchedPaths, Watcher};
 use crate::wire::http::{Fetcher, Reach};
-
-/// A token that is refused this soon after it replaced a refused one is not fetched once more.
-const SECOND_REFUSAL: Duration = Duration::from_secs(60);
 
 /// How a token is fetched.
 #[derive(Debug)]
@@ -46,7 +41,8 @@ pub(super) struct MachineCredentials {
     /// Held while a token is fetched: one at a time.
     conversation: tokio::sync::Mutex<Conversation>,
     failures: Mutex<Failures>,
-    replacement: Mutex<Option<(HeaderValue, Instant)>>,
+    /// The token that has replaced a refused one.
+    replacement: Mutex<Option<HeaderValue>>,
 }
 
 #[derive(Debug)]
@@ -218,12 +214,12 @@ impl MachineCredentials {
         let challenge = Challenge::find(&refusal.challenges).unwrap_or_default();
         let shown = refusal.shown.as_ref();
         match refusal.status {
-            401 => self.after_refused_token(shown, &challenge).await,
+            401 => self.after_refused_token(shown, &challenge, refusal.is_repeated).await,
             403 if challenge.is_insufficient_scope() => {
                 let (_, configured, _) = self.settings();
                 let asked = scopes::has_all(&self.conversation.lock().await.wanted, &challenge.scopes);
                 if configured.is_empty() && !asked {
-                    return self.after_refused_token(shown, &challenge).await;
+                    return self.after_refused_token(shown, &challenge, refusal.is_repeated).await;
                 }
                 let (name, scopes) = (&self.server, scopes::shown(&challenge.scopes));
                 Remedy::MoreScopes(format!("needs {scopes}: add it to `mcpServers.{name}.auth.scopes`"))
@@ -232,15 +228,18 @@ impl MachineCredentials {
         }
     }
 
-    async fn after_refused_token(&self, shown: Option<&HeaderValue>, challenge: &Challenge) -> Remedy {
-        let replaced = self.replacement.lock().clone();
-        if replaced.is_some_and(|(token, at)| Some(&token) == shown && at.elapsed() < SECOND_REFUSAL) {
+    async fn after_refused_token(
+        &self,
+        shown: Option<&HeaderValue>,
+        challenge: &Challenge,
+        is_repeated: bool,
+    ) -> Remedy {
+        if is_repeated && shown.is_some() && *self.replacement.lock() == shown.cloned() {
             return Remedy::LogIn(self.needed("the server refuses the token that the authorization server gave"));
         }
         match self.fetch(shown, Some(challenge)).await {
             Ok(()) => {
-                let token = self.token.load().as_ref().map(|token| (token.header.clone(), Instant::now()));
-                *self.replacement.lock() = token;
+                *self.replacement.lock() = self.token.load().as_ref().map(|token| token.header.clone());
                 Remedy::Retry
             }
             Err(NoToken::Refused(reason) | NoToken::Unknown(reason)) => Remedy::LogIn(self.needed(&reason)),
@@ -264,8 +263,6 @@ impl MachineCredentials {
 
 impl FetchedToken {
     fn new(grant: Grant) -> Option<Self> {
-        let mut header = HeaderValue::from_str(&format!("Bearer {}", grant.access_token.reveal())).ok()?;
-        header.set_sensitive(true);
         let expires_at = grant.expires_at();
         let tokens = Tokens {
             log_in: String::new(),
@@ -273,8 +270,9 @@ impl FetchedToken {
             refresh_token: None,
             obtained_at: now(),
             expires_at,
+            refused: false,
         };
-        Some(FetchedToken { header, renew_at: tokens.renew_at() })
+        Some(FetchedToken { header: tokens.header()?, renew_at: tokens.renew_at() })
     }
 
     fn is_fresh(&self) -> bool {

@@ -119,10 +119,12 @@ async fn a_token_is_fetched_ahead_of_its_end_and_after_a_refusal() {
         status,
         challenges: vec![challenge.to_owned()],
         shown: Some(HeaderValue::from_static(shown)),
+        is_repeated: false,
     };
     assert_eq!(credentials.refused(refusal(401, "Bearer", "Bearer access-1")).await, Remedy::Retry);
     assert_eq!(token(&credentials).await, "Bearer access-2");
-    assert!(matches!(credentials.refused(refusal(401, "Bearer", "Bearer access-2")).await, Remedy::LogIn(_)));
+    let second = Refusal { is_repeated: true, ..refusal(401, "Bearer", "Bearer access-2") };
+    assert!(matches!(credentials.refused(second).await, Remedy::LogIn(_)));
     let lacking = r#"Bearer error="insufficient_scope", scope="admin""#;
     let remedy = credentials.refused(refusal(403, lacking, "Bearer access-2")).await;
     assert_eq!(remedy, Remedy::MoreScopes("needs `admin`: add it to `mcpServers.jobs.auth.scopes`".to_owned()));
@@ -150,7 +152,7 @@ async fn a_client_that_is_refused_waits_for_somebody_and_an_outage_does_not() {
     });
     let credentials = credentials(&fake, auth());
     assert_eq!(credentials.authorization().await, Ok(None));
-    let refusal = Refusal { status: 401, challenges: vec!["Bearer".into()], shown: None };
+    let refusal = Refusal { status: 401, challenges: vec!["Bearer".into()], shown: None, is_repeated: false };
     assert!(matches!(credentials.refused(refusal).await, Remedy::Later(_)));
 }
 

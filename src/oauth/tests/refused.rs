@@ -28,7 +28,7 @@ async fn numbering(refreshable: bool) -> Fake {
 
 fn refusal(status: u16, challenge: &str, shown: Option<&'static str>) -> Refusal {
     let challenges = if challenge.is_empty() { Vec::new() } else { vec![challenge.to_owned()] };
-    Refusal { status, challenges, shown: shown.map(HeaderValue::from_static) }
+    Refusal { status, challenges, shown: shown.map(HeaderValue::from_static), is_repeated: false }
 }
 
 async fn logged_in(folder: &Folder, server: &ServerConfig) -> (Arc<LogIns>, Arc<dyn Credentials>) {
@@ -57,13 +57,20 @@ async fn a_server_that_asks_for_a_log_in_gets_the_command_to_run() {
 #[tokio::test]
 async fn a_refused_token_is_renewed_once() {
     let (fake, folder) = (numbering(true).await, Folder::new());
-    let (_log_ins, credentials) = logged_in(&folder, &fake.server(None)).await;
+    let server = fake.server(None);
+    let (log_ins, credentials) = logged_in(&folder, &server).await;
     let refused = |shown| credentials.refused(refusal(401, r#"Bearer error="invalid_token""#, Some(shown)));
     assert_eq!(refused("Bearer access-1").await, Remedy::Retry);
     assert_eq!(refused("Bearer access-1").await, Remedy::Retry, "a call that was under way");
     assert_eq!(fake.asked_for("POST /token").len(), 2, "one renewal for both");
-    assert!(matches!(refused("Bearer access-2").await, Remedy::LogIn(_)), "the renewed one too: no loop");
+    let second = Refusal { is_repeated: true, ..refusal(401, "Bearer", Some("Bearer access-2")) };
+    assert!(matches!(credentials.refused(second).await, Remedy::LogIn(_)), "the renewed one too: no loop");
     assert_eq!(fake.asked_for("POST /token").len(), 2);
+    let described = log_ins.describe("a", &server).await.unwrap();
+    assert_eq!(described.state, LogInState::LogInNeeded, "and others are told");
+    assert_eq!(refused("Bearer access-2").await, Remedy::Retry, "a token that has ended soon is renewed as any other");
+    assert_eq!(fake.asked_for("POST /token").len(), 3);
+    assert_eq!(log_ins.describe("a", &server).await.unwrap().state, LogInState::LoggedIn);
 }
 
 #[tokio::test]
@@ -108,13 +115,13 @@ async fn after_three_log_ins_that_did_not_help_the_next_is_refused() {
     for _ in 0..3 {
         let shown = credentials.authorization().await.unwrap();
         let challenges = vec![r#"Bearer error="insufficient_scope", scope="admin""#.to_owned()];
-        let remedy = credentials.refused(Refusal { status: 403, challenges, shown }).await;
+        let remedy = credentials.refused(Refusal { status: 403, challenges, shown, is_repeated: false }).await;
         assert!(matches!(remedy, Remedy::MoreScopes(_)));
         log_in(&log_ins, &server).await;
     }
     let shown = credentials.authorization().await.unwrap();
     let challenges = vec![r#"Bearer error="insufficient_scope", scope="admin""#.to_owned()];
-    credentials.refused(Refusal { status: 403, challenges, shown }).await;
+    credentials.refused(Refusal { status: 403, challenges, shown, is_repeated: false }).await;
     let error = folder.log_ins().begin("a", &server, request()).await.unwrap_err();
     assert!(matches!(&error, LogInError::StepUp(text) if text.contains("keeps asking for `admin`")), "{error}");
     folder.log_ins().log_out("a", &server, false).await.unwrap();

@@ -135,6 +135,7 @@ async fn errors_of_the_network_keep_everything() {
             status: 401,
             challenges: vec!["Bearer".into()],
             shown: Some(HeaderValue::from_static("Bearer access-1")),
+            is_repeated: false,
         };
         assert!(matches!(credentials.refused(refusal).await, Remedy::Later(_)), "{status}");
     }
@@ -196,6 +197,7 @@ async fn tokens_that_cannot_be_saved_are_used_all_the_same() {
         status: 401,
         challenges: vec!["Bearer".into()],
         shown: Some(HeaderValue::from_static(shown)),
+        is_repeated: false,
     };
     assert_eq!(credentials.refused(refusal("Bearer access-2")).await, Remedy::Retry);
     assert_eq!(text(credentials.authorization().await), "Bearer access-3", "the file is not taken for news");
