@@ -23,6 +23,7 @@ use super::listener;
 pub use self::fault::{Fault, Hold};
 pub use self::seen::{Seen, SeenRequests};
 pub use self::settings::{Approval, MetadataPlace, Registration, Settings};
+pub use self::token::unsigned;
 
 #[derive(Clone, Debug)]
 pub struct AuthorizationServer {

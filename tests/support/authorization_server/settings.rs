@@ -70,6 +70,8 @@ pub struct Settings {
     /// The answer of the first hop of the enterprise flow.
     pub issued_token_type: &'static str,
     pub exchanged_token_type: &'static str,
+    /// The client for which it vouches, at the other authorization server.
+    pub vouched_client: &'static str,
 }
 
 impl Default for Settings {
@@ -93,6 +95,7 @@ impl Default for Settings {
             revocation: true,
             issued_token_type: "urn:ietf:params:oauth:token-type:id-jag",
             exchanged_token_type: "N_A",
+            vouched_client: "at-the-server",
         }
     }
 }
